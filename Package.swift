@@ -1,0 +1,114 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings of every Swift target of this package.
+let strict: [SwiftSetting] = [
+  .swiftLanguageMode(.v6),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+let nio = "swift-nio"
+let nioCore = Target.Dependency.product(name: "NIOCore", package: nio)
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: nio)
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: nio)
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let collections = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+
+let package = Package(
+  name: "widgetd",
+  products: [
+    .executable(name: "widgetd", targets: ["widgetd"]),
+    .executable(name: "widgetctl", targets: ["widgetctl"]),
+    .executable(name: "widgetd-sysmon", targets: ["widgetd-sysmon"]),
+    .library(name: "WidgetClient", targets: ["WidgetClient", "WidgetModel"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+  ],
+  targets: [
+    // The domain, free of I/O. These import no Foundation, NIO or protobuf.
+    .target(name: "WidgetModel", swiftSettings: strict),
+    .target(name: "WidgetCore", dependencies: ["WidgetModel", collections], swiftSettings: strict),
+
+    // Messages: generated C, its runtime guards, and conversion to the domain.
+    .systemLibrary(
+      name: "CProtobufC", pkgConfig: "libprotobuf-c", providers: [.apt(["libprotobuf-c-dev"])]),
+    .target(name: "CWidgetProto", dependencies: ["CProtobufC"]),
+    .target(
+      name: "WidgetProto", dependencies: ["CWidgetProto", "WidgetModel"], swiftSettings: strict),
+
+    // Frames and streams: knows bytes, not messages.
+    .target(name: "WidgetTransport", dependencies: [nioCore], swiftSettings: strict),
+
+    // Durability.
+    .systemLibrary(
+      name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .target(
+      name: "WidgetStorage", dependencies: ["CSQLite", "WidgetCore", "WidgetModel", "WidgetProto"],
+      swiftSettings: strict),
+
+    // The daemon.
+    .target(
+      name: "WidgetServer",
+      dependencies: [
+        "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTransport",
+        nioCore, nioPosix, logging,
+      ], swiftSettings: strict),
+    .executableTarget(
+      name: "widgetd",
+      dependencies: [
+        "WidgetServer", "WidgetStorage", arguments, logging,
+        .product(name: "Configuration", package: "swift-configuration"),
+      ], swiftSettings: strict),
+
+    // Clients.
+    .target(
+      name: "WidgetClient",
+      dependencies: ["WidgetModel", "WidgetProto", "WidgetTransport", nioCore, nioPosix],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "widgetctl",
+      dependencies: [
+        "WidgetClient", "WidgetModel", "WidgetProto", arguments,
+        .product(name: "Yams", package: "Yams"),
+      ],
+      path: "Clients/widgetctl", swiftSettings: strict),
+    .executableTarget(
+      name: "widgetd-sysmon",
+      dependencies: ["WidgetClient", "WidgetModel", arguments],
+      path: "Clients/widgetd-sysmon", swiftSettings: strict),
+
+    // Tests.
+    .testTarget(
+      name: "WidgetModelTests", dependencies: ["WidgetModel"], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetProtoTests", dependencies: ["WidgetProto", "WidgetModel", "CWidgetProto"],
+      exclude: ["Python"], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetTransportTests", dependencies: ["WidgetTransport", nioCore, nioEmbedded],
+      swiftSettings: strict),
+    .testTarget(
+      name: "WidgetStorageTests", dependencies: ["WidgetStorage", "WidgetCore", "WidgetModel"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "WidgetServerTests",
+      dependencies: [
+        "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto",
+        "WidgetTransport", "WidgetClient", nioCore, nioPosix, logging,
+      ], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetClientTests",
+      dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"], swiftSettings: strict),
+  ]
+)

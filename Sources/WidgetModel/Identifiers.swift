@@ -1,0 +1,55 @@
+/// The name of one widget, unique among all widgets.
+///
+/// 1 to 128 characters of `a-z A-Z 0-9 . _ - / :`, beginning with a letter or digit: safe in a
+/// shell, a path and a URL. Being a type of its own, it cannot be confused with a kind or a key.
+public struct WidgetID: Hashable, Sendable, CustomStringConvertible {
+  public static let lengthMax = 128
+  public let rawValue: String
+
+  /// Returns nil if the text is no valid id.
+  public init?(_ rawValue: String) {
+    guard rawValue.isIdentifier(lengthMax: WidgetID.lengthMax) else { return nil }
+    self.rawValue = rawValue
+  }
+
+  public var description: String { rawValue }
+}
+
+/// The name of a kind of widget. An id's alphabet, 1 to 64 characters.
+public struct KindName: Hashable, Sendable, CustomStringConvertible {
+  public static let lengthMax = 64
+  public let rawValue: String
+
+  /// Returns nil if the text is no valid kind name.
+  public init?(_ rawValue: String) {
+    guard rawValue.isIdentifier(lengthMax: KindName.lengthMax) else { return nil }
+    self.rawValue = rawValue
+  }
+
+  public var description: String { rawValue }
+}
+
+/// The store's version: increases by exactly one with every commit. 0 is the empty store.
+public typealias Revision = UInt64
+
+extension String {
+  /// Whether this is 1 to `lengthMax` characters of `a-z A-Z 0-9 . _ - / :`, beginning with a
+  /// letter or digit.
+  public func isIdentifier(lengthMax: Int) -> Bool {
+    var first = true
+    guard (1...lengthMax).contains(utf8.count) else { return false }
+    for byte in utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        break
+      case UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "/"),
+        UInt8(ascii: ":"):
+        if first { return false }
+      default: return false
+      }
+      first = false
+    }
+    return true
+  }
+}

@@ -1,0 +1,41 @@
+/// A widget's labels: free-form key/value pairs to select by, sorted by key.
+public struct Labels: Hashable, Sendable, ExpressibleByDictionaryLiteral {
+  /// One label.
+  public struct Entry: Hashable, Sendable {
+    public let key: String
+    public let value: String
+  }
+
+  /// The labels, sorted by the key's UTF-8 bytes, every key once.
+  public private(set) var entries: [Entry]
+
+  public init() { entries = [] }
+
+  /// Of pairs with the same key, the last one counts.
+  public init(_ pairs: [(key: String, value: String)]) {
+    entries = []
+    for pair in pairs { self[pair.key] = pair.value }
+  }
+
+  public init(dictionaryLiteral elements: (String, String)...) {
+    self.init(elements.map { (key: $0.0, value: $0.1) })
+  }
+
+  public var isEmpty: Bool { entries.isEmpty }
+  public var count: Int { entries.count }
+
+  /// Reads, sets or (with nil) removes one label.
+  public subscript(key: String) -> String? {
+    get { entries.first { $0.key.hasSameBytes(as: key) }?.value }
+    set {
+      let index = entries.firstIndex { !$0.key.precedesByBytes(key) } ?? entries.count
+      let found = index < entries.count && entries[index].key.hasSameBytes(as: key)
+      switch (newValue, found) {
+      case (let value?, true): entries[index] = Entry(key: key, value: value)
+      case (let value?, false): entries.insert(Entry(key: key, value: value), at: index)
+      case (nil, true): entries.remove(at: index)
+      case (nil, false): break
+      }
+    }
+  }
+}

@@ -1,0 +1,122 @@
+/// What of a widget a reader wants. `id`, `kind`, `revision` and `createdRevision` always travel.
+public struct ReadMask: Hashable, Sendable {
+  /// The fields of a widget that can be left out.
+  public enum Field: String, Hashable, Sendable, CaseIterable {
+    case family
+    case labels
+    case presence
+    case position
+    case parameters
+    case data
+    case stale
+    case error
+    case createTime = "create_time"
+    case updateTime = "update_time"
+    case ownerUID = "owner_uid"
+    case applySet = "apply_set"
+    case etag
+  }
+
+  /// Fields that are wanted whole. Empty, with the two lists below empty too, means everything.
+  public let fields: Set<Field>
+  /// Single data keys that are wanted, sorted, unique.
+  public let dataKeys: [String]
+  /// Single parameters that are wanted, sorted, unique.
+  public let parameterKeys: [String]
+
+  /// Everything.
+  public static let all = ReadMask()
+
+  private init() {
+    fields = []
+    dataKeys = []
+    parameterKeys = []
+  }
+
+  /// Reads field mask paths: a field's name, `data.KEY` or `parameters.KEY`. No paths means
+  /// everything. Fails with the first path that names nothing.
+  public init(paths: [String]) throws(UnknownPath) {
+    var fields: Set<Field> = []
+    var dataKeys: Set<String> = []
+    var parameterKeys: Set<String> = []
+    for path in paths {
+      if let field = Field(rawValue: path) {
+        fields.insert(field)
+      } else if path.hasPrefix("data."), path.utf8.count > 5 {
+        dataKeys.insert(String(path.dropFirst(5)))
+      } else if path.hasPrefix("parameters."), path.utf8.count > 11 {
+        parameterKeys.insert(String(path.dropFirst(11)))
+      } else if !["id", "kind", "revision", "created_revision"].contains(path) {
+        throw UnknownPath(path: path)
+      }
+    }
+    self.fields = fields
+    self.dataKeys = dataKeys.sorted { $0.precedesByBytes($1) }
+    self.parameterKeys = parameterKeys.sorted { $0.precedesByBytes($1) }
+    self.isBare = !paths.isEmpty
+  }
+
+  /// A mask named only fields that always travel, so nothing else is wanted.
+  private var isBare = false
+
+  /// A path that names no field of a widget.
+  public struct UnknownPath: Error, Hashable, Sendable {
+    public let path: String
+  }
+
+  public var isEverything: Bool {
+    !isBare && fields.isEmpty && dataKeys.isEmpty && parameterKeys.isEmpty
+  }
+
+  public func wants(_ field: Field) -> Bool { isEverything || fields.contains(field) }
+
+  /// The widget with what is not wanted emptied.
+  public func filter(_ widget: Widget) -> Widget {
+    guard !isEverything else { return widget }
+    var result = Widget(
+      id: widget.id, kind: widget.kind, createdRevision: widget.createdRevision,
+      revision: widget.revision)
+    if wants(.family) { result.family = widget.family }
+    if wants(.labels) { result.labels = widget.labels }
+    if wants(.presence) { result.presence = widget.presence }
+    if wants(.position) { result.position = widget.position }
+    if wants(.stale) { result.isStale = widget.isStale }
+    if wants(.error) { result.error = widget.error }
+    if wants(.createTime) { result.createTime = widget.createTime }
+    if wants(.updateTime) { result.updateTime = widget.updateTime }
+    if wants(.ownerUID) { result.ownerUID = widget.ownerUID }
+    if wants(.applySet) { result.applySet = widget.applySet }
+    result.data = filter(widget.data, whole: .data, keys: dataKeys)
+    result.parameters = filter(widget.parameters, whole: .parameters, keys: parameterKeys)
+    return result
+  }
+
+  /// The update with what is not wanted left out; nil if nothing remains.
+  public func filter(_ update: WidgetUpdate) -> WidgetUpdate? {
+    guard !isEverything else { return update }
+    var result = WidgetUpdate(
+      id: update.id, revision: update.revision, updateTime: update.updateTime)
+    if wants(.labels) { result.labels = update.labels }
+    if wants(.presence) { result.presence = update.presence }
+    if wants(.position) { result.position = update.position }
+    if wants(.stale) { result.isStale = update.isStale }
+    if wants(.error) { result.error = update.error }
+    if wants(.applySet) { result.applySet = update.applySet }
+    if wants(.family) { result.family = update.family }
+    result.setData = filter(update.setData, whole: .data, keys: dataKeys)
+    result.setParameters = filter(update.setParameters, whole: .parameters, keys: parameterKeys)
+    result.unsetData =
+      wants(.data) ? update.unsetData : update.unsetData.filter(dataKeys.contains)
+    result.unsetParameters =
+      wants(.parameters)
+      ? update.unsetParameters : update.unsetParameters.filter(parameterKeys.contains)
+    guard !result.isEmpty || wants(.updateTime) else { return nil }
+    result.transition = update.transition
+    return result
+  }
+
+  private func filter(_ map: ValueMap, whole: Field, keys: [String]) -> ValueMap {
+    if wants(whole) { return map }
+    return ValueMap(keys.compactMap { key in map[key].map { .init(key: key, value: $0) } })
+  }
+}

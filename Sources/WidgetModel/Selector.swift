@@ -1,0 +1,73 @@
+/// Picks widgets. All conditions that are set must hold; the empty selector picks every widget,
+/// the ones to come included.
+public struct Selector: Hashable, Sendable {
+  /// If not empty, the widget's id must be one of these.
+  public var ids: [WidgetID]
+  /// If not empty, the widget's kind must be one of these.
+  public var kinds: [KindName]
+  /// If not empty, the widget's family must be one of these.
+  public var families: [Family]
+  /// All of these must hold.
+  public var labels: [LabelRequirement]
+
+  public init(
+    ids: [WidgetID] = [], kinds: [KindName] = [], families: [Family] = [],
+    labels: [LabelRequirement] = []
+  ) {
+    self.ids = ids
+    self.kinds = kinds
+    self.families = families
+    self.labels = labels
+  }
+
+  /// Whether it picks every widget.
+  public var isEverything: Bool {
+    ids.isEmpty && kinds.isEmpty && families.isEmpty && labels.isEmpty
+  }
+
+  /// Whether a widget that it picks today could cease to be picked (or the other way round) by
+  /// changing. An id and a kind never change; labels and family do.
+  public var dependsOnState: Bool { !labels.isEmpty || !families.isEmpty }
+
+  /// Whether it picks a widget with these properties. Linear in the number of conditions.
+  public func matches(id: WidgetID, kind: KindName, family: Family, labels: Labels) -> Bool {
+    (ids.isEmpty || ids.contains(id))
+      && (kinds.isEmpty || kinds.contains(kind))
+      && (families.isEmpty || families.contains(family))
+      && self.labels.allSatisfy { $0.holds(for: labels) }
+  }
+}
+
+/// One condition on a widget's labels.
+public struct LabelRequirement: Hashable, Sendable {
+  public enum Operator: UInt8, Hashable, Sendable, CaseIterable {
+    /// The label is there and its value is one of `values`.
+    case isIn = 1
+    /// The label is not there, or its value is none of `values`.
+    case notIn
+    /// The label is there.
+    case exists
+    /// The label is not there.
+    case notExists
+  }
+
+  public var key: String
+  public var `operator`: Operator
+  public var values: [String]
+
+  public init(key: String, operator: Operator, values: [String] = []) {
+    self.key = key
+    self.operator = `operator`
+    self.values = values
+  }
+
+  public func holds(for labels: Labels) -> Bool {
+    let value = labels[key]
+    return switch `operator` {
+    case .isIn: value.map { value in values.contains { $0.hasSameBytes(as: value) } } ?? false
+    case .notIn: value.map { value in !values.contains { $0.hasSameBytes(as: value) } } ?? true
+    case .exists: value != nil
+    case .notExists: value == nil
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/// A map from string keys to values, sorted by the keys' UTF-8 bytes.
+///
+/// Sorted rather than hashed, so that the same content has the same order in every process, on the
+/// wire and in golden files. Look-up is O(log n); inserting out of order is O(n).
+public struct ValueMap: Hashable, Sendable, ExpressibleByDictionaryLiteral {
+  /// One entry.
+  public struct Entry: Hashable, Sendable {
+    public let key: String
+    public var value: Value
+
+    public init(key: String, value: Value) {
+      self.key = key
+      self.value = value
+    }
+
+    public static func == (a: Entry, b: Entry) -> Bool {
+      a.key.hasSameBytes(as: b.key) && a.value == b.value
+    }
+  }
+
+  /// The entries, sorted by key, every key once.
+  public private(set) var entries: [Entry]
+
+  public init() { entries = [] }
+
+  /// Of entries with the same key, the last one counts.
+  public init(_ unsorted: [Entry]) {
+    entries = unsorted
+    guard !entries.isStrictlySorted else { return }
+    // `sort` is stable in practice but does not promise it, so the original place breaks ties.
+    let order = entries.indices.sorted { a, b in
+      if entries[a].key.precedesByBytes(entries[b].key) { return true }
+      if entries[b].key.precedesByBytes(entries[a].key) { return false }
+      return a < b
+    }
+    var result: [Entry] = []
+    result.reserveCapacity(order.count)
+    for index in order {
+      if let last = result.last, last.key.hasSameBytes(as: entries[index].key) {
+        result.removeLast()
+      }
+      result.append(entries[index])
+    }
+    entries = result
+  }
+
+  public init(dictionaryLiteral elements: (String, Value)...) {
+    self.init(elements.map { Entry(key: $0.0, value: $0.1) })
+  }
+
+  public var isEmpty: Bool { entries.isEmpty }
+  public var count: Int { entries.count }
+  public var keys: [String] { entries.map(\.key) }
+
+  /// Reads, sets or (with nil) removes one entry.
+  public subscript(key: String) -> Value? {
+    get {
+      let (index, found) = entries.position(of: key)
+      return found ? entries[index].value : nil
+    }
+    set {
+      let (index, found) = entries.position(of: key)
+      switch (newValue, found) {
+      case (let value?, true): entries[index].value = value
+      case (let value?, false): entries.insert(Entry(key: key, value: value), at: index)
+      case (nil, true): entries.remove(at: index)
+      case (nil, false): break
+      }
+    }
+  }
+}
+
+extension [ValueMap.Entry] {
+  var isStrictlySorted: Bool {
+    guard count > 1 else { return true }
+    for index in 1..<count where !self[index - 1].key.precedesByBytes(self[index].key) {
+      return false
+    }
+    return true
+  }
+
+  /// Where the key is, or where it would have to be inserted.
+  func position(of key: String) -> (index: Int, found: Bool) {
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].key.precedesByBytes(key) { low = middle + 1 } else { high = middle }
+    }
+    return (low, low < count && self[low].key.hasSameBytes(as: key))
+  }
+}

@@ -1,0 +1,130 @@
+/// A widget as its readers see it: one consistent value.
+public struct Widget: Hashable, Sendable, Identifiable {
+  public var id: WidgetID
+  public var kind: KindName
+  public var family: Family
+  public var labels: Labels
+  public var presence: Presence
+  /// Its place among all widgets: ascending is display order. Unique; only comparisons of two
+  /// positions mean anything.
+  public var position: Int64
+  public var parameters: ValueMap
+  public var data: ValueMap
+  /// Whoever fed it is gone, so its data may be old.
+  public var isStale: Bool
+  /// What is wrong with it; nil while nothing is.
+  public var error: WidgetError?
+  public var createdRevision: Revision
+  public var revision: Revision
+  public var createTime: Timestamp
+  public var updateTime: Timestamp
+  /// The user who created it and whose quota it counts against.
+  public var ownerUID: UInt32
+  /// The declared set it belongs to; empty for none.
+  public var applySet: String
+
+  public init(
+    id: WidgetID, kind: KindName, family: Family = .medium, labels: Labels = [:],
+    presence: Presence = Presence(), position: Int64 = 0, parameters: ValueMap = [:],
+    data: ValueMap = [:], isStale: Bool = false, error: WidgetError? = nil,
+    createdRevision: Revision = 0, revision: Revision = 0, createTime: Timestamp = .epoch,
+    updateTime: Timestamp = .epoch, ownerUID: UInt32 = 0, applySet: String = ""
+  ) {
+    self.id = id
+    self.kind = kind
+    self.family = family
+    self.labels = labels
+    self.presence = presence
+    self.position = position
+    self.parameters = parameters
+    self.data = data
+    self.isStale = isStale
+    self.error = error
+    self.createdRevision = createdRevision
+    self.revision = revision
+    self.createTime = createTime
+    self.updateTime = updateTime
+    self.ownerUID = ownerUID
+    self.applySet = applySet
+  }
+}
+
+/// The size classes a widget can be made for.
+public enum Family: UInt8, Hashable, Sendable, CaseIterable {
+  case small = 1
+  case medium
+  case large
+  case extraLarge
+  case inline
+  case circular
+  case rectangular
+}
+
+/// Two independent bits: enabling a hidden widget does not show it.
+public struct Presence: Hashable, Sendable {
+  /// Whether the widget is shown.
+  public var isVisible: Bool
+  /// Whether it takes events from users.
+  public var isEnabled: Bool
+
+  public init(isVisible: Bool = true, isEnabled: Bool = true) {
+    self.isVisible = isVisible
+    self.isEnabled = isEnabled
+  }
+
+  /// What a user sees; follows from the two bits.
+  public var state: State {
+    if !isVisible { return .hidden }
+    return isEnabled ? .visible : .disabled
+  }
+
+  public enum State: UInt8, Hashable, Sendable, CaseIterable {
+    case visible = 1
+    case hidden
+    case disabled
+  }
+}
+
+/// Something that is wrong with a widget, for its users to see.
+public struct WidgetError: Hashable, Sendable {
+  /// Stable and machine-readable, UPPER_SNAKE_CASE, 1 to 64 characters.
+  public var reason: String
+  /// What happened, and what to do next.
+  public var message: String
+
+  public init(reason: String, message: String) {
+    self.reason = reason
+    self.message = message
+  }
+}
+
+/// How a renderer may animate a change. A hint: it never delays the change.
+public struct Transition: Hashable, Sendable {
+  public var curve: Curve
+  /// nil: the renderer's default.
+  public var duration: Duration?
+  /// For springs: seconds per oscillation, and damping (1 is critical). 0 means unset.
+  public var springResponse: Double
+  public var springDamping: Double
+
+  public init(
+    curve: Curve = .unspecified, duration: Duration? = nil, springResponse: Double = 0,
+    springDamping: Double = 0
+  ) {
+    self.curve = curve
+    self.duration = duration
+    self.springResponse = springResponse
+    self.springDamping = springDamping
+  }
+
+  public enum Curve: UInt8, Hashable, Sendable, CaseIterable {
+    case unspecified
+    case none
+    case linear
+    case easeIn
+    case easeOut
+    case easeInOut
+    case spring
+    case opacity
+  }
+}
