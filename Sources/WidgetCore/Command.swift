@@ -1,0 +1,99 @@
+public import WidgetModel
+
+/// One thing to do to the store. All of it happens, in one commit, or none.
+public enum Command: Hashable, Sendable {
+  /// Adds a widget.
+  case create(WidgetSpec, transition: Transition? = nil)
+  /// Changes a widget. With `ifRevision`, only if that is still its revision.
+  case update(
+    WidgetID, WidgetPatch, ifRevision: Revision? = nil, transition: Transition? = nil)
+  /// Removes a widget.
+  case delete(
+    WidgetID, ifRevision: Revision? = nil, allowMissing: Bool = false,
+    transition: Transition? = nil)
+  /// Shows, hides, enables, disables or toggles widgets.
+  case setPresence(PresenceTarget, PresenceAction, transition: Transition? = nil)
+  /// Changes a widget's place in the order.
+  case move(WidgetID, to: MoveDestination, transition: Transition? = nil)
+  /// Makes a declared set true.
+  case apply(Declaration, transition: Transition? = nil)
+  /// Accepts an event.
+  case sendEvent(EventDraft)
+}
+
+/// Which widgets a presence command means.
+public enum PresenceTarget: Hashable, Sendable {
+  /// These; all must exist.
+  case ids([WidgetID])
+  /// All that are picked; may be none.
+  case selector(Selector)
+}
+
+/// A declared set of widgets.
+public struct Declaration: Hashable, Sendable {
+  /// The set's name.
+  public var applySet: String
+  /// What should be, in the order in which it should be. Every spec has an id.
+  public var widgets: [WidgetSpec]
+  /// Remove widgets of the same set that are not declared any more.
+  public var prunes: Bool
+  /// Change nothing; only say what would happen.
+  public var isDryRun: Bool
+
+  public init(
+    applySet: String = "default", widgets: [WidgetSpec], prunes: Bool = false,
+    isDryRun: Bool = false
+  ) {
+    self.applySet = applySet
+    self.widgets = widgets
+    self.prunes = prunes
+    self.isDryRun = isDryRun
+  }
+}
+
+/// An event to be accepted.
+public struct EventDraft: Hashable, Sendable {
+  public var widgetID: WidgetID
+  /// Empty for the widget as a whole.
+  public var nodeID: String
+  public var name: String
+  public var payload: ValueMap
+  /// Accept it even if the widget is hidden or disabled.
+  public var isForced: Bool
+
+  public init(
+    widgetID: WidgetID, nodeID: String = "", name: String, payload: ValueMap = [:],
+    isForced: Bool = false
+  ) {
+    self.widgetID = widgetID
+    self.nodeID = nodeID
+    self.name = name
+    self.payload = payload
+    self.isForced = isForced
+  }
+}
+
+/// On whose behalf a command is applied.
+public typealias Caller = EventOrigin
+
+/// What applying a command did.
+public struct Commit: Hashable, Sendable {
+  /// The store's revision afterwards.
+  public var revision: Revision
+  /// Whether anything changed. If not, no revision was taken.
+  public var isChange: Bool
+  public var outcome: Outcome
+
+  public enum Outcome: Hashable, Sendable {
+    /// The new widget's id.
+    case created(WidgetID)
+    /// The widget's id. Also of a move.
+    case updated(WidgetID)
+    case deleted
+    /// The widgets that changed, in position order.
+    case presence([WidgetID])
+    case applied([ApplyResult])
+    /// The event's sequence number.
+    case accepted(sequence: UInt64)
+  }
+}

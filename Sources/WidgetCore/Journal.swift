@@ -1,0 +1,30 @@
+import WidgetModel
+
+/// How to take back what was done, newest last.
+///
+/// Every structural change of the store appends its inverse while recording is on. Undoing runs
+/// the inverses in reverse order, so each finds the store exactly as it left it; that is what makes
+/// restoring a linked record's neighbours sound.
+struct Journal {
+  enum Inverse {
+    /// The store's revision was this.
+    case revision(Revision)
+    /// The record in a slot was this.
+    case replace(slot: Int32, with: Record)
+    /// A record was put into a slot.
+    case remove(slot: Int32)
+    /// A record was taken out of a slot.
+    case restore(slot: Int32, Record)
+    case dropTombstone
+    case dropEvent
+    case lowerEventCeiling(to: UInt64)
+    case dropRequest
+    case renumber(KindName, to: UInt64)
+  }
+
+  /// Whether changes can be taken back.
+  var isRecording: Bool
+  var inverses: [Inverse] = []
+
+  init(isRecording: Bool) { self.isRecording = isRecording }
+}

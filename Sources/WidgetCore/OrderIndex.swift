@@ -1,0 +1,65 @@
+import WidgetModel
+
+/// All widgets in display order: sorted (position, slot) pairs.
+///
+/// Between commands positions are unique (the slot only tells widgets apart while several swap
+/// places). They are sparse, so a widget moves by changing its own position alone. When two
+/// neighbours leave no room, the store spreads all positions anew. Look-up is O(log n); changes move
+/// O(n) small pairs.
+struct OrderIndex {
+  struct Entry: Equatable, Comparable {
+    var position: Int64
+    var slot: Int32
+
+    static func < (a: Entry, b: Entry) -> Bool { (a.position, a.slot) < (b.position, b.slot) }
+  }
+
+  /// The distance that new neighbours get: room for 32 halvings.
+  static let stride: Int64 = 1 << 32
+
+  private(set) var entries: [Entry] = []
+
+  /// Where a widget goes that is added behind all others.
+  var lastPosition: Int64 { (entries.last?.position ?? 0) + OrderIndex.stride }
+  /// Where a widget goes that is added in front of all others.
+  var firstPosition: Int64 { (entries.first?.position ?? 0) - OrderIndex.stride }
+
+  mutating func insert(_ slot: Int32, at position: Int64) {
+    let entry = Entry(position: position, slot: slot)
+    if let last = entries.last, entry < last {
+      entries.insert(entry, at: index(of: entry))
+    } else {
+      entries.append(entry)
+    }
+  }
+
+  mutating func remove(_ slot: Int32, at position: Int64) {
+    let entry = Entry(position: position, slot: slot)
+    let index = index(of: entry)
+    guard index < entries.count, entries[index] == entry else { return }
+    entries.remove(at: index)
+  }
+
+  /// A free position right before or after the one of a widget; nil if there is no room.
+  func position(beside position: Int64, before: Bool) -> Int64? {
+    let index = index(of: position)
+    let neighbour = before ? index - 1 : index + 1
+    guard entries.indices.contains(neighbour) else { return before ? firstPosition : lastPosition }
+    let other = entries[neighbour].position
+    let middle = other + (position - other) / 2
+    return middle == other || middle == position ? nil : middle
+  }
+
+  /// The first index whose position is not less. O(log n).
+  func index(of position: Int64) -> Int { index(of: Entry(position: position, slot: .min)) }
+
+  private func index(of entry: Entry) -> Int {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle] < entry { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}

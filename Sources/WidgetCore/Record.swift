@@ -1,0 +1,130 @@
+import WidgetModel
+
+/// A widget in the store: its state, and the revision that last changed each part of it.
+///
+/// `older` and `newer` link all records in order of `revision`; the store keeps them.
+struct Record {
+  let id: WidgetID
+  let kind: KindName
+  let ownerUID: UInt32
+  let createdRevision: Revision
+  let createTime: Timestamp
+
+  var revision: Revision
+  var updateTime: Timestamp
+
+  var labels: Labels = [:]
+  var labelsRevision: Revision
+  var presence = Presence()
+  var presenceRevision: Revision
+  var position: Int64
+  var positionRevision: Revision
+  /// Family, stale, error and apply set change rarely and travel together.
+  var family: Family
+  var isStale = false
+  var error: WidgetError?
+  var applySet = ""
+  var statusRevision: Revision
+  var data = RevisedMap()
+  var parameters = RevisedMap()
+  /// The latest hint, and the revision it came with.
+  var transition: Transition?
+  var transitionRevision: Revision = 0
+
+  /// What the widget counts against its owner's quota.
+  var costBytes = 0
+
+  var older: Int32 = -1
+  var newer: Int32 = -1
+
+  init(
+    id: WidgetID, kind: KindName, family: Family, ownerUID: UInt32, position: Int64,
+    revision: Revision, time: Timestamp
+  ) {
+    self.id = id
+    self.kind = kind
+    self.family = family
+    self.ownerUID = ownerUID
+    self.position = position
+    createdRevision = revision
+    self.revision = revision
+    labelsRevision = revision
+    presenceRevision = revision
+    positionRevision = revision
+    statusRevision = revision
+    createTime = time
+    updateTime = time
+  }
+
+  /// The widget as readers see it. O(keys).
+  var widget: Widget {
+    Widget(
+      id: id, kind: kind, family: family, labels: labels, presence: presence, position: position,
+      parameters: parameters.map, data: data.map, isStale: isStale, error: error,
+      createdRevision: createdRevision, revision: revision, createTime: createTime,
+      updateTime: updateTime, ownerUID: ownerUID, applySet: applySet)
+  }
+
+  func isSelected(by selector: Selector) -> Bool {
+    selector.matches(id: id, kind: kind, family: family, labels: labels)
+  }
+
+  /// What happened to this widget after `cursor`, for a reader with this selector; nil if nothing
+  /// that concerns it. The record has changed after `cursor`.
+  ///
+  /// The reader's cursor does not tell whether it held the widget, so a widget whose selection may
+  /// have changed is sent as a whole if it is selected now, and reported removed if not.
+  ///
+  /// `mayHoldNewer`: the reader may hold widgets that are newer than its cursor.
+  func change(
+    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool
+  ) -> WidgetChange? {
+    let isNew = createdRevision > cursor
+    let selectionMayHaveChanged =
+      selector.dependsOnState && (labelsRevision > cursor || statusRevision > cursor)
+    guard isSelected(by: selector) else {
+      return selectionMayHaveChanged && (!isNew || mayHoldNewer)
+        ? .removed(id, hint(since: cursor)) : nil
+    }
+    if isNew || selectionMayHaveChanged { return .added(widget, hint(since: cursor)) }
+    return .updated(update(since: cursor))
+  }
+
+  /// The latest transition hint, if it came after `cursor`.
+  private func hint(since cursor: Revision) -> Transition? {
+    transitionRevision > cursor ? transition : nil
+  }
+
+  private func update(since cursor: Revision) -> WidgetUpdate {
+    var update = WidgetUpdate(id: id, revision: revision, updateTime: updateTime)
+    (update.setData, update.unsetData) = data.changes(since: cursor)
+    (update.setParameters, update.unsetParameters) = parameters.changes(since: cursor)
+    if labelsRevision > cursor { update.labels = labels }
+    if presenceRevision > cursor { update.presence = presence }
+    if positionRevision > cursor { update.position = position }
+    if statusRevision > cursor {
+      update.isStale = isStale
+      update.error = .some(error)
+      update.family = family
+      update.applySet = applySet
+    }
+    update.transition = hint(since: cursor)
+    return update
+  }
+}
+
+/// What remains of a removed widget.
+struct Tombstone {
+  var id: WidgetID
+  var kind: KindName
+  var family: Family
+  var labels: Labels
+  var createdRevision: Revision
+  var transition: Transition?
+
+  /// Whether the selector may have picked the widget at some time: what never changes decides.
+  func mayHaveBeenSelected(by selector: Selector) -> Bool {
+    (selector.ids.isEmpty || selector.ids.contains(id))
+      && (selector.kinds.isEmpty || selector.kinds.contains(kind))
+  }
+}

@@ -1,0 +1,189 @@
+import WidgetModel
+
+/// A map whose entries remember the revision that last changed them.
+///
+/// Entries live in stable slots, linked from newest to oldest change, so that reading what changed
+/// since a revision costs O(what changed · log of it) and not O(entries). `sorted` lists the slots
+/// by key: look-up is O(log n), adding or purging a key O(n) moves of four bytes.
+///
+/// A removed key stays behind as a tombstone (value nil) until it is purged, so that a late reader
+/// learns of it.
+///
+/// Invariants: `sorted` holds every slot once, in key order; the links hold every slot once, in
+/// descending order of revision; `liveCount` counts the slots with a value.
+struct RevisedMap {
+  private struct Slot {
+    let key: String
+    var value: Value?
+    var revision: Revision
+    var older: Int32
+    var newer: Int32
+  }
+
+  private var slots: [Slot] = []
+  private var sorted: [Int32] = []
+  private var newest: Int32 = -1
+  private var oldest: Int32 = -1
+  private(set) var liveCount = 0
+
+  init() {}
+
+  /// Rebuilds a map from what was stored. Of entries with the same key, the first counts.
+  init(_ entries: [RevisedEntry]) {
+    for entry in entries.sorted(by: { $0.revision < $1.revision }) {
+      guard !position(of: entry.key).found else { continue }
+      append(key: entry.key, value: entry.value, revision: entry.revision)
+    }
+  }
+
+  /// The value of a key; nil if it is not there.
+  subscript(key: String) -> Value? {
+    let (index, found) = position(of: key)
+    return found ? slots[Int(sorted[index])].value : nil
+  }
+
+  /// Sets a key. Returns false, and changes nothing, if it already has an equal value.
+  mutating func set(_ key: String, to value: Value, at revision: Revision) -> Bool {
+    let (index, found) = position(of: key)
+    guard found else {
+      append(key: key, value: value, revision: revision, at: index)
+      return true
+    }
+    let slot = sorted[index]
+    if let old = slots[Int(slot)].value {
+      if old == value { return false }
+    } else {
+      liveCount += 1
+    }
+    slots[Int(slot)].value = value
+    touch(slot, at: revision)
+    return true
+  }
+
+  /// Removes a key, leaving a tombstone. Returns false if it is not there.
+  mutating func unset(_ key: String, at revision: Revision) -> Bool {
+    let (index, found) = position(of: key)
+    guard found, slots[Int(sorted[index])].value != nil else { return false }
+    slots[Int(sorted[index])].value = nil
+    liveCount -= 1
+    touch(sorted[index], at: revision)
+    return true
+  }
+
+  /// Forgets the tombstone that `revision` left for a key, if it is still one.
+  mutating func purge(_ key: String, tombstoneOf revision: Revision) {
+    let (index, found) = position(of: key)
+    guard found else { return }
+    let slot = sorted[index]
+    guard slots[Int(slot)].value == nil, slots[Int(slot)].revision == revision else { return }
+    unlink(slot)
+    sorted.remove(at: index)
+    let last = Int32(slots.count - 1)
+    if slot != last { relocate(last, to: slot) }
+    slots.removeLast()
+  }
+
+  /// The live keys, sorted.
+  var keys: [String] { sorted.compactMap { live($0)?.key } }
+
+  /// The live entries.
+  var map: ValueMap {
+    var entries: [ValueMap.Entry] = []
+    entries.reserveCapacity(liveCount)
+    for slot in sorted {
+      if let entry = live(slot) { entries.append(entry) }
+    }
+    return ValueMap(entries)
+  }
+
+  /// What changed after `cursor`, and what was removed. O(changed · log(changed)).
+  func changes(since cursor: Revision) -> (set: ValueMap, unset: [String]) {
+    var set: [ValueMap.Entry] = []
+    var unset: [String] = []
+    var slot = newest
+    while slot >= 0, slots[Int(slot)].revision > cursor {
+      let entry = slots[Int(slot)]
+      if let value = entry.value {
+        set.append(.init(key: entry.key, value: value))
+      } else {
+        unset.append(entry.key)
+      }
+      slot = entry.older
+    }
+    if unset.count > 1 { unset.sort { $0.precedesByBytes($1) } }
+    return (ValueMap(set), unset)
+  }
+
+  /// Whether anything changed after `cursor`. O(1).
+  func hasChanges(since cursor: Revision) -> Bool {
+    newest >= 0 && slots[Int(newest)].revision > cursor
+  }
+
+  /// Every entry with its revision, tombstones included, by key.
+  var revisedEntries: [RevisedEntry] {
+    sorted.map { slot in
+      let entry = slots[Int(slot)]
+      return RevisedEntry(key: entry.key, value: entry.value, revision: entry.revision)
+    }
+  }
+
+  private func live(_ slot: Int32) -> ValueMap.Entry? {
+    slots[Int(slot)].value.map { .init(key: slots[Int(slot)].key, value: $0) }
+  }
+
+  private func position(of key: String) -> (index: Int, found: Bool) {
+    var low = 0
+    var high = sorted.count
+    while low < high {
+      let middle = (low + high) / 2
+      if slots[Int(sorted[middle])].key.precedesByBytes(key) {
+        low = middle + 1
+      } else {
+        high = middle
+      }
+    }
+    return (low, low < sorted.count && slots[Int(sorted[low])].key.hasSameBytes(as: key))
+  }
+
+  private mutating func append(key: String, value: Value?, revision: Revision) {
+    append(key: key, value: value, revision: revision, at: position(of: key).index)
+  }
+
+  private mutating func append(key: String, value: Value?, revision: Revision, at index: Int) {
+    let slot = Int32(slots.count)
+    slots.append(Slot(key: key, value: value, revision: revision, older: -1, newer: -1))
+    sorted.insert(slot, at: index)
+    linkNewest(slot)
+    if value != nil { liveCount += 1 }
+  }
+
+  private mutating func touch(_ slot: Int32, at revision: Revision) {
+    slots[Int(slot)].revision = revision
+    guard slot != newest else { return }
+    unlink(slot)
+    linkNewest(slot)
+  }
+
+  private mutating func linkNewest(_ slot: Int32) {
+    slots[Int(slot)].older = newest
+    slots[Int(slot)].newer = -1
+    if newest >= 0 { slots[Int(newest)].newer = slot } else { oldest = slot }
+    newest = slot
+  }
+
+  private mutating func unlink(_ slot: Int32) {
+    let (older, newer) = (slots[Int(slot)].older, slots[Int(slot)].newer)
+    if older >= 0 { slots[Int(older)].newer = newer } else { oldest = newer }
+    if newer >= 0 { slots[Int(newer)].older = older } else { newest = older }
+  }
+
+  /// Moves a linked slot into an unlinked one's place.
+  private mutating func relocate(_ from: Int32, to slot: Int32) {
+    let moved = slots[Int(from)]
+    slots[Int(slot)] = moved
+    if moved.older >= 0 { slots[Int(moved.older)].newer = slot } else { oldest = slot }
+    if moved.newer >= 0 { slots[Int(moved.newer)].older = slot } else { newest = slot }
+    let (index, found) = position(of: moved.key)
+    if found { sorted[index] = slot }
+  }
+}

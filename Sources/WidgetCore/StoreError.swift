@@ -1,0 +1,47 @@
+public import WidgetModel
+
+/// Why the store refused a command. The store is unchanged whenever it throws one.
+///
+/// Every case has a stable `reason`; `WidgetServer` maps each to a canonical code in one exhaustive
+/// switch, so a new case does not compile until its code is decided.
+public enum StoreError: Error, Hashable, Sendable {
+  /// No widget has this id.
+  case widgetNotFound(WidgetID)
+  /// A widget with this id is there already.
+  case widgetExists(WidgetID)
+  /// The widget changed since the caller read it.
+  case etagMismatch(WidgetID, current: Revision)
+  /// The widget takes no events because it is hidden.
+  case widgetHidden(WidgetID)
+  /// The widget takes no events because it is disabled.
+  case widgetDisabled(WidgetID)
+  /// The widget is of another kind than the declaration says; kinds never change.
+  case kindMismatch(WidgetID, is: KindName, declared: KindName)
+  /// A request is not acceptable. `field` is a path in the request.
+  case invalid(field: String, description: String)
+  /// A limit is reached. `limit` is the name of a `StoreLimits` property.
+  case quotaExceeded(limit: String, maximum: Int)
+  /// A cursor lies before what the store still remembers.
+  case revisionCompacted(compactRevision: Revision)
+  /// A cursor lies in the future: it belongs to another history.
+  case revisionUnknown(current: Revision)
+  /// The request id was used by the same user for another request.
+  case requestIDReused(String)
+
+  /// Stable, machine-readable, UPPER_SNAKE_CASE.
+  public var reason: String {
+    switch self {
+    case .widgetNotFound: "WIDGET_NOT_FOUND"
+    case .widgetExists: "WIDGET_EXISTS"
+    case .etagMismatch: "ETAG_MISMATCH"
+    case .widgetHidden: "WIDGET_HIDDEN"
+    case .widgetDisabled: "WIDGET_DISABLED"
+    case .kindMismatch: "KIND_MISMATCH"
+    case .invalid: "INVALID_FIELD"
+    case .quotaExceeded: "QUOTA_EXCEEDED"
+    case .revisionCompacted: "REVISION_COMPACTED"
+    case .revisionUnknown: "REVISION_UNKNOWN"
+    case .requestIDReused: "REQUEST_ID_REUSED"
+    }
+  }
+}

@@ -1,0 +1,168 @@
+public import WidgetModel
+
+/// Everything a store needs to come back after a restart with its history: what a commit log
+/// returns when it is opened.
+public struct StoreImage: Hashable, Sendable {
+  /// Identifies the history: revisions compare only within it.
+  public var epoch: UInt64
+  public var revision: Revision
+  public var compactRevision: Revision
+  /// No event has a higher sequence number.
+  public var eventSequenceCeiling: UInt64
+  public var records: [RecordImage]
+  public var tombstones: [TombstoneImage]
+  public var requests: [RequestImage]
+
+  /// An empty store's image.
+  public init(
+    epoch: UInt64, revision: Revision = 0, compactRevision: Revision = 0,
+    eventSequenceCeiling: UInt64 = 0, records: [RecordImage] = [],
+    tombstones: [TombstoneImage] = [], requests: [RequestImage] = []
+  ) {
+    self.epoch = epoch
+    self.revision = revision
+    self.compactRevision = compactRevision
+    self.eventSequenceCeiling = eventSequenceCeiling
+    self.records = records
+    self.tombstones = tombstones
+    self.requests = requests
+  }
+}
+
+/// What has changed since the last group: what a commit log makes durable, all or nothing.
+public struct CommitGroup: Hashable, Sendable {
+  /// The store's revision after the group.
+  public var revision: Revision
+  /// Tombstones at or before this revision may be dropped.
+  public var compactRevision: Revision
+  public var eventSequenceCeiling: UInt64
+  /// Widgets to remove. Comes before `upserts`: an id can be in both.
+  public var deletions: [WidgetID]
+  /// Widgets to write, each as a whole.
+  public var upserts: [RecordImage]
+  public var tombstones: [TombstoneImage]
+  public var requests: [RequestImage]
+
+  public init(
+    revision: Revision, compactRevision: Revision, eventSequenceCeiling: UInt64,
+    deletions: [WidgetID] = [], upserts: [RecordImage] = [], tombstones: [TombstoneImage] = [],
+    requests: [RequestImage] = []
+  ) {
+    self.revision = revision
+    self.compactRevision = compactRevision
+    self.eventSequenceCeiling = eventSequenceCeiling
+    self.deletions = deletions
+    self.upserts = upserts
+    self.tombstones = tombstones
+    self.requests = requests
+  }
+}
+
+/// A stored widget.
+public struct RecordImage: Hashable, Sendable {
+  /// The widget with empty data and parameters; those are below, with their revisions.
+  public var widget: Widget
+  public var data: [RevisedEntry]
+  public var parameters: [RevisedEntry]
+  public var labelsRevision: Revision
+  public var presenceRevision: Revision
+  public var positionRevision: Revision
+  public var statusRevision: Revision
+  public var transition: Transition?
+  public var transitionRevision: Revision
+
+  public init(
+    widget: Widget, data: [RevisedEntry], parameters: [RevisedEntry], labelsRevision: Revision,
+    presenceRevision: Revision, positionRevision: Revision, statusRevision: Revision,
+    transition: Transition?, transitionRevision: Revision
+  ) {
+    self.widget = widget
+    self.data = data
+    self.parameters = parameters
+    self.labelsRevision = labelsRevision
+    self.presenceRevision = presenceRevision
+    self.positionRevision = positionRevision
+    self.statusRevision = statusRevision
+    self.transition = transition
+    self.transitionRevision = transitionRevision
+  }
+}
+
+/// A data key or parameter with the revision that last changed it; value nil if it was removed.
+public struct RevisedEntry: Hashable, Sendable {
+  public var key: String
+  public var value: Value?
+  public var revision: Revision
+
+  public init(key: String, value: Value?, revision: Revision) {
+    self.key = key
+    self.value = value
+    self.revision = revision
+  }
+}
+
+/// What remains of a removed widget.
+public struct TombstoneImage: Hashable, Sendable {
+  public var id: WidgetID
+  public var kind: KindName
+  public var family: Family
+  public var labels: Labels
+  public var createdRevision: Revision
+  /// The revision that removed it.
+  public var revision: Revision
+  public var transition: Transition?
+
+  public init(
+    id: WidgetID, kind: KindName, family: Family, labels: Labels, createdRevision: Revision,
+    revision: Revision, transition: Transition? = nil
+  ) {
+    self.id = id
+    self.kind = kind
+    self.family = family
+    self.labels = labels
+    self.createdRevision = createdRevision
+    self.revision = revision
+    self.transition = transition
+  }
+}
+
+extension RecordImage {
+  init(_ record: Record) {
+    self.init(
+      widget: Widget(
+        id: record.id, kind: record.kind, family: record.family, labels: record.labels,
+        presence: record.presence, position: record.position, isStale: record.isStale,
+        error: record.error, createdRevision: record.createdRevision, revision: record.revision,
+        createTime: record.createTime, updateTime: record.updateTime, ownerUID: record.ownerUID,
+        applySet: record.applySet),
+      data: record.data.revisedEntries, parameters: record.parameters.revisedEntries,
+      labelsRevision: record.labelsRevision, presenceRevision: record.presenceRevision,
+      positionRevision: record.positionRevision, statusRevision: record.statusRevision,
+      transition: record.transition, transitionRevision: record.transitionRevision)
+  }
+}
+
+extension Record {
+  init(_ image: RecordImage) {
+    let widget = image.widget
+    self.init(
+      id: widget.id, kind: widget.kind, family: widget.family, ownerUID: widget.ownerUID,
+      position: widget.position, revision: widget.createdRevision, time: widget.createTime)
+    revision = widget.revision
+    updateTime = widget.updateTime
+    labels = widget.labels
+    labelsRevision = image.labelsRevision
+    presence = widget.presence
+    presenceRevision = image.presenceRevision
+    positionRevision = image.positionRevision
+    isStale = widget.isStale
+    error = widget.error
+    applySet = widget.applySet
+    statusRevision = image.statusRevision
+    data = RevisedMap(image.data)
+    parameters = RevisedMap(image.parameters)
+    transition = image.transition
+    transitionRevision = image.transitionRevision
+    costBytes = Record.cost(of: self)
+  }
+}

@@ -1,0 +1,39 @@
+/// Every limit of the store. A limit is reached when one more would exceed it.
+public struct StoreLimits: Hashable, Sendable {
+  /// How many widgets there may be.
+  public var widgetsMax = 100_000
+  /// How many widgets one user may own.
+  public var widgetsPerUIDMax = 50_000
+  /// How many bytes of state one user's widgets may hold.
+  public var stateBytesPerUIDMax = 64 << 20
+  /// How many bytes of state one widget may hold.
+  public var widgetBytesMax = 1 << 20
+  /// How many data keys, and how many parameters, one widget may have.
+  public var keysPerWidgetMax = 10_000
+  /// How long a data key, a parameter's name, a label's key or a label's value may be.
+  public var keyBytesMax = 256
+  /// How many labels one widget may have.
+  public var labelsPerWidgetMax = 64
+  /// How deep lists and maps may be nested in a value.
+  public var valueDepthMax = 32
+  /// How many bytes an event's payload may hold.
+  public var eventPayloadBytesMax = 64 << 10
+  /// How many past events are kept for readers that are late.
+  public var eventsKeptMax = 4_096
+  /// How many bytes past events may hold.
+  public var eventBytesKeptMax = 4 << 20
+  /// How many removals (of widgets and of keys) are remembered for cursors that are late.
+  public var tombstonesMax = 16_384
+  /// How many answers are kept for retried requests.
+  public var requestsKeptMax = 4_096
+  /// How many bytes kept answers may hold.
+  public var requestBytesKeptMax = 4 << 20
+  /// How long an answer is kept for retried requests.
+  public var requestLifetime = Duration.seconds(600)
+  /// How long a request id may be.
+  public var requestIDBytesMax = 128
+  /// How many widgets one declared set may have.
+  public var declaredWidgetsMax = 10_000
+
+  public init() {}
+}

@@ -1,0 +1,121 @@
+import WidgetModel
+
+/// Making a declared set true, in one commit.
+extension WidgetStore {
+  mutating func declare(
+    _ declaration: Declaration, _ transition: Transition?, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> [ApplyResult] {
+    try validate(declaration)
+    return try atomically { (store) throws(StoreError) in
+      let before = store.revision
+      // One revision serves all of it; it is given back if nothing changed.
+      let revision = store.advanceRevision()
+      var results: [ApplyResult] = []
+      var slots: [Int] = []
+      for (index, spec) in declaration.widgets.enumerated() {
+        guard let id = spec.id else { continue }
+        if let slot = store.slot(of: id) {
+          let changed = try store.converge(
+            slot, to: spec, declaration.applySet, transition, revision, now,
+            field: "widgets[\(index)]")
+          results.append(ApplyResult(id: id, action: changed ? .updated : .unchanged))
+          slots.append(slot)
+        } else {
+          var record = store.makeRecord(
+            spec, id: id, transition, by: caller, at: now, revision: revision)
+          record.applySet = declaration.applySet
+          record.costBytes = Record.cost(of: record)
+          try store.admit(record)
+          slots.append(store.insert(record))
+          results.append(ApplyResult(id: id, action: .created))
+        }
+      }
+      let moved = store.arrange(slots, transition, revision, now)
+      for place in results.indices
+      where moved.contains(slots[place]) && results[place].action == .unchanged {
+        results[place].action = .updated
+      }
+      if declaration.prunes {
+        results += store.prune(
+          declaration.applySet, keeping: Set(slots), transition, revision)
+      }
+      let hasChanged = results.contains { $0.action != .unchanged }
+      if !hasChanged { store.revision = before }
+      return (results, hasChanged && !declaration.isDryRun)
+    }
+  }
+
+  /// Makes an existing widget what a spec says. Returns whether that changed anything.
+  private mutating func converge(
+    _ slot: Int, to spec: WidgetSpec, _ applySet: String, _ transition: Transition?,
+    _ revision: Revision, _ now: Timestamp, field: String
+  ) throws(StoreError) -> Bool {
+    guard let record = records[slot] else { return false }
+    guard record.kind == spec.kind else {
+      throw .kindMismatch(record.id, is: record.kind, declared: spec.kind)
+    }
+    var patch = WidgetPatch(setData: spec.data)
+    patch.setParameters = spec.parameters
+    patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }
+    patch.setLabels = spec.labels
+    patch.unsetLabels = record.labels.entries.map(\.key).filter { spec.labels[$0] == nil }
+    let presence = Presence(
+      isVisible: spec.isVisible ?? record.presence.isVisible,
+      isEnabled: spec.isEnabled ?? record.presence.isEnabled)
+    let family = spec.family ?? record.family
+    let cost = try cost(ofApplying: patch, to: slot)
+
+    var next = record
+    next.apply(patch, at: revision)
+    if presence != record.presence { (next.presence, next.presenceRevision) = (presence, revision) }
+    if family != record.family { (next.family, next.statusRevision) = (family, revision) }
+    if applySet != record.applySet { (next.applySet, next.statusRevision) = (applySet, revision) }
+    let changed =
+      next.data.hasChanges(since: revision - 1) || next.parameters.hasChanges(since: revision - 1)
+      || next.labelsRevision == revision || next.presenceRevision == revision
+      || next.statusRevision == revision
+    guard changed else { return false }
+    next.costBytes = cost + (applySet.utf8.count - record.applySet.utf8.count)
+    next.finish(transition, at: revision, time: now)
+    let links = (record.older, record.newer)
+    modify(slot) { current in
+      current = next
+      (current.older, current.newer) = links
+    }
+    appendKeyRemovals(of: slot, at: revision)
+    return true
+  }
+
+  /// Makes the widgets' relative order that of `slots`, using the positions that they have.
+  /// Returns the slots that moved.
+  private mutating func arrange(
+    _ slots: [Int], _ transition: Transition?, _ revision: Revision, _ now: Timestamp
+  ) -> Set<Int> {
+    let positions = slots.compactMap { records[$0]?.position }
+    var moved: Set<Int> = []
+    let sorted = positions.sorted()
+    guard sorted != positions else { return moved }
+    for (slot, position) in zip(slots, sorted) where records[slot]?.position != position {
+      moved.insert(slot)
+      modify(slot) { record in
+        record.position = position
+        record.positionRevision = revision
+        record.finish(transition, at: revision, time: now)
+      }
+    }
+    return moved
+  }
+
+  /// Removes what the set no longer declares.
+  private mutating func prune(
+    _ applySet: String, keeping: Set<Int>, _ transition: Transition?, _ revision: Revision
+  ) -> [ApplyResult] {
+    var results: [ApplyResult] = []
+    for slot in order.entries.map({ Int($0.slot) }) where !keeping.contains(slot) {
+      guard let record = records[slot], record.applySet == applySet else { continue }
+      removeWidget(slot, transition, at: revision)
+      results.append(ApplyResult(id: record.id, action: .deleted))
+    }
+    return results
+  }
+}

@@ -1,0 +1,153 @@
+public import WidgetModel
+
+/// What changed, for readers that are nothing but a cursor.
+extension WidgetStore {
+  /// What happened to the selected widgets after a cursor, conflated. O(what changed), whatever the
+  /// selector; with ids in the selector, O(ids + removals since).
+  ///
+  /// Removals come first, then the changed widgets, the least recently changed first. Applied to
+  /// the state at `cursor`, the result gives the state at `revision`. It may also report a removal
+  /// of a widget that the reader never held; see `Record.change`.
+  ///
+  /// Throws `revisionCompacted` if removals after the cursor are forgotten, `revisionUnknown` if it
+  /// lies in the future.
+  public func changes(
+    since cursor: Revision, selecting selector: Selector = Selector()
+  ) throws(StoreError) -> Delta {
+    try checkCursor(cursor)
+    let removals = removals(since: cursor, selecting: selector, readerHeldUpTo: cursor)
+    return Delta(
+      fromRevision: cursor, toRevision: revision,
+      changes: removals + changedRecords(since: cursor, selecting: selector, mayHoldNewer: false))
+  }
+
+  /// Ends a transfer that `changes(inChunk:since:)` or `widgets(inChunk:)` carried out piece by
+  /// piece while the store went on.
+  ///
+  /// The reader held the state at `cursor` (0: nothing) when the transfer started at revision
+  /// `start`, and has since been given every chunk as it was at some revision from `start` on. With
+  /// the result it holds the state at `revision`.
+  ///
+  /// Throws as `changes(since:)`.
+  public func changes(
+    endingTransferSince cursor: Revision, startedAt start: Revision,
+    selecting selector: Selector = Selector()
+  ) throws(StoreError) -> Delta {
+    if cursor > 0 { try checkCursor(cursor) }
+    try checkCursor(start)
+    // What was removed before the start is only of interest to a reader that held something.
+    let since = cursor > 0 ? cursor : start
+    let removals = removals(since: since, selecting: selector, readerHeldUpTo: cursor) { removal in
+      removal.revision > start
+    }
+    return Delta(
+      fromRevision: cursor, toRevision: revision,
+      changes: removals + changedRecords(since: start, selecting: selector, mayHoldNewer: true))
+  }
+
+  /// Whether more than `limit` widgets changed after a cursor. O(limit).
+  public func hasChanges(since cursor: Revision, moreThan limit: Int) -> Bool {
+    var slot = newest
+    var seen = 0
+    while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
+      seen += 1
+      if seen > limit { return true }
+      slot = record.older
+    }
+    return false
+  }
+
+  // MARK: - Chunks
+
+  /// How many chunks the widgets are kept in. A chunk holds up to `chunkSlotCount` widgets; a
+  /// widget stays in its chunk as long as it lives.
+  public var chunkCount: Int { chunkRevisions.count }
+
+  /// A revision at or after the last change of any widget in a chunk: as long as it does not
+  /// change, neither does the chunk.
+  public func chunkRevision(_ chunk: Int) -> Revision { chunkRevisions[chunk] }
+
+  /// The selected widgets of a chunk. O(chunk).
+  public func widgets(inChunk chunk: Int, selecting selector: Selector = Selector()) -> [Widget] {
+    slots(ofChunk: chunk).compactMap { slot in
+      guard let record = records[slot], record.isSelected(by: selector) else { return nil }
+      return record.widget
+    }
+  }
+
+  /// What happened to a chunk's widgets after a cursor, removals left out. O(chunk).
+  public func changes(
+    inChunk chunk: Int, since cursor: Revision, selecting selector: Selector = Selector()
+  ) -> [WidgetChange] {
+    guard chunkRevisions[chunk] > cursor else { return [] }
+    return slots(ofChunk: chunk).compactMap { slot in
+      guard let record = records[slot], record.revision > cursor else { return nil }
+      return record.change(since: cursor, selecting: selector, mayHoldNewer: false)
+    }
+  }
+
+  private func slots(ofChunk chunk: Int) -> Range<Int> {
+    let first = chunk * WidgetStore.chunkSlotCount
+    return first..<min(first + WidgetStore.chunkSlotCount, records.count)
+  }
+
+  // MARK: - Parts
+
+  private func checkCursor(_ cursor: Revision) throws(StoreError) {
+    if cursor > revision { throw .revisionUnknown(current: revision) }
+    if cursor < compactRevision { throw .revisionCompacted(compactRevision: compactRevision) }
+  }
+
+  private func changedRecords(
+    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool
+  ) -> [WidgetChange] {
+    var changed: [Record] = []
+    if selector.ids.isEmpty {
+      var slot = newest
+      while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
+        changed.append(record)
+        slot = record.older
+      }
+      changed.reverse()
+    } else {
+      for id in Set(selector.ids) {
+        if let slot = slot(of: id), let record = records[slot], record.revision > cursor {
+          changed.append(record)
+        }
+      }
+      // Widgets of one commit share a revision; the id makes the order the same every time.
+      changed.sort { a, b in
+        a.revision != b.revision
+          ? a.revision < b.revision : a.id.rawValue.precedesByBytes(b.id.rawValue)
+      }
+    }
+    return changed.compactMap {
+      $0.change(since: cursor, selecting: selector, mayHoldNewer: mayHoldNewer)
+    }
+  }
+
+  /// Removed widgets that the reader held, and those for which `mayHold` says that it may have got
+  /// them since. An id that is selected again is left out: it comes as added.
+  private func removals(
+    since cursor: Revision, selecting selector: Selector, readerHeldUpTo held: Revision,
+    orWhere mayHold: (Removal) -> Bool = { _ in false }
+  ) -> [WidgetChange] {
+    var changes: [WidgetChange] = []
+    var seen: Set<WidgetID> = []
+    for removal in tombstones.reversed() {
+      guard removal.revision > cursor else { break }
+      guard case .widget(let tombstone) = removal.what,
+        tombstone.createdRevision <= held || mayHold(removal),
+        tombstone.mayHaveBeenSelected(by: selector),
+        !isSelected(tombstone.id, by: selector),
+        seen.insert(tombstone.id).inserted
+      else { continue }
+      changes.append(.removed(tombstone.id, tombstone.transition))
+    }
+    return changes.reversed()
+  }
+
+  private func isSelected(_ id: WidgetID, by selector: Selector) -> Bool {
+    slot(of: id).flatMap { records[$0]?.isSelected(by: selector) } ?? false
+  }
+}

@@ -1,0 +1,379 @@
+public import WidgetModel
+
+extension WidgetStore {
+  /// Applies one command at a time: changes the state and returns what it did, or throws and
+  /// changes nothing. A command that would change nothing takes no revision.
+  public mutating func apply(
+    _ command: Command, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> Commit {
+    let before = revision
+    let outcome: Commit.Outcome
+    switch command {
+    case .create(let spec, let transition):
+      outcome = .created(try create(spec, transition, by: caller, at: now))
+    case .update(let id, let patch, let expected, let transition):
+      try update(id, patch, ifRevision: expected, transition, at: now)
+      outcome = .updated(id)
+    case .delete(let id, let expected, let allowMissing, let transition):
+      try delete(id, ifRevision: expected, allowMissing: allowMissing, transition)
+      outcome = .deleted
+    case .setPresence(let target, let action, let transition):
+      outcome = .presence(try setPresence(target, action, transition, at: now))
+    case .move(let id, let destination, let transition):
+      try move(id, to: destination, transition, at: now)
+      outcome = .updated(id)
+    case .apply(let declaration, let transition):
+      outcome = .applied(try declare(declaration, transition, by: caller, at: now))
+    case .sendEvent(let draft):
+      outcome = .accepted(sequence: try accept(draft, by: caller, at: now))
+    }
+    return Commit(revision: revision, isChange: revision != before, outcome: outcome)
+  }
+
+  // MARK: - Create
+
+  private mutating func create(
+    _ spec: WidgetSpec, _ transition: Transition?, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> WidgetID {
+    let id: WidgetID
+    if let wanted = spec.id {
+      guard index[wanted] == nil else { throw .widgetExists(wanted) }
+      id = wanted
+    } else {
+      id = try automaticID(for: spec.kind)
+    }
+    try validate(spec, field: "widget")
+    let record = makeRecord(
+      spec, id: id, transition, by: caller, at: now, revision: revision + 1)
+    try admit(record)
+    _ = advanceRevision()
+    insert(record)
+    return id
+  }
+
+  /// A new widget's record. Makes no change.
+  func makeRecord(
+    _ spec: WidgetSpec, id: WidgetID, _ transition: Transition?, by caller: Caller,
+    at now: Timestamp, revision: Revision
+  ) -> Record {
+    var record = Record(
+      id: id, kind: spec.kind, family: spec.family ?? .medium, ownerUID: caller.uid,
+      position: order.lastPosition, revision: revision, time: now)
+    record.labels = spec.labels
+    record.presence = Presence(
+      isVisible: spec.isVisible ?? true, isEnabled: spec.isEnabled ?? true)
+    for entry in spec.data.entries { _ = record.data.set(entry.key, to: entry.value, at: revision) }
+    for entry in spec.parameters.entries {
+      _ = record.parameters.set(entry.key, to: entry.value, at: revision)
+    }
+    if let transition {
+      record.transition = transition
+      record.transitionRevision = revision
+    }
+    record.costBytes = Record.cost(of: record)
+    return record
+  }
+
+  /// "<kind>-<number>" with a number that was not given out before and is free.
+  private mutating func automaticID(for kind: KindName) throws(StoreError) -> WidgetID {
+    let last = numbering[kind] ?? 0
+    var number = last
+    while true {
+      number += 1
+      guard let id = WidgetID("\(kind)-\(number)") else {
+        throw .invalid(
+          field: "widget.kind", description: "No id can be made from \"\(kind)\"; give one.")
+      }
+      if index[id] == nil {
+        record(.renumber(kind, to: last))
+        numbering[kind] = number
+        return id
+      }
+    }
+  }
+
+  // MARK: - Update
+
+  private mutating func update(
+    _ id: WidgetID, _ patch: WidgetPatch, ifRevision expected: Revision?,
+    _ transition: Transition?, at now: Timestamp
+  ) throws(StoreError) {
+    guard let slot = slot(of: id), let current = records[slot]?.revision else {
+      throw .widgetNotFound(id)
+    }
+    if let expected, expected != current { throw .etagMismatch(id, current: current) }
+    try validate(patch, field: "patch")
+    let cost = try cost(ofApplying: patch, to: slot)
+    guard changesAnything(patch, slot) else { return }
+    let revision = advanceRevision()
+    modify(slot) { record in
+      record.apply(patch, at: revision)
+      record.costBytes = cost
+      record.finish(transition, at: revision, time: now)
+    }
+    appendKeyRemovals(of: slot, at: revision)
+  }
+
+  /// Leaves tombstones for the keys that a revision removed from a widget. O(changed keys).
+  mutating func appendKeyRemovals(of slot: Int, at revision: Revision) {
+    guard let record = records[slot] else { return }
+    for (part, map) in [(Removal.Part.data, record.data), (.parameters, record.parameters)] {
+      for key in map.changes(since: revision - 1).unset {
+        append(
+          Removal(
+            revision: revision,
+            what: .key(
+              key, of: part, slot: Int32(slot), createdRevision: record.createdRevision)))
+      }
+    }
+  }
+
+  private func changesAnything(_ patch: WidgetPatch, _ slot: Int) -> Bool {
+    guard let record = records[slot] else { return false }
+    return patch.setData.entries.contains { record.data[$0.key] != $0.value }
+      || patch.unsetData.contains { record.data[$0] != nil && patch.setData[$0] == nil }
+      || patch.replacesData && record.data.keys.contains { patch.setData[$0] == nil }
+      || patch.setParameters.entries.contains { record.parameters[$0.key] != $0.value }
+      || patch.unsetParameters.contains {
+        record.parameters[$0] != nil && patch.setParameters[$0] == nil
+      }
+      || record.labels != record.labels.applying(patch)
+      || patch.isStale.map { $0 != record.isStale } ?? false
+      || patch.error.map { $0 != record.error } ?? false
+  }
+
+  // MARK: - Delete
+
+  private mutating func delete(
+    _ id: WidgetID, ifRevision expected: Revision?, allowMissing: Bool, _ transition: Transition?
+  ) throws(StoreError) {
+    guard let slot = slot(of: id), let current = records[slot]?.revision else {
+      if allowMissing { return }
+      throw .widgetNotFound(id)
+    }
+    if let expected, expected != current { throw .etagMismatch(id, current: current) }
+    removeWidget(slot, transition, at: advanceRevision())
+  }
+
+  /// Removes a widget and leaves a tombstone.
+  mutating func removeWidget(_ slot: Int, _ transition: Transition?, at revision: Revision) {
+    guard let record = records[slot] else { return }
+    remove(slot)
+    append(
+      Removal(
+        revision: revision,
+        what: .widget(
+          Tombstone(
+            id: record.id, kind: record.kind, family: record.family, labels: record.labels,
+            createdRevision: record.createdRevision, transition: transition))))
+  }
+
+  // MARK: - Presence
+
+  private mutating func setPresence(
+    _ target: PresenceTarget, _ action: PresenceAction, _ transition: Transition?,
+    at now: Timestamp
+  ) throws(StoreError) -> [WidgetID] {
+    var slots: [Int] = []
+    switch target {
+    case .ids(let ids):
+      var seen: Set<Int> = []
+      for id in ids {
+        guard let slot = slot(of: id) else { throw .widgetNotFound(id) }
+        if seen.insert(slot).inserted { slots.append(slot) }
+      }
+    case .selector(let selector):
+      slots = order.entries.map { Int($0.slot) }.filter {
+        records[$0]?.isSelected(by: selector) ?? false
+      }
+    }
+    let changing = slots.filter { slot in
+      records[slot].map { $0.presence.applying(action) != $0.presence } ?? false
+    }
+    guard !changing.isEmpty else { return [] }
+    let revision = advanceRevision()
+    for slot in changing {
+      modify(slot) { record in
+        record.presence = record.presence.applying(action)
+        record.presenceRevision = revision
+        record.finish(transition, at: revision, time: now)
+      }
+    }
+    return changing.compactMap { records[$0]?.id }
+  }
+
+  // MARK: - Move
+
+  private mutating func move(
+    _ id: WidgetID, to destination: MoveDestination, _ transition: Transition?, at now: Timestamp
+  ) throws(StoreError) {
+    guard let slot = slot(of: id), let own = records[slot]?.position else {
+      throw .widgetNotFound(id)
+    }
+    let place = order.index(of: own)
+    switch destination {
+    case .first:
+      if place == 0 { return }
+      setPositions([(slot, order.firstPosition)], transition, at: now)
+    case .last:
+      if place == order.entries.count - 1 { return }
+      setPositions([(slot, order.lastPosition)], transition, at: now)
+    case .before(let other), .after(let other):
+      guard let otherSlot = self.slot(of: other), let anchor = records[otherSlot]?.position else {
+        throw .widgetNotFound(other)
+      }
+      if otherSlot == slot { return }
+      let before = if case .before = destination { true } else { false }
+      if order.index(of: anchor) == (before ? place + 1 : place - 1) { return }
+      if let position = order.position(beside: anchor, before: before) {
+        setPositions([(slot, position)], transition, at: now)
+      } else {
+        var sequence = order.entries.map { Int($0.slot) }.filter { $0 != slot }
+        let index = sequence.firstIndex(of: otherSlot) ?? 0
+        sequence.insert(slot, at: before ? index : index + 1)
+        let spread = sequence.enumerated().map { rank, slot in
+          (slot, Int64(rank + 1) * OrderIndex.stride)
+        }
+        setPositions(spread, transition, at: now)
+      }
+    }
+  }
+
+  /// Gives widgets new positions, in one commit. All new positions together must be free.
+  mutating func setPositions(
+    _ positions: [(slot: Int, position: Int64)], _ transition: Transition?, at now: Timestamp
+  ) {
+    let changing = positions.filter { records[$0.slot]?.position != $0.position }
+    guard !changing.isEmpty else { return }
+    let revision = advanceRevision()
+    for (slot, position) in changing {
+      modify(slot) { record in
+        record.position = position
+        record.positionRevision = revision
+        record.finish(transition, at: revision, time: now)
+      }
+    }
+  }
+
+  // MARK: - Events
+
+  private mutating func accept(
+    _ draft: EventDraft, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> UInt64 {
+    guard let slot = slot(of: draft.widgetID), let record = records[slot] else {
+      throw .widgetNotFound(draft.widgetID)
+    }
+    try validate(draft)
+    if !draft.isForced {
+      if !record.presence.isVisible { throw .widgetHidden(record.id) }
+      if !record.presence.isEnabled { throw .widgetDisabled(record.id) }
+    }
+    let sequence = events.lastSequence + 1
+    if sequence > eventSequenceCeiling {
+      self.record(.lowerEventCeiling(to: eventSequenceCeiling))
+      eventSequenceCeiling += WidgetStore.eventSequenceBlock
+    }
+    let event = Event(
+      sequence: sequence, widgetID: record.id, nodeID: draft.nodeID, name: draft.name,
+      payload: draft.payload, time: now, revision: revision, origin: caller,
+      isForced: draft.isForced)
+    events.append(event, kind: record.kind, family: record.family, labels: record.labels)
+    self.record(.dropEvent)
+    return sequence
+  }
+
+  // MARK: - Retried requests
+
+  /// The kept answer to a request, if this is a retry.
+  ///
+  /// Throws `requestIDReused` if the user gave the id to another request.
+  public func recall(
+    requestID: String, of uid: UInt32, fingerprint: UInt64, at now: Timestamp
+  ) throws(StoreError) -> [UInt8]? {
+    guard requestID.utf8.count <= limits.requestIDBytesMax else {
+      throw .invalid(
+        field: "request_id",
+        description: "It is \(requestID.utf8.count) bytes long; at most "
+          + "\(limits.requestIDBytesMax) are allowed.")
+    }
+    guard let image = ledger[uid, requestID], image.expires > now else { return nil }
+    guard image.fingerprint == fingerprint else { throw .requestIDReused(requestID) }
+    return image.response
+  }
+
+  /// Keeps an answer for retries of its request.
+  public mutating func remember(
+    requestID: String, of uid: UInt32, fingerprint: UInt64, response: [UInt8], at now: Timestamp
+  ) {
+    ledger.insert(
+      RequestImage(
+        uid: uid, requestID: requestID, fingerprint: fingerprint, response: response,
+        expires: now.advanced(by: limits.requestLifetime)))
+    record(.dropRequest)
+  }
+}
+
+extension Presence {
+  func applying(_ action: PresenceAction) -> Presence {
+    var result = self
+    switch action {
+    case .show: result.isVisible = true
+    case .hide: result.isVisible = false
+    case .enable: result.isEnabled = true
+    case .disable: result.isEnabled = false
+    case .toggle: result.isVisible.toggle()
+    }
+    return result
+  }
+}
+
+extension Labels {
+  func applying(_ patch: WidgetPatch) -> Labels {
+    guard !patch.setLabels.isEmpty || !patch.unsetLabels.isEmpty else { return self }
+    var result = self
+    for key in patch.unsetLabels { result[key] = nil }
+    for label in patch.setLabels.entries { result[label.key] = label.value }
+    return result
+  }
+}
+
+extension Record {
+  /// What every change of a record ends with.
+  mutating func finish(_ transition: Transition?, at revision: Revision, time: Timestamp) {
+    self.revision = revision
+    updateTime = time
+    if let transition {
+      self.transition = transition
+      transitionRevision = revision
+    }
+  }
+
+  /// Applies a patch. Keys in both `set…` and `unset…` are set.
+  mutating func apply(_ patch: WidgetPatch, at revision: Revision) {
+    var unset = patch.unsetData
+    if patch.replacesData { unset = data.keys }
+    for key in unset where patch.setData[key] == nil {
+      _ = data.unset(key, at: revision)
+    }
+    for entry in patch.setData.entries { _ = data.set(entry.key, to: entry.value, at: revision) }
+    for key in patch.unsetParameters where patch.setParameters[key] == nil {
+      _ = parameters.unset(key, at: revision)
+    }
+    for entry in patch.setParameters.entries {
+      _ = parameters.set(entry.key, to: entry.value, at: revision)
+    }
+    let newLabels = labels.applying(patch)
+    if newLabels != labels {
+      labels = newLabels
+      labelsRevision = revision
+    }
+    if let isStale = patch.isStale, isStale != self.isStale {
+      self.isStale = isStale
+      statusRevision = revision
+    }
+    if let error = patch.error, error != self.error {
+      self.error = error
+      statusRevision = revision
+    }
+  }
+}

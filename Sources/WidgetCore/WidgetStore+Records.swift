@@ -1,0 +1,179 @@
+import WidgetModel
+
+/// The structural changes that everything else is made of. Each keeps all indexes true and appends
+/// its inverse to the journal.
+extension WidgetStore {
+  /// How many neighbouring slots share a chunk; see `chunkRevision`.
+  public static var chunkSlotCount: Int { 256 }
+
+  func slot(of id: WidgetID) -> Int? { index[id].map(Int.init) }
+
+  /// Takes the next revision.
+  mutating func advanceRevision() -> Revision {
+    record(.revision(revision))
+    revision += 1
+    return revision
+  }
+
+  /// Puts a record into a free slot, as the newest.
+  @discardableResult
+  mutating func insert(_ record: Record) -> Int {
+    let slot: Int32
+    if let free = freeSlots.popLast() {
+      slot = free
+    } else {
+      slot = Int32(records.count)
+      records.append(nil)
+      if records.count > chunkRevisions.count * WidgetStore.chunkSlotCount {
+        chunkRevisions.append(0)
+      }
+    }
+    put(record, into: slot)
+    linkNewest(slot)
+    self.record(.remove(slot: slot))
+    return Int(slot)
+  }
+
+  /// Changes a record in place and makes it the newest.
+  mutating func modify(_ slot: Int, _ change: (inout Record) -> Void) {
+    if journal.isRecording, let old = records[slot] {
+      record(.replace(slot: Int32(slot), with: old))
+    }
+    replace(slot, change)
+    unlink(Int32(slot))
+    linkNewest(Int32(slot))
+  }
+
+  /// Takes a record out of its slot.
+  mutating func remove(_ slot: Int) {
+    guard let record = records[slot] else { return }
+    unlink(Int32(slot))
+    take(Int32(slot))
+    self.record(.restore(slot: Int32(slot), record))
+  }
+
+  mutating func append(_ removal: Removal) {
+    tombstones.append(removal)
+    record(.dropTombstone)
+  }
+
+  /// A point to which `undo` can go back.
+  var savepoint: Int { journal.inverses.count }
+
+  /// Runs the inverses after a savepoint, newest first.
+  mutating func undo(to savepoint: Int) {
+    while journal.inverses.count > savepoint, let inverse = journal.inverses.popLast() {
+      switch inverse {
+      case .revision(let old): revision = old
+      case .replace(let slot, let old):
+        unlink(slot)
+        replace(Int(slot)) { $0 = old }
+        relink(slot)
+      case .remove(let slot):
+        unlink(slot)
+        take(slot)
+      case .restore(let slot, let record):
+        freeSlots.removeLast()
+        put(record, into: slot)
+        relink(slot)
+      case .dropTombstone: tombstones.removeLast()
+      case .dropEvent: events.undoAppend()
+      case .lowerEventCeiling(let old): eventSequenceCeiling = old
+      case .dropRequest: ledger.undoInsert()
+      case .renumber(let kind, let old): numbering[kind] = old
+      }
+    }
+  }
+
+  /// Runs `body`, and takes back what it did if it throws or says so.
+  mutating func atomically<R>(
+    _ body: (inout WidgetStore) throws(StoreError) -> (result: R, keep: Bool)
+  ) throws(StoreError) -> R {
+    let wasRecording = journal.isRecording
+    let start = savepoint
+    journal.isRecording = true
+    defer {
+      journal.isRecording = wasRecording
+      if !wasRecording { journal.inverses.removeAll() }
+    }
+    do {
+      let (result, keep) = try body(&self)
+      if !keep { undo(to: start) }
+      return result
+    } catch {
+      undo(to: start)
+      throw error
+    }
+  }
+
+  mutating func record(_ inverse: Journal.Inverse) {
+    if journal.isRecording { journal.inverses.append(inverse) }
+  }
+
+  // MARK: - Indexes
+
+  private mutating func put(_ record: Record, into slot: Int32) {
+    index[record.id] = slot
+    order.insert(slot, at: record.position)
+    usage[record.ownerUID, default: Usage()].widgets += 1
+    usage[record.ownerUID, default: Usage()].bytes += record.costBytes
+    records[Int(slot)] = record
+    markChunk(of: slot)
+  }
+
+  private mutating func take(_ slot: Int32) {
+    guard let record = records[Int(slot)] else { return }
+    index[record.id] = nil
+    order.remove(slot, at: record.position)
+    usage[record.ownerUID]?.widgets -= 1
+    usage[record.ownerUID]?.bytes -= record.costBytes
+    if usage[record.ownerUID]?.widgets == 0 { usage[record.ownerUID] = nil }
+    records[Int(slot)] = nil
+    freeSlots.append(slot)
+    markChunk(of: slot)
+  }
+
+  /// The record is taken out while it changes, so that its arrays have one owner and are not
+  /// copied.
+  private mutating func replace(_ slot: Int, _ change: (inout Record) -> Void) {
+    guard var record = records[slot].take() else { return }
+    let (oldCost, oldPosition) = (record.costBytes, record.position)
+    change(&record)
+    if record.costBytes != oldCost {
+      usage[record.ownerUID, default: Usage()].bytes += record.costBytes - oldCost
+    }
+    if record.position != oldPosition {
+      order.remove(Int32(slot), at: oldPosition)
+      order.insert(Int32(slot), at: record.position)
+    }
+    records[slot] = record
+    markChunk(of: Int32(slot))
+  }
+
+  private mutating func markChunk(of slot: Int32) {
+    chunkRevisions[Int(slot) / WidgetStore.chunkSlotCount] = revision
+  }
+
+  // MARK: - Links in order of revision
+
+  private mutating func linkNewest(_ slot: Int32) {
+    records[Int(slot)]?.older = newest
+    records[Int(slot)]?.newer = -1
+    if newest >= 0 { records[Int(newest)]?.newer = slot } else { oldest = slot }
+    newest = slot
+  }
+
+  private mutating func unlink(_ slot: Int32) {
+    guard let record = records[Int(slot)] else { return }
+    let (older, newer) = (record.older, record.newer)
+    if older >= 0 { records[Int(older)]?.newer = newer } else { oldest = newer }
+    if newer >= 0 { records[Int(newer)]?.older = older } else { newest = older }
+  }
+
+  /// Puts a record between the neighbours that it remembers.
+  private mutating func relink(_ slot: Int32) {
+    guard let record = records[Int(slot)] else { return }
+    if record.older >= 0 { records[Int(record.older)]?.newer = slot } else { oldest = slot }
+    if record.newer >= 0 { records[Int(record.newer)]?.older = slot } else { newest = slot }
+  }
+}

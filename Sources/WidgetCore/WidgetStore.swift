@@ -1,0 +1,243 @@
+import DequeModule
+public import WidgetModel
+
+/// The state machine in the middle: all widgets, their history, and the latest events.
+///
+/// A value without I/O, clock, randomness or locks. Commands come in through `apply`, with the time
+/// as an argument; what changed goes out through `changes(since:)`. There are no queues of changes:
+/// every record carries the revision that last changed it and is linked in that order, so a reader
+/// is nothing but a cursor, and what it gets costs O(what changed) however late it comes.
+///
+/// Work is done in groups. Everything since the last `commitGroup` can be taken back by
+/// `rollbackGroup` if the store was made with `isRevocable`; `pendingGroup` is what has to be made
+/// durable in between. Whatever forgets something (trimming, compaction, expiry) happens in
+/// `commitGroup` alone, so that a group can always be taken back whole.
+///
+/// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
+/// `order` holds every record once by its position; the links `newest…oldest` hold every record once in
+/// descending order of revision; `usage` is the sum of its records' costs by owner.
+public struct WidgetStore {
+  public let limits: StoreLimits
+  /// Identifies the history. Revisions compare only within an epoch.
+  public let epoch: UInt64
+  /// The number of commits so far.
+  public internal(set) var revision: Revision
+  /// Cursors before this revision can no longer be continued.
+  public internal(set) var compactRevision: Revision
+
+  var records: [Record?] = []
+  var freeSlots: [Int32] = []
+  var index: [WidgetID: Int32] = [:]
+  var order = OrderIndex()
+  var newest: Int32 = -1
+  var oldest: Int32 = -1
+  /// For each chunk of slots, the revision that last changed one of its records, or later.
+  var chunkRevisions: [Revision] = []
+  var tombstones: Deque<Removal> = []
+  var events: EventRing
+  /// No event may get a higher sequence number before this is raised and made durable.
+  var eventSequenceCeiling: UInt64
+  var ledger = RequestLedger()
+  var usage: [UInt32: Usage] = [:]
+  /// The number after which automatic ids of a kind are tried.
+  var numbering: [KindName: UInt64] = [:]
+  var journal: Journal
+
+  /// Something that a late cursor must be told is gone.
+  struct Removal {
+    let revision: Revision
+    let what: What
+
+    enum What {
+      case widget(Tombstone)
+      case key(String, of: Part, slot: Int32, createdRevision: Revision)
+    }
+
+    enum Part { case data, parameters }
+  }
+
+  /// What one user's widgets take up.
+  struct Usage {
+    var widgets = 0
+    var bytes = 0
+  }
+
+  /// By how much the ceiling of event numbers is raised: one durable write for that many events.
+  static let eventSequenceBlock: UInt64 = 4_096
+
+  /// A store that continues an image, or an empty one from an empty image.
+  ///
+  /// `isRevocable` makes `rollbackGroup` possible and costs a copy of each record that changes.
+  public init(image: StoreImage, limits: StoreLimits = StoreLimits(), isRevocable: Bool) {
+    self.limits = limits
+    epoch = image.epoch
+    revision = image.revision
+    compactRevision = image.compactRevision
+    events = EventRing(lastSequence: image.eventSequenceCeiling)
+    eventSequenceCeiling = image.eventSequenceCeiling
+    journal = Journal(isRecording: false)
+    for record in image.records.map(Record.init).sorted(by: { $0.revision < $1.revision })
+    where index[record.id] == nil {
+      insert(record)
+    }
+    restoreTombstones(image.tombstones)
+    for request in image.requests.sorted(by: { $0.expires < $1.expires }) {
+      ledger.insert(request)
+    }
+    journal.isRecording = isRevocable
+  }
+
+  private mutating func restoreTombstones(_ images: [TombstoneImage]) {
+    var removals = images.map { image in
+      Removal(
+        revision: image.revision,
+        what: .widget(
+          Tombstone(
+            id: image.id, kind: image.kind, family: image.family, labels: image.labels,
+            createdRevision: image.createdRevision, transition: image.transition)))
+    }
+    for (slot, record) in records.enumerated() {
+      guard let record else { continue }
+      for (part, map) in [(Removal.Part.data, record.data), (.parameters, record.parameters)] {
+        for entry in map.revisedEntries where entry.value == nil {
+          removals.append(
+            Removal(
+              revision: entry.revision,
+              what: .key(
+                entry.key, of: part, slot: Int32(slot), createdRevision: record.createdRevision)))
+        }
+      }
+    }
+    tombstones = Deque(
+      removals.filter { $0.revision > compactRevision }.sorted { $0.revision < $1.revision })
+  }
+
+  // MARK: - Reading
+
+  /// How many widgets there are.
+  public var count: Int { index.count }
+
+  /// The sum of all widgets' state, as quotas count it.
+  public var stateBytes: Int { usage.values.reduce(0) { $0 + $1.bytes } }
+
+  /// The last event's sequence number.
+  public var lastEventSequence: UInt64 { events.lastSequence }
+
+  /// One widget. O(its keys).
+  public func widget(_ id: WidgetID) -> Widget? { slot(of: id).flatMap { records[$0]?.widget } }
+
+  /// The revision that last changed a widget. O(1).
+  public func revision(of id: WidgetID) -> Revision? {
+    slot(of: id).flatMap { records[$0]?.revision }
+  }
+
+  /// The first `limit` selected widgets behind a position, in position order, and whether there are
+  /// more. O(widgets looked at).
+  public func list(
+    after position: Int64?, limit: Int, selecting selector: Selector = Selector()
+  ) -> (widgets: [Widget], hasMore: Bool) {
+    var widgets: [Widget] = []
+    let start = position.map { $0 == .max ? order.entries.count : order.index(of: $0 + 1) } ?? 0
+    for entry in order.entries[start...] {
+      guard let record = records[Int(entry.slot)], record.isSelected(by: selector) else { continue }
+      if widgets.count == limit { return (widgets, true) }
+      widgets.append(record.widget)
+    }
+    return (widgets, false)
+  }
+
+  /// Selected events after a sequence number. O(events looked at).
+  public func events(
+    after sequence: UInt64, limit: Int = .max, selecting selector: Selector = Selector(),
+    names: [String] = []
+  ) -> EventPage {
+    events.page(after: sequence, limit: limit) { entry in
+      (names.isEmpty || names.contains(entry.event.name))
+        && selector.matches(
+          id: entry.event.widgetID, kind: entry.kind, family: entry.family, labels: entry.labels)
+    }
+  }
+
+  // MARK: - Groups
+
+  /// When `commitGroup` next wants to be called, even if nothing else happens.
+  public var nextDeadline: Timestamp? { ledger.nextDeadline }
+
+  /// Whether something happened that has to be made durable. O(what was done).
+  public var hasPendingGroup: Bool {
+    journal.inverses.contains { inverse in
+      switch inverse {
+      case .revision, .replace, .remove, .restore, .dropTombstone, .lowerEventCeiling, .dropRequest:
+        true
+      case .dropEvent, .renumber: false
+      }
+    }
+  }
+
+  /// What happened since the last group, each widget once. Only of a revocable store.
+  public func pendingGroup() -> CommitGroup {
+    var group = CommitGroup(
+      revision: revision, compactRevision: compactRevision,
+      eventSequenceCeiling: eventSequenceCeiling)
+    var slots: Set<Int32> = []
+    var tombstoneCount = 0
+    var requestCount = 0
+    for inverse in journal.inverses {
+      switch inverse {
+      case .replace(let slot, _), .remove(let slot):
+        if slots.insert(slot).inserted, let record = records[Int(slot)] {
+          group.upserts.append(RecordImage(record))
+        }
+      case .restore(_, let record): group.deletions.append(record.id)
+      case .dropTombstone: tombstoneCount += 1
+      case .dropRequest: requestCount += 1
+      case .revision, .dropEvent, .lowerEventCeiling, .renumber: break
+      }
+    }
+    group.requests = ledger.newest(requestCount)
+    for removal in tombstones.suffix(tombstoneCount) {
+      guard case .widget(let tombstone) = removal.what else { continue }
+      group.tombstones.append(TombstoneImage(tombstone, revision: removal.revision))
+    }
+    return group
+  }
+
+  /// Ends the group: it can no longer be taken back. Also forgets what exceeds its limit or has
+  /// expired.
+  public mutating func commitGroup(at now: Timestamp) {
+    journal.inverses.removeAll(keepingCapacity: journal.inverses.count < 256)
+    events.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax)
+    ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
+    ledger.expire(at: now)
+    if tombstones.count > limits.tombstonesMax { compact() }
+  }
+
+  /// Takes back everything since the last group. O(what was done). Only of a revocable store.
+  public mutating func rollbackGroup() { undo(to: 0) }
+
+  /// Forgets the older half of the removals, and all of a revision or none.
+  private mutating func compact() {
+    let keep = limits.tombstonesMax / 2
+    while let first = tombstones.first, tombstones.count > keep || first.revision == compactRevision
+    {
+      tombstones.removeFirst()
+      compactRevision = first.revision
+      guard case .key(let key, let part, let slot, let created) = first.what,
+        records[Int(slot)]?.createdRevision == created
+      else { continue }
+      switch part {
+      case .data: records[Int(slot)]?.data.purge(key, tombstoneOf: first.revision)
+      case .parameters: records[Int(slot)]?.parameters.purge(key, tombstoneOf: first.revision)
+      }
+    }
+  }
+}
+
+extension TombstoneImage {
+  init(_ tombstone: Tombstone, revision: Revision) {
+    self.init(
+      id: tombstone.id, kind: tombstone.kind, family: tombstone.family, labels: tombstone.labels,
+      createdRevision: tombstone.createdRevision, revision: revision,
+      transition: tombstone.transition)
+  }
+}
