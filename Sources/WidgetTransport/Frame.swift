@@ -1,0 +1,90 @@
+public import NIOCore
+
+/// The frames of ttrpc, as containerd's ttrpc 1.2 puts them on a socket.
+///
+/// ```
+///   0       4           8      9       10
+///   ├───────┼───────────┼──────┼───────┼──────────────┐
+///   │length │ stream id │ type │ flags │ length bytes │
+///   └───────┴───────────┴──────┴───────┴──────────────┘
+/// ```
+///
+/// Length and stream id are unsigned and big-endian; the length counts the data alone. Nothing in
+/// this module knows what the data means.
+
+/// The ten bytes in front of every frame's data.
+public struct FrameHeader: Hashable, Sendable {
+  /// How many bytes a header takes.
+  public static let bytes = 10
+  /// How many bytes of data a frame may carry. Longer frames are refused, not truncated.
+  public static let frameDataBytesMax = 4 << 20
+
+  /// How many bytes of data follow. As announced by the peer: may exceed `frameDataBytesMax`.
+  public var dataBytes: UInt32
+  /// The call or stream the frame belongs to; odd for those that a client opened.
+  public var streamID: UInt32
+  public var type: FrameType
+  public var flags: FrameFlags
+
+  public init(dataBytes: UInt32, streamID: UInt32, type: FrameType, flags: FrameFlags = []) {
+    self.dataBytes = dataBytes
+    self.streamID = streamID
+    self.type = type
+    self.flags = flags
+  }
+
+  /// Whether the announced data is longer than a frame may carry.
+  public var isOversize: Bool { dataBytes > UInt32(FrameHeader.frameDataBytesMax) }
+}
+
+/// What a frame is for. A struct, because a peer may send types that this version does not know.
+public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Opens a call or stream; only clients send it.
+  public static let request = FrameType(rawValue: 1)
+  /// Ends a unary call, or a stream with an error or a single result; only servers send it.
+  public static let response = FrameType(rawValue: 2)
+  /// One message of a stream, either way.
+  public static let data = FrameType(rawValue: 3)
+
+  public var description: String {
+    switch self {
+    case .request: "request"
+    case .response: "response"
+    case .data: "data"
+    default: "type \(rawValue)"
+    }
+  }
+}
+
+/// Flags of a frame, always from the sender's view: "remote" is whoever sends the frame.
+public struct FrameFlags: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The sender sends no more data on this stream.
+  public static let remoteClosed = FrameFlags(rawValue: 1)
+  /// The sender will send data on this stream.
+  public static let remoteOpen = FrameFlags(rawValue: 2)
+  /// There is no message in this frame. Without it, no bytes of data are an empty message.
+  public static let noData = FrameFlags(rawValue: 4)
+
+  /// A data frame that ends the sender's half of a stream and carries no message.
+  public static let endOfStream: FrameFlags = [.remoteClosed, .noData]
+}
+
+/// A whole frame.
+public struct Frame: Equatable, Sendable {
+  public var header: FrameHeader
+  /// `header.dataBytes` bytes; usually a slice of what was read from the socket.
+  public var data: ByteBuffer
+
+  public init(header: FrameHeader, data: ByteBuffer) {
+    self.header = header
+    self.data = data
+  }
+}

@@ -1,0 +1,82 @@
+public import NIOCore
+
+/// Cuts a stream of bytes into frames.
+///
+/// Hand-rolled for the hot path: a buffer that arrives while nothing is pending is adopted as it
+/// is, and every frame in it is a slice of it; nothing is copied. Only a frame that is spread over
+/// several reads is put together by copying, each byte an amortised constant number of times.
+///
+/// A frame that announces more than `FrameHeader.frameDataBytesMax` is reported as soon as its
+/// header is there, and its data is then dropped as it arrives, so that the caller can refuse it and
+/// go on. Whatever the peer sends, the reader holds at most one read and one frame that is not too
+/// long; it reserves nothing on the word of a header.
+///
+/// Usage: `append` what was read, then call `next` until it returns nil.
+public struct FrameReader: Sendable {
+  /// What was found in the stream.
+  public enum Item: Equatable, Sendable {
+    /// A whole frame.
+    case frame(Frame)
+    /// A frame that is too long. Its data is dropped.
+    case oversize(FrameHeader)
+  }
+
+  private var pending = ByteBuffer()
+  /// How many bytes of an oversize frame are still to be dropped.
+  private var discardBytes = 0
+
+  public init() {}
+
+  /// How many bytes are held for frames that are not complete yet (or not asked for yet).
+  public var bufferedBytes: Int { pending.readableBytes }
+
+  /// Whether the stream stands inside a frame: if it ends now, it was cut off.
+  public var isInsideFrame: Bool { pending.readableBytes > 0 || discardBytes > 0 }
+
+  /// Adds bytes to the stream.
+  public mutating func append(_ bytes: ByteBuffer) {
+    var bytes = bytes
+    if discardBytes > 0 {
+      let dropped = min(discardBytes, bytes.readableBytes)
+      bytes.moveReaderIndex(forwardBy: dropped)
+      discardBytes -= dropped
+    }
+    guard bytes.readableBytes > 0 else { return }
+    if pending.readableBytes == 0 {
+      pending = bytes
+    } else {
+      pending.writeBuffer(&bytes)
+    }
+  }
+
+  /// Returns the next frame, or nil if more bytes are needed. O(1).
+  public mutating func next() -> Item? {
+    guard let header = pending.peekFrameHeader() else { return releaseAndWait() }
+    if header.isOversize {
+      pending.moveReaderIndex(forwardBy: FrameHeader.bytes)
+      let dropped = min(Int(header.dataBytes), pending.readableBytes)
+      pending.moveReaderIndex(forwardBy: dropped)
+      discardBytes = Int(header.dataBytes) - dropped
+      return .oversize(header)
+    }
+    guard pending.readableBytes >= FrameHeader.bytes + Int(header.dataBytes) else {
+      return releaseAndWait()
+    }
+    pending.moveReaderIndex(forwardBy: FrameHeader.bytes)
+    guard let data = pending.readSlice(length: Int(header.dataBytes)) else {
+      return releaseAndWait()
+    }
+    return .frame(Frame(header: header, data: data))
+  }
+
+  /// Lets go of frames that were handed out. What remains moves into a buffer of its own: else the
+  /// next `append` would have to copy the handed-out frames as well, which share its storage.
+  private mutating func releaseAndWait() -> Item? {
+    if pending.readableBytes == 0 {
+      pending = ByteBuffer()
+    } else if pending.readerIndex > 0 {
+      pending = ByteBuffer(buffer: pending)
+    }
+    return nil
+  }
+}

@@ -1,0 +1,129 @@
+public import NIOCore
+
+extension ByteBuffer {
+  /// Writes a header; the caller writes `header.dataBytes` bytes after it.
+  public mutating func writeFrameHeader(_ header: FrameHeader) {
+    writeMultipleIntegers(
+      header.dataBytes, header.streamID, header.type.rawValue, header.flags.rawValue)
+  }
+
+  /// Reads a header without consuming it; nil if fewer than ten bytes are there.
+  public func peekFrameHeader() -> FrameHeader? {
+    guard
+      let (dataBytes, streamID, type, flags) = getMultipleIntegers(
+        at: readerIndex, as: (UInt32, UInt32, UInt8, UInt8).self)
+    else { return nil }
+    return FrameHeader(
+      dataBytes: dataBytes, streamID: streamID, type: FrameType(rawValue: type),
+      flags: FrameFlags(rawValue: flags))
+  }
+
+  /// Writes a whole frame, copying the data.
+  ///
+  /// - Throws: `FrameTooLong` if the data is longer than a frame may carry; nothing is written.
+  public mutating func writeFrame(
+    _ type: FrameType, flags: FrameFlags = [], streamID: UInt32, data: ByteBuffer
+  ) throws(FrameTooLong) {
+    let dataBytes = try FrameTooLong.check(data.readableBytes)
+    reserveCapacity(minimumWritableBytes: FrameHeader.bytes + data.readableBytes)
+    writeFrameHeader(
+      FrameHeader(dataBytes: dataBytes, streamID: streamID, type: type, flags: flags))
+    writeImmutableBuffer(data)
+  }
+
+  /// Writes a whole frame whose data `body` writes directly into this buffer.
+  ///
+  /// - Throws: what `body` throws, or `FrameTooLong`; the buffer is then as it was before.
+  public mutating func writeFrame<Failure: Error>(
+    _ type: FrameType, flags: FrameFlags = [], streamID: UInt32,
+    body: (inout ByteBuffer) throws(Failure) -> Void
+  ) throws(FrameBodyError<Failure>) {
+    let start = writerIndex
+    writeFrameHeader(FrameHeader(dataBytes: 0, streamID: streamID, type: type, flags: flags))
+    do throws(Failure) {
+      try body(&self)
+    } catch {
+      moveWriterIndex(to: start)
+      throw .body(error)
+    }
+    do throws(FrameTooLong) {
+      let dataBytes = try FrameTooLong.check(writerIndex - start - FrameHeader.bytes)
+      setInteger(dataBytes, at: start)
+    } catch {
+      moveWriterIndex(to: start)
+      throw .tooLong(error)
+    }
+  }
+
+  /// Writes the data frame that ends this side of a stream without an error and without a message.
+  public mutating func writeEndOfStream(streamID: UInt32) {
+    writeFrameHeader(
+      FrameHeader(dataBytes: 0, streamID: streamID, type: .data, flags: .endOfStream))
+  }
+}
+
+extension FrameHeader {
+  /// Headers to put in front of one payload that several streams share: one encode, one allocation
+  /// for all headers, and for each stream two writes, header and payload, which `writev` joins.
+  ///
+  /// - Returns: one buffer of ten bytes for each stream, in the order of `streamIDs`.
+  /// - Throws: `FrameTooLong` if the payload is longer than a frame may carry.
+  public static func headers(
+    for streamIDs: some Collection<UInt32>, sharing payload: ByteBuffer, type: FrameType = .data,
+    flags: FrameFlags = [], allocator: ByteBufferAllocator = ByteBufferAllocator()
+  ) throws(FrameTooLong) -> [ByteBuffer] {
+    let dataBytes = try FrameTooLong.check(payload.readableBytes)
+    var all = allocator.buffer(capacity: FrameHeader.bytes * streamIDs.count)
+    for streamID in streamIDs {
+      all.writeFrameHeader(
+        FrameHeader(dataBytes: dataBytes, streamID: streamID, type: type, flags: flags))
+    }
+    var result: [ByteBuffer] = []
+    result.reserveCapacity(streamIDs.count)
+    while let header = all.readSlice(length: FrameHeader.bytes) { result.append(header) }
+    return result
+  }
+
+  /// The header to put in front of a payload that is shared with others. See `headers(for:)`.
+  ///
+  /// - Throws: `FrameTooLong` if the payload is longer than a frame may carry.
+  public static func header(
+    for streamID: UInt32, sharing payload: ByteBuffer, type: FrameType = .data,
+    flags: FrameFlags = [], allocator: ByteBufferAllocator = ByteBufferAllocator()
+  ) throws(FrameTooLong) -> ByteBuffer {
+    let dataBytes = try FrameTooLong.check(payload.readableBytes)
+    var result = allocator.buffer(capacity: FrameHeader.bytes)
+    result.writeFrameHeader(
+      FrameHeader(dataBytes: dataBytes, streamID: streamID, type: type, flags: flags))
+    return result
+  }
+}
+
+/// A message does not fit in a frame. The peer would refuse it, so it is not sent.
+public struct FrameTooLong: Error, Hashable, Sendable, CustomStringConvertible {
+  /// How long the data is.
+  public let dataBytes: Int
+
+  public init(dataBytes: Int) { self.dataBytes = dataBytes }
+
+  /// The length as a header holds it.
+  static func check(_ dataBytes: Int) throws(FrameTooLong) -> UInt32 {
+    guard dataBytes <= FrameHeader.frameDataBytesMax else {
+      throw FrameTooLong(dataBytes: dataBytes)
+    }
+    return UInt32(dataBytes)
+  }
+
+  public var description: String {
+    "a message of \(dataBytes) bytes is longer than the \(FrameHeader.frameDataBytesMax) bytes"
+      + " that a frame carries"
+  }
+}
+
+/// Why a frame could not be written.
+public enum FrameBodyError<Failure: Error>: Error {
+  /// The closure that writes the data failed.
+  case body(Failure)
+  /// The data is longer than a frame may carry.
+  case tooLong(FrameTooLong)
+}

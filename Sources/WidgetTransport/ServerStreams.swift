@@ -1,0 +1,175 @@
+/// The server's side of one ttrpc connection: which streams are open, and what a frame means.
+///
+/// A value without I/O: it is told the header of each frame that arrives and answers what to do; it
+/// is told when the server ends a stream. It knows no services and no messages: whether a method is
+/// unary or streams, and whether a request's flags fit it, is for the server to decide.
+///
+/// Opening: a request with no flags is a unary call. With `remoteClosed` the client sends nothing
+/// more and expects a stream; with `remoteOpen` it will send data as well. In both cases the
+/// request's payload holds the first message, if it is not empty.
+///
+/// Unary calls are not recorded, so the common case touches no table; how many may be in flight is
+/// the server's quota. Only streams count against `openStreamsMax`.
+///
+/// What is invalid, and whose fault it is:
+///
+/// - Our bug: `end` for a stream that is not open. It returns false and changes nothing.
+/// - The peer's fault, answered on that stream (`refuse`, `fail`), the connection goes on:
+///   an even stream id; an id that is not higher than all before (as Go's ttrpc: a request);
+///   contradicting flags; data after the client closed its half; a no-data frame with data; a
+///   frame that is too long; too many open streams. If the stream was open, it is over (`fail`).
+/// - The peer's fault, and nothing it sends can be trusted: a response frame. Close.
+/// - Ignorable: frame types this version does not know (Go ignores them too, for the sake of later
+///   versions); flags it does not know; data for a stream that is not open, because it may have
+///   been under way when the server ended the stream.
+///
+/// Two differences to Go's server, both on the generous side: a data frame with `remoteClosed` may
+/// carry the last message, as the protocol's text says (Go delivers the message, then fails the
+/// stream); and data for a stream that is not open is ignored (Go sends an error).
+public struct ServerStreams: Sendable {
+  /// How many streams one connection may have open, unless the server says otherwise.
+  public static let openStreamsMaxDefault = 1024
+
+  /// What a frame asks the server to do.
+  public enum Action: Equatable, Sendable {
+    /// Answer the request in the frame with one response.
+    case unaryCall(streamID: UInt32)
+    /// A stream was opened by the request in the frame. Answer with data, end it, tell `end`.
+    case openStream(streamID: UInt32, kind: StreamKind)
+    /// The frame holds a message of an open stream; with `isLast`, the client's last one.
+    case message(streamID: UInt32, isLast: Bool)
+    /// The client sends no more messages on an open stream.
+    case halfClose(streamID: UInt32)
+    /// Nothing to do.
+    case ignore(IgnoreReason)
+    /// Nothing was opened. Answer with a response that carries this error.
+    case refuse(streamID: UInt32, ProtocolError)
+    /// An open stream is over because of this error: release it, and answer with a response that
+    /// carries the error. `end` need not be called.
+    case fail(streamID: UInt32, ProtocolError)
+    /// Close the connection: the peer does not speak the protocol.
+    case close(CloseReason)
+  }
+
+  /// Who sends messages on a stream after the request.
+  public enum StreamKind: Equatable, Sendable {
+    /// Only the server.
+    case server
+    /// The client, and perhaps the server.
+    case bidirectional
+  }
+
+  /// Why a frame was ignored.
+  public enum IgnoreReason: Equatable, Sendable {
+    case unknownType(FrameType)
+    case streamNotOpen(streamID: UInt32)
+    /// A data frame that neither carries a message nor closes anything.
+    case empty
+  }
+
+  /// Why the connection has to be closed.
+  public enum CloseReason: Equatable, Sendable {
+    case responseFromClient(streamID: UInt32)
+  }
+
+  private enum State { case clientOpen, clientClosed }
+
+  /// How many streams may be open at once.
+  public let openStreamsMax: Int
+  private var streams: [UInt32: State] = [:]
+  private var lastStreamID: UInt32 = 0
+  /// How many frames were ignored so far.
+  public private(set) var ignoredFrames: UInt64 = 0
+  /// How many frames were the peer's fault so far.
+  public private(set) var faultyFrames: UInt64 = 0
+
+  public init(openStreamsMax: Int = ServerStreams.openStreamsMaxDefault) {
+    self.openStreamsMax = openStreamsMax
+  }
+
+  /// How many streams are open.
+  public var openCount: Int { streams.count }
+
+  /// The ids of the open streams, in no particular order: what to release when the connection ends.
+  public var openStreamIDs: [UInt32] { Array(streams.keys) }
+
+  public func isOpen(_ streamID: UInt32) -> Bool { streams[streamID] != nil }
+
+  /// Takes the header of a frame that arrived (`FrameReader.Item.frame`) and says what to do.
+  /// Also right for a frame that is too long (`.oversize`), whose data was dropped. O(1).
+  public mutating func receive(_ header: FrameHeader) -> Action {
+    let action = decide(header)
+    switch action {
+    case .ignore: ignoredFrames += 1
+    case .refuse, .close: faultyFrames += 1
+    case .fail(let streamID, _):
+      faultyFrames += 1
+      streams[streamID] = nil
+    case .unaryCall, .openStream, .message, .halfClose: break
+    }
+    return action
+  }
+
+  /// The server ended a stream, with a response or with `endOfStream`. Both halves are over: what
+  /// the client still sends is ignored.
+  ///
+  /// - Returns: false if the stream was not open, which is the caller's bug.
+  @discardableResult
+  public mutating func end(_ streamID: UInt32) -> Bool {
+    streams.removeValue(forKey: streamID) != nil
+  }
+
+  private mutating func decide(_ header: FrameHeader) -> Action {
+    let streamID = header.streamID
+    switch header.type {
+    case .request:
+      return streamID & 1 == 1 ? request(header) : .refuse(streamID: streamID, .evenStreamID)
+    case .data:
+      return streamID & 1 == 1 ? data(header) : .refuse(streamID: streamID, .evenStreamID)
+    case .response:
+      return .close(.responseFromClient(streamID: streamID))
+    default:
+      return .ignore(.unknownType(header.type))
+    }
+  }
+
+  private mutating func request(_ header: FrameHeader) -> Action {
+    let streamID = header.streamID
+    guard streamID > lastStreamID else { return reject(streamID, .streamIDReused) }
+    lastStreamID = streamID
+    guard !header.isOversize else { return .refuse(streamID: streamID, .oversize(header)) }
+    let isClosed = header.flags.contains(.remoteClosed)
+    let isOpen = header.flags.contains(.remoteOpen)
+    guard isClosed || isOpen else { return .unaryCall(streamID: streamID) }
+    guard !(isClosed && isOpen) else { return .refuse(streamID: streamID, .contradictingFlags) }
+    guard streams.count < openStreamsMax else {
+      return .refuse(streamID: streamID, .tooManyStreams(max: openStreamsMax))
+    }
+    streams[streamID] = isClosed ? .clientClosed : .clientOpen
+    return .openStream(streamID: streamID, kind: isClosed ? .server : .bidirectional)
+  }
+
+  private mutating func data(_ header: FrameHeader) -> Action {
+    let streamID = header.streamID
+    guard let state = streams[streamID] else { return .ignore(.streamNotOpen(streamID: streamID)) }
+    guard state == .clientOpen else { return .fail(streamID: streamID, .dataAfterClose) }
+    guard !header.isOversize else { return .fail(streamID: streamID, .oversize(header)) }
+    let isLast = header.flags.contains(.remoteClosed)
+    let hasMessage = !header.flags.contains(.noData)
+    guard hasMessage || header.dataBytes == 0 else {
+      return .fail(streamID: streamID, .dataInNoData)
+    }
+    if isLast { streams[streamID] = .clientClosed }
+    switch (hasMessage, isLast) {
+    case (true, _): return .message(streamID: streamID, isLast: isLast)
+    case (false, true): return .halfClose(streamID: streamID)
+    case (false, false): return .ignore(.empty)
+    }
+  }
+
+  /// An error response on an id also ends the stream that has this id, at the client.
+  private func reject(_ streamID: UInt32, _ error: ProtocolError) -> Action {
+    isOpen(streamID)
+      ? .fail(streamID: streamID, error) : .refuse(streamID: streamID, error)
+  }
+}

@@ -1,0 +1,70 @@
+import NIOCore
+import Testing
+import WidgetTransport
+
+@Suite struct FrameWritingTests {
+  struct EncodeFailed: Error, Equatable {}
+
+  @Test func `a written frame is read back`() throws {
+    var buffer = ByteBuffer()
+    try buffer.writeFrame(.response, streamID: 3, data: ByteBuffer(string: "copied"))
+    try buffer.writeFrame(.data, flags: .remoteClosed, streamID: 5) { $0.writeString("in place") }
+    buffer.writeEndOfStream(streamID: 7)
+    var reader = FrameReader()
+    reader.append(buffer)
+    #expect(
+      reader.drain() == [
+        .frame(.sample(.response, streamID: 3, data: "copied")),
+        .frame(.sample(.data, flags: .remoteClosed, streamID: 5, data: "in place")),
+        .frame(.sample(.data, flags: [.remoteClosed, .noData], streamID: 7, data: "")),
+      ])
+  }
+
+  @Test func `headers for a shared payload name each stream and copy nothing of the payload`()
+    throws
+  {
+    let payload = ByteBuffer(string: "the same for all")
+    let headers = try FrameHeader.headers(for: [1, 9, 5], sharing: payload)
+    #expect(headers.count == 3)
+    for (header, streamID) in zip(headers, [UInt32(1), 9, 5]) {
+      #expect(header.readableBytes == FrameHeader.bytes)
+      #expect(header.peekFrameHeader() == .data(streamID, bytes: UInt32(payload.readableBytes)))
+      #expect(try FrameHeader.header(for: streamID, sharing: payload) == header)
+    }
+  }
+
+  @Test func `a frame that would be too long is not written`() throws {
+    let most = ByteBuffer(repeating: 1, count: FrameHeader.frameDataBytesMax)
+    let tooMuch = ByteBuffer(repeating: 1, count: FrameHeader.frameDataBytesMax + 1)
+    var buffer = ByteBuffer(string: "before")
+    #expect(throws: FrameTooLong(dataBytes: tooMuch.readableBytes)) {
+      try buffer.writeFrame(.data, streamID: 1, data: tooMuch)
+    }
+    #expect(throws: FrameBodyError<Never>.self) {
+      try buffer.writeFrame(.data, streamID: 1) { $0.writeImmutableBuffer(tooMuch) }
+    }
+    #expect(throws: FrameTooLong.self) {
+      try FrameHeader.headers(for: [1], sharing: tooMuch)
+    }
+    #expect(buffer == ByteBuffer(string: "before"))
+    try buffer.writeFrame(.data, streamID: 1, data: most)
+    #expect(buffer.readableBytes == 6 + FrameHeader.bytes + most.readableBytes)
+  }
+
+  @Test func `a frame whose data cannot be encoded is not written`() {
+    var buffer = ByteBuffer(string: "before")
+    do throws(FrameBodyError<EncodeFailed>) {
+      try buffer.writeFrame(.data, streamID: 1) { (buffer) throws(EncodeFailed) in
+        buffer.writeString("half of it")
+        throw EncodeFailed()
+      }
+      Issue.record("it was written")
+    } catch {
+      guard case .body(EncodeFailed()) = error else {
+        Issue.record("\(error)")
+        return
+      }
+    }
+    #expect(buffer == ByteBuffer(string: "before"))
+  }
+}
