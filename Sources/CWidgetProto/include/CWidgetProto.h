@@ -1,1 +1,8 @@
+#ifndef CWIDGETPROTO_H
+#define CWIDGETPROTO_H
 
+#include "wp_arena.h"
+#include "wp_decode.h"
+#include "wp_messages.h"
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * Decoding that is safe with bytes from a stranger.
+ *
+ * protobuf_c_message_unpack recurses without a limit, accepts text that is no UTF-8, cuts a string
+ * at a NUL, and merges a sub-message that appears twice in its own way. So every buffer is scanned
+ * first, guided by the descriptor of the message it should hold. What passes is well-formed to the
+ * last byte, nests no deeper than the limit, and is read by protobuf-c as the specification says.
+ *
+ * Deliberately stricter than the specification:
+ *  - A sub-message that is not repeated may appear only once (WP_FAULT_REPEATED_MESSAGE); the
+ *    specification would merge the two. No known encoder writes it twice. A member of a oneof
+ *    counts too.
+ *  - A known field with the wrong wire type is WP_FAULT_WIRE_TYPE; the specification would treat it
+ *    as unknown. It means that the peers disagree about the schema, which silence would hide.
+ *  - Groups, gone since proto2, are WP_FAULT_GROUP.
+ */
+#ifndef WP_DECODE_H
+#define WP_DECODE_H
+
+#include "wp_arena.h"
+
+/* More levels than any caller may ask for. */
+#define WP_DEPTH_MAX 100
+
+typedef enum wp_fault_code {
+  WP_FAULT_NONE = 0,
+  WP_FAULT_TRUNCATED,
+  WP_FAULT_VARINT,
+  WP_FAULT_FIELD_NUMBER,
+  WP_FAULT_WIRE_TYPE,
+  WP_FAULT_GROUP,
+  WP_FAULT_PACKED,
+  WP_FAULT_DEPTH,
+  WP_FAULT_UTF8,
+  WP_FAULT_NUL,
+  WP_FAULT_REPEATED_MESSAGE,
+  WP_FAULT_BUDGET,
+  /* protobuf-c refused what the scan let pass. */
+  WP_FAULT_UNPACK,
+} wp_fault_code;
+
+/* What is wrong and where: the names of the fields from the outermost message inwards. */
+typedef struct wp_fault {
+  wp_fault_code code;
+  unsigned path_count;
+  const char *_Nullable path[WP_DEPTH_MAX];
+} wp_fault;
+
+/*
+ * Scans without allocating: O(bytes) time, stack bounded by depth_max. A message without
+ * sub-messages has depth 1. Returns fault->code.
+ */
+wp_fault_code wp_scan(const ProtobufCMessageDescriptor *_Nonnull descriptor,
+                      const uint8_t *_Nullable bytes, size_t count, unsigned depth_max,
+                      wp_fault *_Nonnull fault);
+
+/* Scans, then unpacks into the arena. Returns NULL and fills `fault` if that fails. */
+ProtobufCMessage *_Nullable wp_unpack(const ProtobufCMessageDescriptor *_Nonnull descriptor,
+                                      wp_arena *_Nonnull arena, const uint8_t *_Nullable bytes,
+                                      size_t count, unsigned depth_max, wp_fault *_Nonnull fault);
+
+#endif
