@@ -1,0 +1,203 @@
+import CWidgetProto
+public import WidgetModel
+
+// The messages of AdminService.
+
+/// What the daemon counts, and the limits in force.
+public struct GetStatsResponse: Hashable, Sendable {
+  /// The daemon's version.
+  public var version: String
+  public var startTime: Timestamp
+  public var uptime: Duration
+  /// "sqlite" or "memory".
+  public var store: String
+  public var epoch: UInt64
+  public var revision: Revision
+  /// Resuming before this revision is no longer possible.
+  public var compactRevision: Revision
+  public var widgets: UInt64
+  /// Bytes of widget state, as quotas count them.
+  public var stateBytes: UInt64
+  /// The last event's sequence number.
+  public var lastSequence: UInt64
+  public var connections: UInt64
+  public var subscriptions: UInt64
+  /// Monotonic counters by name, since the start.
+  public var counters: [String: UInt64]
+  /// The limits in force, by name.
+  public var limits: [String: UInt64]
+  public var pid: UInt32
+
+  public init(
+    version: String = "", startTime: Timestamp = .epoch, uptime: Duration = .zero,
+    store: String = "", epoch: UInt64 = 0, revision: Revision = 0, compactRevision: Revision = 0,
+    widgets: UInt64 = 0, stateBytes: UInt64 = 0, lastSequence: UInt64 = 0,
+    connections: UInt64 = 0, subscriptions: UInt64 = 0, counters: [String: UInt64] = [:],
+    limits: [String: UInt64] = [:], pid: UInt32 = 0
+  ) {
+    self.version = version
+    self.startTime = startTime
+    self.uptime = uptime
+    self.store = store
+    self.epoch = epoch
+    self.revision = revision
+    self.compactRevision = compactRevision
+    self.widgets = widgets
+    self.stateBytes = stateBytes
+    self.lastSequence = lastSequence
+    self.connections = connections
+    self.subscriptions = subscriptions
+    self.counters = counters
+    self.limits = limits
+    self.pid = pid
+  }
+}
+
+extension GetStatsResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__GetStatsResponse>, _ reader: Reader) throws(WireError) {
+    version = reader.string(c.pointee.version)
+    startTime = try reader.timestamp("start_time", c.pointee.start_time) ?? .epoch
+    uptime = try reader.duration("uptime", c.pointee.uptime) ?? .zero
+    store = reader.string(c.pointee.store)
+    epoch = c.pointee.epoch
+    revision = c.pointee.revision
+    compactRevision = c.pointee.compact_revision
+    widgets = c.pointee.widgets
+    stateBytes = c.pointee.state_bytes
+    lastSequence = c.pointee.last_sequence
+    connections = c.pointee.connections
+    subscriptions = c.pointee.subscriptions
+    counters = reader.counts(c.pointee.n_counters, c.pointee.counters)
+    limits = reader.counts(c.pointee.n_limits, c.pointee.limits)
+    pid = c.pointee.pid
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__GetStatsResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.version = try writer.string("version", version)
+    c.pointee.start_time = try writer.timestamp(startTime)
+    c.pointee.uptime = try writer.duration("uptime", uptime)
+    c.pointee.store = try writer.string("store", store)
+    c.pointee.epoch = epoch
+    c.pointee.revision = revision
+    c.pointee.compact_revision = compactRevision
+    c.pointee.widgets = widgets
+    c.pointee.state_bytes = stateBytes
+    c.pointee.last_sequence = lastSequence
+    c.pointee.connections = connections
+    c.pointee.subscriptions = subscriptions
+    c.pointee.n_counters = counters.count
+    c.pointee.counters = try writer.entries(
+      "counters", counters, of: Widgetd__V1__GetStatsResponse__CountersEntry.self)
+    c.pointee.n_limits = limits.count
+    c.pointee.limits = try writer.entries(
+      "limits", limits, of: Widgetd__V1__GetStatsResponse__LimitsEntry.self)
+    c.pointee.pid = pid
+  }
+}
+
+/// Asks for counters, gauges and limits.
+public struct GetStatsRequest: Hashable, Sendable {
+  public init() {}
+}
+
+extension GetStatsRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__GetStatsRequest>, _ reader: Reader) {}
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__GetStatsRequest>, _ writer: Writer) {}
+}
+
+/// Asks to read the configuration again.
+public struct ReloadRequest: Hashable, Sendable {
+  public init() {}
+}
+
+extension ReloadRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ReloadRequest>, _ reader: Reader) {}
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__ReloadRequest>, _ writer: Writer) {}
+}
+
+/// What a reload changed.
+public struct ReloadResponse: Hashable, Sendable {
+  /// Names of settings that changed and are now in force.
+  public var applied: [String]
+  /// Names of settings that changed but take a restart.
+  public var needsRestart: [String]
+
+  public init(applied: [String] = [], needsRestart: [String] = []) {
+    self.applied = applied
+    self.needsRestart = needsRestart
+  }
+}
+
+extension ReloadResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ReloadResponse>, _ reader: Reader) {
+    applied = reader.strings(c.pointee.n_applied, c.pointee.applied)
+    needsRestart = reader.strings(c.pointee.n_needs_restart, c.pointee.needs_restart)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ReloadResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_applied = applied.count
+    c.pointee.applied = try writer.strings("applied", applied)
+    c.pointee.n_needs_restart = needsRestart.count
+    c.pointee.needs_restart = try writer.strings("needs_restart", needsRestart)
+  }
+}
+
+/// How much is logged.
+public enum LogLevel: UInt8, Hashable, Sendable, CaseIterable {
+  case trace = 1
+  case debug
+  case info
+  case notice
+  case warning
+  case error
+  case critical
+}
+
+/// Asks to change the log level.
+public struct SetLogLevelRequest: Hashable, Sendable {
+  public var level: LogLevel
+
+  public init(level: LogLevel) {
+    self.level = level
+  }
+}
+
+extension SetLogLevelRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__SetLogLevelRequest>, _ reader: Reader) throws(WireError) {
+    let number = c.pointee.level.rawValue
+    guard let level = LogLevel(number: number) else {
+      throw reader.unknownEnum("level", number, "use one of the values of LogLevel")
+    }
+    self.level = level
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__SetLogLevelRequest>, _ writer: Writer) {
+    c.pointee.level = Widgetd__V1__LogLevel(rawValue: UInt32(level.rawValue))
+  }
+}
+
+/// The log level before.
+public struct SetLogLevelResponse: Hashable, Sendable {
+  /// nil if it is one that this version does not know.
+  public var previous: LogLevel?
+
+  public init(previous: LogLevel? = nil) {
+    self.previous = previous
+  }
+}
+
+extension SetLogLevelResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__SetLogLevelResponse>, _ reader: Reader) {
+    previous = LogLevel(number: c.pointee.previous.rawValue)
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__SetLogLevelResponse>, _ writer: Writer) {
+    c.pointee.previous = Widgetd__V1__LogLevel(rawValue: UInt32(previous?.rawValue ?? 0))
+  }
+}

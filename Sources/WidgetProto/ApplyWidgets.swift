@@ -1,0 +1,125 @@
+import CWidgetProto
+public import WidgetModel
+
+// A declared set of widgets, and what was done to make it true.
+
+/// Asks to make a declared set of widgets true.
+public struct ApplyWidgetsRequest: Hashable, Sendable {
+  /// The set's name; "default" if empty. An id's alphabet.
+  public var applySet: String
+  /// What should be, in the order in which it should be. Every one has an id.
+  public var widgets: [WidgetSpec]
+  /// Remove widgets that an earlier request with the same `applySet` declared and this one does
+  /// not.
+  public var prune: Bool
+  /// Only say what would happen.
+  public var validateOnly: Bool
+  /// See `CreateWidgetRequest.requestID`.
+  public var requestID: String
+  public var transition: Transition?
+
+  public init(
+    applySet: String = "", widgets: [WidgetSpec] = [], prune: Bool = false,
+    validateOnly: Bool = false, requestID: String = "", transition: Transition? = nil
+  ) {
+    self.applySet = applySet
+    self.widgets = widgets
+    self.prune = prune
+    self.validateOnly = validateOnly
+    self.requestID = requestID
+    self.transition = transition
+  }
+}
+
+extension ApplyWidgetsRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ApplyWidgetsRequest>, _ reader: Reader) throws(WireError) {
+    applySet = try reader.applySet(c.pointee.apply_set)
+    widgets = try reader.list("widgets", c.pointee.n_widgets, c.pointee.widgets) {
+      (element) throws(WireError) in
+      _ = try reader.widgetID("id", element.pointee.id)
+      return try WidgetSpec(c: element, reader)
+    }
+    prune = c.pointee.prune != 0
+    validateOnly = c.pointee.validate_only != 0
+    requestID = try reader.requestID(c.pointee.request_id)
+    transition = try reader.requestTransition(c.pointee.transition)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ApplyWidgetsRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.apply_set = try writer.string("apply_set", applySet)
+    c.pointee.n_widgets = widgets.count
+    c.pointee.widgets = try writer.list("widgets", widgets)
+    c.pointee.prune = prune ? 1 : 0
+    c.pointee.validate_only = validateOnly ? 1 : 0
+    c.pointee.request_id = try writer.string("request_id", requestID)
+    c.pointee.transition = try writer.message("transition", optional: transition)
+  }
+}
+
+/// What ApplyWidgets did (or would do) to one widget.
+public enum ApplyAction: UInt8, Hashable, Sendable, CaseIterable {
+  /// Something that this version does not know.
+  case unspecified
+  case created
+  case updated
+  case unchanged
+  case deleted
+}
+
+/// What happened to one widget of a declared set.
+public struct ApplyResult: Hashable, Sendable {
+  public var id: WidgetID
+  public var action: ApplyAction
+
+  public init(id: WidgetID, action: ApplyAction) {
+    self.id = id
+    self.action = action
+  }
+}
+
+extension ApplyResult: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ApplyResult>, _ reader: Reader) throws(WireError) {
+    id = try reader.widgetID("id", c.pointee.id)
+    action = ApplyAction(number: c.pointee.action.rawValue) ?? .unspecified
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ApplyResult>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = try writer.string("id", id.rawValue)
+    c.pointee.action = Widgetd__V1__ApplyAction(rawValue: UInt32(action.rawValue))
+  }
+}
+
+/// What ApplyWidgets did.
+public struct ApplyWidgetsResponse: Hashable, Sendable {
+  /// One for each declared widget in the declared order, then one for each removed widget.
+  public var results: [ApplyResult]
+  /// The store's revision after the change.
+  public var revision: Revision
+
+  public init(results: [ApplyResult] = [], revision: Revision = 0) {
+    self.results = results
+    self.revision = revision
+  }
+}
+
+extension ApplyWidgetsResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ApplyWidgetsResponse>, _ reader: Reader) throws(WireError) {
+    results = try reader.list("results", c.pointee.n_results, c.pointee.results) {
+      (element) throws(WireError) in
+      try ApplyResult(c: element, reader)
+    }
+    revision = c.pointee.revision
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ApplyWidgetsResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_results = results.count
+    c.pointee.results = try writer.list("results", results)
+    c.pointee.revision = revision
+  }
+}

@@ -1,0 +1,80 @@
+import CWidgetProto
+public import WidgetModel
+
+// widgetd.v1.WidgetSelector and LabelRequirement, and google.protobuf.FieldMask as a read mask.
+// All of them come in requests, so what is unknown is refused.
+
+extension Selector: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__WidgetSelector>, _ reader: Reader) throws(WireError) {
+    self.init(ids: try reader.widgetIDs("ids", c.pointee.n_ids, c.pointee.ids))
+    for index in 0..<c.pointee.n_kinds {
+      guard let kind = KindName(reader.string(c.pointee.kinds[index])) else {
+        throw .invalidField(
+          path: "kinds[\(index)]", description: Reader.idRule(KindName.lengthMax))
+      }
+      kinds.append(kind)
+    }
+    for index in 0..<c.pointee.n_families {
+      let number = c.pointee.families[index].rawValue
+      guard let family = Family(number: number) else {
+        throw reader.unknownEnum("families", number, "use a FAMILY_ value that is specified")
+      }
+      families.append(family)
+    }
+    labels = try reader.list("labels", c.pointee.n_labels, c.pointee.labels) {
+      (element) throws(WireError) in
+      try LabelRequirement(c: element, reader)
+    }
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__WidgetSelector>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_ids = ids.count
+    c.pointee.ids = try writer.strings("ids", ids)
+    c.pointee.n_kinds = kinds.count
+    c.pointee.kinds = try writer.strings("kinds", kinds.map(\.rawValue))
+    if !families.isEmpty {
+      let numbers = try writer.allocate(families.count, of: Widgetd__V1__Family.self)
+      for index in families.indices { numbers[index] = Widgetd__V1__Family(families[index]) }
+      c.pointee.n_families = families.count
+      c.pointee.families = numbers
+    }
+    c.pointee.n_labels = labels.count
+    c.pointee.labels = try writer.list("labels", labels)
+  }
+}
+
+extension LabelRequirement: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__LabelRequirement>, _ reader: Reader) throws(WireError) {
+    let number = c.pointee.operator_.rawValue
+    guard let decoded = Operator(number: number) else {
+      throw reader.unknownEnum("operator", number, "use IN, NOT_IN, EXISTS or NOT_EXISTS")
+    }
+    self.init(
+      key: reader.string(c.pointee.key), operator: decoded,
+      values: reader.strings(c.pointee.n_values, c.pointee.values))
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__LabelRequirement>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.key = try writer.string("key", key)
+    c.pointee.operator_ = Widgetd__V1__LabelOperator(rawValue: UInt32(`operator`.rawValue))
+    c.pointee.n_values = values.count
+    c.pointee.values = try writer.strings("values", values)
+  }
+}
+
+extension ReadMask {
+  /// The mask as field mask paths, sorted; none if it wants everything. `ReadMask(paths:)` of it is
+  /// the same mask.
+  public var paths: [String] {
+    if isEverything { return [] }
+    let paths =
+      fields.map(\.rawValue) + dataKeys.map { "data.\($0)" }
+      + parameterKeys.map { "parameters.\($0)" }
+    // A mask can name nothing but what always travels.
+    return paths.isEmpty ? ["id"] : paths.sorted { $0.precedesByBytes($1) }
+  }
+}

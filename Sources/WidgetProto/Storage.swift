@@ -1,0 +1,173 @@
+import CWidgetProto
+public import WidgetModel
+
+// What the daemon writes to its store: the messages of widgetd.storage.v1. They are read leniently,
+// so that a store written by a newer daemon still opens.
+
+/// A widget with the revisions that resuming needs.
+public struct StoredWidget: Hashable, Sendable {
+  /// The widget. Its own `data` and `parameters` are not written: `data` and `parameters` below
+  /// hold them, with their revisions.
+  public var widget: Widget
+  /// Data keys, removed ones included.
+  public var data: [StoredEntry]
+  /// Parameters, removed ones included.
+  public var parameters: [StoredEntry]
+  /// The revision that last changed the labels.
+  public var labelsRevision: Revision
+  /// The revision that last changed the presence.
+  public var presenceRevision: Revision
+  /// The revision that last changed the position.
+  public var positionRevision: Revision
+  /// The revision that last changed stale, error, family or apply set.
+  public var statusRevision: Revision
+  /// The latest transition hint.
+  public var transition: Transition?
+  /// The revision it came with.
+  public var transitionRevision: Revision
+
+  public init(
+    widget: Widget, data: [StoredEntry] = [], parameters: [StoredEntry] = [],
+    labelsRevision: Revision = 0, presenceRevision: Revision = 0, positionRevision: Revision = 0,
+    statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0
+  ) {
+    self.widget = widget
+    self.data = data
+    self.parameters = parameters
+    self.labelsRevision = labelsRevision
+    self.presenceRevision = presenceRevision
+    self.positionRevision = positionRevision
+    self.statusRevision = statusRevision
+    self.transition = transition
+    self.transitionRevision = transitionRevision
+  }
+}
+
+extension StoredWidget: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__Storage__V1__StoredWidget>, _ reader: Reader) throws(WireError) {
+    widget = try reader.required("widget", c.pointee.widget)
+    data = try reader.entries("data", c.pointee.n_data, c.pointee.data)
+    parameters = try reader.entries("parameters", c.pointee.n_parameters, c.pointee.parameters)
+    labelsRevision = c.pointee.labels_revision
+    presenceRevision = c.pointee.presence_revision
+    positionRevision = c.pointee.position_revision
+    statusRevision = c.pointee.status_revision
+    transition = try reader.optional("transition", c.pointee.transition)
+    transitionRevision = c.pointee.transition_revision
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__Storage__V1__StoredWidget>, _ writer: Writer
+  ) throws(WireError) {
+    var bare = widget
+    bare.data = [:]
+    bare.parameters = [:]
+    c.pointee.widget = try writer.message("widget", bare)
+    c.pointee.n_data = data.count
+    c.pointee.data = try writer.list("data", data)
+    c.pointee.n_parameters = parameters.count
+    c.pointee.parameters = try writer.list("parameters", parameters)
+    c.pointee.labels_revision = labelsRevision
+    c.pointee.presence_revision = presenceRevision
+    c.pointee.position_revision = positionRevision
+    c.pointee.status_revision = statusRevision
+    c.pointee.transition = try writer.message("transition", optional: transition)
+    c.pointee.transition_revision = transitionRevision
+  }
+}
+
+/// One data key or parameter.
+public struct StoredEntry: Hashable, Sendable {
+  public var key: String
+  /// nil if the key was removed.
+  public var value: Value?
+  /// The revision that last changed it.
+  public var revision: Revision
+
+  public init(key: String, value: Value? = nil, revision: Revision = 0) {
+    self.key = key
+    self.value = value
+    self.revision = revision
+  }
+}
+
+extension StoredEntry: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__Storage__V1__StoredEntry>, _ reader: Reader) throws(WireError) {
+    key = reader.string(c.pointee.key)
+    value = try reader.optional("value", c.pointee.value)
+    revision = c.pointee.revision
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__Storage__V1__StoredEntry>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.key = try writer.string("key", key)
+    c.pointee.value = try writer.message("value", optional: value)
+    c.pointee.revision = revision
+  }
+}
+
+extension Reader {
+  fileprivate func entries(
+    _ field: StaticString, _ count: Int, _ list: CList<Widgetd__Storage__V1__StoredEntry>?
+  ) throws(WireError) -> [StoredEntry] {
+    try self.list(field, count, list) { (element) throws(WireError) in
+      try StoredEntry(c: element, self)
+    }
+  }
+}
+
+/// What remains of a removed widget, so that resuming streams learn of it.
+public struct StoredTombstone: Hashable, Sendable {
+  public var id: WidgetID
+  public var kind: KindName
+  public var family: Family
+  /// Its labels when it was removed.
+  public var labels: Labels
+  public var createdRevision: Revision
+  /// The revision that removed it.
+  public var revision: Revision
+  /// The transition hint of the removal.
+  public var transition: Transition?
+
+  public init(
+    id: WidgetID, kind: KindName, family: Family = .medium, labels: Labels = [:],
+    createdRevision: Revision = 0, revision: Revision = 0, transition: Transition? = nil
+  ) {
+    self.id = id
+    self.kind = kind
+    self.family = family
+    self.labels = labels
+    self.createdRevision = createdRevision
+    self.revision = revision
+    self.transition = transition
+  }
+}
+
+extension StoredTombstone: ConvertibleMessage {
+  init(
+    c: UnsafePointer<Widgetd__Storage__V1__StoredTombstone>, _ reader: Reader
+  ) throws(WireError) {
+    id = try reader.widgetID("id", c.pointee.id)
+    kind = try reader.kind("kind", c.pointee.kind)
+    family = Family(number: c.pointee.family.rawValue) ?? .medium
+    labels = try reader.labels("labels", c.pointee.n_labels, c.pointee.labels)
+    createdRevision = c.pointee.created_revision
+    revision = c.pointee.revision
+    transition = try reader.optional("transition", c.pointee.transition)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__Storage__V1__StoredTombstone>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = try writer.string("id", id.rawValue)
+    c.pointee.kind = try writer.string("kind", kind.rawValue)
+    c.pointee.family = Widgetd__V1__Family(family)
+    c.pointee.n_labels = labels.count
+    c.pointee.labels = try writer.entries(
+      "labels", labels, of: Widgetd__Storage__V1__StoredTombstone__LabelsEntry.self)
+    c.pointee.created_revision = createdRevision
+    c.pointee.revision = revision
+    c.pointee.transition = try writer.message("transition", optional: transition)
+  }
+}

@@ -1,0 +1,148 @@
+import CWidgetProto
+public import WidgetModel
+
+/// Turns bytes into messages and back, through protobuf-c.
+///
+/// Decoding scans the bytes before protobuf-c sees them (depth, UTF-8, well-formedness) and gives it
+/// an arena with a budget to allocate from; encoding builds protobuf-c's structs in the same arena.
+/// The arena goes back to where it was when a call returns, so calls nest: a request is decoded
+/// inside `withRequestEnvelope`.
+///
+/// One codec serves one event loop or one task. It is not `Sendable`, and nothing it lends to a
+/// closure may leave that closure.
+public final class WireCodec {
+  public let limits: WireLimits
+  let arena: UnsafeMutablePointer<wp_arena>
+  private let fault: UnsafeMutablePointer<wp_fault>
+
+  public init(limits: WireLimits = .default) {
+    self.limits = limits
+    let arena = wp_arena_new(WireLimits.arenaFirstChunkBytes, max(0, limits.arenaBytesMax))
+    guard let arena else {
+      // Swift itself stops the process when memory for an object runs out; so does this.
+      preconditionFailure("out of memory")
+    }
+    self.arena = arena
+    fault = .allocate(capacity: 1)
+    fault.initialize(to: wp_fault())
+  }
+
+  deinit {
+    wp_arena_free(arena)
+    fault.deallocate()
+  }
+
+  // MARK: Decoding
+
+  /// Decodes one message from all of the bytes. O(bytes).
+  public func decode<M: WireMessage>(
+    _ type: M.Type, from bytes: UnsafeRawBufferPointer
+  ) throws(WireError) -> M {
+    let position = wp_arena_mark(arena)
+    defer { wp_arena_reset(arena, position) }
+    let message = try unpack(M.schema.descriptor, bytes)
+    return try M(unpacked: WireSource(message: message, reader: Reader(codec: self)))
+  }
+
+  /// Decodes one message from all of the bytes. O(bytes).
+  public func decode<M: WireMessage>(
+    _ type: M.Type, from bytes: [UInt8]
+  ) throws(WireError) -> M {
+    let result: Result<M, WireError> = bytes.withUnsafeBytes { raw in
+      do throws(WireError) { return .success(try decode(type, from: raw)) } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  /// Scans and unpacks. The result is in the arena.
+  func unpack(
+    _ descriptor: UnsafePointer<ProtobufCMessageDescriptor>, _ bytes: UnsafeRawBufferPointer
+  ) throws(WireError) -> UnsafeRawPointer {
+    let message = wp_unpack(
+      descriptor, arena, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count,
+      UInt32(clamping: limits.depthMax), fault)
+    guard let message else { throw WireError(fault.pointee, limits: limits) }
+    return UnsafeRawPointer(message)
+  }
+
+  // MARK: Encoding
+
+  /// Encodes a message.
+  public func encode<M: WireMessage>(
+    _ message: M, mask: ReadMask = .all
+  ) throws(WireError) -> [UInt8] {
+    try withEncoded(message, mask: mask) { packed in packed.bytes }
+  }
+
+  /// Encodes a message straight into the caller's buffer: the closure learns the size, makes room,
+  /// and has the bytes written there.
+  ///
+  /// Fields of a `Widget` in the message that `mask` does not want are left out.
+  public func withEncoded<M: WireMessage, R>(
+    _ message: M, mask: ReadMask = .all, _ body: (PackedMessage) -> R
+  ) throws(WireError) -> R {
+    let position = wp_arena_mark(arena)
+    defer { wp_arena_reset(arena, position) }
+    let writer = Writer(codec: self, mask: mask)
+    let tree = try message.build(in: WireTarget(writer: writer))
+    return body(PackedMessage(tree: tree))
+  }
+}
+
+/// A message that is ready to be written, lent to a closure of `WireCodec`.
+public struct PackedMessage {
+  /// How many bytes `pack` writes.
+  public let byteCount: Int
+  private let tree: WireTree
+
+  init(tree: WireTree) {
+    self.tree = tree
+    byteCount = protobuf_c_message_get_packed_size(tree.base)
+  }
+
+  /// Writes the message. There must be room for `byteCount` bytes; nothing checks that.
+  public func pack(into destination: UnsafeMutableRawPointer) {
+    protobuf_c_message_pack(tree.base, destination.assumingMemoryBound(to: UInt8.self))
+  }
+
+  /// The message as an array.
+  public var bytes: [UInt8] {
+    guard byteCount > 0 else { return [] }
+    return [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+      if let start = buffer.baseAddress { pack(into: UnsafeMutableRawPointer(start)) }
+      count = byteCount
+    }
+  }
+}
+
+extension WireError {
+  init(_ fault: wp_fault, limits: WireLimits) {
+    let path = fault.fieldPath
+    self =
+      switch fault.code {
+      case WP_FAULT_TRUNCATED: .malformed(.truncated, path: path)
+      case WP_FAULT_VARINT: .malformed(.varint, path: path)
+      case WP_FAULT_FIELD_NUMBER: .malformed(.fieldNumber, path: path)
+      case WP_FAULT_WIRE_TYPE: .malformed(.wireType, path: path)
+      case WP_FAULT_GROUP: .malformed(.group, path: path)
+      case WP_FAULT_PACKED: .malformed(.packed, path: path)
+      case WP_FAULT_DEPTH: .tooDeep(limit: limits.depthMax)
+      case WP_FAULT_UTF8: .invalidUTF8(path: path)
+      case WP_FAULT_NUL: .nulInString(path: path)
+      case WP_FAULT_REPEATED_MESSAGE: .repeatedSingularMessage(path: path)
+      case WP_FAULT_BUDGET: .budgetExceeded(limitBytes: limits.arenaBytesMax)
+      default: .malformed(.other, path: path)
+      }
+  }
+}
+
+extension wp_fault {
+  fileprivate var fieldPath: String {
+    withUnsafeBytes(of: path) { raw in
+      raw.assumingMemoryBound(to: UnsafePointer<CChar>?.self).prefix(Int(path_count))
+        .compactMap { name in name.map { String(cString: $0) } }.joined(separator: ".")
+    }
+  }
+}

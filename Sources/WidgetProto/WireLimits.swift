@@ -1,0 +1,25 @@
+/// What one message may cost.
+public struct WireLimits: Hashable, Sendable {
+  /// How much memory one message may take while it is decoded or encoded. protobuf-c needs up to
+  /// 70 bytes for a byte on the wire, so the size of the frame is no bound.
+  public var arenaBytesMax: Int
+  /// How deep messages may nest on the wire; a message without sub-messages has depth 1. At most
+  /// 100.
+  public var depthMax: Int
+
+  public init(arenaBytesMax: Int = 16 << 20, depthMax: Int = 64) {
+    self.arenaBytesMax = arenaBytesMax
+    self.depthMax = depthMax
+  }
+
+  public static let `default` = WireLimits()
+
+  /// How deep a `Value` may nest, counted in messages on the wire: a scalar is 1, a list adds 2 and
+  /// a map 3. The deepest place of a value is a watch frame, 6 levels down; so every value that is
+  /// accepted anywhere fits everywhere within the default `depthMax`.
+  public static let valueDepthMax = 56
+  /// How many labels, or entries of other maps from text to text, one message may have.
+  public static let labelsMax = 1024
+  /// The arena's first chunk: enough for all but the largest messages.
+  static let arenaFirstChunkBytes = 64 << 10
+}

@@ -1,0 +1,42 @@
+import CWidgetProto
+
+/// A message that `WireCodec` encodes and decodes.
+///
+/// Only types of this module conform: the requirements speak of protobuf-c's structs, which the
+/// opaque types below keep out of sight.
+public protocol WireMessage: Sendable {
+  /// Which message of the schema it is.
+  static var schema: WireSchema { get }
+  /// Reads a message that was scanned and unpacked.
+  init(unpacked source: WireSource) throws(WireError)
+  /// Makes the tree of structs that protobuf-c packs.
+  func build(in target: WireTarget) throws(WireError) -> WireTree
+}
+
+/// A message type of the schema.
+public struct WireSchema {
+  let descriptor: UnsafePointer<ProtobufCMessageDescriptor>
+
+  /// The full name: `widgetd.v1.Widget`.
+  public var name: String { String(cString: descriptor.pointee.name) }
+}
+
+/// An unpacked message, valid only while `WireCodec` calls.
+public struct WireSource {
+  let message: UnsafeRawPointer
+  let reader: Reader
+}
+
+/// Where a message is built, valid only while `WireCodec` calls.
+public struct WireTarget {
+  let writer: Writer
+}
+
+/// A built message, valid only while `WireCodec` calls.
+public struct WireTree {
+  let message: UnsafeRawPointer
+
+  var base: UnsafePointer<ProtobufCMessage> {
+    message.assumingMemoryBound(to: ProtobufCMessage.self)
+  }
+}
