@@ -21,14 +21,6 @@ public enum Command: Hashable, Sendable {
   case sendEvent(EventDraft)
 }
 
-/// Which widgets a presence command means.
-public enum PresenceTarget: Hashable, Sendable {
-  /// These; all must exist.
-  case ids([WidgetID])
-  /// All that are picked; may be none.
-  case selector(Selector)
-}
-
 /// A declared set of widgets.
 public struct Declaration: Hashable, Sendable {
   /// The set's name.

@@ -15,7 +15,7 @@ public struct StoreLimits: Hashable, Sendable {
   /// How many labels one widget may have.
   public var labelsPerWidgetMax = 64
   /// How deep lists and maps may be nested in a value.
-  public var valueDepthMax = 32
+  public var valueDepthMax = 16
   /// How many bytes an event's payload may hold.
   public var eventPayloadBytesMax = 64 << 10
   /// How many past events are kept for readers that are late.

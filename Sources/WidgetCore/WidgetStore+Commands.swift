@@ -132,7 +132,7 @@ extension WidgetStore {
     guard let record = records[slot] else { return false }
     return patch.setData.entries.contains { record.data[$0.key] != $0.value }
       || patch.unsetData.contains { record.data[$0] != nil && patch.setData[$0] == nil }
-      || patch.replacesData && record.data.keys.contains { patch.setData[$0] == nil }
+      || patch.replaceData && record.data.keys.contains { patch.setData[$0] == nil }
       || patch.setParameters.entries.contains { record.parameters[$0.key] != $0.value }
       || patch.unsetParameters.contains {
         record.parameters[$0] != nil && patch.setParameters[$0] == nil
@@ -182,6 +182,7 @@ extension WidgetStore {
         guard let slot = slot(of: id) else { throw .widgetNotFound(id) }
         if seen.insert(slot).inserted { slots.append(slot) }
       }
+    case .all: slots = order.entries.map { Int($0.slot) }
     case .selector(let selector):
       slots = order.entries.map { Int($0.slot) }.filter {
         records[$0]?.isSelected(by: selector) ?? false
@@ -351,7 +352,7 @@ extension Record {
   /// Applies a patch. Keys in both `set…` and `unset…` are set.
   mutating func apply(_ patch: WidgetPatch, at revision: Revision) {
     var unset = patch.unsetData
-    if patch.replacesData { unset = data.keys }
+    if patch.replaceData { unset = data.keys }
     for key in unset where patch.setData[key] == nil {
       _ = data.unset(key, at: revision)
     }

@@ -115,7 +115,7 @@ extension WidgetStore {
   func cost(ofApplying patch: WidgetPatch, to slot: Int) throws(StoreError) -> Int {
     guard let record = records[slot] else { return 0 }
     let data = record.data.effect(
-      setting: patch.setData, unsetting: patch.unsetData, replacing: patch.replacesData)
+      setting: patch.setData, unsetting: patch.unsetData, replacing: patch.replaceData)
     let parameters = record.parameters.effect(
       setting: patch.setParameters, unsetting: patch.unsetParameters, replacing: false)
     let labels = record.labels.applying(patch)

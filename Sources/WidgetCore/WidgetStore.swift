@@ -132,15 +132,18 @@ public struct WidgetStore {
   }
 
   /// The first `limit` selected widgets behind a position, in position order, and whether there are
-  /// more. O(widgets looked at).
+  /// more. Ends early when the widgets' state exceeds `bytesMax`. O(widgets looked at).
   public func list(
-    after position: Int64?, limit: Int, selecting selector: Selector = Selector()
+    after position: Int64?, limit: Int, bytesMax: Int = .max,
+    selecting selector: Selector = Selector()
   ) -> (widgets: [Widget], hasMore: Bool) {
     var widgets: [Widget] = []
+    var bytes = 0
     let start = position.map { $0 == .max ? order.entries.count : order.index(of: $0 + 1) } ?? 0
     for entry in order.entries[start...] {
       guard let record = records[Int(entry.slot)], record.isSelected(by: selector) else { continue }
-      if widgets.count == limit { return (widgets, true) }
+      if widgets.count == limit || (bytes > bytesMax && !widgets.isEmpty) { return (widgets, true) }
+      bytes += record.costBytes
       widgets.append(record.widget)
     }
     return (widgets, false)

@@ -1,20 +1,19 @@
-/// What a widget should be: used to create one and to declare a set.
+/// What a widget should be. Used to create one and to declare a set.
 public struct WidgetSpec: Hashable, Sendable {
-  /// nil only when creating: a free one is picked.
+  /// nil: the daemon picks one. Required in `ApplyWidgetsRequest`.
   public var id: WidgetID?
   public var kind: KindName
-  /// nil: medium for a new widget, unchanged for an existing one.
+  /// nil: medium for a new widget, unchanged otherwise.
   public var family: Family?
   public var labels: Labels
-  /// nil: true for a new widget, unchanged for an existing one.
+  /// nil: true for a new widget, unchanged otherwise. So is `isEnabled`.
   public var isVisible: Bool?
-  /// nil: true for a new widget, unchanged for an existing one.
   public var isEnabled: Bool?
   public var parameters: ValueMap
   public var data: ValueMap
 
   public init(
-    id: WidgetID?, kind: KindName, family: Family? = nil, labels: Labels = [:],
+    id: WidgetID? = nil, kind: KindName, family: Family? = nil, labels: Labels = [:],
     isVisible: Bool? = nil, isEnabled: Bool? = nil, parameters: ValueMap = [:],
     data: ValueMap = [:]
   ) {
@@ -31,23 +30,35 @@ public struct WidgetSpec: Hashable, Sendable {
 
 /// What to change about a widget. What is not named stays.
 public struct WidgetPatch: Hashable, Sendable {
-  public var setData: ValueMap = [:]
+  public var setData: ValueMap
   /// Keys that do not exist are fine.
-  public var unsetData: [String] = []
+  public var unsetData: [String]
   /// Remove all data keys that `setData` does not name.
-  public var replacesData = false
-  public var setParameters: ValueMap = [:]
-  public var unsetParameters: [String] = []
-  public var setLabels: Labels = [:]
-  public var unsetLabels: [String] = []
+  public var replaceData: Bool
+  public var setParameters: ValueMap
+  public var unsetParameters: [String]
+  public var setLabels: Labels
+  public var unsetLabels: [String]
+  /// Marks the widget stale or fresh; nil leaves it.
   public var isStale: Bool?
-  /// `.some(nil)` clears the error.
+  /// nil leaves it, `.some(nil)` clears it.
   public var error: WidgetError??
 
-  public init() {}
-
-  /// A patch that only sets data.
-  public init(setData: ValueMap) { self.setData = setData }
+  public init(
+    setData: ValueMap = [:], unsetData: [String] = [], replaceData: Bool = false,
+    setParameters: ValueMap = [:], unsetParameters: [String] = [], setLabels: Labels = [:],
+    unsetLabels: [String] = [], isStale: Bool? = nil, error: WidgetError?? = nil
+  ) {
+    self.setData = setData
+    self.unsetData = unsetData
+    self.replaceData = replaceData
+    self.setParameters = setParameters
+    self.unsetParameters = unsetParameters
+    self.setLabels = setLabels
+    self.unsetLabels = unsetLabels
+    self.isStale = isStale
+    self.error = error
+  }
 }
 
 /// What to do to presence.
@@ -56,31 +67,48 @@ public enum PresenceAction: UInt8, Hashable, Sendable, CaseIterable {
   case hide
   case enable
   case disable
-  /// Flips the visible bit.
+  /// Flips the visible bit of each widget.
   case toggle
+}
+
+/// Which widgets a presence command means.
+public enum PresenceTarget: Hashable, Sendable {
+  /// These, at least one; all of them must exist.
+  case ids([WidgetID])
+  /// Every one that the selector picks; it may be none.
+  case selector(Selector)
+  /// Every one.
+  case all
 }
 
 /// Where to move a widget to.
 public enum MoveDestination: Hashable, Sendable {
+  /// In front of all others.
   case first
+  /// Behind all others.
   case last
+  /// Right before this widget.
   case before(WidgetID)
+  /// Right after this widget.
   case after(WidgetID)
 }
 
-/// What applying a declared set did, or would do, to one widget.
+/// What ApplyWidgets did (or would do) to one widget.
+public enum ApplyAction: UInt8, Hashable, Sendable, CaseIterable {
+  /// Something that this version does not know.
+  case unspecified
+  case created
+  case updated
+  case unchanged
+  case deleted
+}
+
+/// What happened to one widget of a declared set.
 public struct ApplyResult: Hashable, Sendable {
-  public enum Action: UInt8, Hashable, Sendable, CaseIterable {
-    case created = 1
-    case updated
-    case unchanged
-    case deleted
-  }
-
   public var id: WidgetID
-  public var action: Action
+  public var action: ApplyAction
 
-  public init(id: WidgetID, action: Action) {
+  public init(id: WidgetID, action: ApplyAction) {
     self.id = id
     self.action = action
   }

@@ -58,31 +58,11 @@ extension ApplyWidgetsRequest: ConvertibleMessage {
   }
 }
 
-/// What ApplyWidgets did (or would do) to one widget.
-public enum ApplyAction: UInt8, Hashable, Sendable, CaseIterable {
-  /// Something that this version does not know.
-  case unspecified
-  case created
-  case updated
-  case unchanged
-  case deleted
-}
-
-/// What happened to one widget of a declared set.
-public struct ApplyResult: Hashable, Sendable {
-  public var id: WidgetID
-  public var action: ApplyAction
-
-  public init(id: WidgetID, action: ApplyAction) {
-    self.id = id
-    self.action = action
-  }
-}
-
 extension ApplyResult: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__ApplyResult>, _ reader: Reader) throws(WireError) {
-    id = try reader.widgetID("id", c.pointee.id)
-    action = ApplyAction(number: c.pointee.action.rawValue) ?? .unspecified
+    self.init(
+      id: try reader.widgetID("id", c.pointee.id),
+      action: ApplyAction(number: c.pointee.action.rawValue) ?? .unspecified)
   }
 
   func fill(

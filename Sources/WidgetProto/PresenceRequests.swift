@@ -3,36 +3,17 @@ public import WidgetModel
 
 // Changes to what of the widgets is shown and in which order: SetPresence and MoveWidget.
 
-/// What to do to presence.
-public enum PresenceAction: UInt8, Hashable, Sendable, CaseIterable {
-  case show = 1
-  case hide
-  case enable
-  case disable
-  /// Flips the visible bit of each widget.
-  case toggle
-}
-
 /// Asks to show, hide, enable, disable or toggle widgets.
 public struct SetPresenceRequest: Hashable, Sendable {
   /// Which widgets.
-  public enum Target: Hashable, Sendable {
-    /// These, at least one; all of them must exist.
-    case ids([WidgetID])
-    /// Every one that the selector picks; it may be none.
-    case selector(Selector)
-    /// Every one.
-    case all
-  }
-
-  public var target: Target
+  public var target: PresenceTarget
   public var action: PresenceAction
   public var transition: Transition?
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String
 
   public init(
-    target: Target, action: PresenceAction, transition: Transition? = nil, requestID: String = ""
+    target: PresenceTarget, action: PresenceAction, transition: Transition? = nil, requestID: String = ""
   ) {
     self.target = target
     self.action = action
@@ -109,24 +90,14 @@ extension SetPresenceResponse: ConvertibleMessage {
 
 /// Asks to change a widget's place in the order.
 public struct MoveWidgetRequest: Hashable, Sendable {
-  /// Where to.
-  public enum Destination: Hashable, Sendable {
-    /// In front of all others.
-    case first
-    /// Behind all others.
-    case last
-    case before(WidgetID)
-    case after(WidgetID)
-  }
-
   public var id: WidgetID
-  public var destination: Destination
+  public var destination: MoveDestination
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String
   public var transition: Transition?
 
   public init(
-    id: WidgetID, destination: Destination, requestID: String = "", transition: Transition? = nil
+    id: WidgetID, destination: MoveDestination, requestID: String = "", transition: Transition? = nil
   ) {
     self.id = id
     self.destination = destination

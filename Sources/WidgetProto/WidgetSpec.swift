@@ -3,40 +3,11 @@ public import WidgetModel
 
 // What requests say about a widget: WidgetSpec and WidgetPatch.
 
-/// What a widget should be. Used to create one and to declare a set.
-public struct WidgetSpec: Hashable, Sendable {
-  /// nil: the daemon picks one. Required in `ApplyWidgetsRequest`.
-  public var id: WidgetID?
-  public var kind: KindName
-  /// nil: medium for a new widget, unchanged otherwise.
-  public var family: Family?
-  public var labels: Labels
-  /// nil: true for a new widget, unchanged otherwise. So is `isEnabled`.
-  public var isVisible: Bool?
-  public var isEnabled: Bool?
-  public var parameters: ValueMap
-  public var data: ValueMap
-
-  public init(
-    id: WidgetID? = nil, kind: KindName, family: Family? = nil, labels: Labels = [:],
-    isVisible: Bool? = nil, isEnabled: Bool? = nil, parameters: ValueMap = [:],
-    data: ValueMap = [:]
-  ) {
-    self.id = id
-    self.kind = kind
-    self.family = family
-    self.labels = labels
-    self.isVisible = isVisible
-    self.isEnabled = isEnabled
-    self.parameters = parameters
-    self.data = data
-  }
-}
-
 extension WidgetSpec: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__WidgetSpec>, _ reader: Reader) throws(WireError) {
-    id = try reader.optionalWidgetID("id", c.pointee.id)
-    kind = try reader.kind("kind", c.pointee.kind)
+    self.init(
+      id: try reader.optionalWidgetID("id", c.pointee.id),
+      kind: try reader.kind("kind", c.pointee.kind))
     let number = c.pointee.family.rawValue
     family = Family(number: number)
     if number != 0, family == nil {
@@ -78,41 +49,9 @@ extension WidgetSpec: ConvertibleMessage {
   }
 }
 
-/// What to change about a widget. What is not named stays.
-public struct WidgetPatch: Hashable, Sendable {
-  public var setData: ValueMap
-  /// Keys that do not exist are fine.
-  public var unsetData: [String]
-  /// Remove all data keys that `setData` does not name.
-  public var replaceData: Bool
-  public var setParameters: ValueMap
-  public var unsetParameters: [String]
-  public var setLabels: Labels
-  public var unsetLabels: [String]
-  /// Marks the widget stale or fresh; nil leaves it.
-  public var isStale: Bool?
-  /// nil leaves it, `.some(nil)` clears it.
-  public var error: WidgetError??
-
-  public init(
-    setData: ValueMap = [:], unsetData: [String] = [], replaceData: Bool = false,
-    setParameters: ValueMap = [:], unsetParameters: [String] = [], setLabels: Labels = [:],
-    unsetLabels: [String] = [], isStale: Bool? = nil, error: WidgetError?? = nil
-  ) {
-    self.setData = setData
-    self.unsetData = unsetData
-    self.replaceData = replaceData
-    self.setParameters = setParameters
-    self.unsetParameters = unsetParameters
-    self.setLabels = setLabels
-    self.unsetLabels = unsetLabels
-    self.isStale = isStale
-    self.error = error
-  }
-}
-
 extension WidgetPatch: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__WidgetPatch>, _ reader: Reader) throws(WireError) {
+    self.init()
     setData = try reader.values("set_data", c.pointee.n_set_data, c.pointee.set_data)
     unsetData = reader.strings(c.pointee.n_unset_data, c.pointee.unset_data)
     replaceData = c.pointee.replace_data != 0
