@@ -1,0 +1,276 @@
+// floor: the least that any server has to do.
+//
+// It accepts connections on a Unix socket, reads, and sends bytes of the right size back, with one
+// thread, epoll and no parsing beyond a frame's header. It keeps no widgets, checks nothing and
+// is of no use; what it costs is what the kernel costs. Beside it, a real server shows how much it
+// adds.
+//
+//   unary      a request is answered with as many bytes as it asks for
+//   fan-out    all frames published in one read go to each subscriber in one send
+//   late join  one blob of everything that was created, straight from memory
+//
+// Invariants. Memory is bounded whatever a client does: a connection that does not take its answers
+// is not read from; a subscriber that does not take its frames keeps at most the rest of one send,
+// and gets the latest frame when it reads again.
+
+#define _GNU_SOURCE
+#include "floor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { headerBytes = 10, bufferBytes = 64 * 1024, partBytes = 64 * 1024, subscribersMax = 8192 };
+
+struct client {
+  int fd;
+  uint8_t *in;  // the beginning of a frame whose end has not come; NULL while there is none
+  size_t in_count;
+  uint8_t *out;  // answers, or the rest of a send to a subscriber
+  size_t out_start, out_count, out_capacity;
+  size_t blob_left;  // late join: how much of the blob is still to be sent
+  size_t blob_end;
+  bool subscribed;
+  bool behind;      // frames were left out; the latest one is owed
+  bool wants_read, wants_write;
+};
+
+static int epollFD;
+static struct client *subscribers[subscribersMax];
+static size_t subscriberCount;
+static uint8_t *blob;  // floorPart frames, ready to be sent
+static size_t blobCount, blobCapacity, blobLastPart;
+static uint8_t latest[bufferBytes];  // the last published frame
+static size_t latestCount;
+
+static uint32_t read_u32(const uint8_t *b) {
+  return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+}
+
+static void write_header(uint8_t *b, uint32_t length, uint32_t stream, uint8_t type) {
+  b[0] = (uint8_t)(length >> 24), b[1] = (uint8_t)(length >> 16), b[2] = (uint8_t)(length >> 8);
+  b[3] = (uint8_t)length;
+  b[4] = (uint8_t)(stream >> 24), b[5] = (uint8_t)(stream >> 16), b[6] = (uint8_t)(stream >> 8);
+  b[7] = (uint8_t)stream;
+  b[8] = type, b[9] = 0;
+}
+
+static void watch(struct client *client, bool read, bool write) {
+  if (client->wants_read == read && client->wants_write == write) return;
+  client->wants_read = read, client->wants_write = write;
+  struct epoll_event event = {.events = (read ? EPOLLIN : 0) | (write ? EPOLLOUT : 0),
+                              .data.ptr = client};
+  epoll_ctl(epollFD, EPOLL_CTL_MOD, client->fd, &event);
+}
+
+static uint8_t *out_reserve(struct client *client, size_t count) {
+  if (client->out_count + count > client->out_capacity) {
+    client->out_capacity = (client->out_count + count) * 2;
+    client->out = realloc(client->out, client->out_capacity);
+    if (!client->out) abort();
+  }
+  uint8_t *at = client->out + client->out_count;
+  client->out_count += count;
+  return at;
+}
+
+static void put_frame(struct client *client, uint32_t stream, uint8_t type, size_t total) {
+  if (total < headerBytes) total = headerBytes;
+  uint8_t *at = out_reserve(client, total);
+  write_header(at, (uint32_t)(total - headerBytes), stream, type);
+  memset(at + headerBytes, 'y', total - headerBytes);
+}
+
+/// Sends once; returns how much went, 0 if the socket is full.
+static size_t send_some(struct client *client, const uint8_t *bytes, size_t count) {
+  ssize_t sent = send(client->fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent > 0 ? (size_t)sent : 0;
+}
+
+/// Sends what is owed: answers, then the blob, then the latest frame.
+static void flush(struct client *client) {
+  for (;;) {
+    if (client->out_start < client->out_count) {
+      size_t sent = send_some(client, client->out + client->out_start,
+                              client->out_count - client->out_start);
+      if (sent == 0) break;
+      client->out_start += sent;
+      continue;
+    }
+    client->out_start = client->out_count = 0;
+    if (client->blob_left > 0) {
+      size_t sent = send_some(client, blob + client->blob_end - client->blob_left, client->blob_left);
+      if (sent == 0) break;
+      client->blob_left -= sent;
+      if (client->blob_left == 0) put_frame(client, 1, floorSynced, 40);
+      continue;
+    }
+    if (!client->behind) break;
+    client->behind = false;
+    memcpy(out_reserve(client, latestCount), latest, latestCount);
+  }
+  bool owes = client->out_start < client->out_count || client->blob_left > 0;
+  watch(client, client->subscribed || !owes, owes);
+}
+
+static void fan_out(const uint8_t *frames, size_t count) {
+  for (size_t index = 0; index < subscriberCount; index++) {
+    struct client *client = subscribers[index];
+    if (client->wants_write) {
+      client->behind = true;
+      continue;
+    }
+    size_t sent = send_some(client, frames, count);
+    if (sent == count) continue;
+    if (sent == 0) {
+      client->behind = true;
+    } else {
+      memcpy(out_reserve(client, count - sent), frames + sent, count - sent);
+    }
+    watch(client, true, true);
+  }
+}
+
+static void create(const uint8_t *body, size_t count) {
+  size_t room = count + headerBytes;
+  if (blobCount + room > blobCapacity) {
+    blobCapacity = (blobCount + room) * 2;
+    blob = realloc(blob, blobCapacity);
+    if (!blob) abort();
+  }
+  bool begins = blobCount == 0 || blobCount - blobLastPart + count > partBytes;
+  if (begins) {
+    blobLastPart = blobCount;
+    blobCount += headerBytes;
+  }
+  memcpy(blob + blobCount, body, count);
+  blobCount += count;
+  write_header(blob + blobLastPart, (uint32_t)(blobCount - blobLastPart - headerBytes), 1, floorPart);
+}
+
+/// Answers one frame that is no publish.
+static void answer(struct client *client, const uint8_t *frame, size_t body) {
+  uint32_t stream = read_u32(frame + 4);
+  switch (frame[8]) {
+    case floorGet:
+      if (body >= 4 && read_u32(frame + headerBytes) <= bufferBytes)
+        put_frame(client, stream, floorReply, read_u32(frame + headerBytes));
+      break;
+    case floorCreate:
+      create(frame + headerBytes, body);
+      put_frame(client, stream, floorReply, 20);
+      break;
+    case floorSubscribe:
+      if (!client->subscribed && subscriberCount < subscribersMax) {
+        client->subscribed = true;
+        subscribers[subscriberCount++] = client;
+      }
+      put_frame(client, stream, floorSynced, 40);
+      break;
+    case floorJoin:
+      client->blob_left = client->blob_end = blobCount;
+      if (blobCount == 0) put_frame(client, stream, floorSynced, 40);
+      break;
+  }
+}
+
+static void drop(struct client *client) {
+  for (size_t index = 0; index < subscriberCount; index++)
+    if (subscribers[index] == client) subscribers[index--] = subscribers[--subscriberCount];
+  close(client->fd);
+  free(client->in);
+  free(client->out);
+  free(client);
+}
+
+/// Reads once and does all that was asked. Returns false if the client is gone. A client that
+/// publishes does nothing else, so that the frames to pass on lie side by side.
+static bool serve(struct client *client) {
+  static uint8_t bytes[bufferBytes];
+  size_t held = client->in_count;
+  ssize_t got = read(client->fd, bytes + held, bufferBytes - held);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (got <= 0) return false;
+  if (held > 0) memcpy(bytes, client->in, held);
+  size_t count = held + (size_t)got, at = 0, published_from = 0, published_to = 0;
+  while (count - at >= headerBytes) {
+    const uint8_t *frame = bytes + at;
+    size_t body = read_u32(frame), total = headerBytes + body;
+    if (total > bufferBytes) return false;
+    if (count - at < total) break;
+    if (frame[8] == floorPublish) {
+      if (published_to == 0) published_from = at;
+      published_to = at + total;
+      memcpy(latest, frame, total);
+      latestCount = total;
+      put_frame(client, read_u32(frame + 4), floorReply, 20);
+    } else {
+      answer(client, frame, body);
+    }
+    at += total;
+  }
+  flush(client);
+  if (published_to > 0) fan_out(bytes + published_from, published_to - published_from);
+  client->in_count = count - at;
+  if (client->in_count > held && !(client->in = realloc(client->in, client->in_count))) abort();
+  if (client->in_count > 0) memcpy(client->in, bytes + at, client->in_count);
+  return true;
+}
+
+static void accept_client(int listener) {
+  int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) return;
+  struct client *client = calloc(1, sizeof *client);
+  if (!client) abort();
+  client->fd = fd;
+  client->wants_read = true;
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = client};
+  epoll_ctl(epollFD, EPOLL_CTL_ADD, fd, &event);
+}
+
+int main(int count, char **arguments) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  struct rlimit files;
+  if (count != 3 || strcmp(arguments[1], "--socket") ||
+      strlen(arguments[2]) >= sizeof address.sun_path) {
+    fprintf(stderr, "usage: floor --socket PATH\n");
+    return 2;
+  }
+  signal(SIGPIPE, SIG_IGN);
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  strcpy(address.sun_path, arguments[2]);
+  unlink(arguments[2]);
+  int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) < 0 ||
+      listen(listener, 1024) < 0) {
+    perror("floor");
+    return 1;
+  }
+  epollFD = epoll_create1(EPOLL_CLOEXEC);
+  struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL}, events[128];
+  epoll_ctl(epollFD, EPOLL_CTL_ADD, listener, &event);
+  for (;;) {
+    int ready = epoll_wait(epollFD, events, 128, -1);
+    for (int index = 0; index < ready; index++) {
+      struct client *client = events[index].data.ptr;
+      if (!client) {
+        accept_client(listener);
+        continue;
+      }
+      if (events[index].events & EPOLLOUT) flush(client);
+      if (events[index].events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !serve(client)) drop(client);
+    }
+  }
+}

@@ -1,0 +1,14 @@
+// The frame types of the floor's protocol. The header is ttrpc's: u32be length of the body, u32be
+// stream id, u8 type, u8 flags.
+#pragma once
+
+enum floor_type {
+  floorGet = 0x10,        // body: u32be bytes wanted in the answer (header included), then filler
+  floorPublish = 0x11,    // passed on to every subscriber as it is; answered
+  floorSubscribe = 0x12,  // answered with floorSynced
+  floorJoin = 0x13,       // answered with all that was created, then floorSynced
+  floorCreate = 0x14,     // kept; answered
+  floorReply = 0x20,
+  floorPart = 0x21,
+  floorSynced = 0x22,
+};

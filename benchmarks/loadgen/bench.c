@@ -1,0 +1,196 @@
+// The steps that workloads share: connecting, creating widgets, sending updates, and counting what
+// became visible to whom.
+//
+// Updates are numbered from 1. One connection sends all of them, in order, so the position of
+// update k is base + k: a sequence number that travels in the payload for redis and the floor, a
+// revision for widgetd (every commit takes exactly one). That the answers bear this out is checked
+// with every answer, and that the last frame really holds the last value with every watcher.
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "workload.h"
+
+static void on_reply(struct bench *bench, const struct message *message, uint64_t now) {
+  if (message->failed) fail("the server refused a call: %s", message->text);
+  uint64_t set_up = bench->other_replies;
+  if (message->call < set_up) fail("call %llu was answered twice", (unsigned long long)message->call);
+  uint64_t number = message->call - set_up + 1;
+  if (number > bench->sent) fail("an answer to a call that was not made");
+  if (message->position > 0 && bench->has_base && message->position != bench->base + number)
+    fail("update %llu got revision %llu, expected %llu: is someone else writing?",
+         (unsigned long long)number, (unsigned long long)message->position,
+         (unsigned long long)(bench->base + number));
+  bench->replied++;
+  if (bench->record && bench->options.subscribers == 0)
+    histogram_add(&bench->latency, now - bench->sent_at[number]);
+}
+
+static void on_change(struct bench *bench, struct connection *watcher,
+                      const struct message *message, uint64_t now) {
+  if (message->position <= bench->base) return;
+  uint64_t number = message->position - bench->base;
+  if (number <= watcher->visible) fail("a subscriber went back in time");
+  if (number > bench->sent) fail("a subscriber saw update %llu before it was sent",
+                                 (unsigned long long)number);
+  if (number == bench->target) {
+    char digits[sequenceDigits + 1];
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)number);
+    if (!memmem(message->bytes, message->length, digits, sequenceDigits))
+      fail("the last frame does not hold the last value");
+    bench->caught_up++;
+  }
+  bench->change_frames++;
+  bench->made_visible += number - watcher->visible;
+  if (bench->record)
+    for (uint64_t update = watcher->visible + 1; update <= number; update++)
+      histogram_add(&bench->latency, now - bench->sent_at[update]);
+  watcher->visible = number;
+}
+
+static void on_message(struct loop *loop, struct connection *connection,
+                       const struct message *message, uint64_t now) {
+  struct bench *bench = loop->context;
+  switch (message->kind) {
+    case MESSAGE_REPLY:
+      if (connection != bench->control)
+        fail("the server ended a stream%s%s", *message->text ? ": " : "", message->text);
+      if (!bench->request.bytes.length) {  // setting up
+        if (message->failed) fail("the server refused a call: %s", message->text);
+        bench->other_replies++;
+        if (message->position > 0) {
+          bench->base = message->position;
+          bench->has_base = true;
+        }
+      } else {
+        on_reply(bench, message, now);
+      }
+      break;
+    case MESSAGE_SYNCED:
+      connection->synced = true;
+      bench->synced++;
+      break;
+    case MESSAGE_CHANGE:
+      on_change(bench, connection, message, now);
+      break;
+    default:
+      break;
+  }
+}
+
+/// Sends a call that sets things up.
+static void set_up(struct bench *bench, size_t at) {
+  connection_number(bench->options.protocol, bench->control, at);
+  loop_flush(&bench->loop, bench->control);
+  while (bench->control->calls_sent - bench->other_replies >= 64) loop_turn(&bench->loop, 0);
+}
+
+void bench_begin(struct bench *bench, unsigned widgets) {
+  const struct protocol *protocol = bench->options.protocol;
+  loop_init(&bench->loop, protocol, bench->options.socket_path);
+  bench->loop.on_message = on_message;
+  bench->loop.context = bench;
+  bench->control = loop_connect(&bench->loop);
+  if (!bench->options.server) bench->options.server = connection_peer(bench->control);
+  for (unsigned index = 0; index < widgets; index++) {
+    size_t at = bench->control->out.length;
+    protocol->create(&bench->control->out, &bench->options.sizes, index);
+    set_up(bench, at);
+  }
+  loop_until(&bench->loop, &bench->other_replies, bench->control->calls_sent);
+  // Update 0: the number is patched in because an update that changes nothing is no update.
+  struct request_template first = template_make(protocol, &bench->options.sizes, protocol->update);
+  template_append(&first, bench->control, 0);
+  buffer_free(&first.bytes);
+  loop_flush(&bench->loop, bench->control);
+  loop_until(&bench->loop, &bench->other_replies, bench->control->calls_sent);
+}
+
+void bench_prepare(struct bench *bench, struct request_template request, uint64_t updates) {
+  bench->request = request;
+  bench->sent_at = calloc(updates + 1, sizeof *bench->sent_at);
+  if (!bench->sent_at) abort();
+}
+
+struct connection *bench_subscribe(struct bench *bench) {
+  struct connection *watcher = loop_connect(&bench->loop);
+  uint64_t wanted = bench->synced + 1;
+  bench->options.protocol->subscribe(&watcher->out);
+  watcher->visible = bench->sent;
+  loop_flush(&bench->loop, watcher);
+  loop_until(&bench->loop, &bench->synced, wanted);
+  return watcher;
+}
+
+void bench_subscribe_all(struct bench *bench) {
+  unsigned count = bench->options.subscribers;
+  bench->watchers = calloc(count + 1, sizeof *bench->watchers);
+  if (!bench->watchers) abort();
+  for (unsigned index = 0; index < count; index++) bench->watchers[index] = bench_subscribe(bench);
+}
+
+/// Appends requests while the window has room.
+static void top_up(struct bench *bench, uint64_t target, unsigned in_flight) {
+  uint64_t now = 0;
+  while (bench->sent < target && bench->sent - bench->replied < in_flight) {
+    template_append(&bench->request, bench->control, ++bench->sent);
+    if (now == 0) now = clock_now();
+    bench->sent_at[bench->sent] = now;
+  }
+  if (now > 0) loop_flush(&bench->loop, bench->control);
+}
+
+/// Sends one request every 1/rate seconds, whatever happens: if the server is late, latency shows
+/// it, because each update counts from when it was due.
+static void send_paced(struct bench *bench, uint64_t target) {
+  uint64_t step = (uint64_t)(1e9 / bench->options.rate), due = clock_now() + step;
+  while (bench->sent < target || bench->replied < target) {
+    uint64_t now = clock_now();
+    while (bench->sent < target && now >= due) {
+      template_append(&bench->request, bench->control, ++bench->sent);
+      bench->sent_at[bench->sent] = due;
+      loop_flush(&bench->loop, bench->control);
+      due += step;
+    }
+    loop_turn(&bench->loop, bench->sent < target ? due : 0);
+  }
+}
+
+void bench_send(struct bench *bench, uint64_t target, unsigned in_flight) {
+  bench->target = target;
+  bench->caught_up = 0;
+  if (bench->options.rate > 0) return send_paced(bench, target);
+  for (top_up(bench, target, in_flight); bench->replied < target;
+       top_up(bench, target, in_flight))
+    loop_turn(&bench->loop, 0);
+}
+
+void bench_wait_visible(struct bench *bench, uint64_t target) {
+  (void)target;
+  loop_until(&bench->loop, &bench->caught_up, bench->options.subscribers);
+}
+
+void bench_report(struct bench *bench, uint64_t operations) {
+  struct report *report = &bench->report;
+  const struct window *window = &bench->window;
+  double share = window->wall_s > 0 ? window->client_us / 1e6 / window->wall_s : 0;
+  bool bound = window_client_bound(window);
+  report_text(report, "workload", bench->options.workload);
+  report_text(report, "protocol", bench->options.protocol->name);
+  report_count(report, "operations", operations);
+  report_number(report, "wall_s", window->wall_s);
+  report_number(report, "server_us_per_operation", window->server_us / (double)operations);
+  report_number(report, "client_us_per_operation", window->client_us / (double)operations);
+  report_number(report, "operations_per_s", (double)operations / window->wall_s);
+  report_number(report, "server_cpu_share", window->server_us / 1e6 / window->wall_s);
+  report_number(report, "client_cpu_share", share);
+  report_flag(report, "client_bound", bound);
+  if (bound) report_text(report, "note", "the load generator is the bottleneck");
+  report_count(report, "server_switches", window->switches);
+  report_count(report, "server_voluntary_switches", window->voluntary);
+  report_count(report, "rss_before_kib", window->before.rss_kib);
+  report_count(report, "rss_peak_kib", window->after.peak_kib);
+  report_count(report, "rss_after_kib", window->after.rss_kib);
+}

@@ -1,0 +1,31 @@
+// A growing run of bytes. What the load generator builds requests in and reads answers into.
+//
+// Running out of memory ends the program: a benchmark has nothing sensible to do then.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct buffer {
+  uint8_t *bytes;
+  size_t start;   // the first byte that was not consumed yet
+  size_t length;  // the end of what is there; start <= length <= capacity
+  size_t capacity;
+};
+
+/// How many bytes wait to be consumed.
+static inline size_t buffer_waiting(const struct buffer *buffer) {
+  return buffer->length - buffer->start;
+}
+
+/// Makes room for `count` more bytes and returns where they go. `length` stays.
+uint8_t *buffer_reserve(struct buffer *buffer, size_t count);
+/// Appends bytes.
+void buffer_append(struct buffer *buffer, const void *bytes, size_t count);
+/// Appends text as printf makes it.
+void buffer_format(struct buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/// Drops `count` bytes from the front; moves nothing.
+void buffer_consume(struct buffer *buffer, size_t count);
+/// Frees the memory and leaves an empty buffer.
+void buffer_free(struct buffer *buffer);

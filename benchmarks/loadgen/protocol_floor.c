@@ -1,0 +1,104 @@
+// The floor's protocol: ttrpc's frame header, and types of its own. See floor/floor.c.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../floor/floor.h"
+#include "protocol.h"
+
+uint32_t read_u32be(const uint8_t *bytes) {
+  return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+uint64_t read_sequence(const uint8_t *digits) {
+  uint64_t value = 0;
+  for (int index = 0; index < sequenceDigits; index++) {
+    uint8_t digit = digits[index];
+    value = value << 4 | (uint64_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+  }
+  return value;
+}
+
+void fill_payload(uint8_t *bytes, size_t count) {
+  memset(bytes, 'x', count);
+  memcpy(bytes, SEQUENCE_PLACE, sequenceDigits);
+}
+
+void frame_append(struct buffer *out, uint32_t stream, uint8_t type, uint8_t flags, const void *body,
+                  size_t count) {
+  uint8_t header[frameHeaderBytes] = {
+      (uint8_t)(count >> 24),  (uint8_t)(count >> 16),  (uint8_t)(count >> 8),  (uint8_t)count,
+      (uint8_t)(stream >> 24), (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream,
+      type,                    flags};
+  buffer_append(out, header, sizeof header);
+  buffer_append(out, body, count);
+}
+
+/// Appends a frame of `total` bytes whose body begins with the sequence number's place.
+static void put_filled(struct buffer *out, uint8_t type, size_t total) {
+  size_t count = total > frameHeaderBytes + sequenceDigits ? total - frameHeaderBytes : sequenceDigits;
+  uint8_t *body = malloc(count);
+  if (!body) abort();
+  fill_payload(body, count);
+  frame_append(out, 1, type, 0, body, count);
+  free(body);
+}
+
+static void floor_create(struct buffer *out, const struct sizes *sizes, unsigned index) {
+  (void)index;
+  put_filled(out, floorCreate, frameHeaderBytes + sizes->payload);
+}
+
+static void floor_get(struct buffer *out, const struct sizes *sizes) {
+  size_t at = out->length;
+  put_filled(out, floorGet, sizes->floor_request);
+  uint8_t *body = out->bytes + at + frameHeaderBytes;
+  size_t count = sizes->floor_response;
+  body[0] = (uint8_t)(count >> 24), body[1] = (uint8_t)(count >> 16);
+  body[2] = (uint8_t)(count >> 8), body[3] = (uint8_t)count;
+}
+
+static void floor_publish(struct buffer *out, const struct sizes *sizes) {
+  put_filled(out, floorPublish, sizes->floor_frame);
+}
+
+static void floor_subscribe(struct buffer *out) { frame_append(out, 1, floorSubscribe, 0, "", 0); }
+static void floor_join(struct buffer *out) { frame_append(out, 1, floorJoin, 0, "", 0); }
+
+static void floor_parse(struct parser *parser, const uint8_t *bytes, size_t count,
+                        struct message *message) {
+  message->kind = MESSAGE_INCOMPLETE;
+  if (count < frameHeaderBytes) return;
+  size_t body = read_u32be(bytes);
+  if (count < frameHeaderBytes + body) return;
+  message->length = frameHeaderBytes + body;
+  switch (bytes[8]) {
+    case floorReply:
+      message->kind = MESSAGE_REPLY;
+      message->call = parser->replies++;
+      return;
+    case floorPart: message->kind = MESSAGE_PART; return;
+    case floorSynced: message->kind = MESSAGE_SYNCED; return;
+    case floorPublish:
+      message->kind = MESSAGE_CHANGE;
+      message->position = read_sequence(bytes + frameHeaderBytes);
+      return;
+    default:
+      message->kind = MESSAGE_BROKEN;
+      snprintf(message->text, sizeof message->text, "a frame of type %u", bytes[8]);
+  }
+}
+
+const struct protocol protocolFloor = {
+    .name = "floor",
+    .framed = true,
+    .counts_updates = true,
+    .create = floor_create,
+    .get = floor_get,
+    .update = floor_publish,
+    .publish = floor_publish,
+    .subscribe = floor_subscribe,
+    .join = floor_join,
+    .parse = floor_parse,
+};

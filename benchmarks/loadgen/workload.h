@@ -1,0 +1,71 @@
+// What a workload is given, and the parts that several share.
+#pragma once
+
+#include "loop.h"
+#include "measure.h"
+#include "report.h"
+
+struct options {
+  const char *workload;
+  const char *socket_path;
+  const struct protocol *protocol;
+  struct sizes sizes;
+  unsigned subscribers, neighbours, widgets, joiners, pairs, runs;
+  uint64_t updates;    // operations of unary, pipelined and update; updates of fanout and stalled
+  unsigned in_flight;
+  double rate;         // updates a second; 0 is as fast as they are acknowledged
+  double seconds;      // idle
+  pid_t server;        // 0: whoever listens on the socket
+  char **command;      // start: how to start the server
+};
+
+/// Everything a running workload holds.
+struct bench {
+  struct options options;
+  struct loop loop;
+  struct connection *control;     // sends calls
+  struct connection **watchers;   // options.subscribers of them
+  struct window window;
+  struct histogram latency;
+  struct report report;
+
+  struct request_template request;  // what the control connection sends over and over
+  uint64_t sent, replied;           // calls of `request`
+  uint64_t *sent_at;                // when each was sent, by its number from 1
+  bool has_base;
+  uint64_t base;                    // the position before update 1
+
+  uint64_t other_replies;   // calls that set things up
+  uint64_t synced;          // streams that are up to date
+  uint64_t caught_up;       // watchers that saw update `target`
+  uint64_t target;
+  uint64_t made_visible;    // updates made visible, over all watchers
+  uint64_t change_frames;   // frames that made them visible
+  bool record;              // latencies are wanted
+};
+
+void workload_calls(struct bench *);
+void workload_fanout(struct bench *);
+void workload_latejoin(struct bench *);
+void workload_idle(struct bench *);
+void workload_stalled(struct bench *);
+void workload_start(struct bench *);
+
+// Shared steps
+
+/// Opens the control connection, finds the server's process and creates `widgets` widgets, then
+/// writes the first one once, so that `get` finds it and the position before update 1 is known.
+void bench_begin(struct bench *, unsigned widgets);
+/// Prepares to send `request` up to `updates` times in all.
+void bench_prepare(struct bench *, struct request_template, uint64_t updates);
+/// Opens one stream and waits until it is up to date.
+struct connection *bench_subscribe(struct bench *);
+/// Opens options.subscribers streams, one after another.
+void bench_subscribe_all(struct bench *);
+/// Sends requests until `target` are sent, at most `in_flight` of them unanswered, and waits for
+/// all answers. With options.rate they are sent at that pace instead.
+void bench_send(struct bench *, uint64_t target, unsigned in_flight);
+/// Waits until every watcher has seen update `target`.
+void bench_wait_visible(struct bench *, uint64_t target);
+/// The first lines of every report: the workload, operations, CPU of both sides, wall time.
+void bench_report(struct bench *, uint64_t operations);

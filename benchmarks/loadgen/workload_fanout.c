@@ -1,0 +1,52 @@
+// fanout: one publisher, many subscribers, every one of which is to see every update.
+//
+// The unit is an update made visible to one subscriber, whether it came in a frame of its own or
+// conflated with others: what a subscriber wants is to know the state, not to count frames. How
+// many frames it took is reported beside it.
+
+#include "workload.h"
+
+void workload_fanout(struct bench *bench) {
+  struct options *options = &bench->options;
+  const struct protocol *protocol = options->protocol;
+  if (options->subscribers == 0) fail("fanout needs --subscribers");
+  bench_begin(bench, 1);
+  uint64_t warm_up = options->updates / 10 + 1;
+  bench_prepare(bench, template_make(protocol, &options->sizes, protocol->publish),
+                warm_up + options->updates + 1);
+  if (protocol->counts_updates) bench->base = 0;
+  bench_subscribe_all(bench);
+
+  double rate = options->rate;
+  options->rate = 0;
+  bench_send(bench, warm_up, options->in_flight);
+  bench_wait_visible(bench, warm_up);
+  options->rate = rate;
+
+  uint64_t frames = bench->change_frames, visible = bench->made_visible, bytes = 0;
+  for (unsigned index = 0; index < options->subscribers; index++)
+    bytes -= bench->watchers[index]->bytes;
+  bench->record = true;
+  window_open(&bench->window, options->server);
+  bench_send(bench, warm_up + options->updates, options->in_flight);
+  bench_wait_visible(bench, warm_up + options->updates);
+  window_close(&bench->window);
+  for (unsigned index = 0; index < options->subscribers; index++)
+    bytes += bench->watchers[index]->bytes;
+  frames = bench->change_frames - frames;
+  visible = bench->made_visible - visible;
+
+  bench_report(bench, visible);
+  report_count(&bench->report, "subscribers", options->subscribers);
+  report_count(&bench->report, "updates", options->updates);
+  report_count(&bench->report, "in_flight", rate > 0 ? 0 : options->in_flight);
+  report_number(&bench->report, "rate", rate);
+  report_number(&bench->report, "updates_per_s", (double)options->updates / bench->window.wall_s);
+  report_number(&bench->report, "server_us_per_update",
+                bench->window.server_us / (double)options->updates);
+  report_count(&bench->report, "frames", frames);
+  report_number(&bench->report, "visible_per_frame", (double)visible / (double)frames);
+  report_number(&bench->report, "frame_bytes", (double)bytes / (double)frames);
+  report_count(&bench->report, "request_bytes", bench->request.bytes.length);
+  report_latency(&bench->report, "latency", &bench->latency);
+}
