@@ -1,0 +1,123 @@
+"""The servers under test: how each is started, found ready, and stopped.
+
+Every cell of the table gets a server of its own, fresh, in a folder of its own, so that memory
+figures carry no history and no peer profits from what another run left behind. Only processes that
+were started here are ever stopped, by the handle they were started with; they also die with the
+driver.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+READY_SECONDS_MAX = 20.0
+STOP_SECONDS_MAX = 10.0
+
+
+class PeerFailed(Exception):
+    """A server did not start; the text says what it printed last."""
+
+
+class Peer:
+    """One kind of server.
+
+    `name` is its column, `protocol` the load generator's word for its wire, and `arguments` makes
+    its command line from the socket's path and an empty folder for its state.
+    """
+
+    def __init__(self, name, protocol, arguments):
+        self.name = name
+        self.protocol = protocol
+        self.arguments = arguments
+
+
+def peers(floor_binary, widgetd_binary):
+    """All peers that this machine can run, by name, in column order."""
+    found = {"floor": Peer("floor", "floor", lambda path, _: [floor_binary, "--socket", path])}
+    redis = shutil.which("redis-server")
+    if redis:
+
+        def redis_arguments(append_only):
+            # As installed, but for persistence: the pub/sub output limit is the default one.
+            return lambda path, state: [
+                redis, "--port", "0", "--unixsocket", path, "--dir", state, "--save", "",
+                "--appendonly", append_only, "--appendfsync", "everysec"]
+
+        found["redis"] = Peer("redis", "resp", redis_arguments("no"))
+        found["redis-aof"] = Peer("redis-aof", "resp", redis_arguments("yes"))
+    if widgetd_binary:
+        extra = os.environ.get("WIDGETD_ARGUMENTS", "").split()
+
+        def widgetd_arguments(store):
+            return lambda path, state: [
+                widgetd_binary, "--socket", path, "--state-directory", state, "--store", store,
+                *extra]
+
+        found["memory"] = Peer("memory", "ttrpc", widgetd_arguments("memory"))
+        found["sqlite"] = Peer("sqlite", "ttrpc", widgetd_arguments("sqlite"))
+    return found
+
+
+def on_cpu(cpu, command):
+    """The command, to run on one CPU and to be killed if the driver dies."""
+    return ["setpriv", "--pdeathsig", "KILL", "taskset", "-c", str(cpu), *command]
+
+
+class Server:
+    """A running peer. Use it in a `with` statement: it is stopped and its folder removed at the
+    end, whatever happens in between."""
+
+    def __init__(self, peer, cpu):
+        self.peer = peer
+        self.folder = tempfile.mkdtemp(prefix="widgetd-bench-")
+        self.socket_path = os.path.join(self.folder, "s")
+        state = os.path.join(self.folder, "state")
+        os.mkdir(state)
+        self.command = peer.arguments(self.socket_path, state)
+        self.log_path = os.path.join(self.folder, "log")
+        self.process = None
+        self.cpu = cpu
+
+    def __enter__(self):
+        try:
+            with open(self.log_path, "wb") as log:
+                self.process = subprocess.Popen(
+                    on_cpu(self.cpu, self.command), stdin=subprocess.DEVNULL, stdout=log,
+                    stderr=log)
+            self._wait_until_ready()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _wait_until_ready(self):
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while True:
+            with socket.socket(socket.AF_UNIX) as probe:
+                try:
+                    probe.connect(self.socket_path)
+                    return
+                except OSError:
+                    pass
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise PeerFailed(f"{self.peer.name} did not start: {self.last_words()}")
+            time.sleep(0.002)
+
+    def last_words(self):
+        """The last line that the server printed."""
+        with open(self.log_path, "rb") as log:
+            lines = log.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it printed nothing"
+
+    def __exit__(self, *_):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(STOP_SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
