@@ -108,7 +108,8 @@ static void flush(struct client *client) {
     }
     client->out_start = client->out_count = 0;
     if (client->blob_left > 0) {
-      size_t sent = send_some(client, blob + client->blob_end - client->blob_left, client->blob_left);
+      const uint8_t *rest = blob + client->blob_end - client->blob_left;
+      size_t sent = send_some(client, rest, client->blob_left);
       if (sent == 0) break;
       client->blob_left -= sent;
       if (client->blob_left == 0) put_frame(client, 1, floorSynced, 40);
@@ -154,7 +155,8 @@ static void create(const uint8_t *body, size_t count) {
   }
   memcpy(blob + blobCount, body, count);
   blobCount += count;
-  write_header(blob + blobLastPart, (uint32_t)(blobCount - blobLastPart - headerBytes), 1, floorPart);
+  size_t body_count = blobCount - blobLastPart - headerBytes;
+  write_header(blob + blobLastPart, (uint32_t)body_count, 1, floorPart);
 }
 
 /// Answers one frame that is no publish.

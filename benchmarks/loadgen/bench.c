@@ -16,7 +16,8 @@
 static void on_reply(struct bench *bench, const struct message *message, uint64_t now) {
   if (message->failed) fail("the server refused a call: %s", message->text);
   uint64_t set_up = bench->other_replies;
-  if (message->call < set_up) fail("call %llu was answered twice", (unsigned long long)message->call);
+  if (message->call < set_up)
+    fail("call %llu was answered twice", (unsigned long long)message->call);
   uint64_t number = message->call - set_up + 1;
   if (number > bench->sent) fail("an answer to a call that was not made");
   if (message->position > 0 && bench->has_base && message->position != bench->base + number)

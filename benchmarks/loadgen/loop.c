@@ -130,7 +130,8 @@ void loop_turn(struct loop *loop, uint64_t deadline_ns) {
   struct timespec left = {0}, *timeout = NULL;
   if (deadline_ns > 0) {
     uint64_t now = clock_now(), ns = deadline_ns > now ? deadline_ns - now : 0;
-    left = (struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    left.tv_sec = (time_t)(ns / 1000000000u);
+    left.tv_nsec = (long)(ns % 1000000000u);
     timeout = &left;
   }
   int count = epoll_pwait2(loop->epoll, events, eventsMax, timeout, NULL);

@@ -107,7 +107,7 @@ uint64_t histogram_quantile(const struct histogram *histogram, double fraction) 
   uint64_t wanted = (uint64_t)(fraction * (double)histogram->count + 0.5), seen = 0;
   if (histogram->count == 0) return 0;
   if (wanted == 0) wanted = 1;
-  for (size_t bucket = 0; bucket < sizeof histogram->buckets / sizeof *histogram->buckets; bucket++) {
+  for (size_t bucket = 0; bucket < histogramBuckets; bucket++) {
     seen += histogram->buckets[bucket];
     if (seen >= wanted) return bucket_value(bucket);
   }

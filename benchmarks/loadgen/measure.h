@@ -33,11 +33,13 @@ uint64_t usage_rss_kib(pid_t pid);
 /// Begins a new high-water mark. Where the kernel refuses, the mark stays that of the whole life.
 void usage_reset_peak(pid_t pid);
 
+enum { histogramBuckets = 64 * 256 };
+
 /// Counts of durations, in buckets 0.4 % wide.
 struct histogram {
   uint64_t count;
   uint64_t max_ns;
-  uint64_t buckets[64 * 256];
+  uint64_t buckets[histogramBuckets];
 };
 
 void histogram_add(struct histogram *histogram, uint64_t ns);

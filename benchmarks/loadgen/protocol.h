@@ -70,8 +70,8 @@ extern const struct protocol protocolTTRPC, protocolRESP, protocolFloor;
 
 /// The length of a frame's header, and its fields: what ttrpc and the floor share.
 enum { frameHeaderBytes = 10 };
-void frame_append(struct buffer *, uint32_t stream, uint8_t type, uint8_t flags, const void *body,
-                  size_t count);
+void frame_append(struct buffer *, uint32_t stream, uint8_t type, uint8_t flags,
+                  const void *body, size_t count);
 uint32_t read_u32be(const uint8_t *bytes);
 /// Reads `sequenceDigits` hex digits.
 uint64_t read_sequence(const uint8_t *digits);

@@ -25,8 +25,8 @@ void fill_payload(uint8_t *bytes, size_t count) {
   memcpy(bytes, SEQUENCE_PLACE, sequenceDigits);
 }
 
-void frame_append(struct buffer *out, uint32_t stream, uint8_t type, uint8_t flags, const void *body,
-                  size_t count) {
+void frame_append(struct buffer *out, uint32_t stream, uint8_t type, uint8_t flags,
+                  const void *body, size_t count) {
   uint8_t header[frameHeaderBytes] = {
       (uint8_t)(count >> 24),  (uint8_t)(count >> 16),  (uint8_t)(count >> 8),  (uint8_t)count,
       (uint8_t)(stream >> 24), (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream,
@@ -37,7 +37,8 @@ void frame_append(struct buffer *out, uint32_t stream, uint8_t type, uint8_t fla
 
 /// Appends a frame of `total` bytes whose body begins with the sequence number's place.
 static void put_filled(struct buffer *out, uint8_t type, size_t total) {
-  size_t count = total > frameHeaderBytes + sequenceDigits ? total - frameHeaderBytes : sequenceDigits;
+  size_t least = frameHeaderBytes + sequenceDigits;
+  size_t count = (total > least ? total : least) - frameHeaderBytes;
   uint8_t *body = malloc(count);
   if (!body) abort();
   fill_payload(body, count);

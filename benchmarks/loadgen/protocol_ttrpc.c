@@ -39,7 +39,8 @@ static void put_message(struct buffer *buffer, unsigned field, struct buffer *in
 }
 
 /// Appends a whole Request frame of WidgetService and frees `payload`.
-static void put_call(struct buffer *out, const char *method, uint8_t flags, struct buffer *payload) {
+static void put_call(struct buffer *out, const char *method, uint8_t flags,
+                     struct buffer *payload) {
   struct buffer request = {0};
   put_text(&request, 1, "widgetd.v1.WidgetService");
   put_text(&request, 2, method);

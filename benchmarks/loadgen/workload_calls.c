@@ -24,8 +24,9 @@ void workload_calls(struct bench *bench) {
   if (reads) bench->has_base = false;
 
   uint64_t warm_up = options->updates / 10 + 1;
-  bench_prepare(bench, template_make(protocol, &options->sizes, reads ? protocol->get : protocol->update),
-                warm_up + options->updates + 1);
+  struct request_template request =
+      template_make(protocol, &options->sizes, reads ? protocol->get : protocol->update);
+  bench_prepare(bench, request, warm_up + options->updates + 1);
   uint64_t answer_bytes = probe(bench);
   if (reads && answer_bytes < options->sizes.payload)
     fail("an answer of %llu bytes cannot hold the widget", (unsigned long long)answer_bytes);

@@ -46,7 +46,7 @@ static uint64_t measure_stretch(struct bench *bench, struct histogram *sum) {
   bench->record = true;
   send_in_step(bench, stretchUpdates);
   bench->record = false;
-  for (size_t bucket = 0; bucket < sizeof sum->buckets / sizeof *sum->buckets; bucket++)
+  for (size_t bucket = 0; bucket < histogramBuckets; bucket++)
     sum->buckets[bucket] += bench->latency.buckets[bucket];
   sum->count += bench->latency.count;
   if (bench->latency.max_ns > sum->max_ns) sum->max_ns = bench->latency.max_ns;
