@@ -32,6 +32,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   ],
   targets: [
@@ -66,8 +67,9 @@ let package = Package(
     .executableTarget(
       name: "widgetd",
       dependencies: [
-        "WidgetServer", "WidgetStorage", arguments, logging,
+        "WidgetCore", "WidgetServer", "WidgetStorage", arguments, logging,
         .product(name: "Configuration", package: "swift-configuration"),
+        .product(name: "SystemPackage", package: "swift-system"),
       ], swiftSettings: strict),
 
     // Clients.

@@ -17,7 +17,8 @@ public import WidgetModel
 /// `order` holds every record once by its position; the links `newest…oldest` hold every record once in
 /// descending order of revision; `usage` is the sum of its records' costs by owner.
 public struct WidgetStore {
-  public let limits: StoreLimits
+  /// May be changed at any time; what exceeds a lowered limit stays, and nothing is added to it.
+  public var limits: StoreLimits
   /// Identifies the history. Revisions compare only within an epoch.
   public let epoch: UInt64
   /// The number of commits so far.

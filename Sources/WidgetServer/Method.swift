@@ -1,0 +1,99 @@
+import Glibc
+
+/// The calls that the daemon answers.
+enum Method: UInt8, CaseIterable, Sendable {
+  case createWidget, getWidget, listWidgets, updateWidget, deleteWidget, setPresence, moveWidget
+  case applyWidgets, sendEvent, watchWidgets, watchEvents, unsubscribe, requestProgress
+  case getStats, reload, setLogLevel
+  case checkHealth
+
+  /// The full name of the service it belongs to.
+  var service: StaticString {
+    switch self {
+    case .getStats, .reload, .setLogLevel: "widgetd.v1.AdminService"
+    case .checkHealth: "grpc.health.v1.Health"
+    default: "widgetd.v1.WidgetService"
+    }
+  }
+
+  var name: StaticString {
+    switch self {
+    case .createWidget: "CreateWidget"
+    case .getWidget: "GetWidget"
+    case .listWidgets: "ListWidgets"
+    case .updateWidget: "UpdateWidget"
+    case .deleteWidget: "DeleteWidget"
+    case .setPresence: "SetPresence"
+    case .moveWidget: "MoveWidget"
+    case .applyWidgets: "ApplyWidgets"
+    case .sendEvent: "SendEvent"
+    case .watchWidgets: "WatchWidgets"
+    case .watchEvents: "WatchEvents"
+    case .unsubscribe: "Unsubscribe"
+    case .requestProgress: "RequestProgress"
+    case .getStats: "GetStats"
+    case .reload: "Reload"
+    case .setLogLevel: "SetLogLevel"
+    case .checkHealth: "Check"
+    }
+  }
+
+  /// Whether it answers with a stream.
+  var isStream: Bool { self == .watchWidgets || self == .watchEvents }
+
+  /// Whether it takes part in the tick's group: if the group fails, so does the call.
+  var isMutation: Bool {
+    switch self {
+    case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
+      .sendEvent:
+      true
+    default: false
+    }
+  }
+
+  /// Whether its answer depends on the store. Other calls are answered once, whatever happens to
+  /// the tick's group.
+  var readsStore: Bool {
+    switch self {
+    case .unsubscribe, .requestProgress, .reload, .setLogLevel, .checkHealth: false
+    default: true
+    }
+  }
+
+  /// What a peer must be allowed to do.
+  var requiredLevel: AccessPolicy.Level {
+    switch self {
+    case .checkHealth: .nothing
+    case .getWidget, .listWidgets, .sendEvent, .watchWidgets, .watchEvents, .unsubscribe,
+      .requestProgress:
+      .client
+    case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
+      .getStats, .reload, .setLogLevel:
+      .owner
+    }
+  }
+
+  private static let all = Array(Method.allCases)
+
+  /// Finds a method without making strings of its names.
+  static func find(
+    service: UnsafeBufferPointer<UInt8>, method: UnsafeBufferPointer<UInt8>
+  ) -> Method? {
+    for candidate in all where candidate.name.equals(method) && candidate.service.equals(service) {
+      return candidate
+    }
+    return nil
+  }
+
+  /// Whether there is a service of that name.
+  static func hasService(_ service: UnsafeBufferPointer<UInt8>) -> Bool {
+    all.contains { $0.service.equals(service) }
+  }
+}
+
+extension StaticString {
+  fileprivate func equals(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard utf8CodeUnitCount == bytes.count, let start = bytes.baseAddress else { return false }
+    return memcmp(utf8Start, start, bytes.count) == 0
+  }
+}

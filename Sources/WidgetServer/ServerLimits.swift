@@ -1,0 +1,70 @@
+public import WidgetCore
+
+/// Every limit of the daemon that is not the store's. A limit is reached when one more would exceed
+/// it.
+public struct ServerLimits: Hashable, Sendable {
+  public var store = StoreLimits()
+  /// How many connections there may be.
+  public var connectionsMax = 8_192
+  /// How many connections one user may have.
+  public var connectionsPerUIDMax = 4_096
+  /// How many streams one connection may have open.
+  public var streamsPerConnectionMax = 1_024
+  /// How many streams one user may have open.
+  public var subscriptionsPerUIDMax = 16_384
+  /// How many ids, kinds, families, label conditions and mask paths one watch may name.
+  public var selectorTermsMax = 1_024
+  /// How large a frame of a stream may grow before it is split, in bytes.
+  public var frameBytesTarget = 64 << 10
+  /// How many widgets may have changed for a late reader to get all of it in one go; beyond, it
+  /// gets them a chunk at a time, as fast as it reads.
+  public var eagerChangesMax = 512
+  /// The least time between two rounds of change frames. What happens in between is conflated.
+  public var frameIntervalMicroseconds = 1_000
+  /// How many widgets a page of ListWidgets may have.
+  public var pageSizeMax = 1_000
+  /// How many a page has if the request does not say.
+  public var pageSizeDefault = 100
+  /// How large a page may grow, in bytes of widget state.
+  public var pageBytesMax = 1 << 20
+  /// The least interval of progress frames, in milliseconds.
+  public var progressIntervalMillisecondsMin = 100
+  /// How long open streams may take to drain at shutdown, in milliseconds.
+  public var drainMilliseconds = 2_000
+
+  public init() {}
+
+  /// Every limit by its name, for `GetStats` and the configuration.
+  public static let names:
+    [(name: String, path: any WritableKeyPath<ServerLimits, Int> & Sendable)] = [
+      ("widgets_max", \.store.widgetsMax),
+      ("widgets_per_uid_max", \.store.widgetsPerUIDMax),
+      ("state_bytes_per_uid_max", \.store.stateBytesPerUIDMax),
+      ("widget_bytes_max", \.store.widgetBytesMax),
+      ("keys_per_widget_max", \.store.keysPerWidgetMax),
+      ("key_bytes_max", \.store.keyBytesMax),
+      ("labels_per_widget_max", \.store.labelsPerWidgetMax),
+      ("value_depth_max", \.store.valueDepthMax),
+      ("event_payload_bytes_max", \.store.eventPayloadBytesMax),
+      ("events_kept_max", \.store.eventsKeptMax),
+      ("event_bytes_kept_max", \.store.eventBytesKeptMax),
+      ("tombstones_max", \.store.tombstonesMax),
+      ("requests_kept_max", \.store.requestsKeptMax),
+      ("request_bytes_kept_max", \.store.requestBytesKeptMax),
+      ("request_id_bytes_max", \.store.requestIDBytesMax),
+      ("declared_widgets_max", \.store.declaredWidgetsMax),
+      ("connections_max", \.connectionsMax),
+      ("connections_per_uid_max", \.connectionsPerUIDMax),
+      ("streams_per_connection_max", \.streamsPerConnectionMax),
+      ("subscriptions_per_uid_max", \.subscriptionsPerUIDMax),
+      ("selector_terms_max", \.selectorTermsMax),
+      ("frame_bytes_target", \.frameBytesTarget),
+      ("eager_changes_max", \.eagerChangesMax),
+      ("frame_interval_microseconds", \.frameIntervalMicroseconds),
+      ("page_size_max", \.pageSizeMax),
+      ("page_size_default", \.pageSizeDefault),
+      ("page_bytes_max", \.pageBytesMax),
+      ("progress_interval_milliseconds_min", \.progressIntervalMillisecondsMin),
+      ("drain_milliseconds", \.drainMilliseconds),
+    ]
+}

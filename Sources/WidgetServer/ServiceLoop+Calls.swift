@@ -1,0 +1,381 @@
+import Glibc
+import Logging
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+/// Unary calls: decode, do, answer.
+extension ServiceLoop {
+  /// Carries out one call. The answer goes to the responder, which sends it at the end of the turn.
+  func perform(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, call: UInt32,
+    for responder: any CallResponder
+  ) {
+    counters.calls += 1
+    do throws(RPCStatus) {
+      guard responder.level >= method.requiredLevel else {
+        throw .permissionDenied("\(method.service)/\(method.name)", responder.peer.uid)
+      }
+      if method.isMutation {
+        if isDraining { throw .shuttingDown }
+        if let storageFailure { throw .storageFailed(storageFailure) }
+      }
+      try dispatch(method, payload, call, responder)
+    } catch {
+      counters.callsFailed += 1
+      responder.refuse(error, to: call)
+    }
+  }
+
+  private func dispatch(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .getWidget: try getWidget(payload, call, responder)
+    case .updateWidget: try updateWidget(payload, call, responder)
+    case .createWidget:
+      let request = try decode(CreateWidgetRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let commit = try self.apply(
+          .create(request.widget, transition: request.transition), responder)
+        guard case .created(let id) = commit.outcome else { throw .lost }
+        return CreateWidgetResponse(
+          widget: try self.tagged(id).widget, etag: try self.tagged(id).etag)
+      }
+    case .listWidgets:
+      responder.respond(try list(try decode(ListWidgetsRequest.self, payload)), to: call)
+    case .deleteWidget:
+      let request = try decode(DeleteWidgetRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let commit = try self.apply(
+          .delete(
+            request.id, ifRevision: try self.revision(fromETag: request.etag, of: request.id),
+            allowMissing: request.allowMissing, transition: request.transition), responder)
+        return DeleteWidgetResponse(revision: commit.revision)
+      }
+    case .setPresence:
+      let request = try decode(SetPresenceRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let commit = try self.apply(
+          .setPresence(request.target, request.action, transition: request.transition), responder)
+        guard case .presence(let ids) = commit.outcome else { throw .lost }
+        return SetPresenceResponse(changedIDs: ids, revision: commit.revision)
+      }
+    case .moveWidget:
+      let request = try decode(MoveWidgetRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        _ = try self.apply(
+          .move(request.id, to: request.destination, transition: request.transition), responder)
+        let tagged = try self.tagged(request.id)
+        return MoveWidgetResponse(widget: tagged.widget, etag: tagged.etag)
+      }
+    case .applyWidgets:
+      let request = try decode(ApplyWidgetsRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let declaration = Declaration(
+          applySet: request.applySet.isEmpty ? "default" : request.applySet,
+          widgets: request.widgets, prunes: request.prune, isDryRun: request.validateOnly)
+        let commit = try self.apply(
+          .apply(declaration, transition: request.transition), responder)
+        guard case .applied(let results) = commit.outcome else { throw .lost }
+        return ApplyWidgetsResponse(results: results, revision: commit.revision)
+      }
+    case .sendEvent:
+      let request = try decode(SendEventRequest.self, payload)
+      if request.force, responder.level < .owner { throw .forceDenied(responder.peer.uid) }
+      guard request.client.utf8.count <= 64 else {
+        throw .invalidField("client", "At most 64 bytes are allowed.")
+      }
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let commit = try self.apply(
+          .sendEvent(
+            EventDraft(
+              widgetID: request.widgetID, nodeID: request.nodeID, name: request.name,
+              payload: request.payload, isForced: request.force)), responder,
+          client: request.client)
+        guard case .accepted(let sequence) = commit.outcome else { throw .lost }
+        self.counters.events += 1
+        return SendEventResponse(sequence: sequence, revision: commit.revision)
+      }
+    case .unsubscribe:
+      let id = try decode(UnsubscribeRequest.self, payload).subscriptionID
+      finish(try subscription(id, of: responder.peer), .unsubscribed)
+      responder.respond(UnsubscribeResponse(), to: call)
+    case .requestProgress:
+      let id = try decode(RequestProgressRequest.self, payload).subscriptionID
+      let subscription = try subscription(id, of: responder.peer)
+      guard subscription.group.filter.wantsState else { throw .noSubscription(id) }
+      subscription.wantsProgress = true
+      markReady(subscription)
+      responder.respond(RequestProgressResponse(), to: call)
+    case .getStats: responder.respond(stats(), to: call)
+    case .reload: reload(call, responder)
+    case .setLogLevel:
+      let request = try decode(SetLogLevelRequest.self, payload)
+      let previous = logger.logLevel
+      logger.logLevel = request.level.logger
+      responder.respond(SetLogLevelResponse(previous: LogLevel(previous)), to: call)
+    case .checkHealth:
+      let service = try decode(HealthCheckRequest.self, payload).service
+      guard ["", "widgetd.v1.WidgetService", "widgetd.v1.AdminService"].contains(service) else {
+        throw RPCStatus(
+          .notFound, "SERVICE_UNKNOWN", "There is no service \"\(service)\" here.",
+          metadata: ["service": service])
+      }
+      responder.respond(
+        HealthCheckResponse(status: isDraining ? .notServing : .serving), to: call)
+    case .watchWidgets, .watchEvents:
+      throw .wrongShape("\(method.name)", isStream: true)
+    }
+  }
+
+  // MARK: - The hot calls
+
+  /// GetWidget. Whole widgets that are asked for often are encoded once for each revision.
+  private func getWidget(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try decode(GetWidgetRequest.self, payload)
+    guard let revision = store.revision(of: request.id) else {
+      throw RPCStatus(.widgetNotFound(request.id))
+    }
+    let slot =
+      Int(
+        truncatingIfNeeded: request.id.rawValue.utf8.count &* 31
+          &+ Int(request.id.rawValue.utf8.last ?? 0))
+      & (ServiceLoop.widgetCacheCount - 1)
+    if request.readMask.isEverything, let cached = widgetCache[slot], cached.revision == revision,
+      cached.id == request.id
+    {
+      return responder.respond(encoded: cached.response, to: call)
+    }
+    let tagged = try tagged(request.id)
+    let response = GetWidgetResponse(
+      widget: request.readMask.filter(tagged.widget),
+      etag: request.readMask.wants(.etag) ? tagged.etag : "")
+    let bytes = try encode(response, mask: request.readMask)
+    if request.readMask.isEverything {
+      widgetCache[slot] = CachedWidget(id: request.id, revision: revision, response: bytes)
+    }
+    responder.respond(encoded: bytes, to: call)
+  }
+
+  private func updateWidget(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try decode(UpdateWidgetRequest.self, payload)
+    try idempotently(request.requestID, payload, .updateWidget, call, responder) {
+      () throws(RPCStatus) in
+      let commit = try self.apply(
+        .update(
+          request.id, request.patch,
+          ifRevision: try self.revision(fromETag: request.etag, of: request.id),
+          transition: request.transition), responder)
+      var response = UpdateWidgetResponse(
+        revision: self.store.revision(of: request.id) ?? commit.revision, changed: commit.isChange)
+      if !request.omitWidget {
+        let tagged = try self.tagged(request.id)
+        (response.widget, response.etag) = (tagged.widget, tagged.etag)
+      }
+      return response
+    }
+  }
+
+  // MARK: - Parts
+
+  private func apply(
+    _ command: Command, _ responder: any CallResponder, client: String = ""
+  ) throws(RPCStatus) -> Commit {
+    let caller = Caller(uid: responder.peer.uid, pid: responder.peer.pid, client: client)
+    do throws(StoreError) {
+      let commit = try store.apply(command, by: caller, at: now)
+      if commit.isChange { counters.commits += 1 }
+      return commit
+    } catch {
+      throw RPCStatus(error)
+    }
+  }
+
+  /// Gives a retried request its first answer, or does it and keeps the answer.
+  private func idempotently<M: WireMessage>(
+    _ requestID: String, _ payload: UnsafeRawBufferPointer, _ method: Method, _ call: UInt32,
+    _ responder: any CallResponder, _ body: () throws(RPCStatus) -> M
+  ) throws(RPCStatus) {
+    guard !requestID.isEmpty else { return responder.respond(try body(), to: call) }
+    var hash = StableHash()
+    hash.combine("\(method.name)")
+    hash.combine(payload)
+    let uid = responder.peer.uid
+    do throws(StoreError) {
+      if let response = try store.recall(
+        requestID: requestID, of: uid, fingerprint: hash.value, at: now)
+      {
+        counters.requestsReplayed += 1
+        return responder.respond(encoded: response, to: call)
+      }
+    } catch {
+      throw RPCStatus(error)
+    }
+    let response = try encode(try body())
+    store.remember(
+      requestID: requestID, of: uid, fingerprint: hash.value, response: response, at: now)
+    responder.respond(encoded: response, to: call)
+  }
+
+  private func decode<M: WireMessage>(
+    _ type: M.Type, _ payload: UnsafeRawBufferPointer
+  ) throws(RPCStatus) -> M {
+    do throws(WireError) { return try codec.decode(type, from: payload) } catch {
+      throw RPCStatus(error)
+    }
+  }
+
+  private func encode<M: WireMessage>(
+    _ message: M, mask: ReadMask = .all
+  ) throws(RPCStatus) -> [UInt8] {
+    do throws(WireError) { return try codec.encode(message, mask: mask) } catch {
+      throw RPCStatus(error)
+    }
+  }
+
+  private func tagged(_ id: WidgetID) throws(RPCStatus) -> TaggedWidget {
+    guard let widget = store.widget(id) else { throw RPCStatus(.widgetNotFound(id)) }
+    return TaggedWidget(widget: widget, etag: etag(widget.revision))
+  }
+
+  private func etag(_ revision: Revision) -> String {
+    String(store.epoch, radix: 36) + "." + String(revision, radix: 36)
+  }
+
+  /// The revision that an etag stands for. An etag of another epoch, or none at all, matches nothing.
+  private func revision(fromETag etag: String, of id: WidgetID) throws(RPCStatus) -> Revision? {
+    guard !etag.isEmpty else { return nil }
+    let parts = etag.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 2, UInt64(parts[0], radix: 36) == store.epoch,
+      let revision = UInt64(parts[1], radix: 36)
+    else {
+      guard let current = store.revision(of: id) else { throw RPCStatus(.widgetNotFound(id)) }
+      throw RPCStatus(.etagMismatch(id, current: current))
+    }
+    return revision
+  }
+
+  private func subscription(_ id: UInt64, of peer: Peer) throws(RPCStatus) -> Subscription {
+    guard let subscription = subscriptions[id], subscription.uid == peer.uid else {
+      throw .noSubscription(id)
+    }
+    return subscription
+  }
+
+  private func list(_ request: ListWidgetsRequest) throws(RPCStatus) -> ListWidgetsResponse {
+    guard request.pageSize >= 0 else {
+      throw .invalidField("page_size", "It must not be negative.")
+    }
+    var position: Int64?
+    if !request.pageToken.isEmpty {
+      guard let bits = UInt64(request.pageToken, radix: 36) else {
+        throw .invalidField("page_token", "Send the previous page's next_page_token as it is.")
+      }
+      position = Int64(bitPattern: bits)
+    }
+    let wanted = request.pageSize == 0 ? limits.pageSizeDefault : Int(request.pageSize)
+    let page = store.list(
+      after: position, limit: min(wanted, limits.pageSizeMax), bytesMax: limits.pageBytesMax,
+      selecting: request.selector)
+    var response = ListWidgetsResponse(
+      widgets: page.widgets.map { widget in
+        TaggedWidget(
+          widget: request.readMask.filter(widget),
+          etag: request.readMask.wants(.etag) ? etag(widget.revision) : "")
+      }, revision: store.revision)
+    if page.hasMore, let last = page.widgets.last {
+      response.nextPageToken = String(UInt64(bitPattern: last.position), radix: 36)
+    }
+    return response
+  }
+
+  /// Reads the settings off the loop and answers when that is done.
+  private func reload(_ call: UInt32, _ responder: any CallResponder) {
+    let bound = NIOLoopBound((service: self, responder: responder), eventLoop: eventLoop)
+    let (onReload, eventLoop) = (onReload, eventLoop)
+    Task {
+      let outcome = await onReload()
+      eventLoop.execute {
+        let (service, responder) = bound.value
+        service.openTurn()
+        if let error = outcome.error {
+          responder.refuse(.invalidConfiguration(error), to: call)
+        } else {
+          responder.respond(
+            ReloadResponse(applied: outcome.applied, needsRestart: outcome.needsRestart), to: call)
+        }
+        service.touch(responder)
+      }
+    }
+  }
+
+  private func stats() -> GetStatsResponse {
+    var response = GetStatsResponse()
+    response.version = version
+    response.startTime = startTime
+    response.uptime = .nanoseconds((NIODeadline.now() - startedAt).nanoseconds)
+    response.store = log.name
+    response.epoch = store.epoch
+    response.revision = store.revision
+    response.compactRevision = store.compactRevision
+    response.widgets = UInt64(store.count)
+    response.stateBytes = UInt64(store.stateBytes)
+    response.lastSequence = store.lastEventSequence
+    response.connections = UInt64(connectionCount)
+    response.subscriptions = UInt64(subscriptions.count)
+    response.counters = Dictionary(
+      uniqueKeysWithValues: counters.byName.map { ($0.name, $0.value) })
+    response.limits = Dictionary(
+      uniqueKeysWithValues: ServerLimits.names.map {
+        ($0.name, UInt64(clamping: limits[keyPath: $0.path]))
+      })
+    response.pid = UInt32(clamping: getpid())
+    return response
+  }
+}
+
+extension RPCStatus {
+  /// A command did not do what it is for: our bug.
+  static let lost = RPCStatus(
+    .internalError, "INTERNAL", "The daemon lost track of what it did. Please report this.")
+}
+
+extension LogLevel {
+  init(_ level: Logger.Level) {
+    switch level {
+    case .trace: self = .trace
+    case .debug: self = .debug
+    case .info: self = .info
+    case .notice: self = .notice
+    case .warning: self = .warning
+    case .error: self = .error
+    case .critical: self = .critical
+    }
+  }
+
+  var logger: Logger.Level {
+    switch self {
+    case .trace: .trace
+    case .debug: .debug
+    case .info: .info
+    case .notice: .notice
+    case .warning: .warning
+    case .error: .error
+    case .critical: .critical
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import NIOCore
+import WidgetProto
+
+/// Counting connections, and what ends streams from outside.
+extension ServiceLoop {
+  /// Admits a connection, or says which limit it exceeds.
+  func admit(_ peer: Peer) -> (limit: String, maximum: Int)? {
+    if connectionCount >= limits.connectionsMax {
+      return ("connections_max", limits.connectionsMax)
+    }
+    if connectionsByUID[peer.uid, default: 0] >= limits.connectionsPerUIDMax {
+      return ("connections_per_uid_max", limits.connectionsPerUIDMax)
+    }
+    connectionCount += 1
+    connectionsByUID[peer.uid, default: 0] += 1
+    counters.connectionsAccepted += 1
+    return nil
+  }
+
+  func connectionOpened(_ connection: TTRPCConnection) {
+    connections[ObjectIdentifier(connection)] = connection
+  }
+
+  func connectionClosed(_ connection: TTRPCConnection) {
+    guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+    let peer = connection.peer
+    connectionCount -= 1
+    if connections.isEmpty, isDraining { finishDraining() }
+    let remaining = connectionsByUID[peer.uid, default: 1] - 1
+    connectionsByUID[peer.uid] = remaining > 0 ? remaining : nil
+  }
+
+  /// Flushes and closes every connection; succeeds when all are closed, or the drain time is over.
+  func connectionsClosed() -> EventLoopFuture<Void> {
+    let promise = eventLoop.makePromise(of: Void.self)
+    for connection in Array(connections.values) { connection.closeWhenFlushed() }
+    drained = promise
+    if connections.isEmpty { finishDraining() }
+    drainTimer = eventLoop.assumeIsolated().scheduleTask(
+      in: .milliseconds(Int64(limits.drainMilliseconds))
+    ) { self.finishDraining() }
+    return promise.futureResult
+  }
+
+  func finishDraining() {
+    drainTimer?.cancel()
+    drained?.succeed()
+    drained = nil
+  }
+
+  /// Ends a stream with DEADLINE_EXCEEDED after a while.
+  func setDeadline(of subscription: Subscription, in delay: TimeAmount) {
+    subscription.deadlineTimer = eventLoop.assumeIsolated().scheduleTask(in: delay) {
+      self.finish(subscription, .deadlineExceeded)
+    }
+  }
+}

@@ -1,0 +1,246 @@
+import Glibc
+import Logging
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+/// The daemon's heart: owns the store, the commit log and all streams, on one event loop.
+///
+/// Work of one turn of the loop is one group. Transports hand in calls as they read them; each is
+/// applied at once and its answer kept back. When everything readable has been read, `endTurn`
+/// makes the group durable, then sends the answers, then the changes. So an answer or a change is
+/// never sent before it is durable, and callers of the same turn share one transaction.
+///
+/// If the transaction fails, the store goes back to where it was and the turn's calls are answered
+/// anew: those that wanted to change something with UNAVAILABLE, those that only read with what is
+/// there now. Nobody has seen anything of it.
+///
+/// Everything here is confined to `eventLoop`; nothing is locked.
+final class ServiceLoop {
+  let eventLoop: any EventLoop
+  let codec = WireCodec()
+  let log: any CommitLog
+  let policy: AccessPolicy
+  var limits: ServerLimits
+  var logger: Logger
+  var counters = Counters()
+  let startTime: Timestamp
+  let startedAt = NIODeadline.now()
+  let version: String
+  /// Carries out `AdminService.Reload`: which settings are in force, which need a restart.
+  var onReload: @Sendable () async -> WidgetServer.ReloadOutcome = { .init() }
+
+  var store: WidgetStore
+  /// Encoded answers to GetWidget, by slot of a small table; see `cachedWidget`.
+  var widgetCache = [CachedWidget?](repeating: nil, count: ServiceLoop.widgetCacheCount)
+
+  // Streams.
+  var groups: [WatchGroup.Filter: WatchGroup] = [:]
+  var subscriptions: [UInt64: Subscription] = [:]
+  var subscriptionsByUID: [UInt32: Int] = [:]
+  var lastSubscriptionID: UInt64 = 0
+  /// All that a caught-up reader has been sent.
+  var sentRevision: Revision
+  var sentSequence: UInt64
+  /// Streams that are behind and may be able to take more.
+  var ready: [Subscription] = []
+  /// Streams asked for in this turn. They open when the turn's group is durable.
+  var openings: [() -> Void] = []
+  private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
+  private var roundTimer: Scheduled<Void>?
+  private var deadlineTimer: Scheduled<Void>?
+
+  // Connections.
+  var connectionCount = 0
+  var connectionsByUID: [UInt32: Int] = [:]
+  var connections: [ObjectIdentifier: TTRPCConnection] = [:]
+  var drained: EventLoopPromise<Void>?
+  var drainTimer: Scheduled<Void>?
+
+  // The turn.
+  private var isTurnOpen = false
+  private var turnCalls: [TurnCall] = []
+  private var touched: [any CallResponder] = []
+  /// The time of the turn; the same for everything in it.
+  private(set) var now: Timestamp
+  /// Set while the calls of a failed turn are answered anew.
+  private(set) var storageFailure: StorageError?
+  private var isStorageFailing = false
+  var isDraining = false
+
+  /// A call of this turn, so that it can be answered anew.
+  struct TurnCall {
+    let responder: any CallResponder
+    let again: () -> Void
+  }
+
+  static let widgetCacheCount = 64
+
+  struct CachedWidget {
+    let id: WidgetID
+    let revision: Revision
+    let response: [UInt8]
+  }
+
+  init(
+    eventLoop: any EventLoop, log: any CommitLog, image: StoreImage, policy: AccessPolicy,
+    limits: ServerLimits, logger: Logger, version: String
+  ) {
+    self.eventLoop = eventLoop
+    self.log = log
+    self.policy = policy
+    self.limits = limits
+    self.logger = logger
+    self.version = version
+    store = WidgetStore(image: image, limits: limits.store, isRevocable: log.needsGroups)
+    sentRevision = store.revision
+    sentSequence = store.lastEventSequence
+    now = ServiceLoop.wallClock()
+    startTime = now
+  }
+
+  /// What time it is, for the state machine.
+  static func wallClock() -> Timestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
+  }
+
+  // MARK: - The turn
+
+  /// Opens the turn if it is not open: its end comes when everything that is readable was read.
+  func openTurn() {
+    guard !isTurnOpen else { return }
+    isTurnOpen = true
+    now = ServiceLoop.wallClock()
+    eventLoop.assumeIsolated().execute { self.endTurn() }
+  }
+
+  /// Takes a responder in whose answers are to be sent at the end of the turn.
+  func touch(_ responder: any CallResponder) { touched.append(responder) }
+
+  /// Remembers how to do a call again, in case the turn's group fails.
+  func remember(_ responder: any CallResponder, again: @escaping () -> Void) {
+    if log.needsGroups { turnCalls.append(TurnCall(responder: responder, again: again)) }
+  }
+
+  /// Whether calls have to be remembered at all.
+  var remembersCalls: Bool { log.needsGroups }
+
+  private func endTurn() {
+    commit()
+    for responder in touched { responder.flushResponses() }
+    touched.removeAll(keepingCapacity: true)
+    turnCalls.removeAll(keepingCapacity: true)
+    let opening = openings
+    openings.removeAll()
+    for open in opening { open() }
+    sendRoundIfDue()
+    for responder in touched { responder.flushResponses() }
+    touched.removeAll(keepingCapacity: true)
+    isTurnOpen = false
+    if !ready.isEmpty || !openings.isEmpty { openTurn() }
+    scheduleStoreDeadline()
+  }
+
+  private func commit() {
+    if log.needsGroups, store.hasPendingGroup {
+      do throws(StorageError) {
+        try log.append(store.pendingGroup())
+        counters.groups += 1
+        if isStorageFailing {
+          isStorageFailing = false
+          logger.notice("the store takes changes again")
+        }
+      } catch {
+        takeBackTurn(because: error)
+      }
+    }
+    store.commitGroup(at: now)
+  }
+
+  private func takeBackTurn(because error: StorageError) {
+    counters.groupsFailed += 1
+    if !isStorageFailing {
+      isStorageFailing = true
+      logger.error(
+        "changes are refused until the store works again", metadata: ["error": "\(error)"])
+    }
+    store.rollbackGroup()
+    forgetEncodings()
+    for responder in touched { responder.discardResponses() }
+    storageFailure = error
+    let calls = turnCalls
+    turnCalls.removeAll()
+    for call in calls { call.again() }
+    storageFailure = nil
+  }
+
+  /// Forgets what was encoded from a state that never came to be.
+  private func forgetEncodings() {
+    for index in widgetCache.indices { widgetCache[index] = nil }
+    for group in groups.values { group.forgetFrames() }
+  }
+
+  // MARK: - Rounds of frames
+
+  /// Sends what has changed, at most once in `frameIntervalMicroseconds`: the first change at once,
+  /// what follows it closely together.
+  private func sendRoundIfDue() {
+    let hasNews = store.revision != sentRevision || store.lastEventSequence != sentSequence
+    guard hasNews || !ready.isEmpty else { return }
+    let instant = NIODeadline.now()
+    if hasNews, !ready.isEmpty || instant >= nextRoundAt {
+      nextRoundAt = instant + .microseconds(Int64(limits.frameIntervalMicroseconds))
+      roundTimer?.cancel()
+      roundTimer = nil
+      sendRound(at: instant)
+    } else if hasNews {
+      guard roundTimer == nil else { return }
+      roundTimer = eventLoop.assumeIsolated().scheduleTask(deadline: nextRoundAt) {
+        self.roundTimer = nil
+        self.openTurn()
+      }
+    } else {
+      sendRound(at: instant)
+    }
+  }
+
+  private func scheduleStoreDeadline() {
+    guard deadlineTimer == nil, let deadline = store.nextDeadline else { return }
+    let delay = deadline.duration(since: now)
+    deadlineTimer = eventLoop.assumeIsolated().scheduleTask(
+      in: .nanoseconds(max(0, delay.nanoseconds) + 1_000_000)
+    ) {
+      self.deadlineTimer = nil
+      self.openTurn()
+    }
+  }
+
+  /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
+  func close() {
+    isDraining = true
+    if isTurnOpen { endTurn() }
+    for subscription in Array(subscriptions.values) {
+      finish(subscription, .shuttingDown)
+    }
+    roundTimer?.cancel()
+    deadlineTimer?.cancel()
+    do throws(StorageError) { try log.close() } catch {
+      logger.error("the store was not closed well", metadata: ["error": "\(error)"])
+    }
+  }
+}
+
+extension Duration {
+  /// Whole nanoseconds, clamped to what an `Int64` holds.
+  var nanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    guard !overflow else { return seconds < 0 ? .min : .max }
+    let (sum, carried) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+    return carried ? (seconds < 0 ? .min : .max) : sum
+  }
+}

@@ -1,0 +1,95 @@
+import Glibc
+
+/// Makes sure that one daemon at a time uses a socket path, and that a socket file that a dead one
+/// left behind is no obstacle.
+///
+/// The lock is an `flock` on `<socket>.lock`. The kernel drops it when its holder ends, however it
+/// ends; so whoever holds the lock may remove the socket file, and nobody else ever does.
+final class SocketLock: Sendable {
+  private let socketPath: String
+  private let descriptor: CInt
+
+  /// Takes the lock, creating the socket's folder if it is missing.
+  init(socketPath: String) throws(SocketError) {
+    guard !socketPath.isEmpty, socketPath.utf8.count <= SocketLock.pathBytesMax else {
+      throw .pathTooLong(socketPath)
+    }
+    self.socketPath = socketPath
+    if let slash = socketPath.lastIndex(of: "/"), slash != socketPath.startIndex {
+      let folder = String(socketPath[..<slash])
+      if mkdir(folder, 0o755) != 0, errno != EEXIST {
+        throw .cannotUse(folder, reason: String(cString: strerror(errno)))
+      }
+    }
+    let path = socketPath + ".lock"
+    let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw .cannotUse(path, reason: String(cString: strerror(errno))) }
+    guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+      let holder = SocketLock.holder(file)
+      Glibc.close(file)
+      throw .inUse(socketPath, pid: holder)
+    }
+    let text = "\(getpid())\n"
+    _ = ftruncate(file, 0)
+    _ = text.withCString { pwrite(file, $0, strlen($0), 0) }
+    descriptor = file
+  }
+
+  deinit { Glibc.close(descriptor) }
+
+  /// The length that `sockaddr_un` has room for, less the final NUL.
+  static let pathBytesMax = 107
+
+  private static func holder(_ file: CInt) -> String {
+    var bytes = [UInt8](repeating: 0, count: 32)
+    let count = pread(file, &bytes, bytes.count, 0)
+    return String(decoding: bytes.prefix(max(0, count)).prefix { $0 != 10 }, as: UTF8.self)
+  }
+
+  /// Removes a socket file that nobody listens on. Refuses to remove anything that is no socket.
+  func removeStaleSocket() throws(SocketError) {
+    var status = stat()
+    guard lstat(socketPath, &status) == 0 else { return }
+    guard status.st_mode & S_IFMT == S_IFSOCK else {
+      throw .cannotUse(socketPath, reason: "there is a file of that name that is no socket")
+    }
+    guard unlink(socketPath) == 0 else {
+      throw .cannotUse(socketPath, reason: String(cString: strerror(errno)))
+    }
+  }
+
+  /// Lets the client group, if there is one, connect.
+  func setMode(_ mode: UInt16, clientGID: UInt32?) throws(SocketError) {
+    if let clientGID, chown(socketPath, uid_t.max, clientGID) != 0 {
+      throw .cannotUse(
+        socketPath,
+        reason: "cannot give it to group \(clientGID): "
+          + String(cString: strerror(errno)))
+    }
+    guard chmod(socketPath, mode_t(mode)) == 0 else {
+      throw .cannotUse(socketPath, reason: String(cString: strerror(errno)))
+    }
+  }
+
+  func removeSocket() { unlink(socketPath) }
+}
+
+/// Why a socket cannot be used.
+public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
+  case pathTooLong(String)
+  case inUse(String, pid: String)
+  case cannotUse(String, reason: String)
+
+  public var description: String {
+    switch self {
+    case .pathTooLong(let path):
+      "\"\(path)\" cannot be a socket: 1 to \(SocketLock.pathBytesMax) bytes are allowed. Choose a "
+        + "shorter path with --socket."
+    case .inUse(let path, let pid):
+      "another widgetd (process \(pid)) serves \(path) already. Stop it, or choose another path with "
+        + "--socket."
+    case .cannotUse(let path, let reason):
+      "\(path) cannot be used: \(reason). Mend that, or choose another path with --socket."
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+/// The errors that callers see: one place that gives each its code, reason and words.
+extension RPCStatus {
+  /// The `domain` of every reason.
+  static let domain = "widgetd"
+
+  init(
+    _ code: StatusCode, _ reason: String, _ message: String, metadata: [String: String] = [:],
+    violations: [FieldViolation] = [], retryDelay: Duration? = nil
+  ) {
+    self.init(
+      code: code, message: message,
+      errorInfo: ErrorInfo(reason: reason, domain: RPCStatus.domain, metadata: metadata),
+      fieldViolations: violations, retryDelay: retryDelay)
+  }
+
+  /// What the store refused. Exhaustive: a new refusal does not compile until its code is decided.
+  init(_ error: StoreError) {
+    switch error {
+    case .widgetNotFound(let id):
+      self.init(
+        .notFound, error.reason, "There is no widget \"\(id)\". List them with ListWidgets.",
+        metadata: ["widget_id": id.rawValue])
+    case .widgetExists(let id):
+      self.init(
+        .alreadyExists, error.reason,
+        "A widget \"\(id)\" is there already. Choose another id, or update or delete that one.",
+        metadata: ["widget_id": id.rawValue])
+    case .etagMismatch(let id, let current):
+      self.init(
+        .aborted, error.reason,
+        "Widget \"\(id)\" has changed since its etag was read. Read it again and retry.",
+        metadata: ["widget_id": id.rawValue, "revision": "\(current)"])
+    case .widgetHidden(let id):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Widget \"\(id)\" is hidden and takes no events. Show it first, or force the event.",
+        metadata: ["widget_id": id.rawValue])
+    case .widgetDisabled(let id):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Widget \"\(id)\" is disabled and takes no events. Enable it first, or force the event.",
+        metadata: ["widget_id": id.rawValue])
+    case .kindMismatch(let id, let kind, let declared):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Widget \"\(id)\" is a \"\(kind)\", not a \"\(declared)\", and kinds never change. Choose "
+          + "another id, or delete that widget.",
+        metadata: ["widget_id": id.rawValue, "kind": kind.rawValue])
+    case .invalid(let field, let description):
+      self.init(
+        .invalidArgument, error.reason, "\(field): \(description)",
+        violations: [FieldViolation(field: field, description: description)])
+    case .quotaExceeded(let limit, let maximum):
+      self = .quotaExceeded(limit, maximum)
+    case .revisionCompacted(let compactRevision):
+      self.init(
+        .outOfRange, error.reason,
+        "Changes before revision \(compactRevision) are no longer kept. Watch again without a "
+          + "resume token.",
+        metadata: ["compact_revision": "\(compactRevision)"])
+    case .revisionUnknown(let current):
+      self.init(
+        .outOfRange, error.reason,
+        "That revision has not happened; the current one is \(current). Watch again without a "
+          + "resume token.",
+        metadata: ["revision": "\(current)"])
+    case .requestIDReused(let requestID):
+      self.init(
+        .invalidArgument, error.reason,
+        "request_id: \"\(requestID)\" was used for another request within the last ten minutes. "
+          + "Use a new one for each request.",
+        violations: [
+          FieldViolation(field: "request_id", description: "It was used for another request.")
+        ])
+    }
+  }
+
+  /// What the bytes of a request are not.
+  init(_ error: WireError) {
+    switch error {
+    case .budgetExceeded, .tooDeep:
+      self.init(.resourceExhausted, "MESSAGE_TOO_LARGE", "The request \(error.reason).")
+    default:
+      self.init(
+        .invalidArgument, "INVALID_REQUEST", "\(error)",
+        violations: error.path.isEmpty
+          ? [] : [FieldViolation(field: error.path, description: error.reason)])
+    }
+  }
+
+  static func storageFailed(_ error: StorageError) -> RPCStatus {
+    RPCStatus(
+      .unavailable, "STORAGE_FAILED",
+      "Nothing was changed, because it cannot be stored: \(error). Retry when that is mended.",
+      retryDelay: .seconds(1))
+  }
+
+  static func quotaExceeded(_ limit: String, _ maximum: Int) -> RPCStatus {
+    RPCStatus(
+      .resourceExhausted, "QUOTA_EXCEEDED",
+      "The limit \(limit) = \(maximum) is reached. Remove something, or raise the limit in the "
+        + "daemon's configuration.",
+      metadata: ["limit": limit, "maximum": "\(maximum)"])
+  }
+
+  static func invalidField(_ field: String, _ description: String) -> RPCStatus {
+    RPCStatus(.invalid(field: field, description: description))
+  }
+
+  static func epochChanged(_ epoch: UInt64) -> RPCStatus {
+    RPCStatus(
+      .failedPrecondition, "EPOCH_CHANGED",
+      "The resume token belongs to another store's history. Watch again without a resume token.",
+      metadata: ["epoch": "\(epoch)"])
+  }
+
+  static let resumeTokenMismatch = RPCStatus(
+    .invalidArgument, "RESUME_TOKEN_MISMATCH",
+    "The resume token belongs to another selector or read mask. Resume with the same ones, or watch "
+      + "without a token.",
+    violations: [
+      FieldViolation(
+        field: "resume_token", description: "It belongs to another selector or read mask.")
+    ])
+
+  static let shuttingDown = RPCStatus(
+    .unavailable, "SHUTTING_DOWN", "The daemon is shutting down. Connect again.",
+    retryDelay: .milliseconds(200))
+
+  static func permissionDenied(_ method: String, _ uid: UInt32) -> RPCStatus {
+    RPCStatus(
+      .permissionDenied, "PERMISSION_DENIED",
+      "User \(uid) may not call \(method). Only the daemon's own user and root may change widgets; "
+        + "members of the client group may read, watch and send events.",
+      metadata: ["method": method, "uid": "\(uid)"])
+  }
+
+  static func forceDenied(_ uid: UInt32) -> RPCStatus {
+    RPCStatus(
+      .permissionDenied, "PERMISSION_DENIED",
+      "User \(uid) may not force events. Only the daemon's own user and root may.",
+      metadata: ["uid": "\(uid)"])
+  }
+
+  static func unknownMethod(_ service: String, _ method: String) -> RPCStatus {
+    RPCStatus(
+      .unimplemented, "METHOD_UNKNOWN", "There is no method \(service)/\(method).",
+      metadata: ["method": "\(service)/\(method)"])
+  }
+
+  static func wrongShape(_ method: String, isStream: Bool) -> RPCStatus {
+    RPCStatus(
+      .invalidArgument, "WRONG_CALL_TYPE",
+      isStream
+        ? "\(method) answers with a stream; open it with the remote-closed flag."
+        : "\(method) is a unary call; open it without flags.",
+      metadata: ["method": method])
+  }
+
+  static func noSubscription(_ id: UInt64) -> RPCStatus {
+    RPCStatus(
+      .notFound, "SUBSCRIPTION_NOT_FOUND",
+      "There is no open stream \(id) of this user. Its id is in the stream's first frame.",
+      metadata: ["subscription_id": "\(id)"])
+  }
+
+  static func invalidConfiguration(_ description: String) -> RPCStatus {
+    RPCStatus(
+      .failedPrecondition, "CONFIGURATION_INVALID",
+      "The settings stay as they were, because the new ones cannot be used: \(description)")
+  }
+
+  static let deadlineExceeded = RPCStatus(
+    .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's deadline has passed.")
+
+  static let unsubscribed: RPCStatus? = nil
+}

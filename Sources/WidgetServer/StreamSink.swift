@@ -1,0 +1,37 @@
+import WidgetProto
+
+/// Where a stream's messages go: the seam between the service and a transport.
+///
+/// Confined to the service's event loop, like everything that holds one.
+protocol StreamSink: AnyObject {
+  /// Whether the transport takes more right now. When this becomes true again, the transport calls
+  /// `ServiceLoop.sinkBecameWritable`.
+  var isWritable: Bool { get }
+
+  /// Sends one message. It may be sent while not writable; but the service stops then.
+  func send(_ message: EncodedMessage)
+
+  /// Ends the stream; nil means well.
+  func finish(_ status: RPCStatus?)
+}
+
+/// Where the answers to unary calls go.
+protocol CallResponder: AnyObject {
+  var peer: Peer { get }
+  var level: AccessPolicy.Level { get }
+
+  /// Answers a call with a message.
+  func respond<M: WireMessage>(_ message: M, to call: UInt32)
+
+  /// Answers a call with a message that is encoded already.
+  func respond(encoded message: [UInt8], to call: UInt32)
+
+  /// Answers a call with an error.
+  func refuse(_ status: RPCStatus, to call: UInt32)
+
+  /// Sends the answers that were given since the last time.
+  func flushResponses()
+
+  /// Forgets the answers that were given since the last time.
+  func discardResponses()
+}

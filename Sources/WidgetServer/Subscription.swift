@@ -1,0 +1,70 @@
+import NIOCore
+import WidgetModel
+
+/// One open stream: where it goes, what it wants, and how far it is.
+///
+/// All that a reader costs is one of these: however late it is, nothing is queued for it.
+final class Subscription {
+  let id: UInt64
+  let uid: UInt32
+  let sink: any StreamSink
+  let group: WatchGroup
+  /// The least time between two change frames; nil for none.
+  let minInterval: TimeAmount?
+  let progressInterval: TimeAmount?
+
+  var position: Position
+  /// Everything up to this event has been sent; only kept up while not caught up.
+  var eventCursor: UInt64
+  var nextFrameAt = NIODeadline.uptimeNanoseconds(0)
+  var lastFrameAt = NIODeadline.uptimeNanoseconds(0)
+  var wantsProgress = false
+  /// Whether it waits in the list of those to be served.
+  var isReady = false
+  /// Whether the stream has ended.
+  var isFinished = false
+  var intervalTimer: Scheduled<Void>?
+  var progressTimer: Scheduled<Void>?
+  var deadlineTimer: Scheduled<Void>?
+
+  /// How far a reader is with the state.
+  enum Position {
+    /// It has everything up to the last round of frames.
+    case caughtUp
+    /// It has everything up to a revision.
+    case behind(Revision)
+    /// It is being given everything since a revision, a chunk at a time.
+    case transferring(Transfer)
+  }
+
+  /// A transfer under way; see `WidgetStore.changes(endingTransferSince:startedAt:)`.
+  struct Transfer {
+    /// What the reader held before; 0 and `isSnapshot` for nothing.
+    let cursor: Revision
+    let isSnapshot: Bool
+    let startedAt: Revision
+    let chunkCount: Int
+    var nextChunk = 0
+  }
+
+  init(
+    id: UInt64, uid: UInt32, sink: any StreamSink, group: WatchGroup, minInterval: TimeAmount?,
+    progressInterval: TimeAmount?, position: Position, eventCursor: UInt64
+  ) {
+    self.id = id
+    self.uid = uid
+    self.sink = sink
+    self.group = group
+    self.minInterval = minInterval
+    self.progressInterval = progressInterval
+    self.position = position
+    self.eventCursor = eventCursor
+  }
+
+  func cancelTimers() {
+    intervalTimer?.cancel()
+    progressTimer?.cancel()
+    deadlineTimer?.cancel()
+    (intervalTimer, progressTimer, deadlineTimer) = (nil, nil, nil)
+  }
+}

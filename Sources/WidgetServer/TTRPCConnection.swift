@@ -1,0 +1,371 @@
+import Logging
+import NIOCore
+import WidgetProto
+import WidgetTransport
+
+/// One ttrpc connection: bytes in, calls to the service, answers and frames out.
+///
+/// A plain handler on the hot path: what one read brings is cut into frames without copying, unary
+/// calls are done on the spot, and their answers are gathered in one buffer that the turn's end
+/// sends with one write. A peer that does not read its answers is not read from either, so nothing
+/// grows without bound.
+final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = Never
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  let peer: Peer
+  let level: AccessPolicy.Level
+  private let service: ServiceLoop
+  private var context: ChannelHandlerContext?
+  private var reader = FrameReader()
+  private var streams: ServerStreams
+  private var sinks: [UInt32: TTRPCStreamSink] = [:]
+  /// Answers of this turn.
+  private var responses = ByteBuffer()
+  /// Whether the turn's end flushes this connection.
+  private var isTouched = false
+  private var isReadPending = false
+  fileprivate private(set) var isWritable = true
+
+  /// A larger buffer for answers is given back after use.
+  private static let responsesKeptBytesMax = 16 << 10
+
+  init(peer: Peer, service: ServiceLoop) {
+    self.peer = peer
+    self.service = service
+    level = service.policy.level(of: peer)
+    streams = ServerStreams(openStreamsMax: service.limits.streamsPerConnectionMax)
+  }
+
+  // MARK: - Channel
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    service.connectionOpened(self)
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    service.connectionClosed(self)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    reader.append(unwrapInboundIn(data))
+    while let item = reader.next() {
+      switch item {
+      case .frame(let frame): receive(frame.header, frame.data)
+      case .oversize(let header): receive(header, ByteBuffer())
+      }
+    }
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if isWritable { context.read() } else { isReadPending = true }
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    isWritable = context.channel.isWritable
+    if isWritable {
+      for sink in sinks.values { sink.subscription.map(service.sinkBecameWritable) }
+      if isReadPending {
+        isReadPending = false
+        context.read()
+      }
+    }
+    context.fireChannelWritabilityChanged()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    for sink in sinks.values { sink.subscription.map(service.forget) }
+    sinks.removeAll()
+    service.connectionClosed(self)
+    context.fireChannelInactive()
+  }
+
+  /// Closes the connection when everything that was written has been sent.
+  func closeWhenFlushed() {
+    guard let context else { return }
+    let channel = context.channel
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
+      channel.close(promise: nil)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    service.logger.debug(
+      "connection failed", metadata: ["uid": "\(peer.uid)", "error": "\(error)"])
+    context.close(promise: nil)
+  }
+
+  // MARK: - Frames in
+
+  private func receive(_ header: FrameHeader, _ data: ByteBuffer) {
+    switch streams.receive(header) {
+    case .unaryCall(let streamID): unaryCall(streamID, data)
+    case .openStream(let streamID, let kind): openStream(streamID, kind, data)
+    case .message, .halfClose, .ignore: break
+    case .refuse(let streamID, let error):
+      service.counters.protocolErrors += 1
+      refuseNow(RPCStatus(error), streamID)
+    case .fail(let streamID, let error):
+      service.counters.protocolErrors += 1
+      sinks.removeValue(forKey: streamID)?.subscription.map(service.forget)
+      refuseNow(RPCStatus(error), streamID)
+    case .close(let reason):
+      service.counters.protocolErrors += 1
+      service.logger.info(
+        "closing a connection that breaks the protocol",
+        metadata: ["uid": "\(peer.uid)", "pid": "\(peer.pid)", "reason": "\(reason)"])
+      context?.close(promise: nil)
+    }
+  }
+
+  private func unaryCall(_ streamID: UInt32, _ data: ByteBuffer) {
+    service.openTurn()
+    touch()
+    data.withUnsafeReadableBytes { bytes in
+      _ = withEnvelope(bytes, streamID) { method, envelope in
+        guard !method.isStream else {
+          return refuse(.wrongShape("\(method.name)", isStream: true), to: streamID)
+        }
+        guard envelope.timeoutNanoseconds >= 0 else {
+          return refuse(.deadlineExceeded, to: streamID)
+        }
+        service.perform(method, envelope.payload, call: streamID, for: self)
+        guard service.remembersCalls, service.storageFailure == nil else { return }
+        if method.readsStore {
+          service.remember(self) { [self] in unaryCall(streamID, data) }
+        } else {
+          // Answered for good, whatever becomes of the turn's group.
+          sendResponses()
+        }
+      }
+    }
+  }
+
+  private func openStream(_ streamID: UInt32, _ kind: ServerStreams.StreamKind, _ data: ByteBuffer)
+  {
+    service.openTurn()
+    touch()
+    data.withUnsafeReadableBytes { bytes in
+      let opened = withEnvelope(bytes, streamID) { method, envelope in
+        guard method.isStream, kind == .server else {
+          return endStream(streamID, .wrongShape("\(method.name)", isStream: method.isStream))
+        }
+        guard level >= method.requiredLevel else {
+          return endStream(
+            streamID, .permissionDenied("\(method.service)/\(method.name)", peer.uid))
+        }
+        do throws(WireError) {
+          let sink = TTRPCStreamSink(connection: self, streamID: streamID)
+          let timeout = envelope.timeoutNanoseconds
+          if method == .watchWidgets {
+            let request = try service.codec.decode(WatchWidgetsRequest.self, from: envelope.payload)
+            open(sink, timeout) { [service, peer] () throws(RPCStatus) in
+              try service.open(request, sink: sink, peer: peer)
+            }
+          } else {
+            let request = try service.codec.decode(WatchEventsRequest.self, from: envelope.payload)
+            open(sink, timeout) { [service, peer] () throws(RPCStatus) in
+              try service.open(request, sink: sink, peer: peer)
+            }
+          }
+        } catch {
+          endStream(streamID, RPCStatus(error))
+        }
+      }
+      if !opened { streams.end(streamID) }
+    }
+  }
+
+  /// Opens a stream at the end of the turn.
+  private func open(
+    _ sink: TTRPCStreamSink, _ timeoutNanoseconds: Int64,
+    _ body: @escaping () throws(RPCStatus) -> Subscription
+  ) {
+    sinks[sink.streamID] = sink
+    service.openings.append { [self] in
+      guard sinks[sink.streamID] === sink else { return }
+      do throws(RPCStatus) {
+        guard timeoutNanoseconds >= 0 else { throw .deadlineExceeded }
+        let subscription = try body()
+        sink.subscription = subscription
+        if timeoutNanoseconds > 0 {
+          service.setDeadline(of: subscription, in: .nanoseconds(timeoutNanoseconds))
+        }
+      } catch {
+        service.counters.callsFailed += 1
+        endStream(sink.streamID, error)
+      }
+    }
+  }
+
+  /// Unpacks the envelope and finds the method. Refuses the call, and returns false, if it cannot.
+  private func withEnvelope(
+    _ bytes: UnsafeRawBufferPointer, _ streamID: UInt32,
+    _ body: (Method, RequestEnvelopeView) -> Void
+  ) -> Bool {
+    do throws(WireError) {
+      return try service.codec.withRequestEnvelope(bytes) { envelope in
+        guard let method = Method.find(service: envelope.service, method: envelope.method) else {
+          refuse(
+            .unknownMethod(
+              String(decoding: envelope.service, as: UTF8.self),
+              String(decoding: envelope.method, as: UTF8.self)), to: streamID)
+          return false
+        }
+        body(method, envelope)
+        return true
+      }
+    } catch {
+      refuse(RPCStatus(error), to: streamID)
+      return false
+    }
+  }
+
+  // MARK: - Answers out
+
+  func respond<M: WireMessage>(_ message: M, to call: UInt32) {
+    do throws(WireError) {
+      try service.codec.withEncodedResponse(payload: message) { packed in
+        append(packed, to: call)
+      }
+    } catch {
+      refuse(RPCStatus(error), to: call)
+    }
+  }
+
+  func respond(encoded message: [UInt8], to call: UInt32) {
+    do throws(WireError) {
+      try service.codec.withEncoded(TTRPCResponse(payload: message)) { packed in
+        append(packed, to: call)
+      }
+    } catch {
+      refuse(RPCStatus(error), to: call)
+    }
+  }
+
+  func refuse(_ status: RPCStatus, to call: UInt32) {
+    do throws(WireError) {
+      try service.codec.withEncoded(TTRPCResponse(status: status)) { packed in
+        append(packed, to: call)
+      }
+    } catch {
+      service.logger.error("an error cannot be encoded", metadata: ["error": "\(error)"])
+      context?.close(promise: nil)
+    }
+  }
+
+  private func append(_ packed: PackedMessage, to call: UInt32) {
+    guard packed.byteCount <= FrameHeader.frameDataBytesMax else {
+      return refuse(
+        RPCStatus(
+          .resourceExhausted, "RESPONSE_TOO_LARGE",
+          "The answer has \(packed.byteCount) bytes; \(FrameHeader.frameDataBytesMax) fit. Ask for "
+            + "less at a time."), to: call)
+    }
+    responses.reserveCapacity(minimumWritableBytes: FrameHeader.bytes + packed.byteCount)
+    responses.writeFrameHeader(
+      FrameHeader(dataBytes: UInt32(packed.byteCount), streamID: call, type: .response))
+    responses.writeWithUnsafeMutableBytes(minimumWritableBytes: packed.byteCount) { bytes in
+      if let start = bytes.baseAddress { packed.pack(into: start) }
+      return packed.byteCount
+    }
+  }
+
+  /// Answers at once, without waiting for the turn's end: for what does not depend on the store.
+  private func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
+    let answers = responses
+    responses = ByteBuffer()
+    refuse(status, to: streamID)
+    sendResponses()
+    responses = answers
+    service.openTurn()
+    touch()
+  }
+
+  private func sendResponses() {
+    guard responses.readableBytes > 0 else { return }
+    context?.write(wrapOutboundOut(responses), promise: nil)
+    responses = ByteBuffer()
+  }
+
+  func flushResponses() {
+    isTouched = false
+    guard let context else { return }
+    if responses.readableBytes > 0 {
+      context.writeAndFlush(wrapOutboundOut(responses), promise: nil)
+      if responses.capacity > TTRPCConnection.responsesKeptBytesMax {
+        responses = ByteBuffer()
+      } else {
+        // The buffer is reused if the socket took all of it, and copied if not.
+        responses.clear()
+      }
+    } else {
+      context.flush()
+    }
+  }
+
+  func discardResponses() { responses.clear() }
+
+  private func touch() {
+    guard !isTouched else { return }
+    isTouched = true
+    service.touch(self)
+  }
+
+  // MARK: - Streams out
+
+  fileprivate func send(_ message: EncodedMessage, on streamID: UInt32) {
+    guard let context else { return }
+    let (first, second) = message.frame(for: streamID)
+    context.write(wrapOutboundOut(first), promise: nil)
+    if let second { context.write(wrapOutboundOut(second), promise: nil) }
+    touch()
+  }
+
+  fileprivate func endStream(_ streamID: UInt32, _ status: RPCStatus?) {
+    guard streams.end(streamID) else { return }
+    sinks[streamID] = nil
+    if let status { return refuseNow(status, streamID) }
+    var frame = ByteBuffer()
+    frame.writeEndOfStream(streamID: streamID)
+    context?.write(wrapOutboundOut(frame), promise: nil)
+    service.openTurn()
+    touch()
+  }
+}
+
+/// A stream of a ttrpc connection.
+final class TTRPCStreamSink: StreamSink {
+  fileprivate unowned let connection: TTRPCConnection
+  fileprivate let streamID: UInt32
+  fileprivate var subscription: Subscription?
+
+  fileprivate init(connection: TTRPCConnection, streamID: UInt32) {
+    self.connection = connection
+    self.streamID = streamID
+  }
+
+  var isWritable: Bool { connection.isWritable }
+
+  func send(_ message: EncodedMessage) { connection.send(message, on: streamID) }
+
+  func finish(_ status: RPCStatus?) {
+    subscription = nil
+    connection.endStream(streamID, status)
+  }
+}
+
+extension RPCStatus {
+  init(_ error: ProtocolError) {
+    let code: StatusCode =
+      switch error.code {
+      case .invalidArgument: .invalidArgument
+      case .resourceExhausted: .resourceExhausted
+      }
+    self.init(code, "PROTOCOL_ERROR", error.message)
+  }
+}

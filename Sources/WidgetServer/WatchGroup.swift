@@ -1,0 +1,91 @@
+import WidgetModel
+
+/// All subscriptions that want the same: what one of them gets is encoded once for all.
+final class WatchGroup {
+  let filter: Filter
+  let filterHash: UInt64
+  private(set) var members: [Subscription] = []
+
+  /// Snapshot frames by chunk, and the revision they were encoded at. Valid as long as the chunk
+  /// has not changed since.
+  var snapshotCache: [(revision: Revision, messages: [EncodedMessage])?] = []
+  /// Change frames from a cursor to `changeCacheRevision`.
+  var changeCache: [Revision: [EncodedMessage]] = [:]
+  var changeCacheRevision: Revision = 0
+
+  /// What a stream wants.
+  enum Filter: Hashable {
+    case widgets(Selector, ReadMask, includesEvents: Bool)
+    case events(Selector, names: [String])
+
+    var selector: Selector {
+      switch self {
+      case .widgets(let selector, _, _), .events(let selector, _): selector
+      }
+    }
+
+    var mask: ReadMask {
+      if case .widgets(_, let mask, _) = self { mask } else { .all }
+    }
+
+    var wantsState: Bool {
+      if case .widgets = self { true } else { false }
+    }
+
+    var wantsEvents: Bool {
+      switch self {
+      case .widgets(_, _, let includesEvents): includesEvents
+      case .events: true
+      }
+    }
+
+    var eventNames: [String] {
+      if case .events(_, let names) = self { names } else { [] }
+    }
+  }
+
+  init(_ filter: Filter) {
+    self.filter = filter
+    filterHash = WatchGroup.hash(filter.selector, filter.mask)
+  }
+
+  var isEmpty: Bool { members.isEmpty }
+
+  func add(_ subscription: Subscription) { members.append(subscription) }
+
+  func remove(_ subscription: Subscription) {
+    guard let index = members.firstIndex(where: { $0 === subscription }) else { return }
+    members.swapAt(index, members.count - 1)
+    members.removeLast()
+  }
+
+  func forgetFrames() {
+    snapshotCache.removeAll()
+    changeCache.removeAll()
+  }
+
+  /// What a resume token is bound to: the same for the same conditions in another order, in every
+  /// process.
+  private static func hash(_ selector: Selector, _ mask: ReadMask) -> UInt64 {
+    var hash = StableHash()
+    func combine(_ name: String, _ terms: [String]) {
+      hash.combine(name)
+      for term in Set(terms).sorted(by: { $0.precedesByBytes($1) }) { hash.combine(term) }
+    }
+    combine("ids", selector.ids.map(\.rawValue))
+    combine("kinds", selector.kinds.map(\.rawValue))
+    combine("families", selector.families.map { "\($0.rawValue)" })
+    combine(
+      "labels",
+      selector.labels.map { requirement in
+        let values = requirement.values.sorted { $0.precedesByBytes($1) }
+        return "\(requirement.key)\u{1}\(requirement.operator.rawValue)\u{1}"
+          + values.joined(separator: "\u{2}")
+      })
+    combine("mask", mask.isEverything ? [] : ["only"])
+    combine("fields", mask.fields.map(\.rawValue))
+    combine("data", mask.dataKeys)
+    combine("parameters", mask.parameterKeys)
+    return hash.value
+  }
+}

@@ -1,0 +1,174 @@
+import Glibc
+public import Logging
+import NIOCore
+import NIOPosix
+import WidgetCore
+import WidgetProto
+public import WidgetStorage
+
+/// The daemon as a library: a socket, an event loop, a store.
+///
+/// `start` binds and serves; `stop` drains and ends. One instance runs one event loop thread, on
+/// which everything happens.
+public final class WidgetServer: Sendable {
+  /// What a server is made of.
+  public struct Configuration: Sendable {
+    /// The Unix socket's path; at most 107 bytes.
+    public var socketPath: String
+    /// The socket file's permission bits.
+    public var socketMode: UInt16
+    public var policy: AccessPolicy
+    public var limits: ServerLimits
+    public var version: String
+
+    public init(
+      socketPath: String, socketMode: UInt16 = 0o660, policy: AccessPolicy,
+      limits: ServerLimits = ServerLimits(), version: String = "0"
+    ) {
+      self.socketPath = socketPath
+      self.socketMode = socketMode
+      self.policy = policy
+      self.limits = limits
+      self.version = version
+    }
+  }
+
+  private let group: MultiThreadedEventLoopGroup
+  private let loop: NIOLoopBound<ServiceLoop>
+  private let listener: any Channel
+  private let lock: SocketLock
+  private let socketPath: String
+
+  /// Binds the socket and begins to serve.
+  ///
+  /// `makeLog` is called on the event loop's thread, where the log then lives.
+  public static func start(
+    _ configuration: Configuration, logger: Logger,
+    makeLog: @escaping @Sendable () throws(StorageError) -> any CommitLog
+  ) async throws -> WidgetServer {
+    let lock = try SocketLock(socketPath: configuration.socketPath)
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    do {
+      let loop = try await group.next().submit {
+        let log = try makeLog()
+        let service = ServiceLoop(
+          eventLoop: group.next(), log: log, image: try log.load(at: ServiceLoop.wallClock()),
+          policy: configuration.policy,
+          limits: configuration.limits, logger: logger, version: configuration.version)
+        return NIOLoopBound(service, eventLoop: group.next())
+      }.get()
+      do {
+        try lock.removeStaleSocket()
+        let listener = try await bind(configuration, group, loop)
+        try lock.setMode(configuration.socketMode, clientGID: configuration.policy.clientGID)
+        return WidgetServer(
+          group: group, loop: loop, listener: listener, lock: lock,
+          socketPath: configuration.socketPath)
+      } catch {
+        try? await group.next().submit { loop.value.close() }.get()
+        throw error
+      }
+    } catch {
+      try? await group.shutdownGracefully()
+      throw error
+    }
+  }
+
+  private init(
+    group: MultiThreadedEventLoopGroup, loop: NIOLoopBound<ServiceLoop>, listener: any Channel,
+    lock: SocketLock, socketPath: String
+  ) {
+    self.group = group
+    self.loop = loop
+    self.listener = listener
+    self.lock = lock
+    self.socketPath = socketPath
+  }
+
+  private static func bind(
+    _ configuration: Configuration, _ group: MultiThreadedEventLoopGroup,
+    _ loop: NIOLoopBound<ServiceLoop>
+  ) async throws -> any Channel {
+    try await ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: 1024)
+      .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(
+        .recvAllocator,
+        value: AdaptiveRecvByteBufferAllocator(minimum: 1_024, initial: 2_048, maximum: 65_536)
+      )
+      .childChannelOption(
+        .writeBufferWaterMark, value: .init(low: 32 << 10, high: 64 << 10)
+      )
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value) }
+      }
+      .bind(unixDomainSocketPath: configuration.socketPath)
+      .get()
+  }
+
+  private static func accept(_ channel: any Channel, _ service: ServiceLoop) throws {
+    let pipeline = channel.pipeline.syncOperations
+    let peer = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+      Peer(socket: $0)
+    }
+    guard let peer = peer ?? nil else {
+      service.counters.connectionsRefused += 1
+      throw RefusedConnection(reason: "the kernel does not tell who it is")
+    }
+    if let (limit, maximum) = service.admit(peer) {
+      service.counters.connectionsRefused += 1
+      service.logger.warning(
+        "refusing a connection", metadata: ["uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)"])
+      throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
+    }
+    try pipeline.addHandler(TTRPCConnection(peer: peer, service: service))
+  }
+
+  /// What reading the settings again changed.
+  public struct ReloadOutcome: Hashable, Sendable {
+    /// Settings that are now in force.
+    public var applied: [String] = []
+    /// Settings that take a restart.
+    public var needsRestart: [String] = []
+    /// Why nothing was changed.
+    public var error: String?
+
+    public init() {}
+
+    public init(error: String) { self.error = error }
+  }
+
+  /// Sets what `AdminService.Reload` does.
+  public func onReload(_ body: @escaping @Sendable () async -> ReloadOutcome) async throws {
+    try await group.next().submit { self.loop.value.onReload = body }.get()
+  }
+
+  /// Puts new limits and a new log level in force.
+  public func reconfigure(limits: ServerLimits, logLevel: Logger.Level) async {
+    let done = group.next().submit {
+      self.loop.value.limits = limits
+      self.loop.value.store.limits = limits.store
+      self.loop.value.logger.logLevel = logLevel
+    }
+    try? await done.get()
+  }
+
+  /// Stops accepting, ends all streams with UNAVAILABLE (SHUTTING_DOWN), lets what is under way be
+  /// written, and closes the store. Everything that was answered is durable.
+  public func stop() async throws {
+    try await listener.close().get()
+    let drained = try await group.next().submit {
+      self.loop.value.close()
+      return self.loop.value.connectionsClosed()
+    }.get()
+    try await drained.get()
+    try await group.shutdownGracefully()
+    lock.removeSocket()
+  }
+}
+
+/// A connection that is closed before it is served.
+struct RefusedConnection: Error, CustomStringConvertible {
+  let reason: String
+  var description: String { reason }
+}

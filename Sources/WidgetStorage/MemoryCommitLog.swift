@@ -1,0 +1,26 @@
+public import WidgetCore
+public import WidgetModel
+
+/// No durability: the store begins empty in a new epoch with every start of the daemon.
+public final class MemoryCommitLog: CommitLog {
+  private let epoch: UInt64
+
+  /// - Parameter epoch: Identifies the history; must differ from start to start, and not be 0.
+  public init(epoch: UInt64) {
+    self.epoch = epoch
+  }
+
+  public var name: String { "memory" }
+
+  /// False: there is nobody to append groups to, and no append that could fail.
+  public var needsGroups: Bool { false }
+
+  /// An empty image.
+  public func load(at now: Timestamp) -> StoreImage { StoreImage(epoch: epoch) }
+
+  /// Does nothing.
+  public func append(_ group: CommitGroup) {}
+
+  /// Does nothing.
+  public func close() {}
+}

@@ -1,0 +1,105 @@
+/// Why state could not be read or made durable.
+///
+/// Every case names the path it is about, and its description says what to do next.
+public enum StorageError: Error, Hashable, Sendable {
+  /// There is no room: the disk, the quota or the file size limit.
+  case full(path: String)
+  /// The file or its file system cannot be written.
+  case readOnly(path: String)
+  /// The file is no database, is damaged, or holds what this program did not write.
+  case corrupt(path: String, detail: String)
+  /// Another program (not a daemon: that is `locked`) holds the database.
+  case busy(path: String)
+  /// Reading or writing failed.
+  case inputOutput(path: String, detail: String)
+  /// The database was written by a newer version.
+  case incompatible(path: String, found: Int, supported: Int)
+  /// The file is a database of another application.
+  case foreign(path: String)
+  /// Another daemon uses the state directory. `pid` is nil if it has not said who it is.
+  case locked(path: String, pid: Int32?)
+  /// The directory or file cannot be opened or created.
+  case cannotOpen(path: String, detail: String)
+  /// A widget that has no stored form.
+  case unrepresentable(path: String, detail: String)
+  /// The log has been closed.
+  case closed(path: String)
+  /// What should not happen.
+  case unexpected(path: String, detail: String)
+}
+
+extension StorageError {
+  /// Whether the same call can succeed later without anyone repairing or replacing the stored data:
+  /// space is freed, the other program ends, the file system becomes writable again.
+  public var isTransient: Bool {
+    switch self {
+    case .full, .readOnly, .busy, .inputOutput, .locked: true
+    case .corrupt, .incompatible, .foreign, .cannotOpen, .unrepresentable, .closed, .unexpected:
+      false
+    }
+  }
+
+  /// The file or directory it is about.
+  public var path: String {
+    switch self {
+    case .full(let path), .readOnly(let path), .corrupt(let path, _), .busy(let path),
+      .inputOutput(let path, _), .incompatible(let path, _, _), .foreign(let path),
+      .locked(let path, _), .cannotOpen(let path, _), .unrepresentable(let path, _),
+      .closed(let path), .unexpected(let path, _):
+      path
+    }
+  }
+
+  /// A short, stable name for logs: `FULL`, `READ_ONLY`, …
+  public var reason: String {
+    switch self {
+    case .full: "FULL"
+    case .readOnly: "READ_ONLY"
+    case .corrupt: "CORRUPT"
+    case .busy: "BUSY"
+    case .inputOutput: "INPUT_OUTPUT"
+    case .incompatible: "INCOMPATIBLE"
+    case .foreign: "FOREIGN"
+    case .locked: "LOCKED"
+    case .cannotOpen: "CANNOT_OPEN"
+    case .unrepresentable: "UNREPRESENTABLE"
+    case .closed: "CLOSED"
+    case .unexpected: "UNEXPECTED"
+    }
+  }
+}
+
+extension StorageError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .full(let path):
+      "\(path): no space left; free some on its file system, or raise the quota or file size limit"
+    case .readOnly(let path):
+      "\(path): cannot be written; make the file and its file system writable"
+    case .corrupt(let path, let detail):
+      "\(path): damaged (\(detail)); nothing was changed. Restore it from a backup, or move it and"
+        + " its -wal and -shm files away to start empty"
+    case .busy(let path):
+      "\(path): in use by another program; end that program and try again"
+    case .inputOutput(let path, let detail):
+      "\(path): reading or writing failed (\(detail)); check the disk and the kernel's log"
+    case .incompatible(let path, let found, let supported):
+      "\(path): has schema version \(found), and this version knows versions up to \(supported);"
+        + " run the newer version, or move the file away to start empty"
+    case .foreign(let path):
+      "\(path): is a database of another application; choose another state directory"
+    case .locked(let path, let pid?):
+      "\(path): in use by another daemon, process \(pid); stop it, or choose another state directory"
+    case .locked(let path, nil):
+      "\(path): in use by another daemon; stop it, or choose another state directory"
+    case .cannotOpen(let path, let detail):
+      "\(path): cannot be opened (\(detail)); check that it exists and who may use it"
+    case .unrepresentable(let path, let detail):
+      "\(path): cannot hold this widget (\(detail)); nothing was written. Change the widget"
+    case .closed(let path):
+      "\(path): has been closed; open the log again"
+    case .unexpected(let path, let detail):
+      "\(path): unexpected result from SQLite (\(detail)); please report this as a bug"
+    }
+  }
+}

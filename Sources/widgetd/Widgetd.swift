@@ -1,0 +1,186 @@
+import ArgumentParser
+import Glibc
+import Logging
+import WidgetCore
+import WidgetServer
+import WidgetStorage
+
+/// The daemon: parse, build, run.
+@main
+struct Widgetd: AsyncParsableCommand {
+  static let version = "0.1.0"
+
+  static let configuration = CommandConfiguration(
+    commandName: "widgetd",
+    abstract: "Owns widgets, and streams their state over a Unix socket.",
+    discussion: """
+      Every setting can be given as a flag, as an environment variable, or in a JSON file; flags \
+      come before variables, variables before the file.
+
+        flag                    variable                     file
+        --socket PATH           WIDGETD_SOCKET               "socket": "PATH"
+        --state-directory DIR   WIDGETD_STATE_DIRECTORY      "state_directory": "DIR"
+        --limit NAME=N          WIDGETD_LIMITS_NAME=N        "limits": {"NAME": N}
+
+      SIGTERM and SIGINT end the daemon in order: nothing that was answered is lost. SIGHUP reads \
+      the settings again; log_level and limits take effect at once, others with a restart.
+
+      Example: widgetd --socket /tmp/w/widgetd.sock --state-directory /tmp/w/state
+
+      Exit status: 0 after an orderly end, 1 if it could not start, 2 for wrong arguments.
+      """,
+    version: version)
+
+  @Option(
+    name: .long,
+    help:
+      "The Unix socket to serve. Default: $XDG_RUNTIME_DIR/widgetd/widgetd.sock, else /run/widgetd/widgetd.sock."
+  )
+  var socket: String?
+
+  @Option(name: .long, help: "The socket's permission bits, octal. Default: 0660.")
+  var socketMode: String?
+
+  @Option(
+    name: .long,
+    help:
+      "Where the store is kept. Default: $STATE_DIRECTORY, $XDG_STATE_HOME/widgetd, ~/.local/state/widgetd."
+  )
+  var stateDirectory: String?
+
+  @Option(
+    name: .long, help: "sqlite keeps everything across restarts, memory nothing. Default: sqlite.")
+  var store: String?
+
+  @Option(
+    name: .long,
+    help:
+      "What an answered change survives: process (kill -9) or power (a power cut, at the price of a disk flush for each group). Default: process."
+  )
+  var durability: String?
+
+  @Option(
+    name: .long, help: "The group whose members may read, watch and send events. Default: none.")
+  var clientGroup: String?
+
+  @Option(
+    name: .long, help: "trace, debug, info, notice, warning, error or critical. Default: info.")
+  var logLevel: String?
+
+  @Option(
+    name: .customLong("limit"),
+    help: ArgumentHelp(
+      "Sets a limit; may be repeated. `widgetd --print-limits` lists them.", valueName: "name=n"))
+  var limits: [String] = []
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "A JSON file of settings. Default: /etc/widgetd/widgetd.json, if it is there.",
+      valueName: "file"))
+  var config: String?
+
+  @Flag(name: .long, help: "Print all limits with the values in force, and exit.")
+  var printLimits = false
+
+  func validate() throws {
+    for limit in limits {
+      let parts = limit.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2, ServerLimits.names.contains(where: { $0.name == parts[0] }) else {
+        throw ValidationError(
+          "--limit \(limit): there is no limit of that name; see widgetd --print-limits")
+      }
+    }
+  }
+
+  private var flags: [String: String] {
+    var result: [String: String] = [:]
+    result["socket"] = socket
+    result["socket_mode"] = socketMode
+    result["state_directory"] = stateDirectory
+    result["store"] = store
+    result["durability"] = durability
+    result["client_group"] = clientGroup
+    result["log_level"] = logLevel
+    for limit in limits {
+      let parts = limit.split(separator: "=", maxSplits: 1)
+      if parts.count == 2 { result["limits.\(parts[0])"] = String(parts[1]) }
+    }
+    return result
+  }
+
+  func run() async throws {
+    do {
+      let settings = try await Settings.read(flags: flags, file: config)
+      if printLimits {
+        for (name, path) in ServerLimits.names {
+          print("\(name)=\(settings.limits[keyPath: path])")
+        }
+        return
+      }
+      try await serve(settings)
+    } catch let error as SettingsError {
+      throw Widgetd.failure("\(error)", status: 2)
+    } catch {
+      throw Widgetd.failure("\(error)", status: 1)
+    }
+  }
+
+  /// Says why there is no daemon.
+  private static func failure(_ message: String, status: CInt) -> ExitCode {
+    writeError("widgetd: \(message)")
+    return ExitCode(status)
+  }
+
+  private func serve(_ settings: Settings) async throws {
+    raiseOpenFileLimit()
+    signal(SIGPIPE, SIG_IGN)
+    let signals = Signals([SIGTERM, SIGINT, SIGHUP])
+    var logger = Logger(label: "widgetd", factory: { StderrLogHandler(label: $0) })
+    logger.logLevel = settings.logLevel
+    var clientGID: UInt32?
+    if let name = settings.clientGroup {
+      guard let gid = groupID(named: name) else {
+        throw SettingsError(name: "client_group", value: name, expected: "a group of this system")
+      }
+      clientGID = gid
+    }
+    let server = try await WidgetServer.start(
+      .init(
+        socketPath: settings.socket, socketMode: settings.socketMode,
+        policy: .current(clientGID: clientGID), limits: settings.limits,
+        version: Widgetd.version),
+      logger: logger, makeLog: { () throws(StorageError) in try openLog(settings) })
+    let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
+    try await server.onReload { await reloader.reload() }
+    logger.notice(
+      "serving",
+      metadata: [
+        "socket": "\(settings.socket)", "store": "\(settings.store.rawValue)",
+        "version": "\(Widgetd.version)",
+      ])
+    for await number in signals.stream {
+      guard number == SIGHUP else { break }
+      let outcome = await reloader.reload()
+      if let error = outcome.error {
+        logger.error("the settings stay as they were", metadata: ["error": "\(error)"])
+      } else {
+        logger.notice(
+          "read the settings again",
+          metadata: [
+            "applied": "\(outcome.applied)", "needs_restart": "\(outcome.needsRestart)",
+          ])
+      }
+    }
+    logger.notice("stopping")
+    try await server.stop()
+  }
+}
+
+/// Opens the commit log that the settings ask for.
+@Sendable private func openLog(_ settings: Settings) throws(StorageError) -> any CommitLog {
+  switch settings.store {
+  case .memory: MemoryCommitLog(epoch: randomEpoch())
+  case .sqlite: throw .unexpected(path: "", detail: "")
+  }
+}
