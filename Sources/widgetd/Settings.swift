@@ -7,7 +7,7 @@ import WidgetStorage
 /// What the daemon is told: flags before environment before file before defaults.
 ///
 /// One key, `limits.widgets_max` say, is `--limit widgets_max=N` on the command line,
-/// `WIDGETD_LIMITS_WIDGETS_MAX` in the environment, and `{"limits": {"widgets_max": N}}` in the file.
+/// `WIDGETD_LIMITS_WIDGETS_MAX=N` in the environment, and the same line in the file.
 struct Settings: Equatable {
   var socket: String
   var socketMode: UInt16
@@ -24,7 +24,7 @@ struct Settings: Equatable {
   static let reloadable = ["log_level", "limits"]
 
   /// Where the file is read from if no other place is said.
-  static let defaultFile = "/etc/widgetd/widgetd.json"
+  static let defaultFile = "/etc/widgetd/widgetd.conf"
 
   /// Reads all sources. Fails with the name of the setting that is wrong, and what would be right.
   static func read(flags: [String: String], file: String?) async throws -> Settings {
@@ -42,11 +42,12 @@ struct Settings: Equatable {
     ]
     do {
       providers.append(
-        try await FileProvider<JSONSnapshot>(
-          filePath: FilePath(file ?? defaultFile), allowMissing: file == nil))
+        try await EnvironmentVariablesProvider(
+          environmentFilePath: FilePath(file ?? defaultFile), allowMissing: file == nil
+        ).prefixKeys(with: "widgetd"))
     } catch {
       throw SettingsError(
-        name: "--config", value: file ?? defaultFile, expected: "a readable JSON file (\(error))")
+        name: "--config", value: file ?? defaultFile, expected: "a readable file of settings (\(error))")
     }
     return try Settings(Source(config: ConfigReader(providers: providers)))
   }

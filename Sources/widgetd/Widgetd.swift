@@ -14,13 +14,13 @@ struct Widgetd: AsyncParsableCommand {
     commandName: "widgetd",
     abstract: "Owns widgets, and streams their state over a Unix socket.",
     discussion: """
-      Every setting can be given as a flag, as an environment variable, or in a JSON file; flags \
-      come before variables, variables before the file.
+      Every setting can be given as a flag, as an environment variable, or in a file of lines \
+      VARIABLE=VALUE; flags come before the environment, the environment before the file.
 
-        flag                    variable                     file
-        --socket PATH           WIDGETD_SOCKET               "socket": "PATH"
-        --state-directory DIR   WIDGETD_STATE_DIRECTORY      "state_directory": "DIR"
-        --limit NAME=N          WIDGETD_LIMITS_NAME=N        "limits": {"NAME": N}
+        flag                    variable
+        --socket PATH           WIDGETD_SOCKET=PATH
+        --state-directory DIR   WIDGETD_STATE_DIRECTORY=DIR
+        --limit NAME=N          WIDGETD_LIMITS_NAME=N (NAME in capitals)
 
       SIGTERM and SIGINT end the daemon in order: nothing that was answered is lost. SIGHUP reads \
       the settings again; log_level and limits take effect at once, others with a restart.
@@ -76,7 +76,7 @@ struct Widgetd: AsyncParsableCommand {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "A JSON file of settings. Default: /etc/widgetd/widgetd.json, if it is there.",
+      "A file of settings. Default: /etc/widgetd/widgetd.conf, if it is there.",
       valueName: "file"))
   var config: String?
 
