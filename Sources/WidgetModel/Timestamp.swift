@@ -39,10 +39,14 @@ public struct Timestamp: Hashable, Comparable, Sendable {
 
   /// Nanoseconds since 1970, clamped to what an `Int64` holds (years 1677 to 2262).
   public var nanosecondsSinceEpoch: Int64 {
-    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    guard !overflow else { return seconds < 0 ? .min : .max }
-    let (sum, carried) = product.addingReportingOverflow(Int64(nanoseconds))
-    return carried ? .max : sum
+    // Before 1970 the fraction counts down from the next second, so that no intermediate result
+    // lies further out than the sum.
+    let borrow: Int64 = seconds < 0 && nanoseconds > 0 ? 1 : 0
+    let (product, overflow) = (seconds + borrow).multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, carried) = product.addingReportingOverflow(
+      Int64(nanoseconds) - borrow * 1_000_000_000)
+    guard !overflow, !carried else { return seconds < 0 ? .min : .max }
+    return sum
   }
 
   public static func < (a: Timestamp, b: Timestamp) -> Bool {
@@ -58,7 +62,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     if nanos >= 1_000_000_000 { (nanos, carry) = (nanos - 1_000_000_000, 1) }
     let (sum, overflow) = seconds.addingReportingOverflow(wholeSeconds)
     guard !overflow, let result = Timestamp(seconds: sum &+ carry, nanoseconds: Int32(nanos))
-    else { return wholeSeconds < 0 ? .earliest : .latest }
+    else { return duration < .zero ? .earliest : .latest }
     return result
   }
 
