@@ -4,6 +4,10 @@ public struct Labels: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   public struct Entry: Hashable, Sendable {
     public let key: String
     public let value: String
+
+    public static func == (a: Entry, b: Entry) -> Bool {
+      a.key.hasSameBytes(as: b.key) && a.value.hasSameBytes(as: b.value)
+    }
   }
 
   /// The labels, sorted by the key's UTF-8 bytes, every key once.

@@ -96,6 +96,10 @@ public struct WidgetError: Hashable, Sendable {
     self.reason = reason
     self.message = message
   }
+
+  public static func == (a: WidgetError, b: WidgetError) -> Bool {
+    a.reason.hasSameBytes(as: b.reason) && a.message.hasSameBytes(as: b.message)
+  }
 }
 
 /// How a renderer may animate a change. A hint: it never delays the change.
