@@ -37,22 +37,22 @@ public struct ReadMask: Hashable, Sendable {
   /// everything. Fails with the first path that names nothing.
   public init(paths: [String]) throws(UnknownPath) {
     var fields: Set<Field> = []
-    var dataKeys: Set<String> = []
-    var parameterKeys: Set<String> = []
+    var dataKeys: [String] = []
+    var parameterKeys: [String] = []
     for path in paths {
       if let field = Field(rawValue: path) {
         fields.insert(field)
-      } else if path.hasPrefix("data."), path.utf8.count > 5 {
-        dataKeys.insert(String(path.dropFirst(5)))
-      } else if path.hasPrefix("parameters."), path.utf8.count > 11 {
-        parameterKeys.insert(String(path.dropFirst(11)))
+      } else if let key = path.key(behind: "data.") {
+        dataKeys.append(key)
+      } else if let key = path.key(behind: "parameters.") {
+        parameterKeys.append(key)
       } else if !["id", "kind", "revision", "created_revision"].contains(path) {
         throw UnknownPath(path: path)
       }
     }
     self.fields = fields
-    self.dataKeys = dataKeys.sorted { $0.precedesByBytes($1) }
-    self.parameterKeys = parameterKeys.sorted { $0.precedesByBytes($1) }
+    self.dataKeys = dataKeys.sortedByBytes
+    self.parameterKeys = parameterKeys.sortedByBytes
     self.isBare = !paths.isEmpty
   }
 
@@ -106,10 +106,12 @@ public struct ReadMask: Hashable, Sendable {
     result.setData = filter(update.setData, whole: .data, keys: dataKeys)
     result.setParameters = filter(update.setParameters, whole: .parameters, keys: parameterKeys)
     result.unsetData =
-      wants(.data) ? update.unsetData : update.unsetData.filter(dataKeys.contains)
+      wants(.data)
+      ? update.unsetData : update.unsetData.filter { dataKeys.containsBytes(of: $0) }
     result.unsetParameters =
       wants(.parameters)
-      ? update.unsetParameters : update.unsetParameters.filter(parameterKeys.contains)
+      ? update.unsetParameters
+      : update.unsetParameters.filter { parameterKeys.containsBytes(of: $0) }
     guard !result.isEmpty || wants(.updateTime) else { return nil }
     result.transition = update.transition
     return result
@@ -119,4 +121,24 @@ public struct ReadMask: Hashable, Sendable {
     if wants(whole) { return map }
     return ValueMap(keys.compactMap { key in map[key].map { .init(key: key, value: $0) } })
   }
+}
+
+extension String {
+  /// What follows a prefix of ASCII characters, byte by byte: a key may begin with a combining
+  /// mark, which would merge with the dot before it into one character. nil if nothing follows.
+  fileprivate func key(behind prefix: String) -> String? {
+    guard utf8.starts(with: prefix.utf8), utf8.count > prefix.utf8.count else { return nil }
+    return String(self[utf8.index(utf8.startIndex, offsetBy: prefix.utf8.count)...])
+  }
+}
+
+extension [String] {
+  /// Sorted by UTF-8 bytes, every one once.
+  fileprivate var sortedByBytes: [String] {
+    sorted { $0.precedesByBytes($1) }.reduce(into: []) { unique, key in
+      if unique.last?.hasSameBytes(as: key) != true { unique.append(key) }
+    }
+  }
+
+  fileprivate func containsBytes(of key: String) -> Bool { contains { $0.hasSameBytes(as: key) } }
 }
