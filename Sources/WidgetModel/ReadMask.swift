@@ -95,7 +95,8 @@ public struct ReadMask: Hashable, Sendable {
   public func filter(_ update: WidgetUpdate) -> WidgetUpdate? {
     guard !isEverything else { return update }
     var result = WidgetUpdate(
-      id: update.id, revision: update.revision, updateTime: update.updateTime)
+      id: update.id, revision: update.revision,
+      updateTime: wants(.updateTime) ? update.updateTime : .epoch)
     if wants(.labels) { result.labels = update.labels }
     if wants(.presence) { result.presence = update.presence }
     if wants(.position) { result.position = update.position }
