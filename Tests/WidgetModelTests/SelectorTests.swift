@@ -21,10 +21,11 @@ struct IdentifierTests {
     #expect(KindName(String(repeating: "a", count: 65)) == nil)
   }
 
-  @Test(arguments: [
-    (true, true, .visible), (true, false, .disabled), (false, true, .hidden),
-    (false, false, .hidden),
-  ] as [(Bool, Bool, Presence.State)])
+  @Test(
+    arguments: [
+      (true, true, .visible), (true, false, .disabled), (false, true, .hidden),
+      (false, false, .hidden),
+    ] as [(Bool, Bool, Presence.State)])
   func `what a user sees follows from the two bits`(
     isVisible: Bool, isEnabled: Bool, state: Presence.State
   ) {
@@ -81,11 +82,12 @@ struct SelectorTests {
     #expect(!Selector(families: [.small]).isEverything)
   }
 
-  @Test(arguments: [
-    (.isIn, ["kitchen", "hall"], true), (.isIn, ["hall"], false), (.isIn, [], false),
-    (.notIn, ["kitchen"], false), (.notIn, ["hall"], true), (.notIn, [], true),
-    (.exists, [], true), (.notExists, [], false),
-  ] as [(LabelRequirement.Operator, [String], Bool)])
+  @Test(
+    arguments: [
+      (.isIn, ["kitchen", "hall"], true), (.isIn, ["hall"], false), (.isIn, [], false),
+      (.notIn, ["kitchen"], false), (.notIn, ["hall"], true), (.notIn, [], true),
+      (.exists, [], true), (.notExists, [], false),
+    ] as [(LabelRequirement.Operator, [String], Bool)])
   func `a requirement on a label that is there`(
     operator: LabelRequirement.Operator, values: [String], holds: Bool
   ) {
@@ -93,10 +95,11 @@ struct SelectorTests {
     #expect(requirement.holds(for: ["room": "kitchen"]) == holds)
   }
 
-  @Test(arguments: [
-    (.isIn, ["kitchen"], false), (.notIn, ["kitchen"], true), (.exists, [], false),
-    (.notExists, [], true),
-  ] as [(LabelRequirement.Operator, [String], Bool)])
+  @Test(
+    arguments: [
+      (.isIn, ["kitchen"], false), (.notIn, ["kitchen"], true), (.exists, [], false),
+      (.notExists, [], true),
+    ] as [(LabelRequirement.Operator, [String], Bool)])
   func `a requirement on a label that is not there`(
     operator: LabelRequirement.Operator, values: [String], holds: Bool
   ) {

@@ -7,11 +7,12 @@ struct TimestampTests {
     try #require(Timestamp(seconds: seconds, nanoseconds: nanoseconds))
   }
 
-  @Test(arguments: [
-    (-62_135_596_800, 0, true), (-62_135_596_801, 999_999_999, false),
-    (253_402_300_799, 999_999_999, true), (253_402_300_800, 0, false),
-    (0, -1, false), (0, 0, true), (0, 999_999_999, true), (0, 1_000_000_000, false),
-  ] as [(Int64, Int32, Bool)])
+  @Test(
+    arguments: [
+      (-62_135_596_800, 0, true), (-62_135_596_801, 999_999_999, false),
+      (253_402_300_799, 999_999_999, true), (253_402_300_800, 0, false),
+      (0, -1, false), (0, 0, true), (0, 999_999_999, true), (0, 1_000_000_000, false),
+    ] as [(Int64, Int32, Bool)])
   func `a time outside years 1 to 9999 or with odd nanoseconds is none`(
     seconds: Int64, nanoseconds: Int32, isValid: Bool
   ) {
@@ -24,10 +25,11 @@ struct TimestampTests {
     #expect(try time(0) == .epoch)
   }
 
-  @Test(arguments: [
-    0, 1, -1, 999_999_999, 1_000_000_000, -999_999_999, -1_000_000_000, -1_000_000_001,
-    .max, .max - 1, .min, .min + 1, .min + 500_000_000, .min + 1_000_000_000,
-  ] as [Int64])
+  @Test(
+    arguments: [
+      0, 1, -1, 999_999_999, 1_000_000_000, -999_999_999, -1_000_000_000, -1_000_000_001,
+      .max, .max - 1, .min, .min + 1, .min + 500_000_000, .min + 1_000_000_000,
+    ] as [Int64])
   func `nanoseconds since 1970 come back as they were`(total: Int64) {
     let time = Timestamp(nanosecondsSinceEpoch: total)
     #expect(time.nanosecondsSinceEpoch == total)

@@ -27,12 +27,13 @@ struct ValueTests {
     #expect(Set(ValueTests.distinct + ValueTests.distinct).count == ValueTests.distinct.count)
   }
 
-  @Test(arguments: [
-    (.null, 16), (.bool(true), 16), (.int(.max), 16), (.double(1), 16), (.timestamp(.epoch), 16),
-    (.duration(.zero), 16), (.string("\u{E9}"), 18), (.bytes([1, 2, 3]), 19), (.list([]), 16),
-    (.list([.null, .string("ab")]), 50), (.map(["key": .null]), 35),
-    (.map(["k": .list([.int(1)])]), 49),
-  ] as [(Value, Int)])
+  @Test(
+    arguments: [
+      (.null, 16), (.bool(true), 16), (.int(.max), 16), (.double(1), 16), (.timestamp(.epoch), 16),
+      (.duration(.zero), 16), (.string("\u{E9}"), 18), (.bytes([1, 2, 3]), 19), (.list([]), 16),
+      (.list([.null, .string("ab")]), 50), (.map(["key": .null]), 35),
+      (.map(["k": .list([.int(1)])]), 49),
+    ] as [(Value, Int)])
   func `a value costs its content and 16 bytes for every value in it`(value: Value, cost: Int) {
     #expect(value.costBytes == cost)
   }
