@@ -14,8 +14,8 @@ struct EventRing {
     let costBytes: Int
   }
 
-  private var entries: Deque<Entry> = []
-  private var bytes = 0
+  private(set) var entries: Deque<Entry> = []
+  private(set) var bytes = 0
   /// The last event's sequence number, kept or not.
   private(set) var lastSequence: UInt64
 

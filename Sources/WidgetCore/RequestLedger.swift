@@ -6,9 +6,9 @@ public import WidgetModel
 /// Bounded in number, bytes and time; the oldest answer goes first. All answers live equally long,
 /// so the queue is in order of expiry too.
 struct RequestLedger {
-  private var answers: [Key: RequestImage] = [:]
-  private var queue: Deque<Key> = []
-  private var bytes = 0
+  private(set) var answers: [Key: RequestImage] = [:]
+  private(set) var queue: Deque<Key> = []
+  private(set) var bytes = 0
 
   struct Key: Hashable {
     let uid: UInt32

@@ -12,7 +12,7 @@ import WidgetModel
 /// Invariants: `sorted` holds every slot once, in key order; the links hold every slot once, in
 /// descending order of revision; `liveCount` counts the slots with a value.
 struct RevisedMap {
-  private struct Slot {
+  struct Slot {
     let key: String
     var value: Value?
     var revision: Revision
@@ -20,10 +20,10 @@ struct RevisedMap {
     var newer: Int32
   }
 
-  private var slots: [Slot] = []
-  private var sorted: [Int32] = []
-  private var newest: Int32 = -1
-  private var oldest: Int32 = -1
+  private(set) var slots: [Slot] = []
+  private(set) var sorted: [Int32] = []
+  private(set) var newest: Int32 = -1
+  private(set) var oldest: Int32 = -1
   private(set) var liveCount = 0
 
   init() {}
