@@ -36,17 +36,22 @@ extension WidgetStore {
     _ spec: WidgetSpec, _ transition: Transition?, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> WidgetID {
     let id: WidgetID
+    var number: UInt64?
     if let wanted = spec.id {
       guard index[wanted] == nil else { throw .widgetExists(wanted) }
       id = wanted
     } else {
-      id = try automaticID(for: spec.kind)
+      (id, number) = try automaticID(for: spec.kind)
     }
     try validate(spec, field: "widget")
     let record = makeRecord(
       spec, id: id, transition, by: caller, at: now, revision: revision + 1)
     try admit(record)
     _ = advanceRevision()
+    if let number {
+      self.record(.renumber(spec.kind, to: numbering[spec.kind] ?? 0))
+      numbering[spec.kind] = number
+    }
     insert(record)
     return id
   }
@@ -75,20 +80,17 @@ extension WidgetStore {
   }
 
   /// "<kind>-<number>" with a number that was not given out before and is free.
-  private mutating func automaticID(for kind: KindName) throws(StoreError) -> WidgetID {
-    let last = numbering[kind] ?? 0
-    var number = last
+  private func automaticID(
+    for kind: KindName
+  ) throws(StoreError) -> (id: WidgetID, number: UInt64) {
+    var number = numbering[kind] ?? 0
     while true {
       number += 1
       guard let id = WidgetID("\(kind)-\(number)") else {
         throw .invalid(
           field: "widget.kind", description: "No id can be made from \"\(kind)\"; give one.")
       }
-      if index[id] == nil {
-        record(.renumber(kind, to: last))
-        numbering[kind] = number
-        return id
-      }
+      if index[id] == nil { return (id, number) }
     }
   }
 
