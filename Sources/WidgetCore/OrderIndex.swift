@@ -19,10 +19,22 @@ struct OrderIndex {
 
   private(set) var entries: [Entry] = []
 
-  /// Where a widget goes that is added behind all others.
-  var lastPosition: Int64 { (entries.last?.position ?? 0) + OrderIndex.stride }
-  /// Where a widget goes that is added in front of all others.
-  var firstPosition: Int64 { (entries.first?.position ?? 0) - OrderIndex.stride }
+  /// Where a widget goes that is added behind all others; nil if there is no room.
+  var lastPosition: Int64? {
+    let (sum, overflow) = (entries.last?.position ?? 0)
+      .addingReportingOverflow(OrderIndex.stride)
+    return overflow ? nil : sum
+  }
+
+  /// Where a widget goes that is added in front of all others; nil if there is no room.
+  var firstPosition: Int64? {
+    let (difference, overflow) = (entries.first?.position ?? 0)
+      .subtractingReportingOverflow(OrderIndex.stride)
+    return overflow ? nil : difference
+  }
+
+  /// The position of a rank, counted from 0, when all positions are spread anew.
+  static func spreadPosition(ofRank rank: Int) -> Int64 { Int64(rank + 1) * stride }
 
   mutating func insert(_ slot: Int32, at position: Int64) {
     let entry = Entry(position: position, slot: slot)
@@ -46,7 +58,8 @@ struct OrderIndex {
     let neighbour = before ? index - 1 : index + 1
     guard entries.indices.contains(neighbour) else { return before ? firstPosition : lastPosition }
     let other = entries[neighbour].position
-    let middle = other + (position - other) / 2
+    let (distance, overflow) = position.subtractingReportingOverflow(other)
+    let middle = overflow ? other / 2 + position / 2 : other + distance / 2
     return middle == other || middle == position ? nil : middle
   }
 

@@ -26,6 +26,7 @@ extension WidgetStore {
           record.applySet = declaration.applySet
           record.costBytes = Record.cost(of: record)
           try store.admit(record)
+          store.makeRoomAtEnd(transition, at: revision, time: now)
           slots.append(store.insert(record))
           results.append(ApplyResult(id: id, action: .created))
         }

@@ -47,7 +47,8 @@ extension WidgetStore {
     let record = makeRecord(
       spec, id: id, transition, by: caller, at: now, revision: revision + 1)
     try admit(record)
-    _ = advanceRevision()
+    let revision = advanceRevision()
+    makeRoomAtEnd(transition, at: revision, time: now)
     if let number {
       self.record(.renumber(spec.kind, to: numbering[spec.kind] ?? 0))
       numbering[spec.kind] = number
@@ -56,14 +57,16 @@ extension WidgetStore {
     return id
   }
 
-  /// A new widget's record. Makes no change.
+  /// A new widget's record, for a place behind all others. Makes no change: `makeRoomAtEnd` must
+  /// come before the record is inserted.
   func makeRecord(
     _ spec: WidgetSpec, id: WidgetID, _ transition: Transition?, by caller: Caller,
     at now: Timestamp, revision: Revision
   ) -> Record {
     var record = Record(
       id: id, kind: spec.kind, family: spec.family ?? .medium, ownerUID: caller.uid,
-      position: order.lastPosition, revision: revision, time: now)
+      position: order.lastPosition ?? OrderIndex.spreadPosition(ofRank: order.entries.count),
+      revision: revision, time: now)
     record.labels = spec.labels
     record.presence = Presence(
       isVisible: spec.isVisible ?? true, isEnabled: spec.isEnabled ?? true)
@@ -214,46 +217,58 @@ extension WidgetStore {
       throw .widgetNotFound(id)
     }
     let place = order.index(of: own)
+    // Its place among the others, and a free position there.
+    let (rank, position): (Int, Int64?)
     switch destination {
-    case .first:
-      if place == 0 { return }
-      setPositions([(slot, order.firstPosition)], transition, at: now)
-    case .last:
-      if place == order.entries.count - 1 { return }
-      setPositions([(slot, order.lastPosition)], transition, at: now)
+    case .first: (rank, position) = (0, order.firstPosition)
+    case .last: (rank, position) = (order.entries.count - 1, order.lastPosition)
     case .before(let other), .after(let other):
       guard let otherSlot = self.slot(of: other), let anchor = records[otherSlot]?.position else {
         throw .widgetNotFound(other)
       }
       if otherSlot == slot { return }
       let before = if case .before = destination { true } else { false }
-      if order.index(of: anchor) == (before ? place + 1 : place - 1) { return }
-      if let position = order.position(beside: anchor, before: before) {
-        setPositions([(slot, position)], transition, at: now)
-      } else {
-        var sequence = order.entries.map { Int($0.slot) }.filter { $0 != slot }
-        let index = sequence.firstIndex(of: otherSlot) ?? 0
-        sequence.insert(slot, at: before ? index : index + 1)
-        let spread = sequence.enumerated().map { rank, slot in
-          (slot, Int64(rank + 1) * OrderIndex.stride)
-        }
-        setPositions(spread, transition, at: now)
-      }
+      let anchorPlace = order.index(of: anchor)
+      rank = anchorPlace + (before ? 0 : 1) - (anchorPlace > place ? 1 : 0)
+      position = order.position(beside: anchor, before: before)
+    }
+    if rank == place { return }
+    let revision = advanceRevision()
+    if let position {
+      setPositions([(slot, position)], transition, at: revision, time: now)
+    } else {
+      var sequence = order.entries.map { Int($0.slot) }
+      sequence.insert(sequence.remove(at: place), at: rank)
+      spread(sequence, transition, at: revision, time: now)
     }
   }
 
-  /// Gives widgets new positions, in one commit. All new positions together must be free.
-  mutating func setPositions(
-    _ positions: [(slot: Int, position: Int64)], _ transition: Transition?, at now: Timestamp
+  /// Spreads all positions if there is no room behind the last one.
+  mutating func makeRoomAtEnd(_ transition: Transition?, at revision: Revision, time: Timestamp) {
+    guard order.lastPosition == nil else { return }
+    spread(order.entries.map { Int($0.slot) }, transition, at: revision, time: time)
+  }
+
+  /// Gives all widgets, in this order, positions with room between them.
+  private mutating func spread(
+    _ sequence: [Int], _ transition: Transition?, at revision: Revision, time: Timestamp
   ) {
-    let changing = positions.filter { records[$0.slot]?.position != $0.position }
-    guard !changing.isEmpty else { return }
-    let revision = advanceRevision()
-    for (slot, position) in changing {
+    let positions = sequence.enumerated().map { rank, slot in
+      (slot, OrderIndex.spreadPosition(ofRank: rank))
+    }
+    setPositions(positions, transition, at: revision, time: time)
+  }
+
+  /// Gives widgets new positions. All new positions together must be free.
+  private mutating func setPositions(
+    _ positions: [(slot: Int, position: Int64)], _ transition: Transition?,
+    at revision: Revision, time: Timestamp
+  ) {
+    for (slot, position) in positions where records[slot]?.position != position {
       modify(slot) { record in
         record.position = position
         record.positionRevision = revision
-        record.finish(transition, at: revision, time: now)
+        record.finish(transition, at: revision, time: time)
       }
     }
   }
