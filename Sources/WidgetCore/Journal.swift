@@ -9,12 +9,12 @@ struct Journal {
   enum Inverse {
     /// The store's revision was this.
     case revision(Revision)
-    /// The record in a slot was this.
-    case replace(slot: Int32, with: Record)
+    /// The record in a slot was this. Here and below, `chunk` is what the slot's chunk revision was.
+    case replace(slot: Int32, with: Record, chunk: Revision)
     /// A record was put into a slot.
-    case remove(slot: Int32)
+    case remove(slot: Int32, chunk: Revision)
     /// A record was taken out of a slot.
-    case restore(slot: Int32, Record)
+    case restore(slot: Int32, Record, chunk: Revision)
     case dropTombstone
     case dropEvent
     case lowerEventCeiling(to: UInt64)

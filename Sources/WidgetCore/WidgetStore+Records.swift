@@ -30,16 +30,18 @@ extension WidgetStore {
     }
     put(record, into: slot)
     linkNewest(slot)
-    self.record(.remove(slot: slot))
+    self.record(.remove(slot: slot, chunk: chunkRevision(of: slot)))
+    setChunkRevision(of: slot, to: revision)
     return Int(slot)
   }
 
   /// Changes a record in place and makes it the newest.
   mutating func modify(_ slot: Int, _ change: (inout Record) -> Void) {
     if journal.isRecording, let old = records[slot] {
-      record(.replace(slot: Int32(slot), with: old))
+      record(.replace(slot: Int32(slot), with: old, chunk: chunkRevision(of: Int32(slot))))
     }
     replace(slot, change)
+    setChunkRevision(of: Int32(slot), to: revision)
     unlink(Int32(slot))
     linkNewest(Int32(slot))
   }
@@ -49,7 +51,9 @@ extension WidgetStore {
     guard let record = records[slot] else { return }
     unlink(Int32(slot))
     take(Int32(slot))
-    self.record(.restore(slot: Int32(slot), record))
+    self.record(
+      .restore(slot: Int32(slot), record, chunk: chunkRevision(of: Int32(slot))))
+    setChunkRevision(of: Int32(slot), to: revision)
   }
 
   mutating func append(_ removal: Removal) {
@@ -65,17 +69,20 @@ extension WidgetStore {
     while journal.inverses.count > savepoint, let inverse = journal.inverses.popLast() {
       switch inverse {
       case .revision(let old): revision = old
-      case .replace(let slot, let old):
+      case .replace(let slot, let old, let chunk):
         unlink(slot)
         replace(Int(slot)) { $0 = old }
         relink(slot)
-      case .remove(let slot):
+        setChunkRevision(of: slot, to: chunk)
+      case .remove(let slot, let chunk):
         unlink(slot)
         take(slot)
-      case .restore(let slot, let record):
+        setChunkRevision(of: slot, to: chunk)
+      case .restore(let slot, let record, let chunk):
         freeSlots.removeLast()
         put(record, into: slot)
         relink(slot)
+        setChunkRevision(of: slot, to: chunk)
       case .dropTombstone: tombstones.removeLast()
       case .dropEvent: events.undoAppend()
       case .lowerEventCeiling(let old): eventSequenceCeiling = old
@@ -118,7 +125,6 @@ extension WidgetStore {
     usage[record.ownerUID, default: Usage()].widgets += 1
     usage[record.ownerUID, default: Usage()].bytes += record.costBytes
     records[Int(slot)] = record
-    markChunk(of: slot)
   }
 
   private mutating func take(_ slot: Int32) {
@@ -130,7 +136,6 @@ extension WidgetStore {
     if usage[record.ownerUID]?.widgets == 0 { usage[record.ownerUID] = nil }
     records[Int(slot)] = nil
     freeSlots.append(slot)
-    markChunk(of: slot)
   }
 
   /// The record is taken out while it changes, so that its arrays have one owner and are not
@@ -147,10 +152,13 @@ extension WidgetStore {
       order.insert(Int32(slot), at: record.position)
     }
     records[slot] = record
-    markChunk(of: Int32(slot))
   }
 
-  private mutating func markChunk(of slot: Int32) {
+  private func chunkRevision(of slot: Int32) -> Revision {
+    chunkRevision(Int(slot) / WidgetStore.chunkSlotCount)
+  }
+
+  private mutating func setChunkRevision(of slot: Int32, to revision: Revision) {
     chunkRevisions[Int(slot) / WidgetStore.chunkSlotCount] = revision
   }
 

@@ -188,11 +188,11 @@ public struct WidgetStore {
     var requestCount = 0
     for inverse in journal.inverses {
       switch inverse {
-      case .replace(let slot, _), .remove(let slot):
+      case .replace(let slot, _, _), .remove(let slot, _):
         if slots.insert(slot).inserted, let record = records[Int(slot)] {
           group.upserts.append(RecordImage(record))
         }
-      case .restore(_, let record): group.deletions.append(record.id)
+      case .restore(_, let record, _): group.deletions.append(record.id)
       case .dropTombstone: tombstoneCount += 1
       case .dropRequest: requestCount += 1
       case .revision, .dropEvent, .lowerEventCeiling, .renumber: break
