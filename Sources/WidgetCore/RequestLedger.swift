@@ -5,42 +5,52 @@ public import WidgetModel
 ///
 /// Bounded in number, bytes and time; the oldest answer goes first. All answers live equally long,
 /// so the queue is in order of expiry too.
+///
+/// An answer that has expired stays until `expire`; if its id is used again before that, the new
+/// answer hides it, so that taking the new one back brings it back.
+///
+/// Invariants: `answers` holds the last answer of each key in the queue; `bytes` is the cost of all
+/// in the queue.
 struct RequestLedger {
   private(set) var answers: [Key: RequestImage] = [:]
-  private(set) var queue: Deque<Key> = []
+  private(set) var queue: Deque<RequestImage> = []
   private(set) var bytes = 0
 
   struct Key: Hashable {
     let uid: UInt32
     let requestID: String
+
+    static func == (a: Key, b: Key) -> Bool {
+      a.uid == b.uid && a.requestID.hasSameBytes(as: b.requestID)
+    }
   }
 
   /// When the oldest answer expires.
-  var nextDeadline: Timestamp? { queue.first.flatMap { answers[$0]?.expires } }
+  var nextDeadline: Timestamp? { queue.first?.expires }
 
   subscript(uid: UInt32, requestID: String) -> RequestImage? {
     answers[Key(uid: uid, requestID: requestID)]
   }
 
-  /// Keeps an answer under an id that has none.
+  /// Keeps an answer, in place of an older one with the same id.
   mutating func insert(_ image: RequestImage) {
-    let key = Key(uid: image.uid, requestID: image.requestID)
-    guard answers.updateValue(image, forKey: key) == nil else { return }
-    queue.append(key)
+    answers[image.key] = image
+    queue.append(image)
     bytes += image.costBytes
   }
 
-  /// Takes the last answer back.
+  /// Takes the last answer back. O(answers).
   mutating func undoInsert() {
-    guard let key = queue.popLast(), let image = answers.removeValue(forKey: key) else { return }
+    guard let image = queue.popLast() else { return }
     bytes -= image.costBytes
+    answers[image.key] = queue.last { $0.key == image.key }
   }
 
   /// The newest answers, oldest first.
-  func newest(_ count: Int) -> [RequestImage] { queue.suffix(count).compactMap { answers[$0] } }
+  func newest(_ count: Int) -> [RequestImage] { Array(queue.suffix(count)) }
 
   mutating func trim(countMax: Int, bytesMax: Int) {
-    while queue.count > countMax || bytes > bytesMax { removeFirst() }
+    while !queue.isEmpty, queue.count > countMax || bytes > bytesMax { removeFirst() }
   }
 
   mutating func expire(at now: Timestamp) {
@@ -48,8 +58,10 @@ struct RequestLedger {
   }
 
   private mutating func removeFirst() {
-    guard let key = queue.popFirst(), let image = answers.removeValue(forKey: key) else { return }
+    guard let image = queue.popFirst() else { return }
     bytes -= image.costBytes
+    // A newer answer with the same id stays.
+    if answers[image.key]?.expires == image.expires { answers[image.key] = nil }
   }
 }
 
@@ -73,6 +85,8 @@ public struct RequestImage: Hashable, Sendable {
     self.response = response
     self.expires = expires
   }
+
+  var key: RequestLedger.Key { RequestLedger.Key(uid: uid, requestID: requestID) }
 
   var costBytes: Int { 128 + requestID.utf8.count + response.count }
 }
