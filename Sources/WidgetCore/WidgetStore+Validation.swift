@@ -177,8 +177,12 @@ extension RevisedMap {
         keys -= 1
       }
     }
-    for key in replacing ? self.keys : Array(Set(unset)) where set[key] == nil {
-      guard let old = self[key] else { continue }
+    var last: String?
+    for key in replacing ? self.keys : unset.sorted(by: { $0.precedesByBytes($1) }) {
+      // A set of strings would take keys that only look alike for one.
+      let isRepeated = last?.hasSameBytes(as: key) ?? false
+      last = key
+      guard !isRepeated, set[key] == nil, let old = self[key] else { continue }
       bytes -= key.utf8.count + old.costBytes
       keys -= 1
     }
