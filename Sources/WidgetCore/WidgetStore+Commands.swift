@@ -195,7 +195,7 @@ extension WidgetStore {
     }
     let changing = slots.filter { slot in
       records[slot].map { $0.presence.applying(action) != $0.presence } ?? false
-    }
+    }.sorted { records[$0]?.position ?? 0 < records[$1]?.position ?? 0 }
     guard !changing.isEmpty else { return [] }
     let revision = advanceRevision()
     for slot in changing {
