@@ -64,7 +64,8 @@ extension WidgetStore {
       isVisible: spec.isVisible ?? record.presence.isVisible,
       isEnabled: spec.isEnabled ?? record.presence.isEnabled)
     let family = spec.family ?? record.family
-    let cost = try cost(ofApplying: patch, to: slot)
+    let cost = try cost(
+      ofApplying: patch, to: slot, plus: applySet.utf8.count - record.applySet.utf8.count)
 
     var next = record
     next.apply(patch, at: revision)
@@ -76,7 +77,7 @@ extension WidgetStore {
       || next.labelsRevision == revision || next.presenceRevision == revision
       || next.statusRevision == revision
     guard changed else { return false }
-    next.costBytes = cost + (applySet.utf8.count - record.applySet.utf8.count)
+    next.costBytes = cost
     next.finish(transition, at: revision, time: now)
     let links = (record.older, record.newer)
     modify(slot) { current in

@@ -111,15 +111,18 @@ extension WidgetStore {
     try admit(bytes: record.costBytes, growth: record.costBytes, owner: record.ownerUID)
   }
 
-  /// What a record would cost after a patch. Throws if that exceeds a limit. O(patch).
-  func cost(ofApplying patch: WidgetPatch, to slot: Int) throws(StoreError) -> Int {
+  /// What a record would cost after a patch and `growth` for another reason. Throws if that exceeds
+  /// a limit. O(patch).
+  func cost(
+    ofApplying patch: WidgetPatch, to slot: Int, plus growth: Int = 0
+  ) throws(StoreError) -> Int {
     guard let record = records[slot] else { return 0 }
     let data = record.data.effect(
       setting: patch.setData, unsetting: patch.unsetData, replacing: patch.replaceData)
     let parameters = record.parameters.effect(
       setting: patch.setParameters, unsetting: patch.unsetParameters, replacing: false)
     let labels = record.labels.applying(patch)
-    var cost = record.costBytes + data.bytes + parameters.bytes
+    var cost = record.costBytes + data.bytes + parameters.bytes + growth
     cost += labels.costBytes - record.labels.costBytes
     if let error = patch.error { cost += error.costBytes - record.error.costBytes }
     try admit(
