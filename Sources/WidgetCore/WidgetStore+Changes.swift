@@ -40,9 +40,11 @@ extension WidgetStore {
     let removals = removals(since: since, selecting: selector, readerHeldUpTo: cursor) { removal in
       removal.revision > start
     }
-    return Delta(
-      fromRevision: cursor, toRevision: revision,
-      changes: removals + changedRecords(since: start, selecting: selector, mayHoldNewer: true))
+    var changes = changedRecords(since: start, selecting: selector, mayHoldNewer: true)
+    // A widget whose id was removed and used again, and that is not selected, is in both.
+    let removed = Set(removals.map(\.id))
+    if !removed.isEmpty { changes.removeAll { removed.contains($0.id) } }
+    return Delta(fromRevision: cursor, toRevision: revision, changes: removals + changes)
   }
 
   /// Whether more than `limit` widgets changed after a cursor. O(limit).
@@ -149,5 +151,15 @@ extension WidgetStore {
 
   private func isSelected(_ id: WidgetID, by selector: Selector) -> Bool {
     slot(of: id).flatMap { records[$0]?.isSelected(by: selector) } ?? false
+  }
+}
+
+extension WidgetChange {
+  fileprivate var id: WidgetID {
+    switch self {
+    case .added(let widget, _): widget.id
+    case .updated(let update): update.id
+    case .removed(let id, _): id
+    }
   }
 }
