@@ -143,7 +143,8 @@ extension RecordImage {
 }
 
 extension Record {
-  init(_ image: RecordImage) {
+  /// Rebuilds a record. Keys removed at or before the compact revision are forgotten.
+  init(_ image: RecordImage, compactRevision: Revision) {
     let widget = image.widget
     self.init(
       id: widget.id, kind: widget.kind, family: widget.family, ownerUID: widget.ownerUID,
@@ -159,8 +160,11 @@ extension Record {
     error = widget.error
     applySet = widget.applySet
     statusRevision = image.statusRevision
-    data = RevisedMap(image.data)
-    parameters = RevisedMap(image.parameters)
+    let isKept = { (entry: RevisedEntry) in
+      entry.value != nil || entry.revision > compactRevision
+    }
+    data = RevisedMap(image.data.filter(isKept))
+    parameters = RevisedMap(image.parameters.filter(isKept))
     transition = image.transition
     transitionRevision = image.transitionRevision
     costBytes = Record.cost(of: self)

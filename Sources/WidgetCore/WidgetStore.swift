@@ -77,7 +77,8 @@ public struct WidgetStore {
     events = EventRing(lastSequence: image.eventSequenceCeiling)
     eventSequenceCeiling = image.eventSequenceCeiling
     journal = Journal(isRecording: false)
-    for record in image.records.map(Record.init).sorted(by: { $0.revision < $1.revision })
+    let records = image.records.map { Record($0, compactRevision: image.compactRevision) }
+    for record in records.sorted(by: { $0.revision < $1.revision })
     where index[record.id] == nil {
       insert(record)
     }
