@@ -56,6 +56,9 @@ struct Record {
     updateTime = time
   }
 
+  /// Changes the record in place.
+  mutating func mutate(_ change: (inout Record) -> Void) { change(&self) }
+
   /// The widget as readers see it. O(keys).
   var widget: Widget {
     Widget(

@@ -64,8 +64,8 @@ extension WidgetStore {
       isVisible: spec.isVisible ?? record.presence.isVisible,
       isEnabled: spec.isEnabled ?? record.presence.isEnabled)
     let family = spec.family ?? record.family
-    let cost = try cost(
-      ofApplying: patch, to: slot, plus: applySet.utf8.count - record.applySet.utf8.count)
+    let effect = try admittedEffect(
+      of: patch, on: slot, plus: applySet.utf8.count - record.applySet.utf8.count)
 
     var next = record
     next.apply(patch, at: revision)
@@ -77,7 +77,7 @@ extension WidgetStore {
       || next.labelsRevision == revision || next.presenceRevision == revision
       || next.statusRevision == revision
     guard changed else { return false }
-    next.costBytes = cost
+    next.costBytes = effect.costBytes
     next.finish(transition, at: revision, time: now)
     let links = (record.older, record.newer)
     modify(slot) { current in

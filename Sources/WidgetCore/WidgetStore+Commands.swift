@@ -108,15 +108,15 @@ extension WidgetStore {
     }
     if let expected, expected != current { throw .etagMismatch(id, current: current) }
     try validate(patch, field: "patch")
-    let cost = try cost(ofApplying: patch, to: slot)
-    guard changesAnything(patch, slot) else { return }
+    let effect = try admittedEffect(of: patch, on: slot)
+    guard effect.isChange else { return }
     let revision = advanceRevision()
     modify(slot) { record in
       record.apply(patch, at: revision)
-      record.costBytes = cost
+      record.costBytes = effect.costBytes
       record.finish(transition, at: revision, time: now)
     }
-    appendKeyRemovals(of: slot, at: revision)
+    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
   }
 
   /// Leaves tombstones for the keys that a revision removed from a widget. O(changed keys).
@@ -131,20 +131,6 @@ extension WidgetStore {
               key, of: part, slot: Int32(slot), createdRevision: record.createdRevision)))
       }
     }
-  }
-
-  private func changesAnything(_ patch: WidgetPatch, _ slot: Int) -> Bool {
-    guard let record = records[slot] else { return false }
-    return patch.setData.entries.contains { record.data[$0.key] != $0.value }
-      || patch.unsetData.contains { record.data[$0] != nil && patch.setData[$0] == nil }
-      || patch.replaceData && record.data.keys.contains { patch.setData[$0] == nil }
-      || patch.setParameters.entries.contains { record.parameters[$0.key] != $0.value }
-      || patch.unsetParameters.contains {
-        record.parameters[$0] != nil && patch.setParameters[$0] == nil
-      }
-      || record.labels != record.labels.applying(patch)
-      || patch.isStale.map { $0 != record.isStale } ?? false
-      || patch.error.map { $0 != record.error } ?? false
   }
 
   // MARK: - Delete
@@ -345,9 +331,13 @@ extension Presence {
   }
 }
 
+extension WidgetPatch {
+  var changesLabels: Bool { !setLabels.isEmpty || !unsetLabels.isEmpty }
+}
+
 extension Labels {
   func applying(_ patch: WidgetPatch) -> Labels {
-    guard !patch.setLabels.isEmpty || !patch.unsetLabels.isEmpty else { return self }
+    guard patch.changesLabels else { return self }
     var result = self
     for key in patch.unsetLabels { result[key] = nil }
     for label in patch.setLabels.entries { result[label.key] = label.value }
@@ -380,8 +370,7 @@ extension Record {
     for entry in patch.setParameters.entries {
       _ = parameters.set(entry.key, to: entry.value, at: revision)
     }
-    let newLabels = labels.applying(patch)
-    if newLabels != labels {
+    if patch.changesLabels, case let newLabels = labels.applying(patch), newLabels != labels {
       labels = newLabels
       labelsRevision = revision
     }

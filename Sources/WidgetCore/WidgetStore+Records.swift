@@ -42,6 +42,7 @@ extension WidgetStore {
     }
     replace(slot, change)
     setChunkRevision(of: Int32(slot), to: revision)
+    guard newest != slot else { return }
     unlink(Int32(slot))
     linkNewest(Int32(slot))
   }
@@ -138,20 +139,20 @@ extension WidgetStore {
     freeSlots.append(slot)
   }
 
-  /// The record is taken out while it changes, so that its arrays have one owner and are not
-  /// copied.
+  /// The record changes where it is, so that its arrays have one owner and are not copied.
   private mutating func replace(_ slot: Int, _ change: (inout Record) -> Void) {
-    guard var record = records[slot].take() else { return }
-    let (oldCost, oldPosition) = (record.costBytes, record.position)
-    change(&record)
-    if record.costBytes != oldCost {
-      usage[record.ownerUID, default: Usage()].bytes += record.costBytes - oldCost
+    guard let (oldCost, oldPosition) = records[slot].map({ ($0.costBytes, $0.position) }) else {
+      return
     }
-    if record.position != oldPosition {
+    records[slot]?.mutate(change)
+    guard
+      let (uid, cost, position) = records[slot].map({ ($0.ownerUID, $0.costBytes, $0.position) })
+    else { return }
+    if cost != oldCost { usage[uid, default: Usage()].bytes += cost - oldCost }
+    if position != oldPosition {
       order.remove(Int32(slot), at: oldPosition)
-      order.insert(Int32(slot), at: record.position)
+      order.insert(Int32(slot), at: position)
     }
-    records[slot] = record
   }
 
   private func chunkRevision(of slot: Int32) -> Revision {
@@ -172,16 +173,15 @@ extension WidgetStore {
   }
 
   private mutating func unlink(_ slot: Int32) {
-    guard let record = records[Int(slot)] else { return }
-    let (older, newer) = (record.older, record.newer)
+    guard let (older, newer) = records[Int(slot)].map({ ($0.older, $0.newer) }) else { return }
     if older >= 0 { records[Int(older)]?.newer = newer } else { oldest = newer }
     if newer >= 0 { records[Int(newer)]?.older = older } else { newest = older }
   }
 
   /// Puts a record between the neighbours that it remembers.
   private mutating func relink(_ slot: Int32) {
-    guard let record = records[Int(slot)] else { return }
-    if record.older >= 0 { records[Int(record.older)]?.newer = slot } else { oldest = slot }
-    if record.newer >= 0 { records[Int(record.newer)]?.older = slot } else { newest = slot }
+    guard let (older, newer) = records[Int(slot)].map({ ($0.older, $0.newer) }) else { return }
+    if older >= 0 { records[Int(older)]?.newer = slot } else { oldest = slot }
+    if newer >= 0 { records[Int(newer)]?.older = slot } else { newest = slot }
   }
 }

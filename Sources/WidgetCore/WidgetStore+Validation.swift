@@ -2,21 +2,21 @@ import WidgetModel
 
 /// Checks that come before any change: shape, size, quota.
 extension WidgetStore {
-  func validate(_ spec: WidgetSpec, field: String) throws(StoreError) {
-    try validate(spec.labels, field: "\(field).labels")
-    try validate(spec.data, field: "\(field).data")
-    try validate(spec.parameters, field: "\(field).parameters")
+  func validate(_ spec: WidgetSpec, field: @autoclosure () -> String) throws(StoreError) {
+    try validate(spec.labels, field: "\(field()).labels")
+    try validate(spec.data, field: "\(field()).data")
+    try validate(spec.parameters, field: "\(field()).parameters")
   }
 
-  func validate(_ patch: WidgetPatch, field: String) throws(StoreError) {
-    try validate(patch.setData, field: "\(field).set_data")
-    try validate(patch.setParameters, field: "\(field).set_parameters")
-    try validate(patch.setLabels, field: "\(field).set_labels")
+  func validate(_ patch: WidgetPatch, field: @autoclosure () -> String) throws(StoreError) {
+    try validate(patch.setData, field: "\(field()).set_data")
+    try validate(patch.setParameters, field: "\(field()).set_parameters")
+    try validate(patch.setLabels, field: "\(field()).set_labels")
     if let error = patch.error ?? nil {
       guard (1...64).contains(error.reason.utf8.count), error.reason.utf8.allSatisfy(\.isReasonByte)
       else {
         throw .invalid(
-          field: "\(field).error.reason",
+          field: "\(field()).error.reason",
           description: "Use 1 to 64 of A-Z, 0-9 and _, for example \"SENSOR_MISSING\".")
       }
     }
@@ -66,32 +66,32 @@ extension WidgetStore {
     }
   }
 
-  private func validate(_ map: ValueMap, field: String) throws(StoreError) {
+  private func validate(_ map: ValueMap, field: @autoclosure () -> String) throws(StoreError) {
     for entry in map.entries {
-      try validate(key: entry.key, field: field)
+      try validate(key: entry.key, field: field())
       guard entry.value.isNested(atMost: limits.valueDepthMax) else {
         throw .invalid(
-          field: "\(field)[\(entry.key)]",
+          field: "\(field())[\(entry.key)]",
           description: "Lists and maps may be nested \(limits.valueDepthMax) deep at most.")
       }
     }
   }
 
-  private func validate(_ labels: Labels, field: String) throws(StoreError) {
+  private func validate(_ labels: Labels, field: @autoclosure () -> String) throws(StoreError) {
     for label in labels.entries {
-      try validate(key: label.key, field: field)
+      try validate(key: label.key, field: field())
       guard label.value.utf8.count <= limits.keyBytesMax else {
         throw .invalid(
-          field: "\(field)[\(label.key)]",
+          field: "\(field())[\(label.key)]",
           description: "A label's value may have \(limits.keyBytesMax) bytes at most.")
       }
     }
   }
 
-  private func validate(key: String, field: String) throws(StoreError) {
+  private func validate(key: String, field: @autoclosure () -> String) throws(StoreError) {
     guard (1...limits.keyBytesMax).contains(key.utf8.count) else {
       throw .invalid(
-        field: field, description: "A key needs 1 to \(limits.keyBytesMax) bytes.")
+        field: field(), description: "A key needs 1 to \(limits.keyBytesMax) bytes.")
     }
   }
 
@@ -111,25 +111,19 @@ extension WidgetStore {
     try admit(bytes: record.costBytes, growth: record.costBytes, owner: record.ownerUID)
   }
 
-  /// What a record would cost after a patch and `growth` for another reason. Throws if that exceeds
-  /// a limit. O(patch).
-  func cost(
-    ofApplying patch: WidgetPatch, to slot: Int, plus growth: Int = 0
-  ) throws(StoreError) -> Int {
-    guard let record = records[slot] else { return 0 }
-    let data = record.data.effect(
-      setting: patch.setData, unsetting: patch.unsetData, replacing: patch.replaceData)
-    let parameters = record.parameters.effect(
-      setting: patch.setParameters, unsetting: patch.unsetParameters, replacing: false)
-    let labels = record.labels.applying(patch)
-    var cost = record.costBytes + data.bytes + parameters.bytes + growth
-    cost += labels.costBytes - record.labels.costBytes
-    if let error = patch.error { cost += error.costBytes - record.error.costBytes }
-    try admit(
-      keys: max(record.data.liveCount + data.keys, record.parameters.liveCount + parameters.keys),
-      labels: labels.count)
-    try admit(bytes: cost, growth: cost - record.costBytes, owner: record.ownerUID)
-    return cost
+  /// What a patch would do to a record, and `growth` for another reason. Throws if that exceeds a
+  /// limit. O(patch).
+  func admittedEffect(
+    of patch: WidgetPatch, on slot: Int, plus growth: Int = 0
+  ) throws(StoreError) -> PatchEffect {
+    guard
+      let (effect, oldCost, owner) = records[slot].map({
+        ($0.effect(of: patch, plus: growth), $0.costBytes, $0.ownerUID)
+      })
+    else { return PatchEffect() }
+    try admit(keys: effect.keys, labels: effect.labels)
+    try admit(bytes: effect.costBytes, growth: effect.costBytes - oldCost, owner: owner)
+    return effect
   }
 
   private func admit(keys: Int, labels: Int) throws(StoreError) {
@@ -166,30 +160,85 @@ extension Record {
 extension RevisedMap {
   var costBytes: Int { map.costBytes }
 
-  /// By how much a patch would change the number of keys and their cost. O(patch), or O(keys) when
-  /// replacing.
+  /// What a patch would do. O(patch), or O(keys) when replacing.
   func effect(
     setting set: ValueMap, unsetting unset: [String], replacing: Bool
-  ) -> (keys: Int, bytes: Int) {
-    var (keys, bytes) = (0, 0)
+  ) -> MapEffect {
+    var effect = MapEffect(keys: liveCount)
     for entry in set.entries {
-      bytes += entry.key.utf8.count + entry.value.costBytes
-      keys += 1
       if let old = self[entry.key] {
-        bytes -= entry.key.utf8.count + old.costBytes
-        keys -= 1
+        guard old != entry.value else { continue }
+        effect.bytes += entry.value.costBytes - old.costBytes
+      } else {
+        effect.bytes += entry.key.utf8.count + entry.value.costBytes
+        effect.keys += 1
       }
+      effect.isChange = true
     }
+    guard replacing || !unset.isEmpty else { return effect }
     var last: String?
     for key in replacing ? self.keys : unset.sorted(by: { $0.precedesByBytes($1) }) {
       // A set of strings would take keys that only look alike for one.
       let isRepeated = last?.hasSameBytes(as: key) ?? false
       last = key
       guard !isRepeated, set[key] == nil, let old = self[key] else { continue }
-      bytes -= key.utf8.count + old.costBytes
-      keys -= 1
+      effect.bytes -= key.utf8.count + old.costBytes
+      effect.keys -= 1
+      (effect.isChange, effect.removesKeys) = (true, true)
     }
-    return (keys, bytes)
+    return effect
+  }
+}
+
+/// What a patch would do to a map.
+struct MapEffect {
+  /// How many keys there would be.
+  var keys: Int
+  /// By how much the cost would grow.
+  var bytes = 0
+  var isChange = false
+  var removesKeys = false
+}
+
+/// What a patch would do to a record.
+struct PatchEffect {
+  /// How many data keys or parameters there would be, whichever is more.
+  var keys = 0
+  var labels = 0
+  /// What the record would cost.
+  var costBytes = 0
+  var isChange = false
+  var removesKeys = false
+}
+
+extension Record {
+  func effect(of patch: WidgetPatch, plus growth: Int) -> PatchEffect {
+    let data = data.effect(
+      setting: patch.setData, unsetting: patch.unsetData, replacing: patch.replaceData)
+    var effect = PatchEffect(
+      keys: max(data.keys, parameters.liveCount), labels: labels.count,
+      costBytes: costBytes + growth + data.bytes, isChange: data.isChange,
+      removesKeys: data.removesKeys)
+    if !patch.setParameters.isEmpty || !patch.unsetParameters.isEmpty {
+      let map = parameters.effect(
+        setting: patch.setParameters, unsetting: patch.unsetParameters, replacing: false)
+      effect.keys = max(data.keys, map.keys)
+      effect.costBytes += map.bytes
+      effect.isChange = effect.isChange || map.isChange
+      effect.removesKeys = effect.removesKeys || map.removesKeys
+    }
+    if patch.changesLabels {
+      let new = labels.applying(patch)
+      effect.labels = new.count
+      effect.costBytes += new.costBytes - labels.costBytes
+      effect.isChange = effect.isChange || new != labels
+    }
+    if let isStale = patch.isStale { effect.isChange = effect.isChange || isStale != self.isStale }
+    if let error = patch.error {
+      effect.costBytes += error.costBytes - self.error.costBytes
+      effect.isChange = effect.isChange || error != self.error
+    }
+    return effect
   }
 }
 

@@ -17,8 +17,19 @@ public struct Labels: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
   /// Of pairs with the same key, the last one counts.
   public init(_ pairs: [(key: String, value: String)]) {
+    var sorted: [(place: Int, entry: Entry)] = pairs.enumerated().map { place, pair in
+      (place, Entry(key: pair.key, value: pair.value))
+    }
+    sorted.sort { a, b in
+      if a.entry.key.hasSameBytes(as: b.entry.key) { return a.place < b.place }
+      return a.entry.key.precedesByBytes(b.entry.key)
+    }
     entries = []
-    for pair in pairs { self[pair.key] = pair.value }
+    entries.reserveCapacity(sorted.count)
+    for (_, entry) in sorted {
+      if let last = entries.last, last.key.hasSameBytes(as: entry.key) { entries.removeLast() }
+      entries.append(entry)
+    }
   }
 
   public init(dictionaryLiteral elements: (String, String)...) {

@@ -58,16 +58,3 @@ public enum Value: Hashable, Sendable {
     }
   }
 }
-
-extension String {
-  /// Whether both hold the same UTF-8 bytes. Swift's `==` also takes canonically equivalent text
-  /// for equal, which would lose a change from "é" to "e\u{301}".
-  public func hasSameBytes(as other: String) -> Bool {
-    utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
-  }
-
-  /// Orders by UTF-8 bytes: the same everywhere, whatever the language or library version.
-  public func precedesByBytes(_ other: String) -> Bool {
-    utf8.lexicographicallyPrecedes(other.utf8)
-  }
-}

@@ -1,0 +1,50 @@
+/// Comparing text by its bytes: the same everywhere, whatever the language or library version.
+extension String {
+  /// Whether both hold the same UTF-8 bytes. Swift's `==` also takes canonically equivalent text
+  /// for equal, which would lose a change from "é" to "e\u{301}".
+  public func hasSameBytes(as other: String) -> Bool {
+    withBytes { a in
+      other.withBytes { b in a.count == b.count && a.commonPrefix(with: b) == a.count }
+    }
+  }
+
+  /// Orders by UTF-8 bytes.
+  public func precedesByBytes(_ other: String) -> Bool {
+    withBytes { a in
+      other.withBytes { b in
+        let common = a.commonPrefix(with: b)
+        if common == min(a.count, b.count) { return a.count < b.count }
+        return a[common] < b[common]
+      }
+    }
+  }
+
+  /// Lends the bytes without copying, but for text that is bridged from elsewhere.
+  @inline(__always)
+  private func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
+    if let result = utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) {
+      return result
+    }
+    var copy = self
+    return copy.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// How many bytes at the start are the same. Eight at a time.
+  @inline(__always)
+  fileprivate func commonPrefix(with other: UnsafeRawBufferPointer) -> Int {
+    let length = Swift.min(count, other.count)
+    var index = 0
+    while index + 8 <= length {
+      let a = loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      let b = other.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      if a != b {
+        return index + (UInt64(littleEndian: a) ^ UInt64(littleEndian: b)).trailingZeroBitCount / 8
+      }
+      index += 8
+    }
+    while index < length, self[index] == other[index] { index += 1 }
+    return index
+  }
+}
