@@ -76,7 +76,9 @@ extension Value: ConvertibleMessage {
     case .list(let values):
       let list = try writer.make(Widgetd__V1__ListValue.self)
       list.pointee.n_values = values.count
-      list.pointee.values = try writer.list("values", values, of: Widgetd__V1__Value.self) {
+      list.pointee.values = try writer.list(
+        "list_value.values", values, of: Widgetd__V1__Value.self
+      ) {
         (value, element) throws(WireError) in
         try value.fill(element, writer, depth: depth - 2)
       }
@@ -86,7 +88,8 @@ extension Value: ConvertibleMessage {
       let map = try writer.make(Widgetd__V1__MapValue.self)
       map.pointee.n_entries = entries.count
       map.pointee.entries = try writer.entries(
-        "entries", entries, of: Widgetd__V1__MapValue__EntriesEntry.self, depth: depth - 3)
+        "map_value.entries", entries, of: Widgetd__V1__MapValue__EntriesEntry.self,
+        depth: depth - 3)
       c.pointee.kind_case = WIDGETD__V1__VALUE__KIND_MAP_VALUE
       c.pointee.map_value = map
     case .timestamp(let time):

@@ -1,0 +1,232 @@
+import Testing
+import WidgetModel
+import WidgetProto
+
+/// What a stranger can send. Every case ends in a typed error, never in a crash.
+struct HostileInputTests {
+  let codec = WireCodec()
+
+  @Test func `a million levels of nesting are refused`() {
+    let bytes = WireBytes.nestedLists(500_000)
+    #expect(throws: WireError.tooDeep(limit: 64)) { try codec.decode(Value.self, from: bytes) }
+  }
+
+  @Test func `the depth limit is exact`() throws {
+    let codec = WireCodec(limits: WireLimits(depthMax: 10))
+    _ = try codec.decode(Value.self, from: WireBytes.nestedLists(5))
+    #expect(throws: WireError.tooDeep(limit: 10)) {
+      try codec.decode(Value.self, from: WireBytes.nestedLists(6))
+    }
+  }
+
+  @Test func `a value that no frame could carry is refused in both directions`() throws {
+    let deepest = WireLimits.valueDepthMax / 2
+    let fits = try codec.decode(Value.self, from: WireBytes.nestedLists(deepest))
+    #expect(try codec.encode(fits) == WireBytes.nestedLists(deepest))
+    let tooDeep = WireError.tooDeep(limit: WireLimits.valueDepthMax)
+    #expect(throws: tooDeep) {
+      try codec.decode(Value.self, from: WireBytes.nestedLists(deepest + 1))
+    }
+    #expect(throws: tooDeep) { try codec.encode(Value.list([fits])) }
+  }
+
+  @Test func `the deepest value travels in the deepest frame`() throws {
+    let value = try codec.decode(
+      Value.self, from: WireBytes.nestedLists(WireLimits.valueDepthMax / 2))
+    let id = try #require(WidgetID("a"))
+    let kind = try #require(KindName("k"))
+    let frame = WatchWidgetsResponse.changes(
+      ChangeSet(changes: [.added(Widget(id: id, kind: kind, data: ["x": value]), nil)]))
+    let bytes = try codec.encode(frame)
+    #expect(try codec.decode(WatchWidgetsResponse.self, from: bytes) == frame)
+  }
+
+  @Test(
+    arguments: [
+      [0xff], [0xc0, 0x80], [0xc1, 0xbf], [0xe0, 0x80, 0x80], [0xe0, 0x9f, 0xbf],
+      [0xed, 0xa0, 0x80], [0xed, 0xbf, 0xbf], [0xf0, 0x80, 0x80, 0x80], [0xf0, 0x8f, 0xbf, 0xbf],
+      [0xf4, 0x90, 0x80, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80], [0xc3], [0xe2, 0x82],
+      [0xf0, 0x9f, 0x98], [0xc3, 0x28], [0xe2, 0x28, 0xa1], [0xe2, 0x82, 0x28],
+      [0xf0, 0x28, 0x8c, 0xbc], [0xf0, 0x9f, 0x98, 0x28],
+    ] as [[UInt8]])
+  func `text that is no UTF-8 is refused wherever it stands`(bad: [UInt8]) {
+    for padding in [0, 1, 7, 8, 9, 16] {
+      let text = [UInt8](repeating: UInt8(ascii: "a"), count: padding) + bad
+      #expect(throws: WireError.invalidUTF8(path: "string_value")) {
+        try codec.decode(Value.self, from: WireBytes.field(5, text))
+      }
+      // Not cut off by the end of the field, but followed by more text.
+      #expect(throws: WireError.invalidUTF8(path: "string_value")) {
+        try codec.decode(Value.self, from: WireBytes.field(5, text + Array("aaaaaaaaaaaa".utf8)))
+      }
+    }
+  }
+
+  @Test(arguments: [
+    "\u{7f}", "\u{80}", "\u{7ff}", "\u{800}", "\u{d7ff}", "\u{e000}", "\u{ffff}",
+    "\u{10000}", "\u{10ffff}", "e\u{301}",
+  ])
+  func `text at the edges of UTF-8 is kept`(text: String) throws {
+    for padding in 0..<10 {
+      let text = String(repeating: "a", count: padding) + text
+      let value = try codec.decode(Value.self, from: WireBytes.field(5, text))
+      #expect(value == .string(text))
+      #expect(try codec.encode(value) == WireBytes.field(5, text))
+    }
+  }
+
+  @Test func `a NUL in text is refused in both directions`() {
+    for padding in [0, 3, 7, 8, 20] {
+      let text = String(repeating: "a", count: padding) + "\0b"
+      #expect(throws: WireError.nulInString(path: "string_value")) {
+        try codec.decode(Value.self, from: WireBytes.field(5, text))
+      }
+      #expect(throws: WireError.self) { try codec.encode(Value.string(text)) }
+    }
+    #expect(
+      throws: WireError.unrepresentable(
+        path: "list_value.values[1].string_value",
+        description: "text cannot hold a NUL character; use bytes")
+    ) {
+      try codec.encode(Value.list([.null, .string("\0")]))
+    }
+  }
+
+  @Test func `four megabytes of empty sub-messages hit the budget`() {
+    let bytes = [UInt8](repeating: 0, count: 4 << 20).enumerated().map { index, _ in
+      index % 2 == 0 ? UInt8(0x0a) : 0
+    }
+    let limit = WireLimits.default.arenaBytesMax
+    #expect(throws: WireError.budgetExceeded(limitBytes: limit)) {
+      try codec.decode(ListValue.self, from: bytes)
+    }
+    #expect(throws: WireError.budgetExceeded(limitBytes: limit)) {
+      try codec.decode(ValueMap.self, from: bytes)
+    }
+  }
+
+  @Test func `unknown fields take from the budget too`() {
+    let bytes = [[UInt8]](repeating: WireBytes.field(100, 0), count: 1_000_000).flatMap { $0 }
+    #expect(throws: WireError.budgetExceeded(limitBytes: 16 << 20)) {
+      try codec.decode(ReloadRequest.self, from: bytes)
+    }
+  }
+
+  @Test func `a codec works as before after it ran out of budget`() throws {
+    let codec = WireCodec(limits: WireLimits(arenaBytesMax: 4096))
+    let bomb = [[UInt8]](repeating: [0x0a, 0], count: 10_000).flatMap { $0 }
+    for _ in 0..<3 {
+      #expect(throws: WireError.budgetExceeded(limitBytes: 4096)) {
+        try codec.decode(ListValue.self, from: bomb)
+      }
+      #expect(throws: WireError.budgetExceeded(limitBytes: 4096)) {
+        try codec.encode(Value.bytes([UInt8](repeating: 0, count: 5000)))
+      }
+      #expect(try codec.decode(Value.self, from: WireBytes.field(3, 7)) == .int(7))
+    }
+  }
+
+  @Test(
+    arguments: [
+      ([0x0a], .malformed(.truncated, path: "id")),
+      ([0x8a], .malformed(.truncated, path: "")),
+      ([0x0a, 0x05, 0x61], .malformed(.truncated, path: "id")),
+      ([0x31, 1, 2, 3], .malformed(.truncated, path: "position")),
+      ([0x00], .malformed(.fieldNumber, path: "")),
+      ([0x02, 0x00], .malformed(.fieldNumber, path: "")),
+      ([0xf8, 0xff, 0xff, 0xff, 0x1f, 0], .malformed(.fieldNumber, path: "")),
+      ([0x0b, 0x0c], .malformed(.group, path: "id")),
+      ([0x9b, 0x06], .malformed(.group, path: "")),
+      ([0x0c], .malformed(.group, path: "id")),
+      ([0x0e], .malformed(.wireType, path: "id")),
+      ([0x0f], .malformed(.wireType, path: "id")),
+      ([0x08, 0x01], .malformed(.wireType, path: "id")),
+      ([0x32, 0x01, 0x01], .malformed(.wireType, path: "position")),
+      ([0x30] + [UInt8](repeating: 0xff, count: 10), .malformed(.varint, path: "position")),
+      ([0x30] + [UInt8](repeating: 0x80, count: 10) + [1], .malformed(.varint, path: "position")),
+      (
+        [0x0a] + [UInt8](repeating: 0xff, count: 9) + [0x01], .malformed(.truncated, path: "id")
+      ),
+      ([UInt8](repeating: 0x80, count: 11), .malformed(.varint, path: "")),
+    ] as [([UInt8], WireError)])
+  func `malformed bytes are refused with what and where`(bytes: [UInt8], error: WireError) {
+    #expect(throws: error) { try codec.decode(Widget.self, from: bytes) }
+  }
+
+  @Test func `a number may use all 64 bits but not more`() throws {
+    let last = [UInt8](repeating: 0xff, count: 9)
+    #expect(try codec.decode(Value.self, from: [0x18] + last + [0x01]) == .int(-1))
+    #expect(throws: WireError.malformed(.varint, path: "int_value")) {
+      try codec.decode(Value.self, from: [0x18] + last + [0x02])
+    }
+  }
+
+  @Test func `a packed list that ends within an element is refused`() {
+    #expect(throws: WireError.malformed(.packed, path: "families")) {
+      try codec.decode(Selector.self, from: WireBytes.field(3, [0x01, 0x80]))
+    }
+  }
+
+  @Test func `a sub-message that is there twice is refused, with its path`() {
+    let presence = WireBytes.field(5, WireBytes.field(1, 1))
+    let identity = WireBytes.field(1, "a") + WireBytes.field(2, "k")
+    #expect(throws: WireError.repeatedSingularMessage(path: "presence")) {
+      try codec.decode(Widget.self, from: identity + presence + WireBytes.field(6, 1) + presence)
+    }
+    #expect(throws: WireError.repeatedSingularMessage(path: "widget.presence")) {
+      try codec.decode(
+        GetWidgetResponse.self, from: WireBytes.field(1, identity + presence + presence))
+    }
+  }
+
+  @Test func `a message of a oneof that is there twice is refused`() {
+    let opened = WireBytes.field(1, WireBytes.field(1, 7))
+    #expect(throws: WireError.repeatedSingularMessage(path: "opened")) {
+      try codec.decode(WatchWidgetsResponse.self, from: opened + opened)
+    }
+    let list = WireBytes.field(7, [UInt8]())
+    #expect(throws: WireError.repeatedSingularMessage(path: "list_value")) {
+      try codec.decode(Value.self, from: list + WireBytes.field(3, 1) + list)
+    }
+  }
+
+  @Test func `of different members of a oneof the last counts`() throws {
+    let members = [
+      WireBytes.field(2, 1), WireBytes.field(3, 5), WireBytes.field(5, "text"),
+      WireBytes.field(6, [1, 2, 3]), WireBytes.field(7, WireBytes.field(1, WireBytes.field(3, 4))),
+      WireBytes.field(8, WireBytes.field(1, WireBytes.field(1, "k"))),
+    ]
+    let values: [Value] = [
+      .bool(true), .int(5), .string("text"), .bytes([1, 2, 3]), .list([.int(4)]),
+      .map(["k": .null]),
+    ]
+    for (first, _) in members.enumerated() {
+      for (second, value) in values.enumerated() where first != second {
+        let bytes = members[first] + members[second]
+        #expect(try codec.decode(Value.self, from: bytes) == value)
+      }
+    }
+  }
+
+  @Test func `a hundred thousand labels are refused before they cost anything`() {
+    let label = WireBytes.field(1, WireBytes.field(1, "k"))
+    let bytes = [[UInt8]](repeating: label, count: WireLimits.labelsMax + 1).flatMap { $0 }
+    #expect(throws: WireError.self) { try codec.decode(Labels.self, from: bytes) }
+    #expect(throws: Never.self) {
+      try codec.decode(Labels.self, from: Array(bytes.dropFirst(label.count)))
+    }
+  }
+
+  @Test(arguments: RandomMessages.everyType(seed: 11))
+  func `a message cut off anywhere is decoded or refused`(sample: Sample) throws {
+    let bytes = try sample.encode(codec)
+    let type = try #require(MessageType.byName[sample.name])
+    for count in 0...min(bytes.count, 2000) {
+      do throws(WireError) {
+        _ = try type.recode(codec, Array(bytes.prefix(count)))
+      } catch {
+        #expect(!error.reason.isEmpty)
+      }
+    }
+  }
+}

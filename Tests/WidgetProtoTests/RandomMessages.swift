@@ -1,0 +1,335 @@
+import WidgetModel
+
+@testable import WidgetProto
+
+/// Makes messages of every type from a seed, with all that the domain allows.
+struct RandomMessages {
+  private var random: SeededGenerator
+
+  init(seed: UInt64) { random = SeededGenerator(seed: seed) }
+
+  /// One message of every type.
+  static func everyType(seed: UInt64) -> [Sample] {
+    var make = RandomMessages(seed: seed)
+    return make.everyType()
+  }
+
+  private mutating func everyType() -> [Sample] {
+    [
+      Sample(value()), Sample(ListValue(values: many { $0.value() })), Sample(map()),
+      Sample(TaggedWidget(widget: widget(), etag: text())), Sample(widget()), Sample(presence()),
+      Sample(error()), Sample(transition()), Sample(labels()), Sample(selector()),
+      Sample(requirement()), Sample(event()), Sample(event().origin),
+      Sample(EventBatch(events: many { $0.event() })),
+      Sample(EventGap(firstSequence: number(), lastSequence: number())), Sample(spec()),
+      Sample(patch()),
+      Sample(
+        CreateWidgetRequest(
+          widget: spec(), requestID: name(), transition: maybe { $0.transition() })
+      ),
+      Sample(CreateWidgetResponse(widget: widget(), etag: text())),
+      Sample(GetWidgetRequest(id: id(), readMask: mask())),
+      Sample(GetWidgetResponse(widget: widget(), etag: text())),
+      Sample(
+        ListWidgetsRequest(
+          selector: selector(), pageSize: Int32(truncatingIfNeeded: number()), pageToken: text(),
+          readMask: mask())),
+      Sample(
+        ListWidgetsResponse(
+          widgets: many { TaggedWidget(widget: $0.widget(), etag: $0.text()) },
+          nextPageToken: text(), revision: number())),
+      Sample(
+        UpdateWidgetRequest(
+          id: id(), patch: patch(), etag: text(), requestID: name(),
+          transition: maybe { $0.transition() }, omitWidget: flag())),
+      Sample(UpdateWidgetResponse(widget: widget(), etag: text(), revision: number())),
+      Sample(UpdateWidgetResponse(revision: number(), changed: flag())),
+      Sample(DeleteWidgetRequest(id: id(), etag: text(), allowMissing: flag(), requestID: name())),
+      Sample(DeleteWidgetResponse(revision: number())),
+      Sample(
+        SetPresenceRequest(
+          target: pick([.ids([id(), id()]), .selector(selector()), .all]),
+          action: pick(PresenceAction.allCases), requestID: name())),
+      Sample(SetPresenceResponse(changedIDs: many { $0.id() }, revision: number())),
+      Sample(
+        MoveWidgetRequest(
+          id: id(), destination: pick([.first, .last, .before(id()), .after(id())]))),
+      Sample(MoveWidgetResponse(widget: widget(), etag: text())),
+      Sample(
+        ApplyWidgetsRequest(
+          applySet: name(),
+          widgets: many {
+            var spec = $0.spec()
+            spec.id = $0.id()
+            return spec
+          }, prune: flag(), validateOnly: flag(), requestID: name())),
+      Sample(ApplyResult(id: id(), action: pick(ApplyAction.allCases))),
+      Sample(
+        ApplyWidgetsResponse(
+          results: many { ApplyResult(id: $0.id(), action: .created) }, revision: number())),
+      Sample(
+        SendEventRequest(
+          widgetID: id(), nodeID: text(), name: name(), payload: map(), force: flag(),
+          client: name(), requestID: name())),
+      Sample(SendEventResponse(sequence: number(), revision: number())),
+      Sample(
+        WatchWidgetsRequest(
+          selector: selector(), readMask: mask(), resumeToken: bytes(),
+          minInterval: maybe { $0.duration() }, progressInterval: maybe { $0.duration() },
+          includeEvents: flag(), afterSequence: maybe { $0.number() })),
+      Sample(frame()), Sample(WatchOpened(subscriptionID: number(), epoch: number())),
+      Sample(snapshot()), Sample(WatchSynced(revision: number(), resumeToken: bytes())),
+      Sample(changes()), Sample(update()),
+      Sample(
+        WatchProgress(revision: number(), resumeToken: bytes(), lastSequence: number())),
+      Sample(
+        WatchEventsRequest(
+          selector: selector(), names: many { $0.text() }, afterSequence: maybe { $0.number() })),
+      Sample(
+        pick([
+          WatchEventsResponse.opened(WatchEventsOpened(subscriptionID: number())),
+          .events(EventBatch(events: many { $0.event() })), .gap(EventGap(firstSequence: 1)),
+          .unknown,
+        ])),
+      Sample(WatchEventsOpened(subscriptionID: number(), afterSequence: number())),
+      Sample(UnsubscribeRequest(subscriptionID: number())), Sample(UnsubscribeResponse()),
+      Sample(RequestProgressRequest(subscriptionID: number())), Sample(RequestProgressResponse()),
+      Sample(GetStatsRequest()),
+      Sample(
+        GetStatsResponse(
+          version: text(), startTime: time(), uptime: duration(), store: text(), epoch: number(),
+          revision: number(), compactRevision: number(), widgets: number(), stateBytes: number(),
+          lastSequence: number(), connections: number(), subscriptions: number(),
+          counters: [name(): number(), name(): number()], limits: [name(): number()],
+          pid: UInt32(truncatingIfNeeded: number()))),
+      Sample(ReloadRequest()),
+      Sample(ReloadResponse(applied: many { $0.text() }, needsRestart: many { $0.text() })),
+      Sample(SetLogLevelRequest(level: pick(LogLevel.allCases))),
+      Sample(SetLogLevelResponse(previous: pick(LogLevel.allCases + [nil]))),
+      Sample(
+        StoredWidget(
+          widget: bareWidget(), data: many { $0.entry() }, parameters: many { $0.entry() },
+          labelsRevision: number(), presenceRevision: number(), positionRevision: number(),
+          statusRevision: number(), transition: maybe { $0.transition() },
+          transitionRevision: number())),
+      Sample(entry()),
+      Sample(
+        StoredTombstone(
+          id: id(), kind: kind(), family: pick(Family.allCases), labels: labels(),
+          createdRevision: number(), revision: number(), transition: maybe { $0.transition() })),
+      Sample(status()), Sample(ErrorInfo(reason: text(), metadata: [name(): text()])),
+      Sample(RetryInfo(retryDelay: duration())),
+      Sample(BadRequest(fieldViolations: [FieldViolation(field: text(), description: text())])),
+      Sample(FieldViolation(field: text(), description: text())),
+      Sample(HealthCheckRequest(service: text())),
+      Sample(HealthCheckResponse(status: pick(HealthCheckResponse.ServingStatus.allCases))),
+      Sample(
+        TTRPCRequest(
+          service: text(), method: text(), payload: bytes(),
+          timeoutNanoseconds: Int64(bitPattern: number()),
+          metadata: many { MetadataEntry(key: $0.text(), value: $0.text()) })),
+      Sample(TTRPCResponse(status: maybe { $0.status() }, payload: bytes())),
+      Sample(MetadataEntry(key: text(), value: text())),
+    ]
+  }
+
+  // MARK: Parts
+
+  private mutating func pick<T>(_ choices: [T]) -> T {
+    choices[Int.random(in: choices.indices, using: &random)]
+  }
+
+  private mutating func flag() -> Bool { Bool.random(using: &random) }
+
+  private mutating func maybe<T>(_ make: (inout RandomMessages) -> T) -> T? {
+    flag() ? make(&self) : nil
+  }
+
+  private mutating func many<T>(_ make: (inout RandomMessages) -> T) -> [T] {
+    (0..<pick([0, 1, 3])).map { _ in make(&self) }
+  }
+
+  private mutating func number() -> UInt64 { pick([0, 1, 127, 128, .max, random.next()]) }
+
+  private mutating func bytes() -> [UInt8] {
+    (0..<pick([0, 1, 20, 200])).map { _ in UInt8.random(in: 0...255, using: &random) }
+  }
+
+  private mutating func text() -> String {
+    pick([
+      "", "a", "73.3 °C", "e\u{301} or \u{e9}", "日本語", "\u{1f9ea}\u{10ffff}", "\u{7f}\u{80}\u{7ff}",
+      String(repeating: "x", count: 300),
+    ])
+  }
+
+  private mutating func name() -> String {
+    "n" + String((0..<pick([1, 5, 20])).map { _ in pick(Array("abcXYZ019._-/:")) })
+  }
+
+  private mutating func id() -> WidgetID {
+    guard let id = WidgetID(name()) else { preconditionFailure("a name is no id") }
+    return id
+  }
+
+  private mutating func kind() -> KindName {
+    guard let kind = KindName(name()) else { preconditionFailure("a name is no kind") }
+    return kind
+  }
+
+  private mutating func time() -> Timestamp {
+    pick([.epoch, .earliest, .latest, Timestamp(nanosecondsSinceEpoch: 1_763_700_000_123_456_789)])
+  }
+
+  private mutating func duration() -> Duration {
+    pick([
+      .zero, .milliseconds(250), .nanoseconds(-1), .seconds(315_576_000_000),
+      .seconds(-315_576_000_000),
+    ])
+  }
+
+  private mutating func value(depth: Int = 0) -> Value {
+    switch Int.random(in: 0..<(depth > 3 ? 8 : 10), using: &random) {
+    case 0: .null
+    case 1: .bool(flag())
+    case 2: .int(Int64(bitPattern: number()))
+    case 3: .double(pick([0, -0.0, 1.5, .nan, .infinity, .leastNonzeroMagnitude]))
+    case 4: .string(text())
+    case 5: .bytes(bytes())
+    case 6: .timestamp(time())
+    case 7: .duration(duration())
+    case 8: .list(many { $0.value(depth: depth + 1) })
+    default: .map(map(depth: depth + 1))
+    }
+  }
+
+  private mutating func map(depth: Int = 0) -> ValueMap {
+    ValueMap(many { ValueMap.Entry(key: $0.text() + $0.name(), value: $0.value(depth: depth)) })
+  }
+
+  private mutating func labels() -> Labels { Labels(many { (key: $0.text(), value: $0.text()) }) }
+
+  private mutating func presence() -> Presence {
+    Presence(isVisible: flag(), isEnabled: flag())
+  }
+
+  private mutating func error() -> WidgetError {
+    WidgetError(reason: "NO_SIGNAL", message: text())
+  }
+
+  private mutating func transition() -> Transition {
+    Transition(
+      curve: pick(Transition.Curve.allCases), duration: maybe { $0.duration() },
+      springResponse: pick([0, 0.5]), springDamping: pick([0, 1]))
+  }
+
+  private mutating func bareWidget() -> Widget {
+    Widget(
+      id: id(), kind: kind(), family: pick(Family.allCases), labels: labels(),
+      presence: presence(), position: Int64(bitPattern: number()), isStale: flag(),
+      error: maybe { $0.error() }, createdRevision: number(), revision: number(),
+      createTime: time(), updateTime: time(), ownerUID: UInt32(truncatingIfNeeded: number()),
+      applySet: pick(["", name()]))
+  }
+
+  private mutating func widget() -> Widget {
+    var widget = bareWidget()
+    widget.parameters = map()
+    widget.data = map()
+    return widget
+  }
+
+  private mutating func spec() -> WidgetSpec {
+    WidgetSpec(
+      id: maybe { $0.id() }, kind: kind(), family: pick(Family.allCases + [nil]),
+      labels: labels(), isVisible: maybe { $0.flag() }, isEnabled: maybe { $0.flag() },
+      parameters: map(), data: map())
+  }
+
+  private mutating func patch() -> WidgetPatch {
+    WidgetPatch(
+      setData: map(), unsetData: many { $0.text() }, replaceData: flag(), setParameters: map(),
+      unsetParameters: many { $0.text() }, setLabels: labels(), unsetLabels: many { $0.text() },
+      isStale: maybe { $0.flag() }, error: maybe { $0.maybe { $0.error() } })
+  }
+
+  private mutating func requirement() -> LabelRequirement {
+    LabelRequirement(
+      key: text(), operator: pick(LabelRequirement.Operator.allCases), values: many { $0.text() })
+  }
+
+  private mutating func selector() -> Selector {
+    Selector(
+      ids: many { $0.id() }, kinds: many { $0.kind() },
+      families: many { $0.pick(Family.allCases) }, labels: many { $0.requirement() })
+  }
+
+  private mutating func mask() -> ReadMask {
+    let choices = [[], ["id"], ["data", "family"], ["data.a.b", "parameters.x", "etag", "id"]]
+    do { return try ReadMask(paths: pick(choices)) } catch {
+      preconditionFailure("\(error.path) is no path")
+    }
+  }
+
+  private mutating func event() -> Event {
+    Event(
+      sequence: number(), widgetID: id(), nodeID: text(), name: name(), payload: map(),
+      time: time(), revision: number(),
+      origin: EventOrigin(uid: 1000, pid: UInt32(truncatingIfNeeded: number()), client: text()),
+      isForced: flag())
+  }
+
+  private mutating func update() -> WidgetUpdate {
+    var update = WidgetUpdate(
+      id: id(), revision: number(),
+      updateTime: Timestamp(nanosecondsSinceEpoch: Int64(bitPattern: number())))
+    update.setData = map()
+    update.unsetData = many { $0.text() }
+    update.setParameters = map()
+    update.unsetParameters = many { $0.text() }
+    update.labels = maybe { $0.labels() }
+    update.presence = maybe { $0.presence() }
+    update.position = maybe { Int64(bitPattern: $0.number()) }
+    update.isStale = maybe { $0.flag() }
+    update.error = maybe { $0.maybe { $0.error() } }
+    update.transition = maybe { $0.transition() }
+    update.applySet = maybe { $0.pick(["", "x"]) }
+    update.family = maybe { $0.pick(Family.allCases) }
+    return update
+  }
+
+  private mutating func changes() -> ChangeSet {
+    ChangeSet(
+      fromRevision: number(), toRevision: number(),
+      changes: many {
+        $0.pick([
+          .added($0.widget(), $0.maybe { $0.transition() }), .updated($0.update()),
+          .removed($0.id(), $0.maybe { $0.transition() }),
+        ])
+      }, more: flag(), resumeToken: bytes())
+  }
+
+  private mutating func snapshot() -> SnapshotChunk {
+    SnapshotChunk(widgets: many { $0.widget() }, removedIDs: many { $0.id() })
+  }
+
+  private mutating func frame() -> WatchWidgetsResponse {
+    pick([
+      .opened(WatchOpened(subscriptionID: number(), epoch: number(), revision: number())),
+      .snapshot(snapshot()), .synced(WatchSynced(revision: number())), .changes(changes()),
+      .events(EventBatch(events: many { $0.event() })), .gap(EventGap(lastSequence: number())),
+      .progress(WatchProgress(revision: number())), .unknown,
+    ])
+  }
+
+  private mutating func entry() -> StoredEntry {
+    StoredEntry(key: text(), value: maybe { $0.value() }, revision: number())
+  }
+
+  private mutating func status() -> RPCStatus {
+    RPCStatus(
+      code: pick(StatusCode.allCases), message: text(),
+      errorInfo: maybe { ErrorInfo(reason: $0.text(), metadata: [$0.name(): $0.text()]) },
+      fieldViolations: many { FieldViolation(field: $0.text(), description: $0.text()) },
+      retryDelay: maybe { $0.duration() })
+  }
+}

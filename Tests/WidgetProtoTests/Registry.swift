@@ -1,0 +1,92 @@
+import WidgetModel
+import WidgetProto
+
+/// One message type of the schema with its Swift type forgotten.
+struct MessageType: Sendable, CustomStringConvertible {
+  let name: String
+  /// Decodes and encodes again.
+  let recode: @Sendable (WireCodec, [UInt8]) throws(WireError) -> [UInt8]
+
+  init<M: WireMessage>(_ type: M.Type) {
+    name = M.schema.name
+    recode = { (codec, bytes) throws(WireError) in
+      try codec.encode(try codec.decode(type, from: bytes))
+    }
+  }
+
+  var description: String { name }
+
+  /// Every type that a codec takes.
+  static let all: [MessageType] = [
+    MessageType(Value.self), MessageType(ListValue.self), MessageType(ValueMap.self),
+    MessageType(TaggedWidget.self), MessageType(Presence.self), MessageType(WidgetError.self),
+    MessageType(Transition.self), MessageType(Labels.self), MessageType(Selector.self),
+    MessageType(LabelRequirement.self), MessageType(Event.self), MessageType(EventOrigin.self),
+    MessageType(EventBatch.self), MessageType(EventGap.self), MessageType(WidgetSpec.self),
+    MessageType(WidgetPatch.self), MessageType(CreateWidgetRequest.self),
+    MessageType(CreateWidgetResponse.self), MessageType(GetWidgetRequest.self),
+    MessageType(GetWidgetResponse.self), MessageType(ListWidgetsRequest.self),
+    MessageType(ListWidgetsResponse.self), MessageType(UpdateWidgetRequest.self),
+    MessageType(UpdateWidgetResponse.self), MessageType(DeleteWidgetRequest.self),
+    MessageType(DeleteWidgetResponse.self), MessageType(SetPresenceRequest.self),
+    MessageType(SetPresenceResponse.self), MessageType(MoveWidgetRequest.self),
+    MessageType(MoveWidgetResponse.self), MessageType(ApplyWidgetsRequest.self),
+    MessageType(ApplyResult.self), MessageType(ApplyWidgetsResponse.self),
+    MessageType(SendEventRequest.self), MessageType(SendEventResponse.self),
+    MessageType(WatchWidgetsRequest.self), MessageType(WatchWidgetsResponse.self),
+    MessageType(WatchOpened.self), MessageType(SnapshotChunk.self), MessageType(WatchSynced.self),
+    MessageType(ChangeSet.self), MessageType(WidgetUpdate.self), MessageType(WatchProgress.self),
+    MessageType(WatchEventsRequest.self), MessageType(WatchEventsResponse.self),
+    MessageType(WatchEventsOpened.self), MessageType(UnsubscribeRequest.self),
+    MessageType(UnsubscribeResponse.self), MessageType(RequestProgressRequest.self),
+    MessageType(RequestProgressResponse.self), MessageType(GetStatsRequest.self),
+    MessageType(GetStatsResponse.self), MessageType(ReloadRequest.self),
+    MessageType(ReloadResponse.self), MessageType(SetLogLevelRequest.self),
+    MessageType(SetLogLevelResponse.self), MessageType(StoredWidget.self),
+    MessageType(StoredEntry.self), MessageType(StoredTombstone.self), MessageType(RPCStatus.self),
+    MessageType(ErrorInfo.self), MessageType(RetryInfo.self), MessageType(BadRequest.self),
+    MessageType(FieldViolation.self), MessageType(HealthCheckRequest.self),
+    MessageType(HealthCheckResponse.self), MessageType(TTRPCRequest.self),
+    MessageType(TTRPCResponse.self), MessageType(MetadataEntry.self),
+  ]
+
+  static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+  /// Messages that exist only inside others: they are cases of `WidgetChange`.
+  static let onlyInside: Set<String> = [
+    "widgetd.v1.WidgetChange", "widgetd.v1.WidgetAdded", "widgetd.v1.WidgetRemoved",
+  ]
+}
+
+/// One message with its Swift type forgotten.
+struct Sample: Sendable, CustomStringConvertible {
+  let name: String
+  let encode: @Sendable (WireCodec) throws(WireError) -> [UInt8]
+  /// Whether the bytes decode to the same message.
+  let matches: @Sendable (WireCodec, [UInt8]) throws(WireError) -> Bool
+
+  init<M: WireMessage & Equatable>(_ message: M) {
+    name = M.schema.name
+    encode = { (codec) throws(WireError) in try codec.encode(message) }
+    matches = { (codec, bytes) throws(WireError) in
+      try codec.decode(M.self, from: bytes) == message
+    }
+  }
+
+  var description: String { name }
+}
+
+/// A generator that repeats itself for the same seed: splitmix64.
+struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}
