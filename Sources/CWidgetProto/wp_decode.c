@@ -6,8 +6,8 @@
 enum { WIRE_TYPE_GROUP_START = 3, WIRE_TYPE_GROUP_END = 4 };
 
 /* Reads a varint of at most 64 bits and moves the cursor past it. */
-static inline wp_fault_code read_varint(const uint8_t **cursor, const uint8_t *end,
-                                        uint64_t *value) {
+static wp_fault_code read_long_varint(const uint8_t **cursor, const uint8_t *end,
+                                      uint64_t *value) {
   const uint8_t *at = *cursor;
   uint64_t result = 0;
   for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -22,6 +22,24 @@ static inline wp_fault_code read_varint(const uint8_t **cursor, const uint8_t *e
     }
   }
   return WP_FAULT_VARINT;
+}
+
+/* Most varints are a single byte. */
+static inline wp_fault_code read_varint(const uint8_t **cursor, const uint8_t *end,
+                                        uint64_t *value) {
+  if (*cursor < end && **cursor < 0x80) {
+    *value = *(*cursor)++;
+    return WP_FAULT_NONE;
+  }
+  return read_long_varint(cursor, end, value);
+}
+
+/* The field with this number, or NULL. Most messages number their fields from 1 without a gap. */
+static inline const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *descriptor,
+                                                       uint32_t number) {
+  if (number <= descriptor->n_fields && descriptor->fields[number - 1].id == number)
+    return &descriptor->fields[number - 1];
+  return protobuf_c_message_descriptor_get_field(descriptor, number);
 }
 
 /* Well-formed UTF-8 as in table 3-7 of the Unicode standard, and no U+0000. */
@@ -130,7 +148,7 @@ static wp_fault_code scan(const ProtobufCMessageDescriptor *descriptor, const ui
     if (tag > UINT32_MAX || tag >> 3 == 0) return fail(fault, WP_FAULT_FIELD_NUMBER, level, NULL);
     if (tag >> 3 != number) {
       number = (uint32_t)(tag >> 3);
-      field = protobuf_c_message_descriptor_get_field(descriptor, number);
+      field = field_of(descriptor, number);
     }
     unsigned type = tag & 7;
     uint64_t value;
