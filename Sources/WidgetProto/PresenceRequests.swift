@@ -13,7 +13,8 @@ public struct SetPresenceRequest: Hashable, Sendable {
   public var requestID: String
 
   public init(
-    target: PresenceTarget, action: PresenceAction, transition: Transition? = nil, requestID: String = ""
+    target: PresenceTarget, action: PresenceAction, transition: Transition? = nil,
+    requestID: String = ""
   ) {
     self.target = target
     self.action = action
@@ -97,7 +98,8 @@ public struct MoveWidgetRequest: Hashable, Sendable {
   public var transition: Transition?
 
   public init(
-    id: WidgetID, destination: MoveDestination, requestID: String = "", transition: Transition? = nil
+    id: WidgetID, destination: MoveDestination, requestID: String = "",
+    transition: Transition? = nil
   ) {
     self.id = id
     self.destination = destination
