@@ -18,8 +18,9 @@ public struct WireLimits: Hashable, Sendable {
   /// a map 3. The deepest place of a value is a watch frame, 6 levels down; so every value that is
   /// accepted anywhere fits everywhere within the default `depthMax`.
   public static let valueDepthMax = 56
-  /// How many labels, or entries of other maps from text to text, one message may have.
-  public static let labelsMax = 1024
+  /// How many labels one map of labels may have. Putting labels in order takes time that grows with
+  /// the square of their number, and a frame has room for many maps; no widget needs nearly as many.
+  public static let labelsMax = 256
   /// The arena's first chunk: enough for all but the largest messages.
   static let arenaFirstChunkBytes = 64 << 10
 }
