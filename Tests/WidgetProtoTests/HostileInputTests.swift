@@ -30,6 +30,20 @@ struct HostileInputTests {
     #expect(throws: tooDeep) { try codec.encode(Value.list([fits])) }
   }
 
+  @Test func `a map counts three levels for each nesting`() throws {
+    // The innermost of n maps stands at level 1 + 3 * (n - 1).
+    let fitting = (WireLimits.valueDepthMax - 1) / 3 + 1
+    let value = (1..<fitting).reduce(Value.map([:])) { inner, _ in .map(["k": inner]) }
+    let bytes = try codec.encode(value)
+    #expect(try codec.decode(Value.self, from: bytes) == value)
+    let tooDeep = WireError.tooDeep(limit: WireLimits.valueDepthMax)
+    #expect(throws: tooDeep) { try codec.encode(Value.map(["k": value])) }
+    let entry = WireBytes.field(1, "k") + WireBytes.field(2, bytes)
+    #expect(throws: tooDeep) {
+      try codec.decode(Value.self, from: WireBytes.field(8, WireBytes.field(1, entry)))
+    }
+  }
+
   @Test func `the deepest value travels in the deepest frame`() throws {
     let value = try codec.decode(
       Value.self, from: WireBytes.nestedLists(WireLimits.valueDepthMax / 2))
