@@ -1,0 +1,15 @@
+public import WidgetProto
+
+/// How to make one call.
+public struct CallOptions: Sendable {
+  /// How long to wait for the answer, connecting included; nil: for ever. The daemon is told, and
+  /// the client does not wait longer whatever the daemon does.
+  public var timeout: Duration?
+  /// Metadata to send with the call. Keys may repeat.
+  public var metadata: [MetadataEntry]
+
+  public init(timeout: Duration? = nil, metadata: [MetadataEntry] = []) {
+    self.timeout = timeout
+    self.metadata = metadata
+  }
+}

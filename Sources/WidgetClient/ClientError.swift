@@ -1,0 +1,144 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+public import WidgetProto
+public import WidgetTransport
+
+/// Why a call or a stream failed, as its caller sees it.
+public enum ClientError: Error, Hashable, Sendable {
+  /// The daemon answered with an error.
+  case status(RPCStatus)
+  /// There is no connection to the daemon, and none could be made. Nothing was sent.
+  case unavailable(ConnectFailure, socketPath: String)
+  /// No socket was found in any of the usual places.
+  case socketNotFound(tried: [String])
+  /// The connection ended before the answer came. The daemon may or may not have done what was
+  /// asked; with a `requestID`, asking again is safe.
+  case connectionLost(socketPath: String)
+  /// The answer did not come in time. As with `connectionLost`, it may have been done.
+  case deadlineExceeded(Duration)
+  /// The task that waited was cancelled.
+  case cancelled
+  /// The client was closed.
+  case closed
+  /// The daemon sent something that the protocol forbids. The connection was closed.
+  case protocolViolation(String)
+  /// The request has no encoding, or the answer cannot be decoded.
+  case wire(WireError)
+  /// The request is longer than a frame may be. Nothing was sent.
+  case requestTooLong(FrameTooLong)
+
+  /// The daemon's status, if that is what failed.
+  public var status: RPCStatus? {
+    if case .status(let status) = self { status } else { nil }
+  }
+
+  /// The stable reason in the daemon's status, if it is one of widgetd's own: `WIDGET_NOT_FOUND`.
+  public var reason: String? {
+    guard let info = status?.errorInfo, info.domain == ErrorInfo.widgetdDomain else { return nil }
+    return info.reason
+  }
+}
+
+/// Why no connection could be made.
+public enum ConnectFailure: Hashable, Sendable {
+  /// There is no such socket: the daemon never ran, or its directory is gone.
+  case noSuchFile
+  /// The socket is there but nobody listens: the daemon has stopped.
+  case refused
+  /// The user may not use the socket.
+  case permissionDenied
+  /// The path is longer than a socket's address can be (107 bytes).
+  case pathTooLong
+  /// The daemon has more connections waiting than it can queue.
+  case backlogFull
+  /// It took too long.
+  case timedOut
+  /// Anything else, as the system calls it. 0: the system gave no number.
+  case other(errno: Int32, description: String)
+
+  /// Names an `errno` of connect(2).
+  public init(errno code: Int32, description: String) {
+    self =
+      switch code {
+      case ENOENT, ENOTDIR: .noSuchFile
+      case ECONNREFUSED: .refused
+      case EACCES, EPERM: .permissionDenied
+      case ENAMETOOLONG: .pathTooLong
+      case EAGAIN: .backlogFull
+      case ETIMEDOUT: .timedOut
+      default: .other(errno: code, description: description)
+      }
+  }
+
+  /// Whether trying again later can help without anybody changing something first.
+  public var isTransient: Bool {
+    switch self {
+    case .noSuchFile, .refused, .backlogFull, .timedOut, .other: true
+    case .permissionDenied, .pathTooLong: false
+    }
+  }
+}
+
+extension ClientError: CustomStringConvertible {
+  /// What happened and what to do next, in one line.
+  public var description: String {
+    switch self {
+    case .status(let status):
+      ClientError.describe(status)
+    case .unavailable(let failure, let path):
+      "cannot connect to the daemon at \(path): \(failure)"
+    case .socketNotFound(let tried):
+      "cannot find the daemon's socket; tried \(tried.joined(separator: ", "))."
+        + " Start widgetd, or name its socket in $\(SocketPath.variable)"
+    case .connectionLost(let path):
+      "the connection to the daemon at \(path) was lost before it answered;"
+        + " check what was done, or try again with a request id"
+    case .deadlineExceeded(let timeout):
+      "the daemon did not answer within \(timeout); check what was done, or wait longer"
+    case .cancelled:
+      "the call was cancelled"
+    case .closed:
+      "the client was closed; make a new one"
+    case .protocolViolation(let what):
+      "the daemon broke the protocol: \(what). Check that client and daemon fit together"
+    case .wire(let error):
+      "a message cannot be encoded or decoded: \(error)"
+    case .requestTooLong(let error):
+      "\(error); send less at a time"
+    }
+  }
+}
+
+extension ClientError {
+  /// The daemon's words, with the particulars it gave.
+  private static func describe(_ status: RPCStatus) -> String {
+    var text = status.message.isEmpty ? "the daemon refused the call" : status.message
+    let reason = status.errorInfo.map { ": \($0.reason)" } ?? ""
+    text += " (\(status.code)\(reason))"
+    for violation in status.fieldViolations {
+      text += "; \(violation.field): \(violation.description)"
+    }
+    if let delay = status.retryDelay { text += "; try again in \(delay)" }
+    return text
+  }
+}
+
+extension ConnectFailure: CustomStringConvertible {
+  /// What happened and what to do next.
+  public var description: String {
+    switch self {
+    case .noSuchFile: "there is no such socket; is widgetd running, and is this its socket?"
+    case .refused: "nobody listens there (a stale socket); start widgetd"
+    case .permissionDenied:
+      "permission denied; run as the daemon's user, or join the group that owns the socket"
+    case .pathTooLong: "the path is too long for a socket (at most 107 bytes); use a shorter one"
+    case .backlogFull: "the daemon has too many connections waiting; try again"
+    case .timedOut: "it took too long; try again"
+    case .other(let errno, let description):
+      errno == 0 ? description : "\(description) (errno \(errno))"
+    }
+  }
+}

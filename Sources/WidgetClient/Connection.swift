@@ -1,0 +1,169 @@
+import NIOCore
+import WidgetProto
+import WidgetTransport
+
+/// Whoever waits for the answers of one call. Confined to the connection's loop.
+protocol CallReceiver: AnyObject {
+  /// A message of a stream arrived.
+  func message(_ bytes: ByteBuffer)
+  /// The call is over: with the payload of a response, without one (a stream that ended well), or
+  /// with an error. Called exactly once, unless the call is abandoned.
+  func finish(_ result: Result<ByteBuffer?, ClientError>)
+}
+
+/// One connection to the daemon: sends requests and hands each answer to the call it belongs to.
+///
+/// A channel handler confined to its event loop. It knows the envelope (`ttrpc.Request`,
+/// `ttrpc.Response`) but no services. When the connection ends, for whatever reason, every call on
+/// it is told.
+final class Connection: ChannelDuplexHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  let codec = WireCodec()
+  private let socketPath: String
+  private var context: ChannelHandlerContext?
+  private var reader = FrameReader()
+  private var streams = ClientStreams()
+  private var receivers: [UInt32: any CallReceiver] = [:]
+  private var isReadingPaused = false
+  private var isReadWanted = false
+  /// Why the connection is being closed, if not because the daemon closed it.
+  private var failure: ClientError?
+
+  init(socketPath: String) {
+    self.socketPath = socketPath
+  }
+
+  /// Whether calls can still be made.
+  var isUsable: Bool { context != nil && failure == nil }
+
+  // MARK: Calls
+
+  /// Sends a request. The receiver is told what comes back.
+  ///
+  /// - Returns: the call's stream id.
+  /// - Throws: what prevents the request from being sent; the receiver is then told nothing.
+  func open<Request: WireMessage>(
+    _ kind: ClientStreams.Kind, _ method: RPCMethod, _ request: Request, timeout: Duration?,
+    metadata: [MetadataEntry], receiver: any CallReceiver
+  ) throws(ClientError) -> UInt32 {
+    guard let context, failure == nil else { throw .connectionLost(socketPath: socketPath) }
+    guard let streamID = streams.open(kind) else {
+      // All ids are used up: the next call gets a new connection.
+      fail(.connectionLost(socketPath: socketPath))
+      throw .connectionLost(socketPath: socketPath)
+    }
+    let frame: ByteBuffer
+    do throws(ClientError) {
+      frame = try codec.requestFrame(
+        method, request, streamID: streamID, kind: kind, timeout: timeout, metadata: metadata,
+        allocator: context.channel.allocator)
+    } catch {
+      // Nothing was sent; an id may be left out.
+      streams.abandon(streamID)
+      throw error
+    }
+    receivers[streamID] = receiver
+    context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    return streamID
+  }
+
+  /// Forgets a call; its receiver is told nothing more.
+  func abandon(_ streamID: UInt32) {
+    streams.abandon(streamID)
+    receivers[streamID] = nil
+  }
+
+  /// Closes the connection. Calls on it fail with `closed`.
+  func close() { fail(.closed) }
+
+  private func fail(_ error: ClientError) {
+    guard failure == nil else { return }
+    failure = error
+    context?.close(promise: nil)
+    finishAll(error)
+  }
+
+  private func finishAll(_ error: ClientError) {
+    let waiting = receivers.sorted { $0.key < $1.key }
+    receivers = [:]
+    for (_, receiver) in waiting { receiver.finish(.failure(error)) }
+  }
+
+  // MARK: Backpressure
+
+  /// Stops reading the socket until `resumeReading`.
+  func pauseReading() { isReadingPaused = true }
+
+  func resumeReading() {
+    isReadingPaused = false
+    guard isReadWanted else { return }
+    isReadWanted = false
+    context?.read()
+  }
+
+  func read(context: ChannelHandlerContext) {
+    if isReadingPaused {
+      isReadWanted = true
+    } else {
+      context.read()
+    }
+  }
+
+  // MARK: The channel's events
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    finishAll(failure ?? .connectionLost(socketPath: socketPath))
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    reader.append(unwrapInboundIn(data))
+    while failure == nil, let item = reader.next() {
+      switch item {
+      case .frame(let frame): receive(frame)
+      case .oversize(let header): receive(Frame(header: header, data: ByteBuffer()))
+      }
+    }
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    if failure == nil {
+      failure = .connectionLost(socketPath: socketPath)
+    }
+    finishAll(failure ?? .connectionLost(socketPath: socketPath))
+    context.fireChannelInactive()
+  }
+
+  /// A read or write failed; the channel says no more than the kernel does, and is of no more use.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    fail(.connectionLost(socketPath: socketPath))
+  }
+
+  private func receive(_ frame: Frame) {
+    switch streams.receive(frame.header) {
+    case .response(let streamID):
+      let receiver = receivers.removeValue(forKey: streamID)
+      do throws(ClientError) {
+        let payload = try codec.decodeResponse(frame.data)
+        receiver?.finish(.success(payload))
+      } catch {
+        receiver?.finish(.failure(error))
+      }
+    case .message(let streamID, let isLast):
+      let receiver = receivers[streamID]
+      receiver?.message(frame.data)
+      if isLast { receivers.removeValue(forKey: streamID)?.finish(.success(nil)) }
+    case .end(let streamID):
+      receivers.removeValue(forKey: streamID)?.finish(.success(nil))
+    case .ignore:
+      break
+    case .violation(let violation):
+      fail(.protocolViolation("\(violation)"))
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import NIOCore
+import WidgetProto
+
+/// The messages of one stream of one connection, in order, with backpressure.
+///
+/// At most `messagesMax` messages wait for the reader (and what one read of the socket had in it
+/// beyond that). While as many wait, the socket is not read, so that the daemon notices and
+/// conflates; reading goes on when half of them are taken.
+struct MessageStream<Message: WireMessage>: AsyncSequence, Sendable {
+  typealias Element = Message
+  typealias Failure = ClientError
+  typealias Strategy = NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark
+  typealias Producer = NIOThrowingAsyncSequenceProducer<
+    Message, any Error, Strategy, StreamControl
+  >
+
+  let producer: Producer
+
+  /// Makes the stream and the end into which a connection puts messages.
+  static func make(control: StreamControl) -> (MessageStream, Producer.Source) {
+    let pair = Producer.makeSequence(
+      elementType: Message.self, failureType: (any Error).self,
+      backPressureStrategy: Strategy(
+        lowWatermark: StreamControl.messagesMax / 2, highWatermark: StreamControl.messagesMax),
+      finishOnDeinit: true, delegate: control)
+    return (MessageStream(producer: pair.sequence), pair.source)
+  }
+
+  func makeAsyncIterator() -> Iterator { Iterator(base: producer.makeAsyncIterator()) }
+
+  struct Iterator: AsyncIteratorProtocol {
+    typealias Failure = ClientError
+
+    var base: Producer.AsyncIterator
+
+    /// The next message; nil after the stream ended well.
+    mutating func next() async throws(ClientError) -> Message? {
+      do {
+        return try await base.next()
+      } catch let error as ClientError {
+        throw error
+      } catch {
+        throw .cancelled
+      }
+    }
+  }
+}
+
+/// Lets the reader of a stream control the connection the stream comes from.
+final class StreamControl: NIOAsyncSequenceProducerDelegate {
+  /// How many messages may wait for the reader.
+  static let messagesMax = 16
+
+  private let connection: NIOLoopBound<Connection>
+
+  /// To be called on the connection's loop.
+  init(_ connection: Connection, eventLoop: any EventLoop) {
+    self.connection = NIOLoopBound(connection, eventLoop: eventLoop)
+  }
+
+  /// The reader has caught up.
+  func produceMore() {
+    connection.eventLoop.execute { [connection] in connection.value.resumeReading() }
+  }
+
+  /// The reader is gone, or the stream ended: the connection served it alone.
+  func didTerminate() {
+    connection.eventLoop.execute { [connection] in connection.value.close() }
+  }
+}
+
+/// A stream as its connection sees it. Confined to the connection's loop.
+final class StreamCall<Message: WireMessage>: CallReceiver {
+  private let source: MessageStream<Message>.Producer.Source
+  private unowned let connection: Connection
+
+  init(_ source: MessageStream<Message>.Producer.Source, on connection: Connection) {
+    self.source = source
+    self.connection = connection
+  }
+
+  func message(_ bytes: ByteBuffer) {
+    let message: Message
+    do throws(WireError) {
+      message = try connection.codec.decode(Message.self, from: bytes)
+    } catch {
+      source.finish(ClientError.wire(error))
+      connection.close()
+      return
+    }
+    switch source.yield(message) {
+    case .produceMore: break
+    case .stopProducing: connection.pauseReading()
+    case .dropped: connection.close()
+    }
+  }
+
+  func finish(_ result: Result<ByteBuffer?, ClientError>) {
+    switch result {
+    case .success: source.finish()
+    case .failure(let error): source.finish(error)
+    }
+    connection.close()
+  }
+}

@@ -1,0 +1,38 @@
+/// The full name of a method.
+struct RPCMethod: Hashable, Sendable {
+  let service: String
+  let name: String
+
+  private init(widget name: String) {
+    service = "widgetd.v1.WidgetService"
+    self.name = name
+  }
+
+  private init(admin name: String) {
+    service = "widgetd.v1.AdminService"
+    self.name = name
+  }
+
+  private init(health name: String) {
+    service = "grpc.health.v1.Health"
+    self.name = name
+  }
+
+  static let createWidget = RPCMethod(widget: "CreateWidget")
+  static let getWidget = RPCMethod(widget: "GetWidget")
+  static let listWidgets = RPCMethod(widget: "ListWidgets")
+  static let updateWidget = RPCMethod(widget: "UpdateWidget")
+  static let deleteWidget = RPCMethod(widget: "DeleteWidget")
+  static let setPresence = RPCMethod(widget: "SetPresence")
+  static let moveWidget = RPCMethod(widget: "MoveWidget")
+  static let applyWidgets = RPCMethod(widget: "ApplyWidgets")
+  static let sendEvent = RPCMethod(widget: "SendEvent")
+  static let watchWidgets = RPCMethod(widget: "WatchWidgets")
+  static let watchEvents = RPCMethod(widget: "WatchEvents")
+  static let unsubscribe = RPCMethod(widget: "Unsubscribe")
+  static let requestProgress = RPCMethod(widget: "RequestProgress")
+  static let getStats = RPCMethod(admin: "GetStats")
+  static let reload = RPCMethod(admin: "Reload")
+  static let setLogLevel = RPCMethod(admin: "SetLogLevel")
+  static let checkHealth = RPCMethod(health: "Check")
+}

@@ -1,0 +1,95 @@
+import WidgetProto
+
+/// Drives a `Resumption`: opens the stream, delivers its frames, and when it fails waits and opens
+/// it again.
+///
+/// There is no task and no buffer in it: everything happens inside `next`, in the task of whoever
+/// reads. Who does not read makes no attempts, and cancelling that task cancels whatever `next`
+/// waits for.
+struct ResumingIterator<R: Resumption> {
+  typealias Open = @Sendable (R.Request) async throws(ClientError) -> MessageStream<R.Message>
+
+  private var resumption: R
+  private let retry: RetryPolicy
+  private let open: Open
+  private var stream: MessageStream<R.Message>.Iterator?
+  private var isFinished = false
+  /// How many attempts failed since the stream was open last.
+  private var attempt = 0
+  /// How long to wait before the next attempt.
+  private var wait: Duration?
+  /// The reader was told of the loss, and is to be told when it is over.
+  private var owesReconnected = false
+  /// Comes before anything else.
+  private var next: R.Frame?
+
+  init(_ resumption: R, retry: RetryPolicy, open: @escaping Open) {
+    self.resumption = resumption
+    self.retry = retry
+    self.open = open
+  }
+
+  /// The next frame; nil after the daemon ended the stream without an error.
+  mutating func nextFrame() async throws(ClientError) -> R.Frame? {
+    while !isFinished {
+      if let frame = next.take() { return frame }
+      do throws(ClientError) {
+        if let frame = try await step() { return frame }
+      } catch {
+        if let frame = try recover(from: error) { return frame }
+      }
+    }
+    return nil
+  }
+
+  /// Does one thing. Returns nil if that delivered nothing.
+  private mutating func step() async throws(ClientError) -> R.Frame? {
+    if let delay = wait.take() {
+      do { try await retry.clock.sleep(for: delay) } catch { throw .cancelled }
+    }
+    guard stream != nil else {
+      resumption.willOpen()
+      stream = try await open(resumption.request).makeAsyncIterator()
+      return nil
+    }
+    guard let message = try await stream?.next() else {
+      finish()
+      return nil
+    }
+    let wasOpen = resumption.isOpen
+    guard let frame = try resumption.receive(message) else { return nil }
+    guard !wasOpen, resumption.isOpen else { return frame }
+    attempt = 0
+    guard owesReconnected else { return frame }
+    owesReconnected = false
+    next = frame
+    return R.reconnected
+  }
+
+  /// Decides what to do about an error. Throws it if that is to give up.
+  private mutating func recover(from error: ClientError) throws(ClientError) -> R.Frame? {
+    stream = nil
+    switch resumption.recover(from: error) {
+    case .restart(let frame):
+      return frame
+    case .retry(let least):
+      guard let delay = retry.delay(beforeAttempt: attempt, least: least) else {
+        finish()
+        throw error
+      }
+      wait = delay
+      attempt += 1
+      guard !owesReconnected else { return nil }
+      owesReconnected = true
+      return R.disconnected(error)
+    case .fail:
+      finish()
+      throw error
+    }
+  }
+
+  private mutating func finish() {
+    stream = nil
+    isFinished = true
+  }
+}

@@ -1,0 +1,98 @@
+import NIOCore
+import WidgetProto
+import WidgetTransport
+
+/// One unary call, from before it is sent until its caller knows. Confined to the loop.
+///
+/// Three things can end it: an answer (or the loss of the connection), its deadline, and the
+/// cancellation of the waiting task. The first one counts.
+final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver {
+  typealias Answer = Result<Response, ClientError>
+
+  private let method: RPCMethod
+  private let request: Request
+  private let options: CallOptions
+  private var continuation: CheckedContinuation<Answer, Never>?
+  private var timer: Scheduled<Void>?
+  private var connection: Connection?
+  private var streamID: UInt32?
+
+  init(
+    _ method: RPCMethod, _ request: Request, options: CallOptions,
+    continuation: CheckedContinuation<Answer, Never>
+  ) {
+    self.method = method
+    self.request = request
+    self.options = options
+    self.continuation = continuation
+  }
+
+  /// Starts the deadline, gets the connection, sends the request.
+  func start(on connector: Connector) {
+    if let timeout = options.timeout {
+      guard timeout > .zero else { return complete(.failure(.deadlineExceeded(timeout))) }
+      timer = connector.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) {
+        self.giveUp(.deadlineExceeded(timeout))
+      }
+    }
+    let started = NIODeadline.now()
+    connector.withShared { result in
+      guard self.continuation != nil else { return }
+      switch result {
+      case .success(let connection): self.send(on: connection, since: started)
+      case .failure(let error): self.complete(.failure(error))
+      }
+    }
+  }
+
+  private func send(on connection: Connection, since started: NIODeadline) {
+    let waited = Duration.nanoseconds((NIODeadline.now() - started).nanoseconds)
+    do throws(ClientError) {
+      streamID = try connection.open(
+        .unary, method, request, timeout: options.timeout.map { max($0 - waited, .nanoseconds(1)) },
+        metadata: options.metadata, receiver: self)
+      self.connection = connection
+    } catch {
+      complete(.failure(error))
+    }
+  }
+
+  /// Ends the call from the caller's side.
+  func giveUp(_ error: ClientError) {
+    if let streamID { connection?.abandon(streamID) }
+    complete(.failure(error))
+  }
+
+  func message(_ bytes: ByteBuffer) {
+    // The state machine of the connection takes data on a unary call for a violation.
+  }
+
+  func finish(_ result: Result<ByteBuffer?, ClientError>) {
+    switch result {
+    case .success(let payload):
+      guard let connection else { return complete(.failure(.closed)) }
+      do throws(WireError) {
+        complete(
+          .success(try connection.codec.decode(Response.self, from: payload ?? ByteBuffer())))
+      } catch {
+        complete(.failure(.wire(error)))
+      }
+    case .failure(let error):
+      complete(.failure(error))
+    }
+  }
+
+  private func complete(_ answer: Answer) {
+    timer?.cancel()
+    timer = nil
+    connection = nil
+    continuation.take()?.resume(returning: answer)
+  }
+}
+
+/// Where a call and the cancellation of its task meet, whichever comes first.
+enum CallSlot<Request: WireMessage, Response: WireMessage> {
+  case waiting
+  case started(UnaryCall<Request, Response>)
+  case cancelled
+}

@@ -1,0 +1,119 @@
+public import WidgetModel
+public import WidgetProto
+
+/// What a watch of widgets delivers: the daemon's frames, and between them what happens to the
+/// connection. `WidgetMirror` turns frames into state.
+///
+/// A watch starts with `opened`, snapshots, `synced`, and goes on with changes. When the connection
+/// is lost, `disconnected` is followed (after as many attempts as it takes) by `reconnected` and
+/// `opened`, and the stream goes on where it stopped. If the daemon can no longer tell what changed
+/// in between, `reset` comes before that `opened`, and a new snapshot after it.
+public enum WatchFrame: Hashable, Sendable {
+  /// The daemon opened the stream.
+  case opened(WatchOpened)
+  /// A part of the snapshot.
+  case snapshot(SnapshotChunk)
+  /// The snapshot is complete.
+  case synced(WatchSynced)
+  /// Widgets changed. With `more`, a piece that only counts together with the next ones.
+  case changes(ChangeSet)
+  /// Events, if they were asked for.
+  case events(EventBatch)
+  /// Events that this watch will never get.
+  case gap(EventGap)
+  /// Nothing changed, up to here.
+  case progress(WatchProgress)
+  /// The stream cannot go on where it stopped: a snapshot follows, and replaces what was known.
+  case reset(ResetReason)
+  /// The connection is gone or could not be made; it is tried again.
+  case disconnected(ClientError)
+  /// The connection is back.
+  case reconnected
+}
+
+/// What a watch of events delivers.
+public enum EventFrame: Hashable, Sendable {
+  /// The daemon opened the stream.
+  case opened(WatchEventsOpened)
+  /// Events, in order.
+  case events(EventBatch)
+  /// Events that this watch will never get.
+  case gap(EventGap)
+  /// The connection is gone or could not be made; it is tried again.
+  case disconnected(ClientError)
+  /// The connection is back.
+  case reconnected
+}
+
+/// Why a watch had to start over.
+public enum ResetReason: Hashable, Sendable {
+  /// The daemon no longer keeps what changed since (`REVISION_COMPACTED`).
+  case compacted
+  /// The daemon's store is another one (`EPOCH_CHANGED`): its revisions compare to no earlier ones.
+  case epochChanged
+}
+
+/// What to watch, and how.
+public struct WatchOptions: Sendable {
+  /// Which widgets, the ones to come included.
+  public var selector: Selector
+  /// What to send of each.
+  public var readMask: ReadMask
+  /// The least time between two change frames; changes in between are conflated.
+  public var minInterval: Duration?
+  /// Send a progress frame after this long without any other frame; at least 100 ms.
+  public var progressInterval: Duration?
+  /// Also deliver the events of the selected widgets, in order with the changes.
+  public var includeEvents: Bool
+  /// With `includeEvents`: start after this event instead of now.
+  public var afterSequence: UInt64?
+  /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
+  /// same selector and mask got it. If that is no longer possible, `reset` and a snapshot come.
+  public var resumeToken: [UInt8]
+  /// What to do when the connection is lost.
+  public var retry: RetryPolicy
+  /// Metadata to send when the stream is opened.
+  public var metadata: [MetadataEntry]
+
+  public init(
+    selector: Selector = Selector(), readMask: ReadMask = .all, minInterval: Duration? = nil,
+    progressInterval: Duration? = nil, includeEvents: Bool = false, afterSequence: UInt64? = nil,
+    resumeToken: [UInt8] = [], retry: RetryPolicy = .forever,
+    metadata: [MetadataEntry] = []
+  ) {
+    self.selector = selector
+    self.readMask = readMask
+    self.minInterval = minInterval
+    self.progressInterval = progressInterval
+    self.includeEvents = includeEvents
+    self.afterSequence = afterSequence
+    self.resumeToken = resumeToken
+    self.retry = retry
+    self.metadata = metadata
+  }
+}
+
+/// Which events to watch, and how.
+public struct WatchEventsOptions: Sendable {
+  /// Events of which widgets, the ones to come included.
+  public var selector: Selector
+  /// Only events with one of these names; empty means all.
+  public var names: [String]
+  /// Start after this event instead of now. What is no longer kept is reported as a gap.
+  public var afterSequence: UInt64?
+  /// What to do when the connection is lost.
+  public var retry: RetryPolicy
+  /// Metadata to send when the stream is opened.
+  public var metadata: [MetadataEntry]
+
+  public init(
+    selector: Selector = Selector(), names: [String] = [], afterSequence: UInt64? = nil,
+    retry: RetryPolicy = .forever, metadata: [MetadataEntry] = []
+  ) {
+    self.selector = selector
+    self.names = names
+    self.afterSequence = afterSequence
+    self.retry = retry
+    self.metadata = metadata
+  }
+}

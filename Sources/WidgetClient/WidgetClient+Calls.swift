@@ -1,0 +1,121 @@
+public import WidgetProto
+
+// Every method of the daemon's services. What each does, and the errors it answers with, is said
+// in Protos/widgetd/v1.
+
+extension WidgetClient {
+  /// Adds a widget.
+  public func createWidget(
+    _ request: CreateWidgetRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> CreateWidgetResponse {
+    try await call(.createWidget, request, options)
+  }
+
+  /// Returns one widget.
+  public func getWidget(
+    _ request: GetWidgetRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> GetWidgetResponse {
+    try await call(.getWidget, request, options)
+  }
+
+  /// Returns a page of widgets, in position order.
+  public func listWidgets(
+    _ request: ListWidgetsRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> ListWidgetsResponse {
+    try await call(.listWidgets, request, options)
+  }
+
+  /// Changes data, parameters, labels or status of one widget.
+  public func updateWidget(
+    _ request: UpdateWidgetRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> UpdateWidgetResponse {
+    try await call(.updateWidget, request, options)
+  }
+
+  /// Removes one widget.
+  public func deleteWidget(
+    _ request: DeleteWidgetRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> DeleteWidgetResponse {
+    try await call(.deleteWidget, request, options)
+  }
+
+  /// Shows, hides, enables, disables or toggles widgets.
+  public func setPresence(
+    _ request: SetPresenceRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> SetPresenceResponse {
+    try await call(.setPresence, request, options)
+  }
+
+  /// Changes a widget's place in the order.
+  public func moveWidget(
+    _ request: MoveWidgetRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> MoveWidgetResponse {
+    try await call(.moveWidget, request, options)
+  }
+
+  /// Makes a declared set of widgets true.
+  public func applyWidgets(
+    _ request: ApplyWidgetsRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> ApplyWidgetsResponse {
+    try await call(.applyWidgets, request, options)
+  }
+
+  /// Sends an event to a widget.
+  public func sendEvent(
+    _ request: SendEventRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> SendEventResponse {
+    try await call(.sendEvent, request, options)
+  }
+
+  /// Ends a stream of the same user; `subscription_id` came with its `opened` frame.
+  public func unsubscribe(
+    _ request: UnsubscribeRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> UnsubscribeResponse {
+    try await call(.unsubscribe, request, options)
+  }
+
+  /// Asks a watch of widgets of the same user for a progress frame.
+  public func requestProgress(
+    _ request: RequestProgressRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> RequestProgressResponse {
+    try await call(.requestProgress, request, options)
+  }
+
+  /// Returns counters, gauges, and the limits in force.
+  public func getStats(
+    _ request: GetStatsRequest = GetStatsRequest(), options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> GetStatsResponse {
+    try await call(.getStats, request, options)
+  }
+
+  /// Has the daemon read its configuration again.
+  public func reload(
+    _ request: ReloadRequest = ReloadRequest(), options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> ReloadResponse {
+    try await call(.reload, request, options)
+  }
+
+  /// Changes the daemon's log level until the next reload or restart.
+  public func setLogLevel(
+    _ request: SetLogLevelRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> SetLogLevelResponse {
+    try await call(.setLogLevel, request, options)
+  }
+
+  /// Tells whether a service can be used; an empty name asks for the daemon as a whole.
+  public func checkHealth(
+    _ request: HealthCheckRequest = HealthCheckRequest(), options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> HealthCheckResponse {
+    try await call(.checkHealth, request, options)
+  }
+
+  /// Watches widgets: a snapshot, then every change, across lost connections.
+  public func watch(_ options: WatchOptions = WatchOptions()) -> Watch {
+    Watch(options: options, client: self)
+  }
+
+  /// Watches events, across lost connections.
+  public func watchEvents(_ options: WatchEventsOptions = WatchEventsOptions()) -> EventWatch {
+    EventWatch(options: options, client: self)
+  }
+}

@@ -1,0 +1,130 @@
+public import NIOCore
+import NIOPosix
+import WidgetProto
+import WidgetTransport
+
+/// A client of the daemon: every method of its services, for any number of tasks at once.
+///
+/// ```swift
+/// let client = WidgetClient(socketPath: try SocketPath.discover())
+/// let clock = try await client.getWidget(GetWidgetRequest(id: id))
+/// for try await frame in client.watch() { … }
+/// await client.close()
+/// ```
+///
+/// All calls share one connection. It is made by the first call, and made anew by the next call
+/// after it was lost; a call that was under way then fails with `connectionLost` and is never
+/// repeated behind the caller's back. Each watch has a connection of its own: the protocol has no
+/// flow control within a connection, so a watch that is not read would otherwise hold up the answers
+/// that the same task waits for; and ending a watch is closing its connection.
+public final class WidgetClient: Sendable {
+  /// Where the daemon listens.
+  public let socketPath: String
+  private let eventLoop: any EventLoop
+  private let connector: NIOLoopBoundBox<Connector>
+
+  /// Makes a client. Nothing is connected yet.
+  ///
+  /// - Parameters:
+  ///   - socketPath: where the daemon listens; see `SocketPath.discover`.
+  ///   - connectTimeout: how long one attempt to connect may take.
+  ///   - group: where its I/O runs, on one loop; by default the process's shared one.
+  public init(
+    socketPath: String, connectTimeout: Duration = .seconds(5),
+    group: (any EventLoopGroup)? = nil
+  ) {
+    self.socketPath = socketPath
+    let eventLoop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
+    self.eventLoop = eventLoop
+    connector = .makeBoxSendingValue(
+      Connector(eventLoop: eventLoop, socketPath: socketPath, connectTimeout: connectTimeout),
+      eventLoop: eventLoop)
+  }
+
+  deinit {
+    eventLoop.execute { [connector] in connector.value.close() }
+  }
+
+  /// Connects now rather than with the first call, to find out whether that works.
+  public func connect() async throws(ClientError) {
+    let result: Result<Void, ClientError> = await withCheckedContinuation { continuation in
+      eventLoop.execute { [connector] in
+        connector.value.withShared { continuation.resume(returning: $0.map { _ in }) }
+      }
+    }
+    try result.get()
+  }
+
+  /// Closes the shared connection for good. Calls under way, and calls made afterwards, fail with
+  /// `closed`. Watches go on until they lose their own connection.
+  public func close() async {
+    await withCheckedContinuation { continuation in
+      eventLoop.execute { [connector] in
+        connector.value.close()
+        continuation.resume()
+      }
+    }
+  }
+
+  /// Makes a unary call.
+  func call<Request: WireMessage, Response: WireMessage>(
+    _ method: RPCMethod, _ request: Request, _ options: CallOptions
+  ) async throws(ClientError) -> Response {
+    let slot = NIOLoopBoundBox.makeBoxSendingValue(
+      CallSlot<Request, Response>.waiting, eventLoop: eventLoop)
+    let answer: Result<Response, ClientError> = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        eventLoop.execute { [connector] in
+          let call = UnaryCall<Request, Response>(
+            method, request, options: options, continuation: continuation)
+          switch slot.value {
+          case .cancelled:
+            call.giveUp(.cancelled)
+          case .waiting, .started:
+            slot.value = .started(call)
+            call.start(on: connector.value)
+          }
+        }
+      }
+    } onCancel: {
+      eventLoop.execute {
+        if case .started(let call) = slot.value { call.giveUp(.cancelled) }
+        slot.value = .cancelled
+      }
+    }
+    return try answer.get()
+  }
+
+  /// Opens a stream on a connection of its own. The connection ends with the stream, and with its
+  /// reader.
+  func openStream<Request: WireMessage, Message: WireMessage>(
+    _ method: RPCMethod, _ request: Request, metadata: [MetadataEntry]
+  ) async throws(ClientError) -> MessageStream<Message> {
+    typealias Opened = Result<MessageStream<Message>, ClientError>
+    let opened: Opened = await withCheckedContinuation { continuation in
+      eventLoop.execute { [connector, eventLoop] in
+        connector.value.withOwn { result in
+          let opened: Opened
+          do throws(ClientError) {
+            let connection = try result.get()
+            let control = StreamControl(connection, eventLoop: eventLoop)
+            let (stream, source) = MessageStream<Message>.make(control: control)
+            do throws(ClientError) {
+              _ = try connection.open(
+                .server, method, request, timeout: nil, metadata: metadata,
+                receiver: StreamCall<Message>(source, on: connection))
+            } catch {
+              connection.close()
+              throw error
+            }
+            opened = .success(stream)
+          } catch {
+            opened = .failure(error)
+          }
+          continuation.resume(returning: opened)
+        }
+      }
+    }
+    return try opened.get()
+  }
+}

@@ -1,0 +1,228 @@
+public import WidgetModel
+import WidgetProto
+
+/// A local copy of the widgets that a watch selects, fed with the watch's frames.
+///
+/// A plain value: `apply` takes a frame, changes the copy and says what changed, if anything became
+/// visible. What is visible is always the daemon's state at exactly one revision:
+///
+/// - Snapshot chunks collect out of sight; `synced` makes them visible at once. If something was
+///   visible before (after a `reset`), it stays until then, and the difference is reported.
+/// - Pieces of a change set (`more`) collect out of sight; the last one makes all of them visible.
+/// - A lost connection drops what was collected: the daemon sends it again.
+public struct WidgetMirror: Hashable, Sendable {
+  /// What became visible.
+  public struct Difference: Hashable, Sendable {
+    /// Widgets that appeared, in display order.
+    public var added: [WidgetID] = []
+    /// Widgets of which something changed, in display order.
+    public var updated: [WidgetID] = []
+    /// Widgets that are gone, as they were last, in the order they were shown.
+    public var removed: [Widget] = []
+    /// How to animate it, for those widgets that came with a hint.
+    public var transitions: [WidgetID: Transition] = [:]
+    /// The order of the widgets that stayed is another.
+    public var isReordered = false
+
+    /// Nothing changed that a reader could see.
+    public var isEmpty: Bool {
+      added.isEmpty && updated.isEmpty && removed.isEmpty && !isReordered
+    }
+
+    public init() {}
+  }
+
+  /// A frame that does not fit what came before it. The mirror is unchanged; watch anew without a
+  /// resume token.
+  public enum Inconsistency: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Something changed of a widget that is not there.
+    case unknownWidget(WidgetID)
+    /// Changes start before what is visible, or at another revision than the pieces before them.
+    case unexpectedRevision(from: Revision, visible: Revision)
+    /// Changes came before the first snapshot was complete.
+    case notSynced
+
+    public var description: String {
+      switch self {
+      case .unknownWidget(let id): "the widget \(id) changed, but it is not there"
+      case .unexpectedRevision(let from, let visible):
+        "changes after revision \(from) came at revision \(visible)"
+      case .notSynced: "changes came before the snapshot was complete"
+      }
+    }
+  }
+
+  /// Whether a state is visible: false until the first snapshot is complete.
+  public private(set) var isSynced = false
+  /// Whether frames flow; false after `disconnected`, until the stream is open again.
+  public private(set) var isConnected = false
+  /// The revision of the visible state.
+  public private(set) var revision: Revision = 0
+  /// The store's epoch, as the daemon told last.
+  public private(set) var epoch: UInt64 = 0
+  /// What resumes a watch after the visible state; empty if nothing is visible.
+  public private(set) var resumeToken: [UInt8] = []
+
+  private var visible: [WidgetID: Widget] = [:]
+  /// The visible ids in display order.
+  private var order: [WidgetID] = []
+  /// The snapshot so far, while one arrives.
+  private var snapshot: [WidgetID: Widget]?
+  /// The change set so far, while its pieces arrive.
+  private var pieces: (from: Revision, changes: [WidgetChange])? {
+    get { piecesFrom.map { ($0, pieceChanges) } }
+    set {
+      piecesFrom = newValue?.from
+      pieceChanges = newValue?.changes ?? []
+    }
+  }
+  private var piecesFrom: Revision?
+  private var pieceChanges: [WidgetChange] = []
+
+  public init() {}
+
+  /// How many widgets are visible.
+  public var count: Int { visible.count }
+
+  /// The visible widgets in display order: by position, then by id.
+  public var widgets: [Widget] { order.compactMap { visible[$0] } }
+
+  /// The ids of the visible widgets in display order.
+  public var ids: [WidgetID] { order }
+
+  /// One visible widget.
+  public subscript(id: WidgetID) -> Widget? { visible[id] }
+
+  /// Takes the watch's next frame.
+  ///
+  /// - Returns: what became visible; nil if this frame made nothing visible (it may still have
+  ///   moved `revision`). Empty if a snapshot turned out to be what was visible before.
+  /// - Throws: if the frame does not fit; the mirror is then unchanged.
+  public mutating func apply(_ frame: WatchFrame) throws(Inconsistency) -> Difference? {
+    switch frame {
+    case .opened(let opened):
+      dropUnfinished()
+      epoch = opened.epoch
+      isConnected = true
+      return nil
+    case .snapshot(let chunk):
+      var next = snapshot ?? [:]
+      for widget in chunk.widgets { next[widget.id] = widget }
+      for id in chunk.removedIDs { next[id] = nil }
+      snapshot = next
+      return nil
+    case .synced(let synced):
+      let difference = replace(with: snapshot ?? [:])
+      snapshot = nil
+      isSynced = true
+      revision = synced.revision
+      resumeToken = synced.resumeToken
+      return difference
+    case .changes(let set):
+      return try apply(set)
+    case .progress(let progress):
+      guard isSynced else { return nil }
+      revision = max(revision, progress.revision)
+      if !progress.resumeToken.isEmpty { resumeToken = progress.resumeToken }
+      return nil
+    case .reset:
+      dropUnfinished()
+      return nil
+    case .disconnected:
+      dropUnfinished()
+      isConnected = false
+      return nil
+    case .reconnected:
+      isConnected = true
+      return nil
+    case .events, .gap:
+      return nil
+    }
+  }
+
+  private mutating func dropUnfinished() {
+    snapshot = nil
+    pieces = nil
+  }
+
+  private mutating func apply(_ set: ChangeSet) throws(Inconsistency) -> Difference? {
+    guard isSynced else { throw .notSynced }
+    guard set.fromRevision >= revision, pieces.map({ $0.from == set.fromRevision }) ?? true else {
+      throw .unexpectedRevision(from: set.fromRevision, visible: revision)
+    }
+    let changes = (pieces?.changes ?? []) + set.changes
+    guard !set.more else {
+      pieces = (set.fromRevision, changes)
+      return nil
+    }
+    let (next, difference) = try result(of: changes)
+    pieces = nil
+    show(next)
+    revision = set.toRevision
+    resumeToken = set.resumeToken
+    return difference
+  }
+
+  /// What the changes make of the visible state. The same widget may be named by several pieces.
+  private func result(
+    of changes: [WidgetChange]
+  ) throws(Inconsistency) -> (next: [WidgetID: Widget], difference: Difference) {
+    var next = visible
+    var touched: Set<WidgetID> = []
+    var transitions: [WidgetID: Transition] = [:]
+    for change in changes {
+      switch change {
+      case .added(let widget, let transition):
+        next[widget.id] = widget
+        touched.insert(widget.id)
+        transitions[widget.id] = transition
+      case .updated(let update):
+        guard next[update.id] != nil else { throw .unknownWidget(update.id) }
+        next[update.id]?.apply(update)
+        touched.insert(update.id)
+        if let transition = update.transition { transitions[update.id] = transition }
+      case .removed(let id, let transition):
+        next[id] = nil
+        touched.insert(id)
+        transitions[id] = transition
+      }
+    }
+    var result = difference(to: next, touched: touched)
+    result.transitions = transitions.filter { visible[$0.key] != nil || next[$0.key] != nil }
+    return (next, result)
+  }
+
+  private mutating func replace(with next: [WidgetID: Widget]) -> Difference {
+    let result = difference(to: next, touched: Set(visible.keys).union(next.keys))
+    show(next)
+    return result
+  }
+
+  private mutating func show(_ next: [WidgetID: Widget]) {
+    order = WidgetMirror.order(of: next)
+    visible = next
+  }
+
+  private func difference(to next: [WidgetID: Widget], touched: Set<WidgetID>) -> Difference {
+    var result = Difference()
+    let nextOrder = WidgetMirror.order(of: next)
+    for id in nextOrder where touched.contains(id) {
+      if let before = visible[id] {
+        if before != next[id] { result.updated.append(id) }
+      } else {
+        result.added.append(id)
+      }
+    }
+    result.removed = order.compactMap { next[$0] == nil ? visible[$0] : nil }
+    result.isReordered =
+      order.filter { next[$0] != nil } != nextOrder.filter { visible[$0] != nil }
+    return result
+  }
+
+  private static func order(of widgets: [WidgetID: Widget]) -> [WidgetID] {
+    widgets.values.sorted { a, b in
+      a.position == b.position
+        ? a.id.rawValue.precedesByBytes(b.id.rawValue) : a.position < b.position
+    }.map(\.id)
+  }
+}
