@@ -1,0 +1,286 @@
+import NIOCore
+import Testing
+import WidgetClient
+import WidgetTransport
+
+/// Unary calls against a daemon that the test plays.
+@Suite(.timeLimit(.minutes(1))) struct CallTests {
+  private static func get(_ client: WidgetClient, _ id: String) async throws -> Widget {
+    try await client.getWidget(GetWidgetRequest(id: .of(id))).widget
+  }
+
+  @Test func `concurrent calls get the answers that are theirs, on one connection`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let ids = (0..<50).map { "w\($0)" }
+    try await withThrowingTaskGroup { group in
+      for id in ids {
+        group.addTask {
+          let widget = try await CallTests.get(client, id)
+          #expect(widget == .sample(id))
+        }
+      }
+      var waiting: [FakeDaemon.Call] = []
+      for _ in ids { waiting.append(try await calls.expect("GetWidget")) }
+      for call in waiting.reversed() {
+        let request = try call.decode(GetWidgetRequest.self)
+        try call.respond(GetWidgetResponse(widget: .sample(request.id.rawValue)))
+      }
+      try await group.waitForAll()
+    }
+    #expect(try await daemon.connectionCount() == 1)
+    try await daemon.stop()
+  }
+
+  @Test func `every method reaches the daemon under its full name`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    let id = WidgetID.of("a")
+    let widget = "widgetd.v1.WidgetService/"
+    let methods: [(String, @Sendable () async throws -> Void)] = [
+      (
+        widget + "CreateWidget",
+        { _ = try await client.createWidget(.init(widget: WidgetSpec(id: id, kind: .of("k")))) }
+      ),
+      (widget + "GetWidget", { _ = try await client.getWidget(.init(id: id)) }),
+      (widget + "ListWidgets", { _ = try await client.listWidgets(.init()) }),
+      (
+        widget + "UpdateWidget",
+        { _ = try await client.updateWidget(.init(id: id, patch: WidgetPatch())) }
+      ),
+      (widget + "DeleteWidget", { _ = try await client.deleteWidget(.init(id: id)) }),
+      (
+        widget + "SetPresence",
+        { _ = try await client.setPresence(.init(target: .all, action: .show)) }
+      ),
+      (
+        widget + "MoveWidget",
+        { _ = try await client.moveWidget(.init(id: id, destination: .first)) }
+      ),
+      (widget + "ApplyWidgets", { _ = try await client.applyWidgets(.init(widgets: [])) }),
+      (
+        widget + "SendEvent",
+        { _ = try await client.sendEvent(.init(widgetID: id, name: "click")) }
+      ),
+      (widget + "Unsubscribe", { _ = try await client.unsubscribe(.init(subscriptionID: 1)) }),
+      (
+        widget + "RequestProgress",
+        { _ = try await client.requestProgress(.init(subscriptionID: 1)) }
+      ),
+      ("widgetd.v1.AdminService/GetStats", { _ = try await client.getStats() }),
+      ("widgetd.v1.AdminService/Reload", { _ = try await client.reload() }),
+      (
+        "widgetd.v1.AdminService/SetLogLevel",
+        { _ = try await client.setLogLevel(.init(level: .debug)) }
+      ),
+      ("grpc.health.v1.Health/Check", { _ = try await client.checkHealth() }),
+    ]
+    var calls = daemon.calls
+    for (name, call) in methods {
+      let answer = Task { try await call() }
+      let arrived = try #require(await calls.next())
+      #expect(arrived.method == name)
+      #expect(!arrived.isStream)
+      try arrived.fail(.unimplemented, "TEST")
+      await #expect(throws: ClientError.self) { try await answer.value }
+    }
+    try await daemon.stop()
+  }
+
+  @Test func `an error of the daemon reaches the caller with its reason`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let answer = Task { try await CallTests.get(client, "a") }
+    try await calls.expect("GetWidget").fail(.notFound, "WIDGET_NOT_FOUND")
+    let error = await #expect(throws: ClientError.self) { try await answer.value }
+    #expect(error?.status?.code == .notFound)
+    #expect(error?.reason == "WIDGET_NOT_FOUND")
+    #expect(error.map { "\($0)" } == "no (NOT_FOUND: WIDGET_NOT_FOUND)")
+    try await daemon.stop()
+  }
+
+  @Test func `a status that says OK is no error`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let answer = Task { try await CallTests.get(client, "a") }
+    let call = try await calls.expect("GetWidget")
+    let payload = try WireCodec().encode(GetWidgetResponse(widget: .sample("a")))
+    call.write(
+      .response, try WireCodec().encode(TTRPCResponse(status: RPCStatus(), payload: payload)))
+    #expect(try await answer.value == .sample("a"))
+    try await daemon.stop()
+  }
+
+  @Test func `the deadline ends the wait, and the daemon knows it`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let timeout = Duration.milliseconds(30)
+    let answer = Task { try await client.getStats(options: CallOptions(timeout: timeout)) }
+    let late = try await calls.expect("GetStats")
+    #expect((1...30_000_000).contains(late.timeoutNanoseconds))
+    await #expect(throws: ClientError.deadlineExceeded(timeout)) { try await answer.value }
+    // The late answer disturbs nobody.
+    try late.respond(GetStatsResponse(version: "late"))
+    let next = Task { try await client.getStats() }
+    let call = try await calls.expect("GetStats")
+    #expect(call.timeoutNanoseconds == 0)
+    try call.respond(GetStatsResponse(version: "next"))
+    #expect(try await next.value.version == "next")
+    #expect(try await daemon.connectionCount() == 1)
+    try await daemon.stop()
+  }
+
+  @Test(arguments: [Duration.zero, .seconds(-1)])
+  func `no time at all is no call`(timeout: Duration) async throws {
+    let client = WidgetClient(socketPath: FakeDaemon.freshPath())
+    await #expect(throws: ClientError.deadlineExceeded(timeout)) {
+      try await client.getStats(options: CallOptions(timeout: timeout))
+    }
+  }
+
+  @Test func `metadata travels in order`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let metadata = [
+      MetadataEntry(key: "b", value: "1"), MetadataEntry(key: "a", value: "2"),
+      MetadataEntry(key: "b", value: "3"),
+    ]
+    let answer = Task { try await client.getStats(options: CallOptions(metadata: metadata)) }
+    let call = try await calls.expect("GetStats")
+    #expect(call.metadata == metadata)
+    try call.respond(GetStatsResponse())
+    _ = try await answer.value
+    try await daemon.stop()
+  }
+
+  @Test func `a cancelled task stops waiting, and the connection goes on`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let task = Task { try await client.getStats() }
+    let call = try await calls.expect("GetStats")
+    task.cancel()
+    await #expect(throws: ClientError.cancelled) { try await task.value }
+    try call.respond(GetStatsResponse())
+    let next = Task { try await client.getStats() }
+    try await calls.expect("GetStats").respond(GetStatsResponse(version: "2"))
+    #expect(try await next.value.version == "2")
+    try await daemon.stop()
+  }
+
+  @Test func `a task that was cancelled before makes no call`() async throws {
+    let client = WidgetClient(socketPath: FakeDaemon.freshPath())
+    let task = Task {
+      withUnsafeCurrentTask { $0?.cancel() }
+      return try await client.getStats()
+    }
+    await #expect(throws: ClientError.cancelled) { try await task.value }
+  }
+
+  @Test func `a missing socket is told from one that nobody listens at`() async throws {
+    let path = FakeDaemon.freshPath()
+    let client = WidgetClient(socketPath: path)
+    await #expect(throws: ClientError.unavailable(.noSuchFile, socketPath: path)) {
+      try await client.connect()
+    }
+    let stale = try StaleSocket(path)
+    await #expect(throws: ClientError.unavailable(.refused, socketPath: path)) {
+      try await client.getStats()
+    }
+    stale.remove()
+    let tooLong = "/" + String(repeating: "x", count: 200)
+    await #expect(throws: ClientError.unavailable(.pathTooLong, socketPath: tooLong)) {
+      try await WidgetClient(socketPath: tooLong).connect()
+    }
+  }
+
+  @Test func `a lost connection fails the calls on it, and the next call connects anew`()
+    async throws
+  {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let first = Task { try await client.getStats() }
+    let second = Task { try await client.getStats() }
+    _ = try await calls.expect("GetStats")
+    try await calls.expect("GetStats").closeConnection()
+    let lost = ClientError.connectionLost(socketPath: daemon.socketPath)
+    await #expect(throws: lost) { try await first.value }
+    await #expect(throws: lost) { try await second.value }
+    let next = Task { try await client.getStats() }
+    let call = try await calls.expect("GetStats")
+    #expect(call.connection == 2)
+    try call.respond(GetStatsResponse())
+    _ = try await next.value
+    try await daemon.stop()
+  }
+
+  @Test func `a daemon that breaks the protocol is disconnected`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let answer = Task { try await client.getStats() }
+    try await calls.expect("GetStats").write(.data, [])
+    let error = await #expect(throws: ClientError.self) { try await answer.value }
+    guard case .protocolViolation = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    try await daemon.stop()
+  }
+
+  @Test func `an answer that cannot be decoded fails that call alone`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let bad = Task { try await client.getStats() }
+    let call = try await calls.expect("GetStats")
+    let good = Task { try await client.getStats() }
+    let other = try await calls.expect("GetStats")
+    call.write(.response, [0xFF, 0xFF])
+    try other.respond(GetStatsResponse(version: "1"))
+    let error = await #expect(throws: ClientError.self) { try await bad.value }
+    guard case .wire = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try await good.value.version == "1")
+    try await daemon.stop()
+  }
+
+  @Test func `a request that no frame can carry is not sent`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    let data: ValueMap = ["x": .bytes(Array(repeating: 0, count: FrameHeader.frameDataBytesMax))]
+    let error = await #expect(throws: ClientError.self) {
+      try await client.updateWidget(
+        UpdateWidgetRequest(id: .of("a"), patch: WidgetPatch(setData: data)))
+    }
+    guard case .requestTooLong = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    var calls = daemon.calls
+    let next = Task { try await client.getStats() }
+    try await calls.expect("GetStats").respond(GetStatsResponse())
+    _ = try await next.value
+    try await daemon.stop()
+  }
+
+  @Test func `a closed client fails what is under way and what comes`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let answer = Task { try await client.getStats() }
+    _ = try await calls.expect("GetStats")
+    await client.close()
+    await #expect(throws: ClientError.closed) { try await answer.value }
+    await #expect(throws: ClientError.closed) { try await client.getStats() }
+    try await daemon.stop()
+  }
+}
