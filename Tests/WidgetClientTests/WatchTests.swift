@@ -1,0 +1,360 @@
+import NIOCore
+import Testing
+import WidgetClient
+import WidgetTransport
+
+/// Watches against a daemon that the test plays. Since a watch does nothing until it is read, the
+/// reader runs as a task of its own and puts what it gets into a channel that the test takes from.
+@Suite(.timeLimit(.minutes(1))) struct WatchTests {
+  private static let opened = WatchOpened(subscriptionID: 1, epoch: 7, revision: 1)
+  private static let snapshot = SnapshotChunk(widgets: [.sample("a")])
+
+  /// Waits nothing, so that a test is as fast as it can be.
+  private static func retry(
+    _ clock: InstantClock = InstantClock(), attemptsMax: Int? = nil
+  ) -> RetryPolicy {
+    RetryPolicy(
+      delayInitial: .milliseconds(100), attemptsMax: attemptsMax, jitter: { 0 }, clock: clock)
+  }
+
+  private static func open(_ call: FakeDaemon.Call, token: UInt8) throws {
+    try call.send(WatchWidgetsResponse.opened(opened))
+    try call.send(WatchWidgetsResponse.snapshot(snapshot))
+    try call.send(WatchWidgetsResponse.synced(WatchSynced(revision: 1, resumeToken: [token])))
+  }
+
+  private static func opening(token: UInt8) -> [WatchFrame] {
+    [
+      .opened(opened), .snapshot(snapshot),
+      .synced(WatchSynced(revision: 1, resumeToken: [token])),
+    ]
+  }
+
+  @Test func `a watch delivers the frames in order and ends when the daemon ends it`()
+    async throws
+  {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let reader = Reader(
+      client.watch(
+        WatchOptions(
+          selector: Selector(ids: [.of("a")]), minInterval: .milliseconds(16),
+          includeEvents: true, retry: WatchTests.retry())))
+    let call = try await calls.expect("WatchWidgets")
+    #expect(call.isStream)
+    #expect(
+      try call.decode(WatchWidgetsRequest.self)
+        == WatchWidgetsRequest(
+          selector: Selector(ids: [.of("a")]), minInterval: .milliseconds(16), includeEvents: true))
+    try WatchTests.open(call, token: 1)
+    let events = EventBatch(events: [Event(sequence: 3, widgetID: .of("a"), name: "click")])
+    try call.send(WatchWidgetsResponse.events(events))
+    call.end()
+    #expect(try await reader.rest() == WatchTests.opening(token: 1) + [.events(events)])
+    try await daemon.stop()
+  }
+
+  @Test func `after the connection is lost the watch goes on after the last frame`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let reader = Reader(client.watch(WatchOptions(retry: WatchTests.retry())))
+    let first = try await calls.expect("WatchWidgets")
+    try WatchTests.open(first, token: 5)
+    #expect(try await reader.take(3) == WatchTests.opening(token: 5))
+    first.closeConnection()
+    let second = try await calls.expect("WatchWidgets")
+    #expect(second.connection == 2)
+    #expect(try second.decode(WatchWidgetsRequest.self).resumeToken == [5])
+    try second.send(WatchWidgetsResponse.opened(WatchTests.opened))
+    let changes = ChangeSet(
+      fromRevision: 1, toRevision: 2, changes: [.removed(.of("a"), nil)], resumeToken: [6])
+    try second.send(WatchWidgetsResponse.changes(changes))
+    second.end()
+    #expect(
+      try await reader.rest() == [
+        .disconnected(.connectionLost(socketPath: daemon.socketPath)), .reconnected,
+        .opened(WatchTests.opened), .changes(changes),
+      ])
+    try await daemon.stop()
+  }
+
+  @Test(arguments: [
+    (StatusCode.outOfRange, "REVISION_COMPACTED", ResetReason.compacted),
+    (.failedPrecondition, "EPOCH_CHANGED", .epochChanged),
+  ])
+  func `if what happened meanwhile is lost the watch starts over with a snapshot`(
+    code: StatusCode, reason: String, expected: ResetReason
+  ) async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let clock = InstantClock()
+    let reader = Reader(
+      client.watch(WatchOptions(resumeToken: [9], retry: WatchTests.retry(clock))))
+    let first = try await calls.expect("WatchWidgets")
+    #expect(try first.decode(WatchWidgetsRequest.self).resumeToken == [9])
+    try first.fail(code, reason)
+    let second = try await calls.expect("WatchWidgets")
+    #expect(try second.decode(WatchWidgetsRequest.self).resumeToken == [])
+    try WatchTests.open(second, token: 1)
+    second.end()
+    #expect(try await reader.rest() == [.reset(expected)] + WatchTests.opening(token: 1))
+    #expect(clock.sleeps == [], "there is nothing to wait for")
+    try await daemon.stop()
+  }
+
+  @Test func `a watch waits for a daemon that is not there yet`() async throws {
+    let path = FakeDaemon.freshPath()
+    let client = WidgetClient(socketPath: path)
+    let clock = InstantClock()
+    let reader = Reader(client.watch(WatchOptions(retry: WatchTests.retry(clock))))
+    #expect(
+      try await reader.take(1) == [.disconnected(.unavailable(.noSuchFile, socketPath: path))])
+    let daemon = try await FakeDaemon(at: path)
+    var calls = daemon.calls
+    let call = try await calls.expect("WatchWidgets")
+    try WatchTests.open(call, token: 1)
+    call.end()
+    #expect(try await reader.rest() == [.reconnected] + WatchTests.opening(token: 1))
+    #expect(clock.sleeps.first == .milliseconds(100))
+    #expect(clock.sleeps == clock.sleeps.sorted(), "waits grow")
+    try await daemon.stop()
+  }
+
+  @Test func `a watch gives up when its policy says so`() async throws {
+    let path = FakeDaemon.freshPath()
+    let client = WidgetClient(socketPath: path)
+    let clock = InstantClock()
+    let reader = Reader(
+      client.watch(WatchOptions(retry: WatchTests.retry(clock, attemptsMax: 3))))
+    let error = ClientError.unavailable(.noSuchFile, socketPath: path)
+    #expect(try await reader.take(1) == [.disconnected(error)])
+    await #expect(throws: error) { try await reader.rest() }
+    #expect(clock.sleeps == [.milliseconds(100), .milliseconds(200), .milliseconds(400)])
+  }
+
+  @Test func `the daemon's wish to be left alone for a while is respected`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let clock = InstantClock()
+    let reader = Reader(client.watch(WatchOptions(retry: WatchTests.retry(clock))))
+    try await calls.expect("WatchWidgets").fail(
+      .resourceExhausted, "QUOTA_EXCEEDED", retryDelay: .seconds(30))
+    let second = try await calls.expect("WatchWidgets")
+    try WatchTests.open(second, token: 1)
+    second.end()
+    #expect(try await reader.rest().count == 5)
+    #expect(clock.sleeps == [.seconds(30)])
+    try await daemon.stop()
+  }
+
+  @Test func `a refusal that no retry can cure reaches the reader`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let reader = Reader(client.watch(WatchOptions(retry: WatchTests.retry())))
+    try await calls.expect("WatchWidgets").fail(.invalidArgument, "RESUME_TOKEN_MISMATCH")
+    let error = await #expect(throws: ClientError.self) { try await reader.rest() }
+    #expect(error?.reason == "RESUME_TOKEN_MISMATCH")
+    try await daemon.stop()
+  }
+
+  @Test func `cancelling the reader ends its connection`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let reader = Reader(client.watch(WatchOptions(retry: WatchTests.retry())))
+    let call = try await calls.expect("WatchWidgets")
+    try WatchTests.open(call, token: 1)
+    _ = try await reader.take(3)
+    reader.task.cancel()
+    await #expect(throws: ClientError.cancelled) { try await reader.rest() }
+    try await call.channel.closeFuture.get()
+    try await daemon.stop()
+  }
+
+  @Test func `a reader that stops reading ends its connection`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let task = Task {
+      for try await _ in client.watch(WatchOptions(retry: WatchTests.retry())) { break }
+    }
+    let call = try await calls.expect("WatchWidgets")
+    try WatchTests.open(call, token: 1)
+    try await task.value
+    try await call.channel.closeFuture.get()
+    try await daemon.stop()
+  }
+
+  @Test func `cancelling a watch that waits to connect ends the wait`() async throws {
+    let client = WidgetClient(socketPath: FakeDaemon.freshPath())
+    let policy = RetryPolicy(delayInitial: .seconds(3600), delayMax: .seconds(3600))
+    let reader = Reader(client.watch(WatchOptions(retry: policy)))
+    _ = try await reader.take(1)
+    reader.task.cancel()
+    await #expect(throws: ClientError.cancelled) { try await reader.rest() }
+  }
+
+  @Test func `a watch that is not read holds up the daemon, not memory, and not other calls`()
+    async throws
+  {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var frames = client.watch(WatchOptions(retry: WatchTests.retry())).makeAsyncIterator()
+    // Nothing is opened before `next` is called, so the daemon answers in a task of its own.
+    let answering = Task {
+      var calls = daemon.calls
+      let call = try await calls.expect("WatchWidgets")
+      try WatchTests.open(call, token: 1)
+      return call
+    }
+    for expected in WatchTests.opening(token: 1) { #expect(try await frames.next() == expected) }
+    let call = try await answering.value
+    var calls = daemon.calls
+
+    // The daemon sends more than sockets and the reader's buffer hold, a frame at a time.
+    let frameCount = 400
+    let text = String(repeating: "x", count: 32 << 10)
+    let sent = Counter(loop: call.channel.eventLoop)
+    for index in 1...frameCount {
+      var widget = Widget.sample("a")
+      widget.data = ["text": .string(text)]
+      let changes = ChangeSet(
+        fromRevision: Revision(index), toRevision: Revision(index) + 1,
+        changes: [.added(widget, nil)], resumeToken: [UInt8(index & 0xFF)])
+      let message = try WireCodec().encode(WatchWidgetsResponse.changes(changes))
+      let promise = call.channel.eventLoop.makePromise(of: Void.self)
+      promise.futureResult.whenSuccess { sent.increment() }
+      call.channel.writeAndFlush(
+        FakeDaemon.frame(.data, [], call.streamID, message), promise: promise)
+    }
+
+    // While nobody reads, another call is answered; its round trips also let all the reading
+    // happen that is going to happen.
+    for _ in 0..<50 {
+      let answer = Task { try await client.getStats() }
+      try await calls.expect("GetStats").respond(GetStatsResponse())
+      _ = try await answer.value
+    }
+    let held = try await sent.value()
+    #expect(held < frameCount / 2, "the daemon was not held up: \(held) frames were taken")
+
+    // When it is read again, everything comes, in order.
+    for index in 1...frameCount {
+      guard case .changes(let set) = try await frames.next() else {
+        Issue.record("frame \(index) is no change")
+        break
+      }
+      #expect(set.fromRevision == Revision(index))
+    }
+    #expect(try await sent.value() == frameCount)
+    try await daemon.stop()
+  }
+
+  @Test func `a mirror fed by a watch survives a restart of the daemon`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let reader = Reader(client.watch(WatchOptions(retry: WatchTests.retry())))
+    let first = try await calls.expect("WatchWidgets")
+    try WatchTests.open(first, token: 1)
+    first.closeConnection()
+    try await calls.expect("WatchWidgets").fail(.failedPrecondition, "EPOCH_CHANGED")
+    let third = try await calls.expect("WatchWidgets")
+    try third.send(WatchWidgetsResponse.opened(WatchOpened(epoch: 8)))
+    try third.send(
+      WatchWidgetsResponse.snapshot(SnapshotChunk(widgets: [.sample("b")])))
+    try third.send(WatchWidgetsResponse.synced(WatchSynced(revision: 1)))
+    third.end()
+    var mirror = WidgetMirror()
+    var seen: [[WidgetID]] = []
+    for frame in try await reader.rest() where try mirror.apply(frame) != nil {
+      seen.append(mirror.ids)
+    }
+    #expect(seen == [[.of("a")], [.of("b")]])
+    #expect(mirror.epoch == 8)
+    try await daemon.stop()
+  }
+
+  @Test func `a watch of events goes on after the last event and tells of gaps`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let reader = Reader(
+      client.watchEvents(WatchEventsOptions(names: ["click"], retry: WatchTests.retry())))
+    let first = try await calls.expect("WatchEvents")
+    #expect(try first.decode(WatchEventsRequest.self) == WatchEventsRequest(names: ["click"]))
+    let opened = WatchEventsOpened(subscriptionID: 4, afterSequence: 10)
+    let events = EventBatch(events: [Event(sequence: 11, widgetID: .of("a"), name: "click")])
+    try first.send(WatchEventsResponse.opened(opened))
+    try first.send(WatchEventsResponse.events(events))
+    #expect(try await reader.take(2) == [.opened(opened), .events(events)])
+    first.closeConnection()
+    let second = try await calls.expect("WatchEvents")
+    #expect(try second.decode(WatchEventsRequest.self).afterSequence == 11)
+    let again = WatchEventsOpened(subscriptionID: 5, afterSequence: 11)
+    let gap = EventGap(firstSequence: 12, lastSequence: 20)
+    try second.send(WatchEventsResponse.opened(again))
+    try second.send(WatchEventsResponse.gap(gap))
+    second.end()
+    #expect(
+      try await reader.rest() == [
+        .disconnected(.connectionLost(socketPath: daemon.socketPath)), .reconnected,
+        .opened(again), .gap(gap),
+      ])
+    try await daemon.stop()
+  }
+
+  /// Reads a watch in a task of its own.
+  private final class Reader<Frame: Sendable & Equatable>: Sendable {
+    let task: Task<Void, any Error>
+    private let frames: AsyncThrowingStream<Frame, any Error>
+
+    init(_ watch: some AsyncSequence<Frame, ClientError> & Sendable) {
+      let (frames, continuation) = AsyncThrowingStream.makeStream(of: Frame.self)
+      self.frames = frames
+      task = Task {
+        do {
+          for try await frame in watch { continuation.yield(frame) }
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+    }
+
+    /// The next frames.
+    func take(_ count: Int) async throws -> [Frame] {
+      var result: [Frame] = []
+      var iterator = frames.makeAsyncIterator()
+      while result.count < count {
+        result.append(try #require(try await iterator.next()))
+      }
+      return result
+    }
+
+    /// All frames up to the end of the watch.
+    func rest() async throws -> [Frame] {
+      var result: [Frame] = []
+      for try await frame in frames { result.append(frame) }
+      return result
+    }
+  }
+
+  /// Counts on a loop.
+  private final class Counter: Sendable {
+    private let count: NIOLoopBoundBox<Int>
+
+    init(loop: any EventLoop) { count = .makeBoxSendingValue(0, eventLoop: loop) }
+
+    func increment() { count.value += 1 }
+
+    func value() async throws -> Int {
+      try await count.eventLoop.submit { [count] in count.value }.get()
+    }
+  }
+}
