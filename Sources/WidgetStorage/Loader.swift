@@ -1,0 +1,109 @@
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// Reads a database's rows into an image, and refuses what cannot have been written by a log.
+struct Loader {
+  let connection: Connection
+  let codec: WireCodec
+  let saved: SavedState
+
+  struct Loaded {
+    var image: StoreImage
+    /// Answers up to this number have expired.
+    var expiredThrough: Int64
+  }
+
+  func load(at now: Timestamp) throws(StorageError) -> Loaded {
+    let requests = try loadRequests(at: now)
+    return Loaded(
+      image: StoreImage(
+        epoch: saved.epoch, revision: saved.revision, compactRevision: saved.compactRevision,
+        eventSequenceCeiling: saved.eventSequenceCeiling, records: try loadRecords(),
+        tombstones: try loadTombstones(), requests: requests.images),
+      expiredThrough: requests.expiredThrough)
+  }
+
+  private func loadRecords() throws(StorageError) -> [RecordImage] {
+    var records: [RecordImage] = []
+    let rows = try Statement("SELECT id, body FROM widgets ORDER BY id", on: connection)
+    while try rows.step() {
+      let id = rows.text(0)
+      let stored = try decode(StoredWidget.self, rows.blob(1), what: "widget '\(id)'")
+      guard stored.widget.id.rawValue == id, stored.widget.revision <= saved.revision else {
+        throw corrupt("the row of widget '\(id)' holds another one")
+      }
+      records.append(RecordImage(stored, compactRevision: saved.compactRevision))
+    }
+    return records
+  }
+
+  private func loadTombstones() throws(StorageError) -> [TombstoneImage] {
+    var tombstones: [TombstoneImage] = []
+    let rows = try Statement(
+      "SELECT revision, id, body FROM tombstones WHERE revision > ?1 ORDER BY revision, id",
+      on: connection)
+    try rows.bind(saved.compactRevision, at: 1)
+    while try rows.step() {
+      let revision = UInt64(bitPattern: rows.number(0))
+      let id = rows.text(1)
+      let stored = try decode(StoredTombstone.self, rows.blob(2), what: "tombstone '\(id)'")
+      guard stored.id.rawValue == id, stored.revision == revision, revision <= saved.revision
+      else { throw corrupt("the row of tombstone '\(id)' holds another one") }
+      tombstones.append(TombstoneImage(stored))
+    }
+    return tombstones
+  }
+
+  /// Answers oldest first; of those with the same id, the last.
+  private func loadRequests(
+    at now: Timestamp
+  ) throws(StorageError) -> (images: [RequestImage], expiredThrough: Int64) {
+    var images: [RequestImage] = []
+    var expiredThrough: Int64 = 0
+    let rows = try Statement(
+      """
+      SELECT sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds
+      FROM requests ORDER BY sequence
+      """, on: connection)
+    while try rows.step() {
+      guard let uid = UInt32(exactly: rows.number(1)),
+        let nanoseconds = Int32(exactly: rows.number(6)),
+        let expires = Timestamp(seconds: rows.number(5), nanoseconds: nanoseconds)
+      else { throw corrupt("answer \(rows.number(0)) is impossible") }
+      guard expires > now else {
+        if images.isEmpty { expiredThrough = rows.number(0) }
+        continue
+      }
+      images.append(
+        RequestImage(
+          uid: uid, requestID: rows.text(2), fingerprint: UInt64(bitPattern: rows.number(3)),
+          response: Array(rows.blob(4)), expires: expires))
+    }
+    return (newestOfEach(images), expiredThrough)
+  }
+
+  private func newestOfEach(_ images: [RequestImage]) -> [RequestImage] {
+    struct Key: Hashable {
+      let uid: UInt32
+      let requestID: String
+    }
+    var seen: Set<Key> = []
+    let newestFirst = images.reversed().filter {
+      seen.insert(Key(uid: $0.uid, requestID: $0.requestID)).inserted
+    }
+    return newestFirst.reversed()
+  }
+
+  private func decode<M: WireMessage>(
+    _ type: M.Type, _ bytes: UnsafeRawBufferPointer, what: String
+  ) throws(StorageError) -> M {
+    do throws(WireError) { return try codec.decode(type, from: bytes) } catch {
+      throw corrupt("\(what): \(error)")
+    }
+  }
+
+  private func corrupt(_ detail: String) -> StorageError {
+    .corrupt(path: connection.path, detail: detail)
+  }
+}

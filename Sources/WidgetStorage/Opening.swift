@@ -1,0 +1,123 @@
+import Glibc
+
+/// The steps from a path to a database that groups can be appended to.
+///
+/// A file is changed only once it is known to be a database of this application, in a version that
+/// this program knows.
+struct Opening {
+  let connection: Connection
+  private let options: SQLiteCommitLog.Options
+
+  /// Opens and, if need be, creates or upgrades the database.
+  init(path: String, options: SQLiteCommitLog.Options, schema: Schema) throws(StorageError) {
+    self.options = options
+    try Opening.makeFile(path)
+    connection = try Connection(
+      path: path, busyTimeoutMilliseconds: options.busyTimeout.milliseconds)
+    let version = try schema.version(of: connection)
+    // Detects some damage where it is met rather than later.
+    try connection.execute("PRAGMA cell_size_check = ON")
+    try connection.execute("PRAGMA trusted_schema = OFF")
+    try connection.execute("PRAGMA cache_size = \(-(options.cacheBytes >> 10))")
+    let mode = try connection.text("PRAGMA journal_mode = WAL")
+    guard mode == "wal" else {
+      throw .cannotOpen(
+        path: path, detail: "its file system has no shared memory for write-ahead logging")
+    }
+    // A log that grew once gives its space back when it begins anew.
+    try connection.execute(
+      "PRAGMA journal_size_limit = \(options.checkpointPages * Opening.pageBytes)")
+    connection.watchLog()
+    try connection.execute("PRAGMA synchronous = FULL")
+    try schema.migrate(connection, from: version)
+  }
+
+  /// The size of a page that SQLite gives a new database.
+  static let pageBytes = 4_096
+
+  /// Begins a session: what is written here is on disk before any group is.
+  func begin(
+    durability: Durability, newEpoch: UInt64, bootID: String?
+  ) throws(StorageError) -> (saved: SavedState, isHistoryCut: Bool) {
+    var saved = try SavedState(from: connection)
+    let before = saved
+    let isCut = saved.begin(durability: durability, newEpoch: newEpoch, bootID: bootID)
+    if saved != before {
+      try connection.transaction { () throws(StorageError) in try saved.write(on: connection) }
+    }
+    switch durability {
+    case .process: try connection.execute("PRAGMA synchronous = NORMAL")
+    case .power: break
+    }
+    return (saved, isCut)
+  }
+
+  /// The kept answers' sizes. O(answers).
+  func requestWindow() throws(StorageError) -> RequestWindow {
+    let first = try connection.number("SELECT min(sequence) FROM requests")
+    var window = RequestWindow(
+      countMax: options.requestsKeptMax, bytesMax: options.requestBytesKeptMax,
+      floor: max(0, first - 1))
+    let rows = try Statement(
+      """
+      SELECT sequence, length(CAST(request_id AS BLOB)) + length(response) FROM requests ORDER BY sequence
+      """, on: connection)
+    while try rows.step() {
+      guard rows.number(0) == window.next else {
+        throw .corrupt(path: connection.path, detail: "answer \(window.next) is missing")
+      }
+      window.append(bytes: Int(rows.number(1)))
+    }
+    return window
+  }
+
+  /// Makes an empty file that nobody else may read, if there is none; SQLite gives its other files
+  /// the same permissions.
+  private static func makeFile(_ path: String) throws(StorageError) {
+    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw StorageError(errno: errno, path: path) }
+    defer { _ = Glibc.close(descriptor) }
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw StorageError(errno: errno, path: path) }
+    // SQLite would take some files that are shorter than any database for an empty one.
+    guard status.st_size == 0 || status.st_size >= 512 else {
+      throw .corrupt(path: path, detail: "\(status.st_size) bytes are too few for a database")
+    }
+  }
+}
+
+/// The statements that appending uses, prepared once.
+struct Statements {
+  let begin: Statement
+  let commit: Statement
+  let rollback: Statement
+  let deleteWidget: Statement
+  let upsertWidget: Statement
+  let insertTombstone: Statement
+  let dropTombstones: Statement
+  let insertRequest: Statement
+  let dropRequests: Statement
+  let updateState: Statement
+
+  init(_ connection: Connection) throws(StorageError) {
+    func prepare(_ sql: String) throws(StorageError) -> Statement {
+      try Statement(sql, on: connection)
+    }
+    begin = try prepare("BEGIN IMMEDIATE")
+    commit = try prepare("COMMIT")
+    rollback = try prepare("ROLLBACK")
+    deleteWidget = try prepare("DELETE FROM widgets WHERE id = ?1")
+    upsertWidget = try prepare("INSERT OR REPLACE INTO widgets (id, body) VALUES (?1, ?2)")
+    insertTombstone = try prepare(
+      "INSERT OR REPLACE INTO tombstones (revision, id, body) VALUES (?1, ?2, ?3)")
+    dropTombstones = try prepare("DELETE FROM tombstones WHERE revision <= ?1")
+    insertRequest = try prepare(
+      """
+      INSERT INTO requests (sequence, uid, request_id, fingerprint, response, expires_seconds,
+        expires_nanoseconds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+      """)
+    dropRequests = try prepare("DELETE FROM requests WHERE sequence <= ?1")
+    updateState = try prepare(
+      "UPDATE state SET revision = ?1, compact_revision = ?2, event_sequence_ceiling = ?3")
+  }
+}

@@ -1,0 +1,297 @@
+import CSQLite
+public import WidgetCore
+public import WidgetModel
+import WidgetProto
+
+/// A commit log in an SQLite database, the file `widgetd.db` of a state directory.
+///
+/// The database is in WAL mode: a group is one transaction, written to the end of one file. With
+/// `Durability.process` nothing waits for the disk, and yet the database is consistent after a power
+/// cut; with `.power` every group does. What is in the write-ahead log gets to its place in the
+/// database on another thread; only if that thread falls so far behind that the log reaches
+/// `walPagesMax` does an append wait for it.
+///
+/// **Epochs.** The epoch is made with the database and stays, through restarts and kills. It changes
+/// in one case: the last daemon ran with `Durability.process`, did not close its log, and the
+/// machine has been booted since. Then groups whose effects were seen can be missing, and revisions
+/// that name them would be given out again. `isHistoryCut` tells.
+///
+/// Invariants: between calls no transaction is open, and `saved` is what the state row holds.
+public final class SQLiteCommitLog: CommitLog {
+  /// What can be set.
+  public struct Options: Hashable, Sendable {
+    /// What an appended group survives.
+    public var durability = Durability.process
+    /// How many answers to requests are kept; not less than the store's own limit.
+    public var requestsKeptMax = 4_096
+    /// How many bytes kept answers may hold; not less than the store's own limit.
+    public var requestBytesKeptMax = 4 << 20
+    /// With every so many pages more in the write-ahead log, they are moved to the database.
+    public var checkpointPages = 1_000
+    /// From how many pages in the write-ahead log an append waits until they have been moved.
+    public var walPagesMax = 8_000
+    /// How long to wait for another program that has the database open: a backup, a query.
+    public var busyTimeout = Duration.seconds(2)
+    /// How much of the database SQLite keeps in memory while groups are appended.
+    public var cacheBytes = 4 << 20
+
+    public init() {}
+  }
+
+  /// Counters since the log was opened, and gauges.
+  public struct Statistics: Hashable, Sendable {
+    public var groups: UInt64 = 0
+    public var failedGroups: UInt64 = 0
+    public var checkpoints: UInt64 = 0
+    public var failedCheckpoints: UInt64 = 0
+    /// How often an append waited for a checkpoint.
+    public var checkpointWaits: UInt64 = 0
+    /// How many pages there are in the write-ahead log, moved ones included until it begins anew.
+    public var walPages = 0
+  }
+
+  static let databaseFileName = "widgetd.db"
+
+  public let options: Options
+  /// The database file.
+  public let path: String
+  /// Whether opening found that the latest groups may be missing, so that the epoch is a new one.
+  public let isHistoryCut: Bool
+
+  let codec: WireCodec
+  private(set) var open: Open?
+  private(set) var saved: SavedState
+  private var requests: RequestWindow
+  /// Answers up to this number are no longer in the database.
+  private var requestsDropped: Int64
+  private var scratch = ScratchBuffer()
+  private var counters = Statistics()
+  private var pacer: CheckpointPacer
+
+  /// What there is between opening and closing.
+  struct Open {
+    /// Keeps the lock.
+    let directory: StateDirectory
+    let connection: Connection
+    let statements: Statements
+    let checkpointer: Checkpointer
+  }
+
+  /// Opens the database, and makes it if there is none.
+  ///
+  /// - Parameters:
+  ///   - directory: Kept, and thereby locked, until the log is closed or gone.
+  ///   - newEpoch: The epoch of a history that begins here; random, and not 0. Used only if the
+  ///     database is new or its history is cut.
+  ///   - onCheckpointFailure: Called on another thread when moving data to the database fails.
+  ///     Nothing is lost by it, but the write-ahead log grows.
+  public convenience init(
+    directory: StateDirectory, options: Options = Options(), newEpoch: UInt64,
+    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void
+  ) throws(StorageError) {
+    try self.init(
+      directory: directory, options: options, newEpoch: newEpoch, schema: .current,
+      bootID: SavedState.currentBoot(), onCheckpointFailure: onCheckpointFailure)
+  }
+
+  init(
+    directory: StateDirectory, options: Options, newEpoch: UInt64, schema: Schema, bootID: String?,
+    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void
+  ) throws(StorageError) {
+    path = directory.path + "/" + SQLiteCommitLog.databaseFileName
+    guard directory.isLocked else { throw .closed(path: path) }
+    self.options = options
+    let codec = WireCodec(limits: SQLiteCommitLog.wireLimits)
+    self.codec = codec
+    let opening = try Opening(path: path, options: options, schema: schema)
+    let state = try opening.begin(
+      durability: options.durability, newEpoch: newEpoch == 0 ? 1 : newEpoch, bootID: bootID)
+    saved = state.saved
+    pacer = CheckpointPacer(everyPages: options.checkpointPages, pagesMax: options.walPagesMax)
+    isHistoryCut = state.isHistoryCut
+    requests = try opening.requestWindow()
+    requestsDropped = requests.floor
+    open = try Open(
+      directory: directory, connection: opening.connection,
+      statements: Statements(opening.connection),
+      checkpointer: Checkpointer(
+        path: path, busyTimeoutMilliseconds: options.busyTimeout.milliseconds,
+        onFailure: onCheckpointFailure))
+  }
+
+  deinit { open?.checkpointer.stop() }
+
+  /// A stored widget can hold more than one message from a client may.
+  static let wireLimits = WireLimits(arenaBytesMax: 512 << 20, depthMax: 80)
+
+  public var name: String { "sqlite" }
+  public var needsGroups: Bool { true }
+
+  /// Counters and gauges. O(1).
+  public var statistics: Statistics {
+    var result = counters
+    guard let open else { return result }
+    let checkpoints = open.checkpointer.counters
+    result.checkpoints = checkpoints.passes
+    result.failedCheckpoints = checkpoints.failures
+    result.walPages = open.connection.walPages
+    return result
+  }
+
+  // MARK: - Loading
+
+  /// Reads everything, and thereby checks that all of it can be read.
+  public func load(at now: Timestamp) throws(StorageError) -> StoreImage {
+    guard let open else { throw .closed(path: path) }
+    let loaded = try Loader(connection: open.connection, codec: codec, saved: saved).load(at: now)
+    // The rows go with the next group that has answers; opening should not need to write.
+    requests.pass(through: loaded.expiredThrough)
+    sqlite3_db_release_memory(open.connection.handle)
+    return loaded.image
+  }
+
+  // MARK: - Appending
+
+  public func append(_ group: CommitGroup) throws(StorageError) {
+    guard let open else { throw .closed(path: path) }
+    if pacer.mustWait(atPages: open.connection.walPages) {
+      counters.checkpointWaits += 1
+      open.checkpointer.checkpointAndWait()
+    }
+    do throws(StorageError) {
+      // Only if rolling back failed before.
+      if open.connection.isInTransaction { try open.statements.rollback.run() }
+      try open.statements.begin.run()
+      do throws(StorageError) {
+        try write(group, open.statements)
+        try open.statements.commit.run()
+      } catch {
+        // SQLite itself has rolled back after some errors. If this fails, the next append or close
+        // tries again; the error that led here is the one to report.
+        if open.connection.isInTransaction { try? open.statements.rollback.run() }
+        throw error
+      }
+    } catch {
+      counters.failedGroups += 1
+      throw error
+    }
+    counters.groups += 1
+    accept(group)
+    scratch.shrink()
+    if pacer.isDue(atPages: open.connection.walPages) { open.checkpointer.checkpoint() }
+  }
+
+  private func write(_ group: CommitGroup, _ statements: Statements) throws(StorageError) {
+    for id in group.deletions {
+      try statements.deleteWidget.bind(id.rawValue, at: 1)
+      try statements.deleteWidget.run()
+    }
+    for record in group.upserts {
+      try writeRow(
+        StoredWidget(record), key: record.widget.id.rawValue, at: (1, 2), statements.upsertWidget)
+    }
+    for tombstone in group.tombstones {
+      try statements.insertTombstone.bind(tombstone.revision, at: 1)
+      try writeRow(
+        StoredTombstone(tombstone), key: tombstone.id.rawValue, at: (2, 3),
+        statements.insertTombstone)
+    }
+    if group.compactRevision > saved.compactRevision {
+      try statements.dropTombstones.bind(group.compactRevision, at: 1)
+      try statements.dropTombstones.run()
+    }
+    if !group.requests.isEmpty { try write(group.requests, statements) }
+    guard saved.isChanged(by: group) else { return }
+    try statements.updateState.bind(group.revision, at: 1)
+    try statements.updateState.bind(group.compactRevision, at: 2)
+    try statements.updateState.bind(group.eventSequenceCeiling, at: 3)
+    try statements.updateState.run()
+  }
+
+  /// Runs a statement with a key and an encoded message, both bound where they lie.
+  private func writeRow<M: WireMessage>(
+    _ message: M, key: String, at columns: (Int32, Int32), _ statement: Statement
+  ) throws(StorageError) {
+    let keyCount = key.utf8.count
+    let row: UnsafeMutableRawBufferPointer
+    do throws(WireError) {
+      row = try codec.withEncoded(message) { packed in
+        let row = scratch.take(keyCount + packed.byteCount)
+        row.copyBytes(from: key.utf8)
+        if let start = row.baseAddress { packed.pack(into: start + keyCount) }
+        return row
+      }
+    } catch { throw .unrepresentable(path: path, detail: "'\(key)': \(error)") }
+    try statement.bindText(UnsafeRawBufferPointer(rebasing: row[..<keyCount]), at: columns.0)
+    try statement.bindBlob(UnsafeRawBufferPointer(rebasing: row[keyCount...]), at: columns.1)
+    try statement.run()
+  }
+
+  private func write(_ images: [RequestImage], _ statements: Statements) throws(StorageError) {
+    if requests.floor > requestsDropped {
+      try statements.dropRequests.bind(requests.floor, at: 1)
+      try statements.dropRequests.run()
+    }
+    let insert = statements.insertRequest
+    for (sequence, image) in zip(requests.next..., images) {
+      try insert.bind(sequence, at: 1)
+      try insert.bind(Int64(image.uid), at: 2)
+      try insert.bind(image.requestID, at: 3)
+      try insert.bind(image.fingerprint, at: 4)
+      try insert.bind(image.expires.seconds, at: 6)
+      try insert.bind(Int64(image.expires.nanoseconds), at: 7)
+      let failure: StorageError? = image.response.withUnsafeBytes { response in
+        do throws(StorageError) {
+          try insert.bindBlob(response, at: 5)
+          try insert.run()
+          return nil
+        } catch { return error }
+      }
+      if let failure { throw failure }
+    }
+  }
+
+  /// Notes what is durable now.
+  private func accept(_ group: CommitGroup) {
+    saved.accept(group)
+    guard !group.requests.isEmpty else { return }
+    requestsDropped = requests.floor
+    for image in group.requests { requests.append(bytes: image.storedBytes) }
+  }
+
+  // MARK: - Closing
+
+  /// Moves everything to the database file, so that it is whole by itself, and closes it. Gives up
+  /// the state directory.
+  public func close() throws(StorageError) {
+    guard let open else { return }
+    self.open = nil
+    let connection = open.connection
+    open.checkpointer.stop()
+    try open.checkpointer.removeLogOnClose()
+    try connection.removeLogOnClose(true)
+    if connection.isInTransaction { try connection.execute("ROLLBACK") }
+    if !saved.unsyncedBoot.isEmpty {
+      saved.unsyncedBoot = ""
+      try saved.write(on: connection)
+    }
+    // Also syncs, so the mark above is never on disk without what came before it.
+    let code = sqlite3_wal_checkpoint_v2(
+      connection.handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    try connection.check(code)
+  }
+}
+
+extension RequestImage {
+  /// What it counts for `requestBytesKeptMax`: never more than what it counts for the store.
+  var storedBytes: Int { requestID.utf8.count + response.count }
+}
+
+extension Duration {
+  /// Whole milliseconds, within what SQLite takes.
+  var milliseconds: Int32 {
+    let (seconds, attoseconds) = components
+    guard seconds < 1_000_000 else { return .max }
+    return Int32(max(0, seconds * 1_000 + attoseconds / 1_000_000_000_000_000))
+  }
+}

@@ -1,0 +1,93 @@
+import Glibc
+import WidgetCore
+import WidgetModel
+
+/// The database's `state` row.
+struct SavedState: Equatable {
+  var epoch: UInt64
+  var revision: Revision
+  var compactRevision: Revision
+  var eventSequenceCeiling: UInt64
+  /// The boot of the machine in which groups were written that may not be on disk: they are there
+  /// while the machine runs, and can be gone after the next boot. Empty if all groups are on disk.
+  var unsyncedBoot: String
+
+  /// By how much the ceiling of event numbers is raised if groups may be missing that raised it.
+  /// More events than one daemon accepts between two boots.
+  static let eventSequenceReserve: UInt64 = 1 << 32
+
+  /// What stands for the boot where the machine does not tell.
+  private static let unknownBoot = "unknown"
+
+  /// The kernel's name for the current boot.
+  static func currentBoot() -> String? {
+    let descriptor = Glibc.open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { _ = Glibc.close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = read(descriptor, &bytes, bytes.count)
+    guard count > 0 else { return nil }
+    let text = String(decoding: bytes[..<count], as: UTF8.self)
+    return text.split(whereSeparator: \.isWhitespace).first.map { String($0) }
+  }
+
+  /// Begins a session. Returns whether groups of an earlier one may be missing.
+  mutating func begin(durability: Durability, newEpoch: UInt64, bootID: String?) -> Bool {
+    let boot = bootID ?? SavedState.unknownBoot
+    let isNew = epoch == 0
+    let isCut =
+      !isNew && !unsyncedBoot.isEmpty
+      && (unsyncedBoot != boot || unsyncedBoot == SavedState.unknownBoot)
+    if isNew || isCut { epoch = newEpoch }
+    if isCut { eventSequenceCeiling += SavedState.eventSequenceReserve }
+    unsyncedBoot = durability == .process ? boot : ""
+    return isCut
+  }
+
+  /// Whether a group changes more than rows of the other tables.
+  func isChanged(by group: CommitGroup) -> Bool {
+    revision != group.revision || compactRevision != group.compactRevision
+      || eventSequenceCeiling != group.eventSequenceCeiling
+  }
+
+  mutating func accept(_ group: CommitGroup) {
+    revision = group.revision
+    compactRevision = group.compactRevision
+    eventSequenceCeiling = group.eventSequenceCeiling
+  }
+
+  // MARK: The row
+
+  init(from connection: Connection) throws(StorageError) {
+    let row = try Statement(
+      """
+      SELECT epoch, revision, compact_revision, event_sequence_ceiling, unsynced_boot FROM state
+      """, on: connection)
+    guard try row.step() else {
+      throw .corrupt(path: connection.path, detail: "the state row is missing")
+    }
+    epoch = UInt64(bitPattern: row.number(0))
+    revision = UInt64(bitPattern: row.number(1))
+    compactRevision = UInt64(bitPattern: row.number(2))
+    eventSequenceCeiling = UInt64(bitPattern: row.number(3))
+    unsyncedBoot = row.text(4)
+    guard compactRevision <= revision, revision <= Int64.max,
+      eventSequenceCeiling <= Int64.max
+    else { throw .corrupt(path: connection.path, detail: "the state row is impossible") }
+  }
+
+  /// Writes the whole row.
+  func write(on connection: Connection) throws(StorageError) {
+    let row = try Statement(
+      """
+      UPDATE state SET epoch = ?1, revision = ?2, compact_revision = ?3,
+        event_sequence_ceiling = ?4, unsynced_boot = ?5
+      """, on: connection)
+    try row.bind(epoch, at: 1)
+    try row.bind(revision, at: 2)
+    try row.bind(compactRevision, at: 3)
+    try row.bind(eventSequenceCeiling, at: 4)
+    try row.bind(unsyncedBoot, at: 5)
+    try row.run()
+  }
+}

@@ -1,0 +1,79 @@
+/// The database's layout, and how a database of an older version becomes one of this version.
+///
+/// Layout of version 1:
+/// - `state`: the one row of numbers that stand for the store as a whole.
+/// - `widgets`: one row a widget; the body is an encoded `StoredWidget`.
+/// - `tombstones`: one row a removal, in order of revision; the body is a `StoredTombstone`.
+/// - `requests`: kept answers, oldest first. An id can be there twice; the later one counts.
+///
+/// Tables without row ids are one tree each, so loading, which reads every row, also visits every
+/// page that is in use.
+struct Schema: Sendable {
+  /// The step at index `n` makes version `n + 1` of version `n`; version 0 is an empty file. Steps
+  /// are never edited once released.
+  var steps: [String]
+
+  /// What a file holds at a fixed place to say whose it is: "wdgt".
+  static let applicationID: Int64 = 0x7764_6774
+
+  var version: Int { steps.count }
+
+  static let current = Schema(steps: [
+    """
+    CREATE TABLE state (
+      one INTEGER PRIMARY KEY CHECK (one = 1),
+      epoch INTEGER NOT NULL,
+      revision INTEGER NOT NULL,
+      compact_revision INTEGER NOT NULL,
+      event_sequence_ceiling INTEGER NOT NULL,
+      unsynced_boot TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE widgets (
+      id TEXT PRIMARY KEY,
+      body BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE tombstones (
+      revision INTEGER NOT NULL,
+      id TEXT NOT NULL,
+      body BLOB NOT NULL,
+      PRIMARY KEY (revision, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE requests (
+      sequence INTEGER PRIMARY KEY,
+      uid INTEGER NOT NULL,
+      request_id TEXT NOT NULL,
+      fingerprint INTEGER NOT NULL,
+      response BLOB NOT NULL,
+      expires_seconds INTEGER NOT NULL,
+      expires_nanoseconds INTEGER NOT NULL
+    ) STRICT;
+    INSERT INTO state VALUES (1, 0, 0, 0, 0, '');
+    """
+  ])
+
+  /// What kind of file a connection has opened. Changes nothing.
+  func version(of connection: Connection) throws(StorageError) -> Int {
+    let applicationID = try connection.number("PRAGMA application_id")
+    let found = try connection.number("PRAGMA user_version")
+    let tables = try connection.number("SELECT count(*) FROM sqlite_schema")
+    if applicationID == 0, found == 0, tables == 0 { return 0 }
+    guard applicationID == Schema.applicationID else { throw .foreign(path: connection.path) }
+    guard found >= 1 else {
+      throw .corrupt(path: connection.path, detail: "schema version \(found)")
+    }
+    guard found <= version else {
+      throw .incompatible(path: connection.path, found: Int(found), supported: version)
+    }
+    return Int(found)
+  }
+
+  /// Brings a database to this version, in one transaction.
+  func migrate(_ connection: Connection, from found: Int) throws(StorageError) {
+    guard found < version else { return }
+    try connection.transaction { () throws(StorageError) in
+      for step in steps[found...] { try connection.execute(step) }
+      try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
+      try connection.execute("PRAGMA user_version = \(version)")
+    }
+  }
+}

@@ -1,0 +1,57 @@
+import WidgetCore
+import WidgetProto
+
+// Between the store's images and the messages that hold them in the database.
+
+extension StoredWidget {
+  init(_ image: RecordImage) {
+    self.init(
+      widget: image.widget, data: image.data.map(StoredEntry.init),
+      parameters: image.parameters.map(StoredEntry.init), labelsRevision: image.labelsRevision,
+      presenceRevision: image.presenceRevision, positionRevision: image.positionRevision,
+      statusRevision: image.statusRevision, transition: image.transition,
+      transitionRevision: image.transitionRevision)
+  }
+}
+
+extension RecordImage {
+  /// - Parameter compactRevision: Keys removed at or before this revision are left out, as nobody
+  ///   needs to be told of them any more.
+  init(_ stored: StoredWidget, compactRevision: UInt64) {
+    func entries(_ stored: [StoredEntry]) -> [RevisedEntry] {
+      stored.compactMap { entry in
+        guard entry.value != nil || entry.revision > compactRevision else { return nil }
+        return RevisedEntry(key: entry.key, value: entry.value, revision: entry.revision)
+      }
+    }
+    self.init(
+      widget: stored.widget, data: entries(stored.data), parameters: entries(stored.parameters),
+      labelsRevision: stored.labelsRevision, presenceRevision: stored.presenceRevision,
+      positionRevision: stored.positionRevision, statusRevision: stored.statusRevision,
+      transition: stored.transition, transitionRevision: stored.transitionRevision)
+  }
+}
+
+extension StoredEntry {
+  init(_ entry: RevisedEntry) {
+    self.init(key: entry.key, value: entry.value, revision: entry.revision)
+  }
+}
+
+extension StoredTombstone {
+  init(_ image: TombstoneImage) {
+    self.init(
+      id: image.id, kind: image.kind, family: image.family, labels: image.labels,
+      createdRevision: image.createdRevision, revision: image.revision,
+      transition: image.transition)
+  }
+}
+
+extension TombstoneImage {
+  init(_ stored: StoredTombstone) {
+    self.init(
+      id: stored.id, kind: stored.kind, family: stored.family, labels: stored.labels,
+      createdRevision: stored.createdRevision, revision: stored.revision,
+      transition: stored.transition)
+  }
+}

@@ -1,0 +1,90 @@
+import Glibc
+import Synchronization
+import Testing
+import WidgetCore
+import WidgetModel
+
+@testable import WidgetStorage
+
+@Suite struct CheckpointTests {
+  let folder: TemporaryFolder
+  var options = SQLiteCommitLog.Options()
+
+  init() throws {
+    folder = try TemporaryFolder()
+    options.checkpointPages = 50
+    options.walPagesMax = 400
+  }
+
+  @Test func `the write-ahead log stays within its bound over thousands of groups`() throws {
+    let log = try folder.open(options)
+    var pagesSeen = 0
+    for revision in 1...4_000 as ClosedRange<Revision> {
+      try log.append(
+        group(revision, upserts: [record("w\(revision % 50)", revision: revision)]))
+      pagesSeen = max(pagesSeen, log.statistics.walPages)
+    }
+    // A group of this test is a few pages.
+    #expect(pagesSeen < options.walPagesMax + 10)
+    #expect(folder.size(of: "widgetd.db-wal") < (options.walPagesMax + 10) * (4_096 + 24) + 32)
+    #expect(log.statistics.checkpoints > 10)
+    #expect(log.statistics.failedCheckpoints == 0)
+    let image = try log.load(at: noon)
+    #expect(image.revision == 4_000)
+    #expect(image.records.count == 50)
+  }
+
+  @Test func `a checkpoint that fails is reported, loses nothing, and is made up for`() throws {
+    let failures = Mutex<[StorageError]>([])
+    let log = try folder.open(options) { error in failures.withLock { $0.append(error) } }
+    var revision: Revision = 0
+    func appendSome() throws {
+      for _ in 0..<300 {
+        revision += 1
+        try log.append(group(revision, upserts: [record("w\(revision)", revision: revision)]))
+      }
+      try #require(log.open).checkpointer.checkpointAndWait()
+    }
+    let hits = try WriteFaults.during(
+      pathPrefix: folder.path, pathSuffix: "widgetd.db", code: ENOSPC
+    ) { try appendSome() }
+    #expect(hits > 0)
+    #expect(log.statistics.failedCheckpoints > 0)
+    #expect(failures.withLock { Set($0) } == [.full(path: folder.database)])
+    #expect(try log.load(at: noon).records.count == 300)
+
+    let failed = log.statistics.failedCheckpoints
+    try appendSome()
+    #expect(log.statistics.failedCheckpoints == failed)
+    revision += 1
+    try log.append(group(revision))
+    #expect(log.statistics.walPages < 10)
+    try log.close()
+    #expect(try folder.open().load(at: noon).records.count == 600)
+  }
+
+  @Test func `a reader that stays does not stop groups`() throws {
+    let log = try folder.open(options)
+    try log.append(group(1))
+    let backup = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+    try backup.execute("BEGIN; SELECT * FROM state")
+    for revision in 2...1_000 as ClosedRange<Revision> {
+      try log.append(group(revision, upserts: [record("a", revision: revision)]))
+    }
+    #expect(log.statistics.walPages > options.walPagesMax)
+    // One wait in `checkpointPages` pages, not one a group.
+    #expect(log.statistics.checkpointWaits < 60)
+    try backup.execute("COMMIT")
+    try #require(log.open).checkpointer.checkpointAndWait()
+    try log.append(group(1_001))
+    #expect(log.statistics.walPages < 10)
+  }
+
+  @Test func `the pace is one request in so many pages, and a wait only at the bound`() {
+    var pacer = CheckpointPacer(everyPages: 10, pagesMax: 25)
+    let due = (Array(1...30) + [2, 12]).filter { pacer.isDue(atPages: $0) }
+    #expect(due == [10, 20, 30, 12])
+    let waits = (Array(1...50) + [3, 25]).filter { pacer.mustWait(atPages: $0) }
+    #expect(waits == [25, 35, 45, 25])
+  }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import Synchronization
+import Testing
+import WidgetCore
+import WidgetModel
+
+@testable import WidgetStorage
+
+/// What survives the sudden end of a process. Each example is a process of its own.
+///
+/// What this cannot show is a power cut: the kernel still has everything that was written.
+@Suite(.serialized) struct CrashTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  /// Appends until it is killed: group `n` writes ten widgets, deletes another, and is acknowledged
+  /// by a line in a file. The killer is another thread, which strikes at a moment that nothing
+  /// synchronises with the appending.
+  private static func appendUntilKilled(
+    path: String, durability: Durability, seed: UInt64
+  ) throws {
+    var options = SQLiteCommitLog.Options()
+    options.durability = durability
+    options.checkpointPages = 20
+    options.walPagesMax = 200
+    let log = try SQLiteCommitLog(
+      directory: try StateDirectory(path: path), options: options, newEpoch: 7,
+      schema: .current, bootID: "boot-1", onCheckpointFailure: { _ in })
+    let file = open(path + "/acknowledged", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    guard file >= 0 else { return }
+    let start = try log.load(at: noon).revision
+    let acknowledged = Counter()
+    let strikeAfter = Int(seed * 7 % 90) + 1
+    try withKiller(when: { acknowledged.value >= strikeAfter }, seed: seed) {
+      var revision = start
+      while true {
+        revision += 1
+        try log.append(CrashTests.group(revision))
+        let line = Array("\(revision)\n".utf8)
+        guard write(file, line, line.count) == line.count else { return }
+        acknowledged.increment()
+      }
+    }
+  }
+
+  /// Shared between the two threads.
+  private final class Counter: Sendable {
+    private let count = Atomic<Int>(0)
+    var value: Int { count.load(ordering: .relaxed) }
+    func increment() { count.add(1, ordering: .relaxed) }
+  }
+
+  private static func withKiller(
+    when isTime: @escaping @Sendable () -> Bool, seed: UInt64, _ body: () throws -> Void
+  ) rethrows {
+    Thread.detachNewThread {
+      while !isTime() { sched_yield() }
+      var random = SeededGenerator(state: seed)
+      for _ in 0..<Int.random(in: 0..<3_000, using: &random) { _ = random.next() }
+      kill(getpid(), SIGKILL)
+    }
+    try body()
+  }
+
+  private static func group(_ revision: Revision) throws -> CommitGroup {
+    CommitGroup(
+      revision: revision, compactRevision: revision - min(revision, 5),
+      eventSequenceCeiling: revision * 10,
+      deletions: [try id("gone\(revision - 1)")],
+      upserts: try (0..<10).map { try record("w\($0)", revision: revision) }
+        + [try record("gone\(revision)", revision: revision)],
+      tombstones: [try tombstone("gone\(revision - 1)", revision: revision)],
+      requests: [request("r\(revision)")])
+  }
+
+  @Test(arguments: [
+    (Durability.process, UInt64(1)), (.process, 2), (.process, 3), (.process, 4), (.power, 5),
+  ])
+  func `a killed process leaves every acknowledged group and no part of another`(
+    durability: Durability, seed: UInt64
+  ) async throws {
+    let path = folder.path
+    let name = durability.rawValue
+    var naive = NaiveHistory()
+    // Each round continues what the last one left behind.
+    for round in 0..<3 as Range<UInt64> {
+      let seed = seed * 100 + round
+      await #expect(processExitsWith: .signal(SIGKILL)) {
+        [path = path as String, name = name as String, seed = seed as UInt64] in
+        try CrashTests.appendUntilKilled(
+          path: path, durability: try #require(Durability(rawValue: name)), seed: seed)
+      }
+      let lines = String(decoding: try folder.bytes(of: "acknowledged"), as: UTF8.self)
+      let last = try #require(UInt64(lines.split(separator: "\n").last ?? ""))
+      do {
+        let log = try folder.open(newEpoch: 8)
+        let image = try log.load(at: noon)
+        #expect(image.revision == last || image.revision == last + 1)
+        while naive.image.revision < image.revision {
+          naive.append(try CrashTests.group(naive.image.revision + 1))
+        }
+        #expect(image == naive.image.withoutForgottenKeys)
+      }
+    }
+  }
+
+  @Test
+  func `at the file size limit a group is refused, and goes through when the limit is raised`()
+    async throws
+  {
+    let path = folder.path
+    await #expect(processExitsWith: .success) { [path = path as String] in
+      signal(SIGXFSZ, SIG_IGN)
+      let log = try SQLiteCommitLog(
+        directory: try StateDirectory(path: path), newEpoch: 7, onCheckpointFailure: { _ in })
+      try log.append(WidgetStorageTests.group(1, upserts: [record("a", revision: 1)]))
+      let before = try log.load(at: noon)
+      let fileSizeLimit = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+      var limit = rlimit()
+      getrlimit(fileSizeLimit, &limit)
+      let old = limit.rlim_cur
+      limit.rlim_cur = 200 << 10
+      setrlimit(fileSizeLimit, &limit)
+      let large = WidgetStorageTests.group(
+        2, upserts: [try record("b", revision: 2, note: String(repeating: "x", count: 900_000))])
+      #expect(throws: StorageError.full(path: path + "/widgetd.db")) { try log.append(large) }
+      #expect(try log.load(at: noon) == before)
+      try log.append(WidgetStorageTests.group(2, upserts: [record("c", revision: 2)]))
+      limit.rlim_cur = old
+      setrlimit(fileSizeLimit, &limit)
+      try log.append(large)
+      try log.close()
+    }
+    #expect(try folder.open().load(at: noon).records.map(\.widget.id.rawValue) == ["a", "b", "c"])
+  }
+
+  @Test func `another process is refused the directory and told who has it`() async throws {
+    let directory = try StateDirectory(path: folder.path)
+    let path = folder.path
+    let holder = getpid()
+    await #expect(processExitsWith: .success) { [path = path as String, holder = holder as Int32] in
+      #expect(getpid() != holder)
+      #expect(throws: StorageError.locked(path: path + "/widgetd.lock", pid: holder)) {
+        try StateDirectory(path: path)
+      }
+    }
+    directory.release()
+    await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+      let directory = try StateDirectory(path: path)
+      kill(getpid(), SIGKILL)
+      directory.release()
+    }
+    // The kernel has dropped the lock; the file still names the dead process.
+    _ = try StateDirectory(path: folder.path)
+  }
+}

@@ -1,0 +1,165 @@
+import Glibc
+import Testing
+import WidgetCore
+import WidgetModel
+
+@testable import WidgetStorage
+
+@Suite struct FailureTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    let code: Int32
+    let isFull: Bool
+    let cacheBytes: Int
+    var testDescription: String { "errno \(code), cache of \(cacheBytes) bytes" }
+  }
+
+  /// A small cache makes SQLite write in the middle of a group, a large one at its end only.
+  @Test(arguments: [
+    Case(code: ENOSPC, isFull: true, cacheBytes: 4 << 20),
+    Case(code: EDQUOT, isFull: true, cacheBytes: 4 << 20),
+    Case(code: EIO, isFull: false, cacheBytes: 4 << 20),
+    Case(code: ENOSPC, isFull: true, cacheBytes: 64 << 10),
+    Case(code: EIO, isFull: false, cacheBytes: 64 << 10),
+  ])
+  func `a group that fails at any of its writes leaves nothing, and can be appended again`(
+    _ example: Case
+  ) throws {
+    var options = SQLiteCommitLog.Options()
+    options.cacheBytes = example.cacheBytes
+    let log = try folder.open(options)
+    var naive = NaiveHistory()
+    var revision: Revision = 1
+    func next() throws -> CommitGroup {
+      revision += 1
+      return group(
+        revision, compact: revision / 2, ceiling: revision, deletions: [try id("w3")],
+        upserts: try (0..<60).filter { $0 != 3 }.map {
+          try record("w\($0)", revision: revision, note: String(repeating: "x", count: 3_000))
+        },
+        tombstones: [try tombstone("w3", revision: revision)], requests: [request("r\(revision)")])
+    }
+    let first = try next()
+    try log.append(first)
+    naive.append(first)
+    var failures = 0
+    // Every write of the first groups, then samples.
+    for writesBefore in Array(0..<20) + Array(stride(from: 20, to: 2_000, by: 23)) {
+      let group = try next()
+      var failure: StorageError?
+      let hits = WriteFaults.during(
+        pathPrefix: folder.path, after: writesBefore, code: example.code
+      ) {
+        do throws(StorageError) { try log.append(group) } catch { failure = error }
+      }
+      #expect((failure != nil) == (hits > 0))
+      guard let failure else {
+        naive.append(group)
+        break
+      }
+      failures += 1
+      if example.isFull {
+        #expect(failure == .full(path: folder.database))
+      } else if case .inputOutput(folder.database, _) = failure {
+      } else {
+        Issue.record("\(failure)")
+      }
+      #expect(failure.isTransient)
+      #expect(try log.load(at: noon) == naive.image.withoutForgottenKeys)
+      try log.append(group)
+      naive.append(group)
+      #expect(try log.load(at: noon) == naive.image.withoutForgottenKeys)
+    }
+    #expect(failures > 20)
+    #expect(log.statistics.failedGroups == UInt64(failures))
+    try log.close()
+    #expect(try folder.open().load(at: noon) == naive.image.withoutForgottenKeys)
+  }
+
+  @Test func `a database at its largest size refuses groups until there is room`() throws {
+    let log = try folder.open()
+    let connection = try #require(log.open).connection
+    try log.append(group(1, upserts: [record("a", revision: 1)]))
+    let pages = try connection.number("PRAGMA page_count")
+    try connection.execute("PRAGMA max_page_count = \(pages + 2)")
+    let before = try log.load(at: noon)
+    let large = group(
+      2, upserts: [try record("b", revision: 2, note: String(repeating: "x", count: 50_000))])
+    #expect(throws: StorageError.full(path: folder.database)) { try log.append(large) }
+    #expect(try log.load(at: noon) == before)
+    try log.append(group(2, upserts: [record("c", revision: 2)]))
+    try connection.execute("PRAGMA max_page_count = 100000")
+    try log.append(group(3, upserts: [record("b", revision: 3)]))
+    #expect(try log.load(at: noon).records.map(\.widget.id.rawValue) == ["a", "b", "c"])
+  }
+
+  @Test func `a database that became read-only refuses groups until it can be written`() throws {
+    let log = try folder.open()
+    let connection = try #require(log.open).connection
+    try connection.execute("PRAGMA query_only = 1")
+    let failure = #expect(throws: StorageError.readOnly(path: folder.database)) {
+      try log.append(group(1))
+    }
+    #expect(failure?.isTransient == true)
+    try connection.execute("PRAGMA query_only = 0")
+    try log.append(group(1))
+    #expect(try log.load(at: noon).revision == 1)
+  }
+
+  @Test func `a widget without a stored form takes the whole group back`() throws {
+    let log = try folder.open()
+    let good = try record("a", revision: 1)
+    var bad = try record("b", revision: 1)
+    bad.data = [RevisedEntry(key: "text", value: .string("a\0b"), revision: 1)]
+    let failure = #expect(throws: StorageError.self) {
+      try log.append(group(1, upserts: [good, bad]))
+    }
+    guard case .unrepresentable(folder.database, let detail)? = failure else {
+      Issue.record("\(String(describing: failure))")
+      return
+    }
+    #expect(detail.contains("'b'"))
+    #expect(failure?.isTransient == false)
+    #expect(try log.load(at: noon) == StoreImage(epoch: 7))
+    try log.append(group(1, upserts: [good]))
+    #expect(try log.load(at: noon).records == [good])
+  }
+
+  @Test func `a database that another program is writing is busy, and is free again after`() throws
+  {
+    var options = SQLiteCommitLog.Options()
+    options.busyTimeout = .zero
+    let log = try folder.open(options)
+    let other = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+    try other.execute("BEGIN IMMEDIATE")
+    #expect(throws: StorageError.busy(path: folder.database)) { try log.append(group(1)) }
+    try other.execute("ROLLBACK")
+    try log.append(group(1))
+    #expect(try log.load(at: noon).revision == 1)
+  }
+
+  @Test func `a closed log says so`() throws {
+    let log = try folder.open()
+    try log.close()
+    try log.close()
+    #expect(throws: StorageError.closed(path: folder.database)) { try log.append(group(1)) }
+    #expect(throws: StorageError.closed(path: folder.database)) { try log.load(at: noon) }
+  }
+
+  @Test(arguments: [
+    StorageError.full(path: "/p"), .readOnly(path: "/p"), .corrupt(path: "/p", detail: "d"),
+    .busy(path: "/p"), .inputOutput(path: "/p", detail: "d"),
+    .incompatible(path: "/p", found: 9, supported: 1), .foreign(path: "/p"),
+    .locked(path: "/p", pid: 1), .locked(path: "/p", pid: nil),
+    .cannotOpen(path: "/p", detail: "d"), .unrepresentable(path: "/p", detail: "d"),
+    .closed(path: "/p"), .unexpected(path: "/p", detail: "d"),
+  ])
+  func `every message names the path first and then what to do`(error: StorageError) {
+    #expect(error.path == "/p")
+    #expect(error.description.hasPrefix("/p: "))
+    #expect(error.description.contains(";") || error.description.contains(". "))
+  }
+}

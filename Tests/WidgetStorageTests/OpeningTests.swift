@@ -1,0 +1,215 @@
+import Foundation
+import Testing
+import WidgetCore
+import WidgetModel
+
+@testable import WidgetStorage
+
+@Suite struct OpeningTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  // MARK: What is refused
+
+  @Test(arguments: [1, 100, 5_000])
+  func `a file that is no database is refused and left alone`(size: Int) throws {
+    let garbage = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) })
+    try garbage.write(to: URL(fileURLWithPath: folder.database))
+    let failure = #expect(throws: StorageError.self) { try folder.open() }
+    guard case .corrupt(folder.database, _)? = failure else {
+      Issue.record("\(String(describing: failure))")
+      return
+    }
+    #expect(failure?.isTransient == false)
+    #expect(try folder.bytes(of: "widgetd.db") == garbage)
+  }
+
+  @Test func `a database of another application is refused and left alone`() throws {
+    try Data().write(to: URL(fileURLWithPath: folder.database))
+    do {
+      let other = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      try other.execute("CREATE TABLE notes (text)")
+    }
+    let before = try folder.bytes(of: "widgetd.db")
+    #expect(throws: StorageError.foreign(path: folder.database)) { try folder.open() }
+    #expect(try folder.bytes(of: "widgetd.db") == before)
+  }
+
+  @Test func `a database of a newer version is refused and left alone`() throws {
+    try folder.open().close()
+    do {
+      let newer = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      try newer.execute("PRAGMA user_version = 2")
+      try newer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+    let before = try folder.bytes(of: "widgetd.db")
+    let expected = StorageError.incompatible(path: folder.database, found: 2, supported: 1)
+    #expect(throws: expected) { try folder.open() }
+    #expect(try folder.bytes(of: "widgetd.db") == before)
+  }
+
+  @Test func `damage in any page is an error that names the file, or changes nothing`() throws {
+    let first = try folder.open()
+    for group in try randomGroups(40, seed: 3) { try first.append(group) }
+    let image = try first.load(at: noon)
+    try first.close()
+    let intact = try folder.bytes(of: "widgetd.db")
+    var refused = 0
+    for start in stride(from: 0, to: intact.count, by: 4_096) {
+      var damaged = intact
+      damaged.replaceSubrange(start..<start + 2_048, with: Data(repeating: 0xa5, count: 2_048))
+      try damaged.write(to: URL(fileURLWithPath: folder.database))
+      do throws(StorageError) {
+        let log = try folder.open()
+        // Only pages that hold nothing can be damaged unseen.
+        #expect(try log.load(at: noon) == image)
+      } catch {
+        refused += 1
+        #expect(error.path == folder.database)
+        #expect(!error.isTransient)
+      }
+      for suffix in ["-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: folder.database + suffix)
+      }
+    }
+    #expect(refused > 5)
+  }
+
+  @Test(arguments: [
+    "UPDATE widgets SET id = 'w999' WHERE id = (SELECT min(id) FROM widgets)",
+    "UPDATE widgets SET body = x'ff' WHERE id = (SELECT min(id) FROM widgets)",
+    "UPDATE tombstones SET body = x'' WHERE revision = (SELECT max(revision) FROM tombstones)",
+    "UPDATE requests SET uid = -1 WHERE sequence = 1",
+    "UPDATE requests SET sequence = 999 WHERE sequence = 1",
+    "UPDATE state SET revision = 2",
+    "DELETE FROM state",
+    "DROP TABLE widgets",
+  ])
+  func `a row that no log has written is refused`(sql: String) throws {
+    do {
+      let log = try folder.open()
+      for group in try randomGroups(40, seed: 4) { try log.append(group) }
+      try log.append(group(1_000, compact: 2, tombstones: [tombstone("t", revision: 1_000)]))
+      try log.close()
+    }
+    do {
+      let other = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      try other.execute(sql)
+    }
+    let failure = #expect(throws: StorageError.self) { try folder.open().load(at: noon) }
+    #expect(failure?.isTransient == false)
+    #expect(failure?.path == folder.database)
+  }
+
+  // MARK: Versions
+
+  @Test func `an older database is brought to this version with its content`() throws {
+    let log = try folder.open()
+    try log.append(group(1, upserts: [record("a", revision: 1)]))
+    try log.close()
+    var schema = Schema.current
+    schema.steps.append("CREATE TABLE bundles (name TEXT PRIMARY KEY) STRICT")
+    let newer = try folder.open(schema: schema)
+    #expect(try newer.load(at: noon).records == [record("a", revision: 1)])
+    try #require(newer.open).connection.execute("INSERT INTO bundles VALUES ('b')")
+    try newer.close()
+    #expect(throws: StorageError.incompatible(path: folder.database, found: 2, supported: 1)) {
+      try folder.open()
+    }
+  }
+
+  @Test func `an upgrade that fails leaves the old version`() throws {
+    try folder.open().close()
+    var schema = Schema.current
+    schema.steps.append("CREATE TABLE bundles (name TEXT) STRICT; INSERT INTO nowhere VALUES (1)")
+    #expect(throws: StorageError.self) { try folder.open(schema: schema) }
+    #expect(try folder.open().load(at: noon) == StoreImage(epoch: 7))
+  }
+
+  // MARK: Epochs
+
+  @Test func `the epoch stays with the database`() throws {
+    try folder.open(newEpoch: 21).close()
+    let log = try folder.open(newEpoch: 22)
+    #expect(try log.load(at: noon).epoch == 21)
+  }
+
+  @Test func `an epoch is never 0`() throws {
+    #expect(try folder.open(newEpoch: 0).load(at: noon).epoch != 0)
+  }
+
+  struct Restart: Sendable, CustomTestStringConvertible {
+    var first = Durability.process
+    var second = Durability.process
+    var isClosed = false
+    var boots: [String?] = ["boot-1", "boot-1"]
+    var isCut: Bool
+
+    var testDescription: String {
+      "\(first) then \(second), closed: \(isClosed), boots \(boots)"
+    }
+  }
+
+  @Test(arguments: [
+    Restart(isCut: false),
+    Restart(boots: ["boot-1", "boot-2"], isCut: true),
+    Restart(isClosed: true, boots: ["boot-1", "boot-2"], isCut: false),
+    Restart(first: .power, boots: ["boot-1", "boot-2"], isCut: false),
+    Restart(second: .power, boots: ["boot-1", "boot-2"], isCut: true),
+    Restart(boots: [nil, nil], isCut: true),
+    Restart(isClosed: true, boots: [nil, nil], isCut: false),
+  ])
+  func `a new epoch begins exactly if groups that were seen may be missing`(
+    restart: Restart
+  ) throws {
+    var options = SQLiteCommitLog.Options()
+    options.durability = restart.first
+    do {
+      let log = try folder.open(options, newEpoch: 21, bootID: restart.boots[0])
+      try log.append(group(5, ceiling: 4_096))
+      if restart.isClosed { try log.close() }
+    }
+    options.durability = restart.second
+    let log = try folder.open(options, newEpoch: 22, bootID: restart.boots[1])
+    let image = try log.load(at: noon)
+    #expect(log.isHistoryCut == restart.isCut)
+    #expect(image.epoch == (restart.isCut ? 22 : 21))
+    #expect(image.revision == 5)
+    // Event numbers do not belong to an epoch, so those that may have been given out are skipped.
+    #expect((image.eventSequenceCeiling > 4_096) == restart.isCut)
+  }
+
+  @Test func `a new epoch is not announced again after the next restart`() throws {
+    do { _ = try folder.open(newEpoch: 21, bootID: "boot-1") }
+    do { #expect(try folder.open(newEpoch: 22, bootID: "boot-2").isHistoryCut) }
+    let log = try folder.open(newEpoch: 23, bootID: "boot-2")
+    #expect(!log.isHistoryCut)
+    #expect(try log.load(at: noon).epoch == 22)
+  }
+
+  @Test func `the kernel names the boot`() throws {
+    let boot = try #require(SavedState.currentBoot())
+    #expect(boot.utf8.count == 36)
+    #expect(SavedState.currentBoot() == boot)
+  }
+
+  // MARK: Files
+
+  @Test func `nobody else may read the files`() throws {
+    let log = try folder.open()
+    try log.append(group(1, upserts: [record("a", revision: 1)]))
+    for name in ["widgetd.db", "widgetd.db-wal", "widgetd.db-shm", "widgetd.lock"] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: folder.path + "/" + name)
+      #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600, "\(name)")
+    }
+  }
+
+  @Test func `closing leaves one file that is whole by itself`() throws {
+    let log = try folder.open()
+    try log.append(group(1, upserts: [record("a", revision: 1)]))
+    try log.close()
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+    #expect(left == ["widgetd.db", "widgetd.lock"])
+  }
+}

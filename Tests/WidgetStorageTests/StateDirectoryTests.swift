@@ -1,0 +1,76 @@
+import Foundation
+import Testing
+
+@testable import WidgetStorage
+
+@Suite struct StateDirectoryTests {
+  let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder() }
+
+  @Test func `missing directories are made for this user alone`() throws {
+    let directory = try StateDirectory(path: folder.path + "/a/b//c/")
+    #expect(directory.path == folder.path + "/a/b//c")
+    for path in ["/a", "/a/b", "/a/b/c"] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: folder.path + path)
+      #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o700)
+    }
+  }
+
+  @Test func `a directory that exists keeps its permissions`() throws {
+    try FileManager.default.setAttributes([.posixPermissions: 0o750], ofItemAtPath: folder.path)
+    _ = try StateDirectory(path: folder.path)
+    let attributes = try FileManager.default.attributesOfItem(atPath: folder.path)
+    #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o750)
+  }
+
+  @Test func `the second one is refused and told who is first`() throws {
+    let first = try StateDirectory(path: folder.path)
+    let expected = StorageError.locked(path: folder.path + "/widgetd.lock", pid: getpid())
+    #expect(throws: expected) { try StateDirectory(path: folder.path + "/") }
+    #expect(expected.isTransient)
+    first.release()
+    #expect(!first.isLocked)
+    let second = try StateDirectory(path: folder.path)
+    first.release()
+    #expect(throws: expected) { try StateDirectory(path: folder.path) }
+    second.release()
+  }
+
+  @Test func `a log keeps the lock until it is closed or gone`() throws {
+    var log: SQLiteCommitLog? = try folder.open()
+    #expect(throws: StorageError.self) { try StateDirectory(path: folder.path) }
+    try log?.close()
+    _ = try StateDirectory(path: folder.path)
+    log = try folder.open()
+    #expect(throws: StorageError.self) { try StateDirectory(path: folder.path) }
+    log = nil
+    _ = try StateDirectory(path: folder.path)
+  }
+
+  @Test func `a log needs the lock`() throws {
+    let directory = try StateDirectory(path: folder.path)
+    directory.release()
+    #expect(throws: StorageError.closed(path: folder.database)) {
+      try SQLiteCommitLog(directory: directory, newEpoch: 1, onCheckpointFailure: { _ in })
+    }
+  }
+
+  @Test(arguments: ["\u{01}", "4711 and more\n", "99999999999999", "-5\n"])
+  func `a lock file with other content is taken over`(content: String) throws {
+    try Data(content.utf8).write(to: URL(fileURLWithPath: folder.path + "/widgetd.lock"))
+    _ = try StateDirectory(path: folder.path)
+    #expect(try folder.bytes(of: "widgetd.lock") == Data("\(getpid())\n".utf8))
+  }
+
+  @Test func `paths that cannot be directories are refused`() throws {
+    try Data().write(to: URL(fileURLWithPath: folder.path + "/file"))
+    for path in ["", "a\0b", folder.path + "/file", folder.path + "/file/below"] {
+      let failure = #expect(throws: StorageError.self) { try StateDirectory(path: path) }
+      guard case .cannotOpen? = failure else {
+        Issue.record("\(path): \(String(describing: failure))")
+        return
+      }
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import Testing
+import WidgetCore
+import WidgetModel
+
+@testable import WidgetStorage
+
+/// A folder that goes away with this object.
+final class TemporaryFolder {
+  let path: String
+
+  init() throws {
+    var template = Array(
+      (FileManager.default.temporaryDirectory.path + "/wstore.XXXXXX").utf8CString)
+    guard mkdtemp(&template) != nil else { throw CocoaError(.fileWriteUnknown) }
+    path = template.withUnsafeBufferPointer { buffer in
+      String(decoding: buffer.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  var database: String { path + "/" + SQLiteCommitLog.databaseFileName }
+
+  func bytes(of name: String) throws -> Data {
+    try Data(contentsOf: URL(fileURLWithPath: path + "/" + name))
+  }
+
+  func size(of name: String) -> Int {
+    let attributes = try? FileManager.default.attributesOfItem(atPath: path + "/" + name)
+    return (attributes?[.size] as? NSNumber)?.intValue ?? 0
+  }
+
+  /// A log in this folder.
+  func open(
+    _ options: SQLiteCommitLog.Options = .init(), newEpoch: UInt64 = 7, schema: Schema = .current,
+    bootID: String? = "boot-1",
+    onCheckpointFailure: @escaping @Sendable (StorageError) -> Void = { _ in }
+  ) throws(StorageError) -> SQLiteCommitLog {
+    try SQLiteCommitLog(
+      directory: try StateDirectory(path: path), options: options, newEpoch: newEpoch,
+      schema: schema, bootID: bootID, onCheckpointFailure: onCheckpointFailure)
+  }
+}
+
+/// SplitMix64: the same numbers for the same seed, everywhere.
+struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+    return z ^ (z >> 31)
+  }
+}
+
+/// What the groups add up to, computed in the plainest way.
+struct NaiveHistory {
+  private(set) var image: StoreImage
+
+  init(epoch: UInt64 = 7) { image = StoreImage(epoch: epoch) }
+
+  mutating func append(_ group: CommitGroup) {
+    image.revision = group.revision
+    image.compactRevision = group.compactRevision
+    image.eventSequenceCeiling = group.eventSequenceCeiling
+    image.records.removeAll { group.deletions.contains($0.widget.id) }
+    for record in group.upserts {
+      image.records.removeAll { $0.widget.id == record.widget.id }
+      image.records.append(record)
+    }
+    for tombstone in group.tombstones {
+      image.tombstones.removeAll { $0.id == tombstone.id && $0.revision == tombstone.revision }
+      image.tombstones.append(tombstone)
+    }
+    image.tombstones.removeAll { $0.revision <= group.compactRevision }
+    for request in group.requests {
+      image.requests.removeAll { $0.uid == request.uid && $0.requestID == request.requestID }
+      image.requests.append(request)
+    }
+    // Records and tombstones have no order of their own.
+    image.records.sort { $0.widget.id.rawValue < $1.widget.id.rawValue }
+    image.tombstones.sort { ($0.revision, $0.id.rawValue) < ($1.revision, $1.id.rawValue) }
+  }
+}
+
+func id(_ text: String) throws -> WidgetID { try #require(WidgetID(text)) }
+func kind(_ text: String) throws -> KindName { try #require(KindName(text)) }
+let noon = Timestamp(nanosecondsSinceEpoch: 1_700_000_000_123_456_789)
+
+/// A widget whose fields all differ from their defaults.
+func record(_ name: String, revision: Revision, note: String = "note") throws -> RecordImage {
+  RecordImage(
+    widget: Widget(
+      id: try id(name), kind: try kind("clock"), family: .circular,
+      labels: ["room": "kitchen", "": "empty key"],
+      presence: Presence(isVisible: false, isEnabled: true), position: -5, isStale: true,
+      error: WidgetError(reason: "OFFLINE", message: "no signal"), createdRevision: 1,
+      revision: revision, createTime: noon, updateTime: noon.advanced(by: .nanoseconds(1)),
+      ownerUID: 1_000, applySet: "desk"),
+    data: [
+      RevisedEntry(key: "text", value: .string(note), revision: revision),
+      RevisedEntry(key: "null", value: .null, revision: revision),
+      RevisedEntry(key: "gone", value: nil, revision: revision),
+      RevisedEntry(
+        key: "deep",
+        value: .map(["a": .list([.int(.min), .double(-0.0), .bytes([0, 255])])]),
+        revision: revision),
+    ],
+    parameters: [
+      RevisedEntry(key: "zone", value: .timestamp(.earliest), revision: 1),
+      RevisedEntry(key: "every", value: .duration(.milliseconds(-1_500)), revision: 1),
+    ],
+    labelsRevision: 1, presenceRevision: revision, positionRevision: 1, statusRevision: revision,
+    transition: Transition(curve: .spring, duration: .milliseconds(250), springResponse: 0.5),
+    transitionRevision: revision)
+}
+
+func tombstone(_ name: String, revision: Revision) throws -> TombstoneImage {
+  TombstoneImage(
+    id: try id(name), kind: try kind("clock"), family: .inline, labels: ["room": "attic"],
+    createdRevision: 1, revision: revision, transition: Transition(curve: .opacity))
+}
+
+func request(
+  _ name: String, uid: UInt32 = 1_000, response: [UInt8] = [1, 2, 0],
+  expires: Timestamp = noon.advanced(by: .seconds(600))
+) -> RequestImage {
+  RequestImage(
+    uid: uid, requestID: name, fingerprint: .max - 1, response: response, expires: expires)
+}
+
+func group(
+  _ revision: Revision, compact: Revision = 0, ceiling: UInt64 = 0, deletions: [WidgetID] = [],
+  upserts: [RecordImage] = [], tombstones: [TombstoneImage] = [], requests: [RequestImage] = []
+) -> CommitGroup {
+  CommitGroup(
+    revision: revision, compactRevision: compact, eventSequenceCeiling: ceiling,
+    deletions: deletions, upserts: upserts, tombstones: tombstones, requests: requests)
+}
+
+/// A history of groups with all that groups can have, the same for the same seed.
+func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
+  var random = SeededGenerator(state: seed)
+  var revision: Revision = 0
+  var compact: Revision = 0
+  var ceiling: UInt64 = 0
+  var alive: Set<String> = []
+  return try (0..<count).map { number in
+    var result = group(0)
+    for _ in 0..<Int.random(in: 1...4, using: &random) {
+      revision += 1
+      let name = "w\(Int.random(in: 0..<20, using: &random))"
+      if alive.contains(name), Bool.random(using: &random) {
+        alive.remove(name)
+        result.upserts.removeAll { $0.widget.id.rawValue == name }
+        result.deletions.append(try id(name))
+        result.tombstones.append(try tombstone(name, revision: revision))
+      } else {
+        alive.insert(name)
+        let note = String(repeating: "é", count: Int.random(in: 0..<3_000, using: &random))
+        result.upserts.removeAll { $0.widget.id.rawValue == name }
+        result.upserts.append(try record(name, revision: revision, note: note))
+      }
+    }
+    if Int.random(in: 0..<5, using: &random) == 0 { ceiling += 4_096 }
+    if Int.random(in: 0..<8, using: &random) == 0 { compact = revision / 2 }
+    if Bool.random(using: &random) { result.requests.append(request("r\(number)")) }
+    result.revision = revision
+    result.compactRevision = compact
+    result.eventSequenceCeiling = ceiling
+    return result
+  }
+}
+
+extension StoreImage {
+  /// Without removed keys that nobody needs to be told of: loading leaves those out.
+  var withoutForgottenKeys: StoreImage {
+    var result = self
+    for index in records.indices {
+      result.records[index].data.removeAll { $0.value == nil && $0.revision <= compactRevision }
+      result.records[index].parameters.removeAll {
+        $0.value == nil && $0.revision <= compactRevision
+      }
+    }
+    return result
+  }
+}
