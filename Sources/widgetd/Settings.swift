@@ -47,7 +47,8 @@ struct Settings: Equatable {
         ).prefixKeys(with: "widgetd"))
     } catch {
       throw SettingsError(
-        name: "--config", value: file ?? defaultFile, expected: "a readable file of settings (\(error))")
+        name: "--config", value: file ?? defaultFile,
+        expected: "a readable file of settings (\(error))")
     }
     return try Settings(Source(config: ConfigReader(providers: providers)))
   }

@@ -150,7 +150,8 @@ struct Widgetd: AsyncParsableCommand {
         socketPath: settings.socket, socketMode: settings.socketMode,
         policy: .current(clientGID: clientGID), limits: settings.limits,
         version: Widgetd.version),
-      logger: logger, makeLog: { () throws(StorageError) in try openLog(settings) })
+      logger: logger, makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
+    )
     let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
     try await server.onReload { await reloader.reload() }
     logger.notice(
@@ -178,9 +179,29 @@ struct Widgetd: AsyncParsableCommand {
 }
 
 /// Opens the commit log that the settings ask for.
-@Sendable private func openLog(_ settings: Settings) throws(StorageError) -> any CommitLog {
+@Sendable private func openLog(
+  _ settings: Settings, _ logger: Logger
+) throws(StorageError) -> any CommitLog {
   switch settings.store {
-  case .memory: MemoryCommitLog(epoch: randomEpoch())
-  case .sqlite: throw .unexpected(path: "", detail: "")
+  case .memory: return MemoryCommitLog(epoch: randomEpoch())
+  case .sqlite:
+    var options = SQLiteCommitLog.Options()
+    options.durability = settings.durability
+    options.requestsKeptMax = settings.limits.store.requestsKeptMax
+    options.requestBytesKeptMax = settings.limits.store.requestBytesKeptMax
+    let log = try SQLiteCommitLog(
+      directory: StateDirectory(path: settings.stateDirectory), options: options,
+      newEpoch: randomEpoch(),
+      onCheckpointFailure: { error in
+        logger.warning("the write-ahead log grows", metadata: ["error": "\(error)"])
+      })
+    if log.isHistoryCut {
+      logger.warning(
+        "the latest changes may be missing; readers start anew",
+        metadata: [
+          "path": "\(log.path)"
+        ])
+    }
+    return log
   }
 }
