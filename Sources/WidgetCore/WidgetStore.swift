@@ -13,10 +13,13 @@ public import WidgetModel
 /// durable in between. Whatever forgets something (trimming, compaction, expiry) happens in
 /// `commitGroup` alone, so that a group can always be taken back whole.
 ///
+/// It cannot be copied by accident: there is one state, and a copy of it costs a reference count for
+/// each of its parts. `copy` makes one on purpose.
+///
 /// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
 /// `order` holds every record once by its position; the links `newest…oldest` hold every record once in
 /// descending order of revision; `usage` is the sum of its records' costs by owner.
-public struct WidgetStore {
+public struct WidgetStore: ~Copyable {
   /// May be changed at any time; what exceeds a lowered limit stays, and nothing is added to it.
   public var limits: StoreLimits
   /// Identifies the history. Revisions compare only within an epoch.
@@ -87,6 +90,30 @@ public struct WidgetStore {
       ledger.insert(request)
     }
     journal.isRecording = isRevocable
+  }
+
+  /// A second store that goes on from the same state. O(1), but both then copy what they change.
+  public func copy() -> WidgetStore { WidgetStore(copying: self) }
+
+  private init(copying other: borrowing WidgetStore) {
+    limits = other.limits
+    epoch = other.epoch
+    revision = other.revision
+    compactRevision = other.compactRevision
+    records = other.records
+    freeSlots = other.freeSlots
+    index = other.index
+    order = other.order
+    newest = other.newest
+    oldest = other.oldest
+    chunkRevisions = other.chunkRevisions
+    tombstones = other.tombstones
+    events = other.events
+    eventSequenceCeiling = other.eventSequenceCeiling
+    ledger = other.ledger
+    usage = other.usage
+    numbering = other.numbering
+    journal = other.journal
   }
 
   private mutating func restoreTombstones(_ images: [TombstoneImage]) {

@@ -174,6 +174,20 @@ extension WireCodec {
     return body(PackedMessage(tree: WireTree(message: UnsafeRawPointer(response))))
   }
 
+  /// Encodes a ttrpc response around a message that is encoded already, without copying it first.
+  public func withEncodedResponse<R>(
+    payload message: [UInt8], _ body: (PackedMessage) -> R
+  ) throws(WireError) -> R {
+    let position = wp_arena_mark(arena)
+    defer { wp_arena_reset(arena, position) }
+    let response = try Writer(codec: self, mask: .all).make(Ttrpc__V1__Response.self)
+    return message.withUnsafeBufferPointer { bytes in
+      response.pointee.payload = ProtobufCBinaryData(
+        len: bytes.count, data: UnsafeMutablePointer(mutating: bytes.baseAddress))
+      return body(PackedMessage(tree: WireTree(message: UnsafeRawPointer(response))))
+    }
+  }
+
   /// Encodes a ttrpc request around a message; see `withEncoded` for the closure.
   public func withEncodedRequest<M: WireMessage, R>(
     service: String, method: String, payload message: M, timeoutNanoseconds: Int64 = 0,

@@ -239,7 +239,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   func respond(encoded message: [UInt8], to call: UInt32) {
     do throws(WireError) {
-      try service.codec.withEncoded(TTRPCResponse(payload: message)) { packed in
+      try service.codec.withEncodedResponse(payload: message) { packed in
         append(packed, to: call)
       }
     } catch {
