@@ -26,5 +26,20 @@ struct Journal {
   var isRecording: Bool
   var inverses: [Inverse] = []
 
+  /// A journal that shares no record with this one.
+  func copy() -> Journal {
+    var copy = Journal(isRecording: isRecording)
+    copy.inverses = inverses.map { inverse in
+      switch inverse {
+      case .replace(let slot, let record, let chunk):
+        .replace(slot: slot, with: record.copy(), chunk: chunk)
+      case .restore(let slot, let record, let chunk):
+        .restore(slot: slot, record.copy(), chunk: chunk)
+      default: inverse
+      }
+    }
+    return copy
+  }
+
   init(isRecording: Bool) { self.isRecording = isRecording }
 }

@@ -3,7 +3,11 @@ import WidgetModel
 /// A widget in the store: its state, and the revision that last changed each part of it.
 ///
 /// `older` and `newer` link all records in order of `revision`; the store keeps them.
-struct Record {
+///
+/// An object, so that looking at one costs one reference count and not one for each of its parts. The
+/// store is still a value: a record in it changes only through `WidgetStore.modify`, which puts a copy
+/// in its place first if the journal (or another store) holds on to it.
+final class Record {
   let id: WidgetID
   let kind: KindName
   let ownerUID: UInt32
@@ -56,8 +60,31 @@ struct Record {
     updateTime = time
   }
 
-  /// Changes the record in place.
-  mutating func mutate(_ change: (inout Record) -> Void) { change(&self) }
+  /// A record of its own with the same content and links.
+  func copy() -> Record {
+    let copy = Record(
+      id: id, kind: kind, family: family, ownerUID: ownerUID, position: position,
+      revision: createdRevision, time: createTime)
+    copy.revision = revision
+    copy.updateTime = updateTime
+    copy.labels = labels
+    copy.labelsRevision = labelsRevision
+    copy.presence = presence
+    copy.presenceRevision = presenceRevision
+    copy.positionRevision = positionRevision
+    copy.isStale = isStale
+    copy.error = error
+    copy.applySet = applySet
+    copy.statusRevision = statusRevision
+    copy.data = data
+    copy.parameters = parameters
+    copy.transition = transition
+    copy.transitionRevision = transitionRevision
+    copy.costBytes = costBytes
+    copy.older = older
+    copy.newer = newer
+    return copy
+  }
 
   /// The widget as readers see it. O(keys).
   var widget: Widget {

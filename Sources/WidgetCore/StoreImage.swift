@@ -144,7 +144,7 @@ extension RecordImage {
 
 extension Record {
   /// Rebuilds a record. Keys removed at or before the compact revision are forgotten.
-  init(_ image: RecordImage, compactRevision: Revision) {
+  convenience init(_ image: RecordImage, compactRevision: Revision) {
     let widget = image.widget
     self.init(
       id: widget.id, kind: widget.kind, family: widget.family, ownerUID: widget.ownerUID,

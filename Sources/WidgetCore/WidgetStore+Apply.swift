@@ -21,7 +21,7 @@ extension WidgetStore {
           results.append(ApplyResult(id: id, action: changed ? .updated : .unchanged))
           slots.append(slot)
         } else {
-          var record = store.makeRecord(
+          let record = store.makeRecord(
             spec, id: id, transition, by: caller, at: now, revision: revision)
           record.applySet = declaration.applySet
           record.costBytes = Record.cost(of: record)
@@ -67,24 +67,19 @@ extension WidgetStore {
     let effect = try admittedEffect(
       of: patch, on: slot, plus: applySet.utf8.count - record.applySet.utf8.count)
 
-    var next = record
-    next.apply(patch, at: revision)
-    if presence != record.presence { (next.presence, next.presenceRevision) = (presence, revision) }
-    if family != record.family { (next.family, next.statusRevision) = (family, revision) }
-    if applySet != record.applySet { (next.applySet, next.statusRevision) = (applySet, revision) }
-    let changed =
-      next.data.hasChanges(since: revision - 1) || next.parameters.hasChanges(since: revision - 1)
-      || next.labelsRevision == revision || next.presenceRevision == revision
-      || next.statusRevision == revision
-    guard changed else { return false }
-    next.costBytes = effect.costBytes
-    next.finish(transition, at: revision, time: now)
-    let links = (record.older, record.newer)
-    modify(slot) { current in
-      current = next
-      (current.older, current.newer) = links
+    let changesPresence = presence != record.presence
+    let changesStatus = family != record.family || applySet != record.applySet
+    guard effect.isChange || changesPresence || changesStatus else { return false }
+    modify(slot) { record in
+      record.apply(patch, at: revision)
+      if changesPresence { (record.presence, record.presenceRevision) = (presence, revision) }
+      if changesStatus {
+        (record.family, record.applySet, record.statusRevision) = (family, applySet, revision)
+      }
+      record.costBytes = effect.costBytes
+      record.finish(transition, at: revision, time: now)
     }
-    appendKeyRemovals(of: slot, at: revision)
+    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
     return true
   }
 

@@ -63,7 +63,7 @@ extension WidgetStore {
     _ spec: WidgetSpec, id: WidgetID, _ transition: Transition?, by caller: Caller,
     at now: Timestamp, revision: Revision
   ) -> Record {
-    var record = Record(
+    let record = Record(
       id: id, kind: spec.kind, family: spec.family ?? .medium, ownerUID: caller.uid,
       position: order.lastPosition ?? OrderIndex.spreadPosition(ofRank: order.entries.count),
       revision: revision, time: now)
@@ -347,7 +347,7 @@ extension Labels {
 
 extension Record {
   /// What every change of a record ends with.
-  mutating func finish(_ transition: Transition?, at revision: Revision, time: Timestamp) {
+  func finish(_ transition: Transition?, at revision: Revision, time: Timestamp) {
     self.revision = revision
     updateTime = time
     if let transition {
@@ -357,7 +357,7 @@ extension Record {
   }
 
   /// Applies a patch. Keys in both `set…` and `unset…` are set.
-  mutating func apply(_ patch: WidgetPatch, at revision: Revision) {
+  func apply(_ patch: WidgetPatch, at revision: Revision) {
     var unset = patch.unsetData
     if patch.replaceData { unset = data.keys }
     for key in unset where patch.setData[key] == nil {

@@ -35,12 +35,18 @@ extension WidgetStore {
     return Int(slot)
   }
 
-  /// Changes a record in place and makes it the newest.
-  mutating func modify(_ slot: Int, _ change: (inout Record) -> Void) {
-    if journal.isRecording, let old = records[slot] {
-      record(.replace(slot: Int32(slot), with: old, chunk: chunkRevision(of: Int32(slot))))
+  /// Changes a record and makes it the newest.
+  mutating func modify(_ slot: Int, _ change: (Record) -> Void) {
+    guard let old = records[slot] else { return }
+    var record = old
+    if journal.isRecording {
+      record = old.copy()
+      records[slot] = record
+      self.record(.replace(slot: Int32(slot), with: old, chunk: chunkRevision(of: Int32(slot))))
     }
-    replace(slot, change)
+    let (oldCost, oldPosition) = (record.costBytes, record.position)
+    change(record)
+    account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
     setChunkRevision(of: Int32(slot), to: revision)
     guard newest != slot else { return }
     unlink(Int32(slot))
@@ -72,7 +78,9 @@ extension WidgetStore {
       case .revision(let old): revision = old
       case .replace(let slot, let old, let chunk):
         unlink(slot)
-        replace(Int(slot)) { $0 = old }
+        let current = records[Int(slot)] ?? old
+        records[Int(slot)] = old
+        account(for: old, in: slot, insteadOf: current.costBytes, current.position)
         relink(slot)
         setChunkRevision(of: slot, to: chunk)
       case .remove(let slot, let chunk):
@@ -139,19 +147,16 @@ extension WidgetStore {
     freeSlots.append(slot)
   }
 
-  /// The record changes where it is, so that its arrays have one owner and are not copied.
-  private mutating func replace(_ slot: Int, _ change: (inout Record) -> Void) {
-    guard let (oldCost, oldPosition) = records[slot].map({ ($0.costBytes, $0.position) }) else {
-      return
+  /// Makes the indexes true after a record's cost and position have changed.
+  private mutating func account(
+    for record: Record, in slot: Int32, insteadOf oldCost: Int, _ oldPosition: Int64
+  ) {
+    if record.costBytes != oldCost {
+      usage[record.ownerUID, default: Usage()].bytes += record.costBytes - oldCost
     }
-    records[slot]?.mutate(change)
-    guard
-      let (uid, cost, position) = records[slot].map({ ($0.ownerUID, $0.costBytes, $0.position) })
-    else { return }
-    if cost != oldCost { usage[uid, default: Usage()].bytes += cost - oldCost }
-    if position != oldPosition {
-      order.remove(Int32(slot), at: oldPosition)
-      order.insert(Int32(slot), at: position)
+    if record.position != oldPosition {
+      order.remove(slot, at: oldPosition)
+      order.insert(slot, at: record.position)
     }
   }
 
@@ -173,15 +178,23 @@ extension WidgetStore {
   }
 
   private mutating func unlink(_ slot: Int32) {
-    guard let (older, newer) = records[Int(slot)].map({ ($0.older, $0.newer) }) else { return }
-    if older >= 0 { records[Int(older)]?.newer = newer } else { oldest = newer }
-    if newer >= 0 { records[Int(newer)]?.older = older } else { newest = older }
+    guard let record = records[Int(slot)] else { return }
+    if record.older >= 0 {
+      records[Int(record.older)]?.newer = record.newer
+    } else {
+      oldest = record.newer
+    }
+    if record.newer >= 0 {
+      records[Int(record.newer)]?.older = record.older
+    } else {
+      newest = record.older
+    }
   }
 
   /// Puts a record between the neighbours that it remembers.
   private mutating func relink(_ slot: Int32) {
-    guard let (older, newer) = records[Int(slot)].map({ ($0.older, $0.newer) }) else { return }
-    if older >= 0 { records[Int(older)]?.newer = slot } else { oldest = slot }
-    if newer >= 0 { records[Int(newer)]?.older = slot } else { newest = slot }
+    guard let record = records[Int(slot)] else { return }
+    if record.older >= 0 { records[Int(record.older)]?.newer = slot } else { oldest = slot }
+    if record.newer >= 0 { records[Int(record.newer)]?.older = slot } else { newest = slot }
   }
 }

@@ -116,13 +116,11 @@ extension WidgetStore {
   func admittedEffect(
     of patch: WidgetPatch, on slot: Int, plus growth: Int = 0
   ) throws(StoreError) -> PatchEffect {
-    guard
-      let (effect, oldCost, owner) = records[slot].map({
-        ($0.effect(of: patch, plus: growth), $0.costBytes, $0.ownerUID)
-      })
-    else { return PatchEffect() }
+    guard let record = records[slot] else { return PatchEffect() }
+    let effect = record.effect(of: patch, plus: growth)
     try admit(keys: effect.keys, labels: effect.labels)
-    try admit(bytes: effect.costBytes, growth: effect.costBytes - oldCost, owner: owner)
+    try admit(
+      bytes: effect.costBytes, growth: effect.costBytes - record.costBytes, owner: record.ownerUID)
     return effect
   }
 

@@ -13,8 +13,7 @@ public import WidgetModel
 /// durable in between. Whatever forgets something (trimming, compaction, expiry) happens in
 /// `commitGroup` alone, so that a group can always be taken back whole.
 ///
-/// It cannot be copied by accident: there is one state, and a copy of it costs a reference count for
-/// each of its parts. `copy` makes one on purpose.
+/// It cannot be copied by accident: there is one state. `copy` makes another one on purpose.
 ///
 /// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
 /// `order` holds every record once by its position; the links `newest…oldest` hold every record once in
@@ -92,7 +91,7 @@ public struct WidgetStore: ~Copyable {
     journal.isRecording = isRevocable
   }
 
-  /// A second store that goes on from the same state. O(1), but both then copy what they change.
+  /// A second store that goes on from the same state. O(all).
   public func copy() -> WidgetStore { WidgetStore(copying: self) }
 
   private init(copying other: borrowing WidgetStore) {
@@ -100,7 +99,7 @@ public struct WidgetStore: ~Copyable {
     epoch = other.epoch
     revision = other.revision
     compactRevision = other.compactRevision
-    records = other.records
+    records = other.records.map { $0?.copy() }
     freeSlots = other.freeSlots
     index = other.index
     order = other.order
@@ -113,7 +112,7 @@ public struct WidgetStore: ~Copyable {
     ledger = other.ledger
     usage = other.usage
     numbering = other.numbering
-    journal = other.journal
+    journal = other.journal.copy()
   }
 
   private mutating func restoreTombstones(_ images: [TombstoneImage]) {
