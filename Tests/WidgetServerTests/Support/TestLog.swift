@@ -1,0 +1,128 @@
+import Foundation
+import WidgetCore
+import WidgetModel
+import WidgetStorage
+
+/// A commit log that keeps what it is given, fails when it is told to, and can be held at a gate.
+final class TestLog: CommitLog {
+  private let state: State
+
+  init(_ state: State) { self.state = state }
+
+  var name: String { "test" }
+  var needsGroups: Bool { true }
+
+  func load(at now: Timestamp) -> StoreImage { state.image }
+
+  func append(_ group: CommitGroup) throws(StorageError) {
+    state.waitAtGate()
+    if let error = state.failure { throw error }
+    state.keep(group)
+  }
+
+  func close() { state.noteClosed() }
+
+  /// What outlives the log: the medium, as it were. Shared with the test's thread.
+  final class State: @unchecked Sendable {
+    private let lock = NSLock()
+    private let gate = NSCondition()
+    private var isGateClosed = false
+    private var waiters = 0
+    private var storedImage: StoreImage
+    private var storedGroups: [CommitGroup] = []
+    private var storedFailure: StorageError?
+    private var closes = 0
+
+    init(image: StoreImage = StoreImage(epoch: 77)) { storedImage = image }
+
+    var image: StoreImage { lock.withLock { storedImage } }
+    var groups: [CommitGroup] { lock.withLock { storedGroups } }
+    var closeCount: Int { lock.withLock { closes } }
+
+    /// While set, appending throws this.
+    var failure: StorageError? {
+      get { lock.withLock { storedFailure } }
+      set { lock.withLock { storedFailure = newValue } }
+    }
+
+    fileprivate func noteClosed() { lock.withLock { closes += 1 } }
+
+    fileprivate func keep(_ group: CommitGroup) {
+      lock.withLock {
+        storedGroups.append(group)
+        storedImage.apply(group)
+      }
+    }
+
+    // MARK: The gate
+
+    /// From now on `append`, and with it the server's event loop, waits.
+    func closeGate() { gate.withLock { isGateClosed = true } }
+
+    func openGate() {
+      gate.withLock {
+        isGateClosed = false
+        gate.broadcast()
+      }
+    }
+
+    /// Waits until `append` waits at the gate.
+    func waitForAppend(seconds: Double = 20) throws {
+      let deadline = Date(timeIntervalSinceNow: seconds)
+      try gate.withLock {
+        while waiters == 0 {
+          guard gate.wait(until: deadline) else {
+            throw TestFault("nothing was appended within \(seconds) s")
+          }
+        }
+      }
+    }
+
+    fileprivate func waitAtGate() {
+      gate.withLock {
+        guard isGateClosed else { return }
+        waiters += 1
+        gate.broadcast()
+        while isGateClosed { gate.wait() }
+        waiters -= 1
+      }
+    }
+  }
+}
+
+extension StoreImage {
+  mutating func apply(_ group: CommitGroup) {
+    revision = group.revision
+    compactRevision = group.compactRevision
+    eventSequenceCeiling = group.eventSequenceCeiling
+    let gone = Set(group.deletions).union(group.upserts.map(\.widget.id))
+    records.removeAll { gone.contains($0.widget.id) }
+    records += group.upserts
+    tombstones += group.tombstones
+    requests += group.requests
+  }
+
+  /// A store of widgets "w0", "w1", …, each made by a commit of its own.
+  static func sample(
+    count: Int, kind: String = "clock", epoch: UInt64 = 77, ownerUID: UInt32 = geteuid(),
+    data: (Int) -> ValueMap = { ["n": .int(Int64($0))] }
+  ) -> StoreImage {
+    var image = StoreImage(epoch: epoch, revision: Revision(count))
+    for index in 0..<count {
+      guard let id = WidgetID("w\(index)"), let kind = KindName(kind) else { continue }
+      let revision = Revision(index + 1)
+      let entries = data(index).entries.map {
+        RevisedEntry(key: $0.key, value: $0.value, revision: revision)
+      }
+      image.records.append(
+        RecordImage(
+          widget: Widget(
+            id: id, kind: kind, position: Int64(index) << 32, createdRevision: revision,
+            revision: revision, ownerUID: ownerUID),
+          data: entries, parameters: [], labelsRevision: revision, presenceRevision: revision,
+          positionRevision: revision, statusRevision: revision, transition: nil,
+          transitionRevision: 0))
+    }
+    return image
+  }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import Logging
+import Testing
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+@testable import WidgetServer
+
+/// A real server on a real Unix socket in a folder of its own.
+struct TestServer: Sendable {
+  let server: WidgetServer
+  let folder: TestFolder
+  let log: TestLog.State
+
+  var path: String { folder.socketPath }
+
+  /// A new connection.
+  func connect() throws -> RawClient { try RawClient(path: path) }
+
+  /// Whatever happened to other connections: a new one is served.
+  func expectHealthy(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation)
+    throws
+  {
+    #expect(try connect().health() == .serving, comment, sourceLocation: sourceLocation)
+  }
+}
+
+/// A temporary folder that goes with its last reference.
+final class TestFolder: Sendable {
+  let path: String
+  var socketPath: String { path + "/s" }
+
+  init() throws {
+    var template = Array("/tmp/widgetd-tests.XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw TestFault("mkdtemp: errno \(errno)") }
+    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// What a test could not go on after.
+struct TestFault: Error, CustomStringConvertible {
+  let description: String
+  init(_ description: String) { self.description = description }
+}
+
+extension ServerLimits {
+  /// The defaults, with what a test wants otherwise.
+  static func with(_ change: (inout ServerLimits) -> Void) -> ServerLimits {
+    var limits = ServerLimits()
+    change(&limits)
+    return limits
+  }
+}
+
+extension AccessPolicy {
+  /// The test's own user may do everything.
+  static var own: AccessPolicy { .current(clientGID: nil) }
+  /// The test's own user is a member of the client group, and not an owner.
+  static var client: AccessPolicy { AccessPolicy(ownerUIDs: [4_000_000_001], clientGID: getegid()) }
+  /// The test's own user is nobody.
+  static var nobody: AccessPolicy {
+    AccessPolicy(ownerUIDs: [4_000_000_001], clientGID: 4_000_000_002)
+  }
+}
+
+/// Starts a server, runs a test against it, and stops it.
+///
+/// The test's body blocks on sockets, so it runs on a thread of its own and not on one of Swift's
+/// few; how many run at once is limited, so that a slow machine is not swamped.
+func withServer<R: Sendable>(
+  limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
+  log: TestLog.State = TestLog.State(), folder: TestFolder? = nil,
+  _ body: @escaping @Sendable (TestServer) throws -> R
+) async throws -> R {
+  let folder = try folder ?? TestFolder()
+  return try await Turnstile.shared.pass {
+    let server = try await startServer(limits: limits, policy: policy, log: log, folder: folder)
+    let result: Result<R, any Error> = await withTaskExecutorPreference(ThreadExecutor.shared) {
+      Result { try body(server) }
+    }
+    log.openGate()
+    try await server.server.stop()
+    return try result.get()
+  }
+}
+
+func startServer(
+  limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
+  log: TestLog.State = TestLog.State(), folder: TestFolder
+) async throws -> TestServer {
+  var limits = limits
+  limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
+  var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+  logger.logLevel = .critical
+  let server = try await WidgetServer.start(
+    .init(socketPath: folder.socketPath, policy: policy, limits: limits, version: "test"),
+    logger: logger, makeLog: { () throws(StorageError) in TestLog(log) })
+  return TestServer(server: server, folder: folder, log: log)
+}
+
+/// Runs each job on a thread of its own, where it may block, and where issues are still recorded for
+/// the test that it belongs to.
+final class ThreadExecutor: TaskExecutor {
+  static let shared = ThreadExecutor()
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
+
+/// Lets a few tests at a time through.
+actor Turnstile {
+  static let shared = Turnstile(places: 4)
+  private var places: Int
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  init(places: Int) { self.places = places }
+
+  private func enter() async {
+    if places > 0 {
+      places -= 1
+    } else {
+      await withCheckedContinuation { waiting.append($0) }
+    }
+  }
+
+  private func leave() {
+    if waiting.isEmpty { places += 1 } else { waiting.removeFirst().resume() }
+  }
+
+  nonisolated func pass<R: Sendable>(_ body: () async throws -> R) async throws -> R {
+    await enter()
+    do {
+      let result = try await body()
+      await leave()
+      return result
+    } catch {
+      await leave()
+      throw error
+    }
+  }
+}
+
+/// A thread that a test started beside itself.
+final class Worker: Sendable {
+  private let group = DispatchGroup()
+  private let box = Box<(any Error)?>(nil)
+
+  init(_ body: @escaping @Sendable () throws -> Void) {
+    group.enter()
+    Task(executorPreference: ThreadExecutor.shared) { [self] in
+      do { try body() } catch { box.set(error) }
+      group.leave()
+    }
+  }
+
+  /// Waits for its end and throws what it threw.
+  func join(seconds: Int = 60) throws {
+    guard group.wait(timeout: .now() + .seconds(seconds)) == .success else {
+      throw TestFault("a test's thread did not end within \(seconds) s")
+    }
+    if let error = box.get() { throw error }
+  }
+}
+
+/// A value shared by threads.
+final class Box<Value: Sendable>: @unchecked Sendable {
+  private let lock = NSLock()
+  private var value: Value
+
+  init(_ value: Value) { self.value = value }
+
+  func get() -> Value { lock.withLock { value } }
+  func set(_ new: Value) { lock.withLock { value = new } }
+}
