@@ -27,6 +27,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   /// Whether the turn's end flushes this connection.
   private var isTouched = false
   private var isReadPending = false
+  /// Whether the connection is over: what was read but not looked at no longer counts.
+  private var isClosed = false
   fileprivate private(set) var isWritable = true
 
   /// A larger buffer for answers is given back after use.
@@ -53,7 +55,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     reader.append(unwrapInboundIn(data))
-    while let item = reader.next() {
+    while !isClosed, let item = reader.next() {
       switch item {
       case .frame(let frame): receive(frame.header, frame.data)
       case .oversize(let header): receive(header, ByteBuffer())
@@ -78,6 +80,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
+    isClosed = true
     for sink in sinks.values { sink.subscription.map(service.forget) }
     sinks.removeAll()
     service.connectionClosed(self)
@@ -118,6 +121,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
       service.logger.info(
         "closing a connection that breaks the protocol",
         metadata: ["uid": "\(peer.uid)", "pid": "\(peer.pid)", "reason": "\(reason)"])
+      isClosed = true
       context?.close(promise: nil)
     }
   }

@@ -1,0 +1,331 @@
+import Foundation
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetTransport
+
+@testable import WidgetServer
+
+/// What hostile or broken peers send. After each of it the server serves others as before.
+@Suite struct `A peer that breaks the protocol` {
+  @Test func `gets an error on an even id, and the connection lives`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.send(client.request("GetWidget", GetWidgetRequest(id: .make("a")), id: 2))
+      let status = try #require(try client.response(to: 2).status)
+      #expect(status.code == .invalidArgument)
+      #expect(status.reason == "PROTOCOL_ERROR")
+      #expect(try client.health() == .serving)
+      try server.expectHealthy()
+    }
+  }
+
+  @Test func `gets an error on a reused id, and the connection lives`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let bytes = try client.request(
+        "Check", HealthCheckRequest(), service: "grpc.health.v1.Health", id: 7)
+      try client.send(bytes + bytes)
+      // The refusal needs no store and may come first.
+      let answers = try [client.response(to: 7), client.response(to: 7)]
+      #expect(answers.filter { $0.status == nil }.count == 1)
+      #expect(answers.compactMap(\.status).map(\.code) == [.invalidArgument])
+      client.nextStreamID = 9
+      #expect(try client.health() == .serving)
+    }
+  }
+
+  @Test func `loses the stream whose id it uses again`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let watcher = try Watcher(client).sync()
+      try client.send(
+        client.request("Check", HealthCheckRequest(), id: watcher.stream.id, flags: []))
+      let status = try #require(try watcher.stream.end())
+      #expect(status.code == .invalidArgument)
+      #expect(try client.stats().subscriptions == 0)
+    }
+  }
+
+  @Test func `gets RESOURCE_EXHAUSTED for a frame that is too long, and the connection lives`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      let length = FrameHeader.frameDataBytesMax + 1
+      try client.send(
+        RawClient.frame(.request, 1, [UInt8](repeating: 0x0a, count: length)))
+      let status = try #require(try client.response(to: 1).status)
+      #expect(status.code == .resourceExhausted)
+      client.nextStreamID = 3
+      #expect(try client.health() == .serving)
+    }
+  }
+
+  @Test func `is closed after a response frame, and what it sent behind it is not done`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      var bytes = RawClient.frame(.response, 1, [1, 2, 3])
+      bytes += try client.request(
+        "CreateWidget",
+        CreateWidgetRequest(widget: WidgetSpec(id: .make("late"), kind: .make("clock"))), id: 3)
+      for id in stride(from: UInt32(5), to: 15, by: 2) {
+        bytes += try client.request(
+          "WatchWidgets", WatchWidgetsRequest(), id: id, flags: .remoteClosed)
+      }
+      try client.send(bytes)
+      try client.readToEnd()
+      let other = try server.connect()
+      #expect(try other.list().widgets.isEmpty)
+      let stats = try other.stats()
+      #expect(stats.subscriptions == 0)
+      #expect(stats.connections == 1)
+      // A round of frames to whoever is still taken for a reader.
+      try other.create("a")
+      try Watcher(other).sync()
+      try server.expectHealthy()
+    }
+  }
+
+  @Test func `is ignored with frames of unknown types, and data for streams that are not open`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.send(
+        RawClient.frame(FrameType(rawValue: 9), 1, [1, 2]) + RawClient.frame(.data, 5, [1])
+          + RawClient.frame(FrameType(rawValue: 0), 0) + RawClient.frame(.data, 7, flags: .endOfStream))
+      #expect(try client.health() == .serving)
+    }
+  }
+
+  @Test func `loses a stream that it sends data on after closing its half`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let watcher = try Watcher(client).sync()
+      try client.send(RawClient.frame(.data, watcher.stream.id, [1]))
+      let status = try #require(try watcher.stream.end())
+      #expect(status.code == .invalidArgument)
+      let stats = try client.stats()
+      #expect(stats.subscriptions == 0)
+      #expect(stats.counters["protocol_errors"] == 1)
+    }
+  }
+
+  static let badPayloads: [(name: String, bytes: [UInt8], code: StatusCode)] = [
+    ("not protobuf", [0xff, 0xff, 0xff], .invalidArgument),
+    ("truncated", [0x0a, 0x7f, 0x61], .invalidArgument),
+    ("bad UTF-8", Proto.bytes(1, [0x61, 0xff, 0xfe]), .invalidArgument),
+    ("a NUL", Proto.bytes(1, [0x61, 0, 0x62]), .invalidArgument),
+    ("not an id", Proto.bytes(1, Array("no id!".utf8)), .invalidArgument),
+    ("nothing", [], .invalidArgument),
+    ("a group", [0x0b, 0x0c], .invalidArgument),
+    ("wrong type", [0x08, 0x01], .invalidArgument),
+  ]
+
+  @Test(arguments: badPayloads.indices)
+  func `gets INVALID_ARGUMENT for a request that cannot be read`(index: Int) async throws {
+    let (name, bytes, code) = Self.badPayloads[index]
+    try await withServer { server in
+      let client = try server.connect()
+      let status = try client.refusal("GetWidget", payload: bytes)
+      #expect(status.code == code, "\(name)")
+      #expect(!status.reason.isEmpty)
+      #expect(try client.health() == .serving)
+    }
+  }
+
+  @Test func `gets an error for an envelope that cannot be read`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      var id: UInt32 = 1
+      for flags: FrameFlags in [[], .remoteClosed, .remoteOpen] {
+        for bytes: [UInt8] in [[0xff], [0x0a, 0x05, 0x61], Proto.bytes(1, [0xc0]), []] {
+          try client.send(RawClient.frame(.request, id, flags: flags, bytes))
+          let status = try #require(try client.response(to: id).status)
+          #expect([.invalidArgument, .unimplemented].contains(status.code))
+          id += 2
+        }
+      }
+      client.nextStreamID = id
+      #expect(try client.health() == .serving)
+      // None of the failed opens counts as an open stream.
+      #expect(try client.stats().subscriptions == 0)
+    }
+  }
+
+  @Test func `gets RESOURCE_EXHAUSTED for nesting that is too deep`() async throws {
+    try await withServer { server in
+      var value = Proto.bytes(5, Array("x".utf8))
+      for _ in 0..<5_000 { value = Proto.bytes(7, Proto.bytes(1, value)) }
+      let entry = Proto.bytes(1, Array("k".utf8)) + Proto.bytes(2, value)
+      let payload = Proto.bytes(1, Array("a".utf8)) + Proto.bytes(2, Proto.bytes(1, entry))
+      let client = try server.connect()
+      let status = try client.refusal("UpdateWidget", payload: payload)
+      #expect(status.code == .resourceExhausted)
+      #expect(status.reason == "MESSAGE_TOO_LARGE")
+      try server.expectHealthy()
+    }
+  }
+
+  @Test func `gets RESOURCE_EXHAUSTED for a message that unpacks to a hundred times its size`()
+    async throws
+  {
+    try await withServer { server in
+      // A list of 1.5 million nulls in 3 MB.
+      var list: [UInt8] = []
+      list.reserveCapacity(3_000_000)
+      for _ in 0..<1_500_000 { list += [0x0a, 0x00] }
+      let value = Proto.bytes(7, list)
+      let entry = Proto.bytes(1, Array("k".utf8)) + Proto.bytes(2, value)
+      let payload = Proto.bytes(1, Array("a".utf8)) + Proto.bytes(2, Proto.bytes(1, entry))
+      let client = try server.connect()
+      let status = try client.refusal("UpdateWidget", payload: payload)
+      #expect(status.code == .resourceExhausted)
+      #expect(status.reason == "MESSAGE_TOO_LARGE")
+      #expect(try client.health() == .serving)
+    }
+  }
+
+  @Test func `may send a good request one byte at a time`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      for byte in try client.request(
+        "Check", HealthCheckRequest(), service: "grpc.health.v1.Health", id: 1)
+      {
+        try client.send([byte])
+      }
+      #expect(
+        try client.answer(to: 1, as: HealthCheckResponse.self).status == .serving)
+    }
+  }
+
+  @Test func `may go away in the middle of any frame, thousands of times`() async throws {
+    try await withServer { server in
+      var random = SeededGenerator(seed: 4)
+      let survivor = try Watcher(server.connect()).sync()
+      for round in 0..<2_000 {
+        let client = try server.connect()
+        let whole =
+          try client.request("WatchWidgets", WatchWidgetsRequest(), id: 1, flags: .remoteClosed)
+          + client.request(
+            "SetPresence", SetPresenceRequest(target: .all, action: .toggle), id: 3)
+        let count = round % 5 == 0 ? whole.count : Int.random(in: 0..<whole.count, using: &random)
+        try client.send(Array(whole.prefix(count)))
+      }
+      let client = try server.connect()
+      try client.create("still-here")
+      #expect(try survivor.nextChanges().count == 1)
+      // The server learns of the last ones' end at its own pace.
+      try waitUntil("only the connections that are open are counted") {
+        let stats = try client.stats()
+        return stats.connections == 2 && stats.subscriptions == 1
+      }
+    }
+  }
+
+  @Test func `may send random bytes`() async throws {
+    try await withServer { server in
+      var random = SeededGenerator(seed: 99)
+      for _ in 0..<200 {
+        let client = try server.connect()
+        let bytes = (0..<Int.random(in: 1...300, using: &random)).map { _ in
+          UInt8.random(in: 0...255, using: &random)
+        }
+        _ = client.trySend(bytes)
+      }
+      try server.expectHealthy()
+    }
+  }
+
+  /// Five hundred requests whose answers are 256 KB each, in one write, and nobody reads.
+  @Test func `and never reads its answers is not worked for, until it reads`() async throws {
+    let image = StoreImage.sample(count: 1) { _ in
+      ["big": .bytes([UInt8](repeating: 7, count: 256 << 10))]
+    }
+    try await withServer(log: TestLog.State(image: image)) { server in
+      let client = try server.connect()
+      var bytes: [UInt8] = []
+      let ids = stride(from: UInt32(1), to: 1_001, by: 2)
+      for id in ids {
+        bytes += try client.request("GetWidget", GetWidgetRequest(id: .make("w0")), id: id)
+      }
+      try client.send(bytes)
+      let other = try server.connect()
+      // Each answered call is at least one more turn of the server's loop.
+      for _ in 0..<200 { _ = try other.health() }
+      let calls = try #require(try other.stats().counters["calls"])
+      #expect(calls < 200 + 64, "\(calls) calls were answered that nobody reads")
+      for id in ids {
+        #expect(try client.answer(to: id, as: GetWidgetResponse.self).widget.data.count == 1)
+      }
+    }
+  }
+
+  /// A client that only writes, as much as it can, is stopped by its own socket.
+  @Test func `and writes without end is not read without end`() async throws {
+    let image = StoreImage.sample(count: 1) { _ in
+      ["big": .bytes([UInt8](repeating: 7, count: 64 << 10))]
+    }
+    try await withServer(log: TestLog.State(image: image)) { server in
+      let client = try server.connect()
+      let other = try server.connect()
+      var sent = 0
+      var isStopped = false
+      let block = try (0..<500).flatMap { index in
+        try client.request(
+          "GetWidget", GetWidgetRequest(id: .make("w0")), id: UInt32(index * 2 + 1))
+      }
+      var rest = block[...]
+      while sent < 64 << 20, !isStopped {
+        let count = client.trySend(Array(rest))
+        #expect(count >= 0)
+        sent += count
+        rest = rest.dropFirst(count)
+        if rest.isEmpty { rest = block[...] }
+        if count == 0 {
+          // The server had every chance to read more.
+          for _ in 0..<20 { _ = try other.health() }
+          isStopped = client.trySend(Array(rest.prefix(1))) == 0
+          if !isStopped { rest = rest.dropFirst() }
+        }
+      }
+      #expect(isStopped, "\(sent) bytes were read from a client that reads nothing")
+      try server.expectHealthy()
+    }
+  }
+}
+
+/// Protobuf by hand, for what no encoder makes.
+enum Proto {
+  static func varint(_ value: UInt64) -> [UInt8] {
+    var value = value
+    var bytes: [UInt8] = []
+    while value >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: value) | 0x80)
+      value >>= 7
+    }
+    return bytes + [UInt8(value)]
+  }
+
+  static func bytes(_ field: UInt64, _ data: [UInt8]) -> [UInt8] {
+    varint(field << 3 | 2) + varint(UInt64(data.count)) + data
+  }
+
+  static func integer(_ field: UInt64, _ value: UInt64) -> [UInt8] {
+    varint(field << 3) + varint(value)
+  }
+}
+
+/// Asks again until it is so; the asking is a call to the server, so this waits for nothing else.
+func waitUntil(_ what: String, seconds: Double = 20, _ isSo: () throws -> Bool) throws {
+  let deadline = Date(timeIntervalSinceNow: seconds)
+  while try !isSo() {
+    guard Date() < deadline else { throw TestFault("not within \(seconds) s: \(what)") }
+    sched_yield()
+  }
+}
