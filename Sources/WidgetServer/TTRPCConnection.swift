@@ -27,12 +27,17 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   /// Whether the turn's end flushes this connection.
   private var isTouched = false
   private var isReadPending = false
+  /// Whether there may be frames that were read and not looked at.
+  private var hasUnseenFrames = false
   /// Whether the connection is over: what was read but not looked at no longer counts.
   private var isClosed = false
   fileprivate private(set) var isWritable = true
 
   /// A larger buffer for answers is given back after use.
   private static let responsesKeptBytesMax = 16 << 10
+  /// Beyond this, the peer's further calls wait for the next turn: what one read brings can ask for
+  /// ten thousand times its size.
+  private static let responsesBytesMax = 256 << 10
 
   init(peer: Peer, service: ServiceLoop) {
     self.peer = peer
@@ -55,26 +60,50 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     reader.append(unwrapInboundIn(data))
-    while !isClosed, let item = reader.next() {
-      switch item {
+    receiveFrames()
+  }
+
+  /// Looks at what was read, until the answers to it are more than the turn should gather.
+  private func receiveFrames() {
+    hasUnseenFrames = true
+    while isWritable, !isClosed, responses.readableBytes < TTRPCConnection.responsesBytesMax {
+      switch reader.next() {
       case .frame(let frame): receive(frame.header, frame.data)
       case .oversize(let header): receive(header, ByteBuffer())
+      case nil:
+        hasUnseenFrames = false
+        return
       }
     }
   }
 
+  /// Goes on with what was read, in a turn of its own, if the peer takes answers.
+  private func resumeFrames() {
+    guard hasUnseenFrames, isWritable, !isClosed, let context else { return }
+    context.eventLoop.assumeIsolated().execute {
+      guard self.hasUnseenFrames else { return }
+      self.receiveFrames()
+      self.resumeRead()
+    }
+  }
+
   func read(context: ChannelHandlerContext) {
-    if isWritable { context.read() } else { isReadPending = true }
+    isReadPending = true
+    resumeRead()
+  }
+
+  private func resumeRead() {
+    guard isReadPending, isWritable, !hasUnseenFrames, let context else { return }
+    isReadPending = false
+    context.read()
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
     isWritable = context.channel.isWritable
     if isWritable {
       for sink in sinks.values { sink.subscription.map(service.sinkBecameWritable) }
-      if isReadPending {
-        isReadPending = false
-        context.read()
-      }
+      resumeFrames()
+      resumeRead()
     }
     context.fireChannelWritabilityChanged()
   }
@@ -310,6 +339,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     } else {
       context.flush()
     }
+    resumeFrames()
   }
 
   func discardResponses() { responses.clear() }
