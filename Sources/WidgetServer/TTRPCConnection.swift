@@ -161,19 +161,19 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     data.withUnsafeReadableBytes { bytes in
       _ = withEnvelope(bytes, streamID) { method, envelope in
         guard !method.isStream else {
-          return refuse(.wrongShape("\(method.name)", isStream: true), to: streamID)
+          return refuseNow(.wrongShape("\(method.name)", isStream: true), streamID)
         }
         guard envelope.timeoutNanoseconds >= 0 else {
-          return refuse(.deadlineExceeded, to: streamID)
+          return refuseNow(.deadlineExceeded, streamID)
+        }
+        guard method.readsStore else {
+          return answerNow {
+            service.perform(method, envelope.payload, call: streamID, for: self)
+          }
         }
         service.perform(method, envelope.payload, call: streamID, for: self)
         guard service.remembersCalls, service.storageFailure == nil else { return }
-        if method.readsStore {
-          service.remember(self) { [self] in unaryCall(streamID, data) }
-        } else {
-          // Answered for good, whatever becomes of the turn's group.
-          sendResponses()
-        }
+        service.remember(self) { [self] in unaryCall(streamID, data) }
       }
     }
   }
@@ -243,17 +243,17 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     do throws(WireError) {
       return try service.codec.withRequestEnvelope(bytes) { envelope in
         guard let method = Method.find(service: envelope.service, method: envelope.method) else {
-          refuse(
+          refuseNow(
             .unknownMethod(
               String(decoding: envelope.service, as: UTF8.self),
-              String(decoding: envelope.method, as: UTF8.self)), to: streamID)
+              String(decoding: envelope.method, as: UTF8.self)), streamID)
           return false
         }
         body(method, envelope)
         return true
       }
     } catch {
-      refuse(RPCStatus(error), to: streamID)
+      refuseNow(RPCStatus(error), streamID)
       return false
     }
   }
@@ -308,15 +308,20 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     }
   }
 
-  /// Answers at once, without waiting for the turn's end: for what does not depend on the store.
-  private func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
+  /// Answers for good, whatever becomes of the turn's group: for what does not depend on the store.
+  /// The answers that do are held back as before.
+  private func answerNow(_ body: () -> Void) {
     let answers = responses
     responses = ByteBuffer()
-    refuse(status, to: streamID)
+    body()
     sendResponses()
     responses = answers
     service.openTurn()
     touch()
+  }
+
+  private func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
+    answerNow { refuse(status, to: streamID) }
   }
 
   private func sendResponses() {

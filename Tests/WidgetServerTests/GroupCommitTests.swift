@@ -1,0 +1,202 @@
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+import WidgetTransport
+
+@testable import WidgetServer
+
+/// Work of one turn is one group: nothing of it is seen before it is durable, and all of it is taken
+/// back if it cannot be.
+@Suite struct `A group of commits` {
+  static let full = StorageError.full(path: "/disk")
+
+  /// Holds the event loop in `append`, so that everything sent meanwhile is read in one turn.
+  static func gather(_ server: TestServer, _ send: () throws -> Void) throws {
+    server.log.closeGate()
+    let blocker = try server.connect()
+    let id = try blocker.start(
+      "CreateWidget",
+      CreateWidgetRequest(widget: WidgetSpec(id: .make("blocker"), kind: .make("clock"))))
+    try server.log.waitForAppend()
+    try send()
+    server.log.openGate()
+    _ = try blocker.answer(to: id, as: CreateWidgetResponse.self)
+  }
+
+  @Test func `holds all calls of one turn, of all connections`() async throws {
+    try await withServer { server in
+      let clients = try (0..<4).map { _ in try server.connect() }
+      for client in clients { #expect(try client.health() == .serving) }
+      try Self.gather(server) {
+        for (index, client) in clients.enumerated() {
+          var bytes: [UInt8] = []
+          for n in 0..<4 {
+            let spec = WidgetSpec(id: try .make("w\(index)-\(n)"), kind: try .make("clock"))
+            bytes += try client.request(
+              "CreateWidget", CreateWidgetRequest(widget: spec), id: client.takeStreamID())
+          }
+          try client.send(bytes)
+        }
+      }
+      for client in clients {
+        for id in stride(from: client.nextStreamID - 8, to: client.nextStreamID, by: 2) {
+          _ = try client.answer(to: id, as: CreateWidgetResponse.self)
+        }
+      }
+      let groups = server.log.groups
+      #expect(groups.map(\.upserts.count) == [1, 16])
+      #expect(groups.map(\.revision) == [1, 17])
+    }
+  }
+
+  @Test func `is durable before anyone sees an answer or a change of it`() async throws {
+    try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+      let watcher = try Watcher(server.connect()).sync()
+      let client = try server.connect()
+      #expect(try client.health() == .serving)
+      server.log.closeGate()
+      // The health check in the same turn must not drag the held-back answers out with it.
+      let create = try client.request(
+        "CreateWidget",
+        CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("clock"))), id: 101)
+      let check = try client.request(
+        "Check", HealthCheckRequest(), service: "grpc.health.v1.Health", id: 103)
+      try client.send(create + check)
+      try server.log.waitForAppend()
+      // The event loop waits in `append`: what it has not sent by now it cannot have sent.
+      #expect(!client.hasInput)
+      #expect(!watcher.client.hasInput)
+      server.log.openGate()
+      _ = try client.answer(to: 101, as: CreateWidgetResponse.self)
+      #expect(try watcher.nextChanges().count == 1)
+    }
+  }
+
+  @Test func `that cannot be stored was never there`() async throws {
+    try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+      let writer = try server.connect()
+      try writer.create("a", data: ["n": .int(1)])
+      let before = try writer.list()
+      let watcher = try Watcher(
+        server.connect(), WatchWidgetsRequest(includeEvents: true)
+      ).sync()
+      let client = try server.connect()
+      #expect(try client.health() == .serving)
+      // Everything that a turn can hold, in one turn, together with the blocker that fails as well.
+      server.log.closeGate()
+      let blocker = try server.connect()
+      let blocked = try blocker.start(
+        "DeleteWidget", DeleteWidgetRequest(id: .make("a"), requestID: "once"))
+      try server.log.waitForAppend()
+      server.log.failure = Self.full
+      let a = try WidgetID.make("a")
+      var bytes: [UInt8] = []
+      bytes += try client.request(
+        "UpdateWidget", UpdateWidgetRequest(id: a, patch: WidgetPatch(setData: ["n": .int(2)])),
+        id: 101)
+      bytes += try client.request("GetWidget", GetWidgetRequest(id: a), id: 103)
+      bytes += try client.request(
+        "Check", HealthCheckRequest(), service: "grpc.health.v1.Health", id: 105)
+      bytes += try client.request("NoSuchMethod", GetWidgetRequest(id: a), id: 107)
+      bytes += try client.request("SendEvent", SendEventRequest(widgetID: a, name: "x"), id: 109)
+      bytes += try client.request("WatchWidgets", WatchWidgetsRequest(), id: 111)
+      bytes += try client.request("GetWidget", GetWidgetRequest(id: .make("nobody")), id: 113)
+      bytes += RawClient.frame(.request, 115, [0xff])
+      bytes += try client.request("GetWidget", GetWidgetRequest(id: a), id: 117, timeout: -1)
+      bytes += try client.request(
+        "CreateWidget",
+        CreateWidgetRequest(
+          widget: WidgetSpec(id: .make("b"), kind: .make("clock")), requestID: "twice"), id: 119)
+      bytes += try client.request("NoSuchMethod", GetWidgetRequest(id: a), id: 121, flags: .remoteClosed)
+      try client.send(bytes)
+      server.log.openGate()
+
+      client.nextStreamID = 123
+      func status(_ id: UInt32) throws -> RPCStatus? { try client.response(to: id).status }
+      for id in [101, 109, 119] as [UInt32] {
+        let refusal = try #require(try status(id))
+        #expect(refusal.code == .unavailable, "call \(id)")
+        #expect(refusal.reason == "STORAGE_FAILED")
+        #expect((refusal.retryDelay ?? .zero) > .zero)
+      }
+      #expect(try blocker.response(to: blocked).status?.reason == "STORAGE_FAILED")
+      let old = try client.answer(to: 103, as: GetWidgetResponse.self).widget
+      #expect(old.data == ["n": .int(1)])
+      #expect(old.revision == 1)
+      #expect(try client.answer(to: 105, as: HealthCheckResponse.self).status == .serving)
+      #expect(try status(107)?.code == .unimplemented)
+      #expect(try status(111)?.reason == "WRONG_CALL_TYPE")
+      #expect(try status(113)?.code == .notFound)
+      #expect(try status(115)?.code == .invalidArgument)
+      #expect(try status(117)?.code == .deadlineExceeded)
+      #expect(try status(121)?.code == .unimplemented)
+
+      // Reading goes on while nothing can be stored; nothing was half done.
+      let now = try writer.list()
+      #expect(now.widgets == before.widgets)
+      #expect(now.revision == before.revision)
+      #expect(try writer.refusal("CreateWidget", CreateWidgetRequest(
+        widget: WidgetSpec(id: .make("c"), kind: .make("clock")))).reason == "STORAGE_FAILED")
+      let stats = try writer.stats()
+      #expect(stats.lastSequence == 0)
+      #expect(stats.counters["groups_failed"] == 3)
+
+      // The same request ids do it now: their failed answers were not kept.
+      server.log.failure = nil
+      _ = try blocker.call(
+        "DeleteWidget", DeleteWidgetRequest(id: a, requestID: "once"),
+        as: DeleteWidgetResponse.self)
+      try writer.create("b", requestID: "twice")
+      // No call was answered twice.
+      #expect(try client.health() == .serving)
+      #expect(!client.hasInput)
+      // The watcher saw nothing of what failed, and all that succeeded.
+      try watcher.catchUp(to: try writer.stats().revision)
+      #expect(watcher.mirror.events.isEmpty)
+      #expect(try watcher.mirror.widgets == writer.list().widgets)
+      #expect(watcher.mirror.revision == 3)
+    }
+  }
+
+  /// One in three groups fails at random. What was answered with success is there, what was refused
+  /// is not, and the log holds what the store holds.
+  @Test(arguments: Seeds.all)
+  func `that fails at random leaves store, log and readers in agreement`(seed: UInt64) async throws
+  {
+    try await withServer(log: TestLog.State(image: .sample(count: 40))) { server in
+      var random = SeededGenerator(seed: seed)
+      let watcher = try Watcher(server.connect()).sync()
+      let client = try server.connect()
+      var failed = 0
+      for _ in 0..<600 {
+        server.log.failure = Int.random(in: 0..<3, using: &random) == 0 ? Self.full : nil
+        do { try Workload.step(client, &random) } catch let status as RPCStatus {
+          #expect(status.reason == "STORAGE_FAILED")
+          failed += 1
+        }
+      }
+      server.log.failure = nil
+      #expect(failed > 20)
+      let truth = try client.list()
+      try watcher.catchUp(to: truth.revision)
+      #expect(watcher.mirror.widgets == truth.widgets, "seed \(seed)")
+      let stored = WidgetStore(image: server.log.image, isRevocable: false)
+      #expect(stored.revision == truth.revision)
+      #expect(stored.count == truth.widgets.count)
+      for (id, widget) in truth.widgets { #expect(stored.widget(id) == widget, "seed \(seed)") }
+    }
+  }
+
+  @Test func `is not made for calls that change nothing`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
+      let client = try server.connect()
+      #expect(try client.set("w0", ["n": .int(0)]).changed == false)
+      _ = try client.get("w0")
+      _ = try client.refusal("GetWidget", GetWidgetRequest(id: .make("no")))
+      try Watcher(client).sync()
+      #expect(server.log.groups.isEmpty)
+    }
+  }
+}
