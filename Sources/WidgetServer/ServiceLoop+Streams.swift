@@ -198,7 +198,7 @@ extension ServiceLoop {
   /// Gives a stream what it lacks, as long as it takes it.
   private func serve(_ subscription: Subscription, at instant: NIODeadline) {
     let group = subscription.group
-    while subscription.sink.isWritable, !subscription.isFinished {
+    while !subscription.isFinished, subscription.sink.isWritable {
       if case .caughtUp = subscription.position {
         if subscription.wantsProgress { sendProgress(subscription) }
         return

@@ -110,7 +110,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   func channelInactive(context: ChannelHandlerContext) {
     isClosed = true
-    for sink in sinks.values { sink.subscription.map(service.forget) }
+    for sink in sinks.values { forget(sink) }
     sinks.removeAll()
     service.connectionClosed(self)
     context.fireChannelInactive()
@@ -143,7 +143,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
       refuseNow(RPCStatus(error), streamID)
     case .fail(let streamID, let error):
       service.counters.protocolErrors += 1
-      sinks.removeValue(forKey: streamID)?.subscription.map(service.forget)
+      sinks.removeValue(forKey: streamID).map(forget)
       refuseNow(RPCStatus(error), streamID)
     case .close(let reason):
       service.counters.protocolErrors += 1
@@ -363,6 +363,12 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     context.write(wrapOutboundOut(first), promise: nil)
     if let second { context.write(wrapOutboundOut(second), promise: nil) }
     touch()
+  }
+
+  /// Lets go of a stream whose reader is gone. The two hold each other until then.
+  private func forget(_ sink: TTRPCStreamSink) {
+    sink.subscription.map(service.forget)
+    sink.subscription = nil
   }
 
   fileprivate func endStream(_ streamID: UInt32, _ status: RPCStatus?) {

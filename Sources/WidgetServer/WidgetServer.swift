@@ -153,6 +153,13 @@ public final class WidgetServer: Sendable {
     try? await done.get()
   }
 
+  /// Does something on the event loop; for tests.
+  func onLoop<R: Sendable>(
+    _ body: @escaping @Sendable (ServiceLoop) throws -> R
+  ) -> EventLoopFuture<R> {
+    group.next().submit { try body(self.loop.value) }
+  }
+
   /// Stops accepting, ends all streams with UNAVAILABLE (SHUTTING_DOWN), lets what is under way be
   /// written, and closes the store. Everything that was answered is durable.
   public func stop() async throws {

@@ -228,6 +228,27 @@ import WidgetTransport
     }
   }
 
+  @Test func `leaves nothing of its streams behind`() async throws {
+    try await withServer { server in
+      var clients = try (0..<4).map { _ in try server.connect() }
+      for client in clients { try Watcher(client).sync() }
+      // One stream is failed, one unsubscribed, two go with their connections.
+      try clients[0].send(RawClient.frame(.data, 1, [1]))
+      try clients[1].unsubscribe(2)
+      let subscriptions = try server.onLoop { service in
+        service.subscriptions.values.map { WeakBox($0) }
+      }
+      clients = []
+      let client = try server.connect()
+      try waitUntil("all streams are over") { try client.stats().connections == 1 }
+      // One more turn, for what the last one still held.
+      #expect(try client.health() == .serving)
+      #expect(try client.health() == .serving)
+      let left = try server.onLoop { _ in subscriptions.filter { $0.value != nil }.count }
+      #expect(left == 0)
+    }
+  }
+
   @Test func `may send random bytes`() async throws {
     try await withServer { server in
       var random = SeededGenerator(seed: 99)

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import NIOCore
 import Testing
 import WidgetModel
 import WidgetProto
@@ -17,6 +18,11 @@ struct TestServer: Sendable {
 
   /// A new connection.
   func connect() throws -> RawClient { try RawClient(path: path) }
+
+  /// Looks into the service, on its event loop.
+  func onLoop<R: Sendable>(_ body: @escaping @Sendable (ServiceLoop) throws -> R) throws -> R {
+    try server.onLoop(body).wait()
+  }
 
   /// Whatever happened to other connections: a new one is served.
   func expectHealthy(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation)
@@ -176,4 +182,10 @@ final class Box<Value: Sendable>: @unchecked Sendable {
 
   func get() -> Value { lock.withLock { value } }
   func set(_ new: Value) { lock.withLock { value = new } }
+}
+
+/// A reference that keeps nothing alive.
+final class WeakBox<Value: AnyObject>: @unchecked Sendable {
+  private(set) weak var value: Value?
+  init(_ value: Value) { self.value = value }
 }
