@@ -486,12 +486,7 @@ extension ServiceLoop {
     do throws(WireError) {
       let encoded: EncodedMessage? = try codec.withEncoded(message, mask: mask) { packed in
         guard packed.byteCount <= limit else { return nil }
-        var buffer = ByteBufferAllocator().buffer(capacity: packed.byteCount)
-        buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: packed.byteCount) { bytes in
-          if let start = bytes.baseAddress { packed.pack(into: start) }
-          return packed.byteCount
-        }
-        return EncodedMessage(payload: buffer)
+        return EncodedMessage(byteCount: packed.byteCount) { packed.pack(into: $0) }
       }
       if encoded != nil { counters.framesEncoded += 1 }
       return encoded

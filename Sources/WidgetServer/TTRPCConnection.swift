@@ -7,8 +7,8 @@ import WidgetTransport
 ///
 /// A plain handler on the hot path: what one read brings is cut into frames without copying, unary
 /// calls are done on the spot, and their answers are gathered in one buffer that the turn's end
-/// sends with one write. A peer that does not read its answers is not read from either, so nothing
-/// grows without bound.
+/// sends with one write. As soon as the kernel has no room for more, nothing more is made for this
+/// peer, and nothing is read from it either: it costs its socket's buffer and what was on its way.
 final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = Never
@@ -18,12 +18,15 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   let peer: Peer
   let level: AccessPolicy.Level
   private let service: ServiceLoop
+  private var writer: SocketWriter
   private var context: ChannelHandlerContext?
   private var reader = FrameReader()
   private var streams: ServerStreams
   private var sinks: [UInt32: TTRPCStreamSink] = [:]
   /// Answers of this turn.
   private var responses = ByteBuffer()
+  /// Frames that go out with the next flush.
+  private var outgoing = ByteBuffer()
   /// Whether the turn's end flushes this connection.
   private var isTouched = false
   private var isReadPending = false
@@ -31,17 +34,21 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   private var hasUnseenFrames = false
   /// Whether the connection is over: what was read but not looked at no longer counts.
   private var isClosed = false
-  fileprivate private(set) var isWritable = true
+  fileprivate var isWritable: Bool { writer.isWritable }
 
   /// A larger buffer for answers is given back after use.
   private static let responsesKeptBytesMax = 16 << 10
   /// Beyond this, the peer's further calls wait for the next turn: what one read brings can ask for
   /// ten thousand times its size.
   private static let responsesBytesMax = 256 << 10
+  /// Small frames are put together up to this size, to be sent with one write.
+  private static let outgoingBytesMax = 16 << 10
 
-  init(peer: Peer, service: ServiceLoop) {
+  /// - Parameter socket: the channel's socket.
+  init(peer: Peer, socket: CInt, service: ServiceLoop) {
     self.peer = peer
     self.service = service
+    writer = SocketWriter(descriptor: socket)
     level = service.policy.level(of: peer)
     streams = ServerStreams(openStreamsMax: service.limits.streamsPerConnectionMax)
   }
@@ -98,14 +105,11 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     context.read()
   }
 
-  func channelWritabilityChanged(context: ChannelHandlerContext) {
-    isWritable = context.channel.isWritable
-    if isWritable {
-      for sink in sinks.values { sink.subscription.map(service.sinkBecameWritable) }
-      resumeFrames()
-      resumeRead()
-    }
-    context.fireChannelWritabilityChanged()
+  private func becameWritable() {
+    guard !isClosed else { return }
+    for sink in sinks.values { sink.subscription.map(service.sinkBecameWritable) }
+    resumeFrames()
+    resumeRead()
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -119,6 +123,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   /// Closes the connection when everything that was written has been sent.
   func closeWhenFlushed() {
     guard let context else { return }
+    flushOutgoing()
     let channel = context.channel
     context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
       channel.close(promise: nil)
@@ -326,25 +331,53 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   private func sendResponses() {
     guard responses.readableBytes > 0 else { return }
-    context?.write(wrapOutboundOut(responses), promise: nil)
+    enqueue(responses)
     responses = ByteBuffer()
   }
 
   func flushResponses() {
     isTouched = false
-    guard let context else { return }
+    flushOutgoing()
     if responses.readableBytes > 0 {
-      context.writeAndFlush(wrapOutboundOut(responses), promise: nil)
+      write(responses)
       if responses.capacity > TTRPCConnection.responsesKeptBytesMax {
         responses = ByteBuffer()
       } else {
-        // The buffer is reused if the socket took all of it, and copied if not.
+        // The memory is used again, unless the channel still holds it.
         responses.clear()
       }
-    } else {
-      context.flush()
     }
     resumeFrames()
+  }
+
+  /// Puts bytes in line for the next flush, behind those that wait already.
+  private func enqueue(_ frame: ByteBuffer) {
+    if outgoing.readableBytes == 0 {
+      outgoing = frame
+    } else if outgoing.readableBytes + frame.readableBytes <= TTRPCConnection.outgoingBytesMax {
+      outgoing.writeImmutableBuffer(frame)
+    } else {
+      flushOutgoing()
+      outgoing = frame
+    }
+  }
+
+  private func flushOutgoing() {
+    guard outgoing.readableBytes > 0 else { return }
+    let frames = outgoing
+    outgoing = ByteBuffer()
+    write(frames)
+  }
+
+  private func write(_ buffer: ByteBuffer) {
+    var buffer = buffer
+    guard let context, context.channel.isActive, !writer.write(&buffer) else { return }
+    writer.handingOver()
+    context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { [weak self] _ in
+      guard let self else { return }
+      writer.handedOver()
+      if isWritable { becameWritable() }
+    }
   }
 
   func discardResponses() { responses.clear() }
@@ -358,10 +391,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   // MARK: - Streams out
 
   fileprivate func send(_ message: EncodedMessage, on streamID: UInt32) {
-    guard let context else { return }
     let (first, second) = message.frame(for: streamID)
-    context.write(wrapOutboundOut(first), promise: nil)
-    if let second { context.write(wrapOutboundOut(second), promise: nil) }
+    enqueue(first)
+    if let second { enqueue(second) }
     touch()
   }
 
@@ -377,7 +409,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     if let status { return refuseNow(status, streamID) }
     var frame = ByteBuffer()
     frame.writeEndOfStream(streamID: streamID)
-    context?.write(wrapOutboundOut(frame), promise: nil)
+    enqueue(frame)
     service.openTurn()
     touch()
   }

@@ -108,10 +108,8 @@ public final class WidgetServer: Sendable {
 
   private static func accept(_ channel: any Channel, _ service: ServiceLoop) throws {
     let pipeline = channel.pipeline.syncOperations
-    let peer = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-      Peer(socket: $0)
-    }
-    guard let peer = peer ?? nil else {
+    let socket = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
+    guard let socket, let peer = Peer(socket: socket) else {
       service.counters.connectionsRefused += 1
       throw RefusedConnection(reason: "the kernel does not tell who it is")
     }
@@ -121,7 +119,7 @@ public final class WidgetServer: Sendable {
         "refusing a connection", metadata: ["uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)"])
       throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
     }
-    try pipeline.addHandler(TTRPCConnection(peer: peer, service: service))
+    try pipeline.addHandler(TTRPCConnection(peer: peer, socket: socket, service: service))
   }
 
   /// What reading the settings again changed.

@@ -1,0 +1,47 @@
+import Glibc
+import NIOCore
+
+/// Writes to a connection's socket, straight away as long as the kernel takes it.
+///
+/// A channel's own way to the socket passes a pipeline, a list of pending writes and a promise, which
+/// together cost more than the system call; with a thousand readers that is most of the work. So
+/// bytes go to the kernel directly. What it does not take at once is handed to the channel, and so is
+/// everything after it, until the channel has written all it was given: the order stays, and the
+/// channel waits for room as it always does.
+///
+/// Confined to the channel's event loop. It never touches the descriptor of a channel that is not
+/// active, since the number may by then belong to another connection.
+struct SocketWriter {
+  private let descriptor: CInt
+  /// How many writes the channel still holds.
+  private(set) var pendingWrites = 0
+
+  init(descriptor: CInt) { self.descriptor = descriptor }
+
+  /// Whether the kernel takes more.
+  var isWritable: Bool { pendingWrites == 0 }
+
+  /// Writes as much as the kernel takes now, from the front. Returns whether that was all of it; if
+  /// not, the rest is for the channel: call `handingOver` and write it there.
+  func write(_ buffer: inout ByteBuffer) -> Bool {
+    guard pendingWrites == 0 else { return false }
+    while buffer.readableBytes > 0 {
+      let count = buffer.withUnsafeReadableBytes { bytes in
+        send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL))
+      }
+      if count < 0 {
+        if errno == EINTR { continue }
+        // The channel meets the same error, and deals with it.
+        return false
+      }
+      buffer.moveReaderIndex(forwardBy: count)
+    }
+    return true
+  }
+
+  /// The channel is given a write. Say so before, since it may be over at once.
+  mutating func handingOver() { pendingWrites += 1 }
+
+  /// One write of the channel is over.
+  mutating func handedOver() { pendingWrites -= 1 }
+}
