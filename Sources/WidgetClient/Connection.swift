@@ -29,7 +29,7 @@ final class Connection: ChannelDuplexHandler {
   private var receivers: [UInt32: any CallReceiver] = [:]
   private var isReadingPaused = false
   private var isReadWanted = false
-  /// Why the connection is being closed, if not because the daemon closed it.
+  /// Why the connection ended or is ending; calls on it were told.
   private var failure: ClientError?
 
   init(socketPath: String) {
@@ -116,10 +116,7 @@ final class Connection: ChannelDuplexHandler {
 
   func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-  func handlerRemoved(context: ChannelHandlerContext) {
-    self.context = nil
-    finishAll(failure ?? .connectionLost(socketPath: socketPath))
-  }
+  func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     reader.append(unwrapInboundIn(data))
@@ -132,10 +129,7 @@ final class Connection: ChannelDuplexHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    if failure == nil {
-      failure = .connectionLost(socketPath: socketPath)
-    }
-    finishAll(failure ?? .connectionLost(socketPath: socketPath))
+    fail(.connectionLost(socketPath: socketPath))
     context.fireChannelInactive()
   }
 

@@ -9,7 +9,7 @@ import WidgetProto
 /// - Snapshot chunks collect out of sight; `synced` makes them visible at once. If something was
 ///   visible before (after a `reset`), it stays until then, and the difference is reported.
 /// - Pieces of a change set (`more`) collect out of sight; the last one makes all of them visible.
-/// - A lost connection drops what was collected: the daemon sends it again.
+/// - What is collected when a connection is lost is dropped: the daemon sends it again.
 public struct WidgetMirror: Hashable, Sendable {
   /// What became visible.
   public struct Difference: Hashable, Sendable {
@@ -101,7 +101,9 @@ public struct WidgetMirror: Hashable, Sendable {
   public mutating func apply(_ frame: WatchFrame) throws(Inconsistency) -> Difference? {
     switch frame {
     case .opened(let opened):
-      dropUnfinished()
+      // Whatever an earlier stream left unfinished, this one sends again.
+      snapshot = nil
+      pieces = nil
       epoch = opened.epoch
       isConnected = true
       return nil
@@ -125,24 +127,15 @@ public struct WidgetMirror: Hashable, Sendable {
       revision = max(revision, progress.revision)
       if !progress.resumeToken.isEmpty { resumeToken = progress.resumeToken }
       return nil
-    case .reset:
-      dropUnfinished()
-      return nil
     case .disconnected:
-      dropUnfinished()
       isConnected = false
       return nil
     case .reconnected:
       isConnected = true
       return nil
-    case .events, .gap:
+    case .reset, .events, .gap:
       return nil
     }
-  }
-
-  private mutating func dropUnfinished() {
-    snapshot = nil
-    pieces = nil
   }
 
   private mutating func apply(_ set: ChangeSet) throws(Inconsistency) -> Difference? {

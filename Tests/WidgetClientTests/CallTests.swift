@@ -283,4 +283,17 @@ import WidgetTransport
     await #expect(throws: ClientError.closed) { try await client.getStats() }
     try await daemon.stop()
   }
+
+  @Test func `a client that nobody holds any more ends its connection`() async throws {
+    let daemon = try await FakeDaemon()
+    var calls = daemon.calls
+    var client: WidgetClient? = WidgetClient(socketPath: daemon.socketPath)
+    let answer = Task { [client] in try await client?.getStats() }
+    client = nil
+    let call = try await calls.expect("GetStats")
+    try call.respond(GetStatsResponse())
+    _ = try await answer.value
+    try await call.connectionEnded()
+    try await daemon.stop()
+  }
 }

@@ -52,6 +52,14 @@ final class FakeDaemon: Sendable {
 
     func closeConnection() { channel.close(promise: nil) }
 
+    /// Waits until the connection is gone, or until the test's time is up.
+    func connectionEnded() async throws {
+      let (ended, continuation) = AsyncStream.makeStream(of: Never.self)
+      channel.closeFuture.whenComplete { _ in continuation.finish() }
+      for await _ in ended {}
+      try Task.checkCancellation()
+    }
+
     func write(_ type: FrameType, flags: FrameFlags = [], _ data: [UInt8]) {
       channel.writeAndFlush(FakeDaemon.frame(type, flags, streamID, data), promise: nil)
     }

@@ -80,6 +80,25 @@ import WidgetTransport
     try await daemon.stop()
   }
 
+  @Test func `once a watch was open again the waits start anew`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let clock = InstantClock()
+    let reader = Reader(client.watch(WatchOptions(retry: WatchTests.retry(clock))))
+    for _ in 0..<3 {
+      let call = try await calls.expect("WatchWidgets")
+      try WatchTests.open(call, token: 1)
+      call.closeConnection()
+    }
+    let last = try await calls.expect("WatchWidgets")
+    try WatchTests.open(last, token: 1)
+    last.end()
+    _ = try await reader.rest()
+    #expect(clock.sleeps == Array(repeating: .milliseconds(100), count: 3))
+    try await daemon.stop()
+  }
+
   @Test(arguments: [
     (StatusCode.outOfRange, "REVISION_COMPACTED", ResetReason.compacted),
     (.failedPrecondition, "EPOCH_CHANGED", .epochChanged),
@@ -172,7 +191,7 @@ import WidgetTransport
     _ = try await reader.take(3)
     reader.task.cancel()
     await #expect(throws: ClientError.cancelled) { try await reader.rest() }
-    try await call.channel.closeFuture.get()
+    try await call.connectionEnded()
     try await daemon.stop()
   }
 
@@ -186,7 +205,7 @@ import WidgetTransport
     let call = try await calls.expect("WatchWidgets")
     try WatchTests.open(call, token: 1)
     try await task.value
-    try await call.channel.closeFuture.get()
+    try await call.connectionEnded()
     try await daemon.stop()
   }
 
