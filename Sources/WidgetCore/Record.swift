@@ -26,13 +26,13 @@ final class Record {
   /// Family, stale, error and apply set change rarely and travel together.
   var family: Family
   var isStale = false
-  var error: WidgetError?
+  @Boxed var error: WidgetError?
   var applySet = ""
   var statusRevision: Revision
   var data = RevisedMap()
   var parameters = RevisedMap()
   /// The latest hint, and the revision it came with.
-  var transition: Transition?
+  @Boxed var transition: Transition?
   var transitionRevision: Revision = 0
 
   /// What the widget counts against its owner's quota.
@@ -141,6 +141,24 @@ final class Record {
     update.transition = hint(since: cursor)
     return update
   }
+}
+
+/// Keeps a value that is seldom there in memory of its own, so that its absence costs a pointer.
+@propertyWrapper
+struct Boxed<Value> {
+  private final class Box {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+  }
+
+  private var box: Box?
+
+  var wrappedValue: Value? {
+    get { box?.value }
+    set { box = newValue.map(Box.init) }
+  }
+
+  init(wrappedValue: Value?) { box = wrappedValue.map(Box.init) }
 }
 
 /// What remains of a removed widget.

@@ -368,6 +368,7 @@ extension ServiceLoop {
       return changes.isEmpty
         ? [] : changeMessages(group, changes, from: transfer.cursor, to: nil)
     }
+    keepSnapshot(of: group)
     while group.snapshotCache.count <= chunk { group.snapshotCache.append(nil) }
     if let cached = group.snapshotCache[chunk], cached.revision >= store.chunkRevision(chunk) {
       return cached.messages
@@ -377,6 +378,25 @@ extension ServiceLoop {
       widgets.isEmpty ? [] : snapshotMessages(widgets, removed: [], group.filter.mask)
     group.snapshotCache[chunk] = (store.revision, messages)
     return messages
+  }
+
+  /// Keeps a group's snapshot frames for as long as readers come in quick succession.
+  private func keepSnapshot(of group: WatchGroup) {
+    let isScheduled = !group.snapshotCache.isEmpty
+    group.snapshotUsedAt = .now()
+    if !isScheduled { forgetSnapshotLater(of: group) }
+  }
+
+  private func forgetSnapshotLater(of group: WatchGroup) {
+    let due = group.snapshotUsedAt + .seconds(1)
+    eventLoop.assumeIsolated().scheduleTask(deadline: due) { [weak group] in
+      guard let group, !group.snapshotCache.isEmpty else { return }
+      if group.snapshotUsedAt + .seconds(1) <= .now() {
+        group.snapshotCache.removeAll()
+      } else {
+        self.forgetSnapshotLater(of: group)
+      }
+    }
   }
 
   private func snapshotMessages(

@@ -1,3 +1,4 @@
+import NIOCore
 import WidgetModel
 
 /// All subscriptions that want the same: what one of them gets is encoded once for all.
@@ -9,6 +10,8 @@ final class WatchGroup {
   /// Snapshot frames by chunk, and the revision they were encoded at. Valid as long as the chunk
   /// has not changed since.
   var snapshotCache: [(revision: Revision, messages: [EncodedMessage])?] = []
+  /// When snapshot frames were last used.
+  var snapshotUsedAt = NIODeadline.uptimeNanoseconds(0)
   /// Change frames from a cursor to `changeCacheRevision`.
   var changeCache: [Revision: [EncodedMessage]] = [:]
   var changeCacheRevision: Revision = 0

@@ -94,7 +94,7 @@ public final class WidgetServer: Sendable {
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(
         .recvAllocator,
-        value: AdaptiveRecvByteBufferAllocator(minimum: 1_024, initial: 2_048, maximum: 65_536)
+        value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 65_536)
       )
       .childChannelOption(
         .writeBufferWaterMark, value: .init(low: 32 << 10, high: 64 << 10)

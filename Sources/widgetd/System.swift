@@ -1,5 +1,4 @@
 import Glibc
-import NIOCore
 
 /// An environment variable that is set and not empty.
 func environment(_ name: String) -> String? {
@@ -20,6 +19,25 @@ func raiseOpenFileLimit() {
   guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
   limit.rlim_cur = limit.rlim_max
   setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+}
+
+/// Gives back the pages of code that only starting needed: reading arguments and settings, making
+/// type metadata. What is needed again comes back from the page cache.
+func releaseStartupPages() {
+  guard let file = fopen("/proc/self/maps", "re") else { return }
+  defer { fclose(file) }
+  var line = [CChar](repeating: 0, count: 4_096)
+  while fgets(&line, CInt(line.count), file) != nil {
+    let text = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    let fields = text.split(separator: " ", omittingEmptySubsequences: true)
+    guard fields.count >= 6, fields[1] == "r-xp", fields[5].hasPrefix("/") else { continue }
+    let bounds = fields[0].split(separator: "-").compactMap { UInt(String($0), radix: 16) }
+    guard bounds.count == 2, let start = UnsafeMutableRawPointer(bitPattern: bounds[0]) else {
+      continue
+    }
+    // Code is never written to, so nothing can be lost.
+    madvise(start, Int(bounds[1] - bounds[0]), MADV_DONTNEED)
+  }
 }
 
 /// The id of a group; nil if there is none of that name.

@@ -135,7 +135,7 @@ struct Widgetd: AsyncParsableCommand {
   private func serve(_ settings: Settings) async throws {
     raiseOpenFileLimit()
     signal(SIGPIPE, SIG_IGN)
-    let signals = Signals([SIGTERM, SIGINT, SIGHUP])
+    let signals = Signals.catching([SIGTERM, SIGINT, SIGHUP])
     var logger = Logger(label: "widgetd", factory: { StderrLogHandler(label: $0) })
     logger.logLevel = settings.logLevel
     var clientGID: UInt32?
@@ -152,6 +152,7 @@ struct Widgetd: AsyncParsableCommand {
         version: Widgetd.version),
       logger: logger, makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
     )
+    releaseStartupPages()
     let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
     try await server.onReload { await reloader.reload() }
     logger.notice(
@@ -160,7 +161,7 @@ struct Widgetd: AsyncParsableCommand {
         "socket": "\(settings.socket)", "store": "\(settings.store.rawValue)",
         "version": "\(Widgetd.version)",
       ])
-    for await number in signals.stream {
+    for await number in signals {
       guard number == SIGHUP else { break }
       let outcome = await reloader.reload()
       if let error = outcome.error {
