@@ -27,6 +27,8 @@ struct WidgetWatchResumption: Resumption, Equatable {
     if case .opened(let opened) = message {
       guard !isOpen else { throw .protocolViolation("a stream was opened twice") }
       isOpen = true
+      // The daemon says where the events begin, also if it is another store than before.
+      if request.includeEvents { request.afterSequence = opened.lastSequence }
       return .opened(opened)
     }
     guard isOpen else { throw .protocolViolation("a stream does not begin with `opened`") }

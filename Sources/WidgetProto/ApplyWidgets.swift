@@ -41,7 +41,7 @@ extension ApplyWidgetsRequest: ConvertibleMessage {
     }
     prune = c.pointee.prune != 0
     validateOnly = c.pointee.validate_only != 0
-    requestID = try reader.requestID(c.pointee.request_id)
+    requestID = reader.string(c.pointee.request_id)
     transition = try reader.requestTransition(c.pointee.transition)
   }
 
@@ -75,14 +75,18 @@ extension ApplyResult: ConvertibleMessage {
 
 /// What ApplyWidgets did.
 public struct ApplyWidgetsResponse: Hashable, Sendable {
-  /// One for each declared widget in the declared order, then one for each removed widget.
+  /// One for each declared widget in the declared order, then one for each removed widget; of very
+  /// many removed ones, the first.
   public var results: [ApplyResult]
   /// The store's revision after the change.
   public var revision: Revision
+  /// How many widgets were removed.
+  public var deletedCount: UInt64
 
-  public init(results: [ApplyResult] = [], revision: Revision = 0) {
+  public init(results: [ApplyResult] = [], revision: Revision = 0, deletedCount: UInt64 = 0) {
     self.results = results
     self.revision = revision
+    self.deletedCount = deletedCount
   }
 }
 
@@ -93,6 +97,7 @@ extension ApplyWidgetsResponse: ConvertibleMessage {
       try ApplyResult(c: element, reader)
     }
     revision = c.pointee.revision
+    deletedCount = c.pointee.deleted_count
   }
 
   func fill(
@@ -101,5 +106,6 @@ extension ApplyWidgetsResponse: ConvertibleMessage {
     c.pointee.n_results = results.count
     c.pointee.results = try writer.list("results", results)
     c.pointee.revision = revision
+    c.pointee.deleted_count = deletedCount
   }
 }

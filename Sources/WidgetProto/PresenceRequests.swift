@@ -41,7 +41,7 @@ extension SetPresenceRequest: ConvertibleMessage {
     }
     self.action = action
     transition = try reader.requestTransition(c.pointee.transition)
-    requestID = try reader.requestID(c.pointee.request_id)
+    requestID = reader.string(c.pointee.request_id)
   }
 
   func fill(
@@ -63,13 +63,17 @@ extension SetPresenceRequest: ConvertibleMessage {
 
 /// Which widgets changed.
 public struct SetPresenceResponse: Hashable, Sendable {
+  /// In position order; of very many, the first ones.
   public var changedIDs: [WidgetID]
   /// The store's revision after the change.
   public var revision: Revision
+  /// How many widgets changed.
+  public var changedCount: UInt64
 
-  public init(changedIDs: [WidgetID] = [], revision: Revision = 0) {
+  public init(changedIDs: [WidgetID] = [], revision: Revision = 0, changedCount: UInt64 = 0) {
     self.changedIDs = changedIDs
     self.revision = revision
+    self.changedCount = changedCount
   }
 }
 
@@ -78,6 +82,7 @@ extension SetPresenceResponse: ConvertibleMessage {
     changedIDs = try reader.widgetIDs(
       "changed_ids", c.pointee.n_changed_ids, c.pointee.changed_ids)
     revision = c.pointee.revision
+    changedCount = c.pointee.changed_count
   }
 
   func fill(
@@ -86,6 +91,7 @@ extension SetPresenceResponse: ConvertibleMessage {
     c.pointee.n_changed_ids = changedIDs.count
     c.pointee.changed_ids = try writer.strings("changed_ids", changedIDs)
     c.pointee.revision = revision
+    c.pointee.changed_count = changedCount
   }
 }
 
@@ -127,7 +133,7 @@ extension MoveWidgetRequest: ConvertibleMessage {
         path: "destination", description: "exactly one of first, last, before and after must be set"
       )
     }
-    requestID = try reader.requestID(c.pointee.request_id)
+    requestID = reader.string(c.pointee.request_id)
     transition = try reader.requestTransition(c.pointee.transition)
   }
 

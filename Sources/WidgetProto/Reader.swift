@@ -232,14 +232,6 @@ extension Reader {
     return (tagged.widget, tagged.etag)
   }
 
-  func requestID(_ text: UnsafeMutablePointer<CChar>?) throws(WireError) -> String {
-    let id = string(text)
-    guard id.utf8.count <= 128 || id.unicodeScalars.count <= 128 else {
-      throw .invalidField(path: "request_id", description: "must be at most 128 characters")
-    }
-    return id
-  }
-
   /// Reads the name of a declared set, which may be empty.
   func applySet(_ text: UnsafeMutablePointer<CChar>?) throws(WireError) -> String {
     let name = string(text)

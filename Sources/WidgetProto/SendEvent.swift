@@ -47,7 +47,7 @@ extension SendEventRequest: ConvertibleMessage {
       throw .invalidField(
         path: "client", description: "must be at most \(EventOrigin.clientBytesMax) bytes")
     }
-    requestID = try reader.requestID(c.pointee.request_id)
+    requestID = reader.string(c.pointee.request_id)
   }
 
   func fill(

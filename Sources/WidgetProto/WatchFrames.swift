@@ -116,11 +116,16 @@ public struct WatchOpened: Hashable, Sendable {
   public var epoch: UInt64
   /// The revision at which the stream was opened.
   public var revision: Revision
+  /// Events after this one will be sent, if the stream includes events.
+  public var lastSequence: UInt64
 
-  public init(subscriptionID: UInt64 = 0, epoch: UInt64 = 0, revision: Revision = 0) {
+  public init(
+    subscriptionID: UInt64 = 0, epoch: UInt64 = 0, revision: Revision = 0, lastSequence: UInt64 = 0
+  ) {
     self.subscriptionID = subscriptionID
     self.epoch = epoch
     self.revision = revision
+    self.lastSequence = lastSequence
   }
 }
 
@@ -129,12 +134,14 @@ extension WatchOpened: ConvertibleMessage {
     subscriptionID = c.pointee.subscription_id
     epoch = c.pointee.epoch
     revision = c.pointee.revision
+    lastSequence = c.pointee.last_sequence
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__WatchOpened>, _ writer: Writer) {
     c.pointee.subscription_id = subscriptionID
     c.pointee.epoch = epoch
     c.pointee.revision = revision
+    c.pointee.last_sequence = lastSequence
   }
 }
 
@@ -203,10 +210,13 @@ public struct WatchEventsOpened: Hashable, Sendable {
   public var subscriptionID: UInt64
   /// Events after this one will be sent.
   public var afterSequence: UInt64
+  /// Sequence numbers compare only within an epoch.
+  public var epoch: UInt64
 
-  public init(subscriptionID: UInt64 = 0, afterSequence: UInt64 = 0) {
+  public init(subscriptionID: UInt64 = 0, afterSequence: UInt64 = 0, epoch: UInt64 = 0) {
     self.subscriptionID = subscriptionID
     self.afterSequence = afterSequence
+    self.epoch = epoch
   }
 }
 
@@ -214,10 +224,12 @@ extension WatchEventsOpened: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__WatchEventsOpened>, _ reader: Reader) {
     subscriptionID = c.pointee.subscription_id
     afterSequence = c.pointee.after_sequence
+    epoch = c.pointee.epoch
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__WatchEventsOpened>, _ writer: Writer) {
     c.pointee.subscription_id = subscriptionID
     c.pointee.after_sequence = afterSequence
+    c.pointee.epoch = epoch
   }
 }

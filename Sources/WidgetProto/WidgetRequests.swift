@@ -22,7 +22,7 @@ public struct CreateWidgetRequest: Hashable, Sendable {
 extension CreateWidgetRequest: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__CreateWidgetRequest>, _ reader: Reader) throws(WireError) {
     widget = try reader.required("widget", c.pointee.widget)
-    requestID = try reader.requestID(c.pointee.request_id)
+    requestID = reader.string(c.pointee.request_id)
     transition = try reader.requestTransition(c.pointee.transition)
   }
 
@@ -141,7 +141,7 @@ extension UpdateWidgetRequest: ConvertibleMessage {
     id = try reader.widgetID("id", c.pointee.id)
     patch = try reader.optional("patch", c.pointee.patch) ?? WidgetPatch()
     etag = reader.string(c.pointee.etag)
-    requestID = try reader.requestID(c.pointee.request_id)
+    requestID = reader.string(c.pointee.request_id)
     transition = try reader.requestTransition(c.pointee.transition)
     omitWidget = c.pointee.omit_widget != 0
   }
@@ -227,7 +227,7 @@ extension DeleteWidgetRequest: ConvertibleMessage {
     id = try reader.widgetID("id", c.pointee.id)
     etag = reader.string(c.pointee.etag)
     allowMissing = c.pointee.allow_missing != 0
-    requestID = try reader.requestID(c.pointee.request_id)
+    requestID = reader.string(c.pointee.request_id)
     transition = try reader.requestTransition(c.pointee.transition)
   }
 

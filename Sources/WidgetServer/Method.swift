@@ -38,6 +38,9 @@ enum Method: UInt8, CaseIterable, Sendable {
     }
   }
 
+  /// "widgetd.v1.WidgetService/GetWidget".
+  var fullName: String { "\(service)/\(name)" }
+
   /// Whether it answers with a stream.
   var isStream: Bool { self == .watchWidgets || self == .watchEvents }
 

@@ -16,7 +16,7 @@ extension ServiceLoop {
     counters.calls += 1
     do throws(RPCStatus) {
       guard responder.level >= method.requiredLevel else {
-        throw .permissionDenied("\(method.service)/\(method.name)", responder.peer.uid)
+        throw .permissionDenied(method.fullName, responder.peer.uid)
       }
       if method.isMutation {
         if isDraining { throw .shuttingDown }
@@ -65,7 +65,9 @@ extension ServiceLoop {
         let commit = try self.apply(
           .setPresence(request.target, request.action, transition: request.transition), responder)
         guard case .presence(let ids) = commit.outcome else { throw .lost }
-        return SetPresenceResponse(changedIDs: ids, revision: commit.revision)
+        return SetPresenceResponse(
+          changedIDs: Array(ids.prefix(ServiceLoop.listedMax)), revision: commit.revision,
+          changedCount: UInt64(ids.count))
       }
     case .moveWidget:
       let request = try decode(MoveWidgetRequest.self, payload)
@@ -86,7 +88,10 @@ extension ServiceLoop {
         let commit = try self.apply(
           .apply(declaration, transition: request.transition), responder)
         guard case .applied(let results) = commit.outcome else { throw .lost }
-        return ApplyWidgetsResponse(results: results, revision: commit.revision)
+        let deleted = results.count - declaration.widgets.count
+        return ApplyWidgetsResponse(
+          results: Array(results.prefix(declaration.widgets.count + ServiceLoop.listedMax)),
+          revision: commit.revision, deletedCount: UInt64(deleted))
       }
     case .sendEvent:
       let request = try decode(SendEventRequest.self, payload)
@@ -134,7 +139,7 @@ extension ServiceLoop {
       responder.respond(
         HealthCheckResponse(status: isDraining ? .notServing : .serving), to: call)
     case .watchWidgets, .watchEvents:
-      throw .wrongShape("\(method.name)", isStream: true)
+      throw .wrongShape(method.fullName, isStream: true)
     }
   }
 
@@ -192,6 +197,9 @@ extension ServiceLoop {
 
   // MARK: - Parts
 
+  /// How many widgets an answer lists that the request did not name.
+  private static var listedMax: Int { 10_000 }
+
   private func apply(
     _ command: Command, _ responder: any CallResponder, client: String = ""
   ) throws(RPCStatus) -> Commit {
@@ -243,7 +251,7 @@ extension ServiceLoop {
     _ message: M, mask: ReadMask = .all
   ) throws(RPCStatus) -> [UInt8] {
     do throws(WireError) { return try codec.encode(message, mask: mask) } catch {
-      throw RPCStatus(error)
+      throw .unencodable(error)
     }
   }
 
@@ -256,16 +264,15 @@ extension ServiceLoop {
     String(store.epoch, radix: 36) + "." + String(revision, radix: 36)
   }
 
-  /// The revision that an etag stands for. An etag of another epoch, or none at all, matches nothing.
+  /// The revision that an etag stands for; nil if there is no etag, or no widget. An etag of another
+  /// epoch, or what is no etag, matches nothing.
   private func revision(fromETag etag: String, of id: WidgetID) throws(RPCStatus) -> Revision? {
     guard !etag.isEmpty else { return nil }
     let parts = etag.split(separator: ".", omittingEmptySubsequences: false)
+    guard let current = store.revision(of: id) else { return nil }
     guard parts.count == 2, UInt64(parts[0], radix: 36) == store.epoch,
       let revision = UInt64(parts[1], radix: 36)
-    else {
-      guard let current = store.revision(of: id) else { throw RPCStatus(.widgetNotFound(id)) }
-      throw RPCStatus(.etagMismatch(id, current: current))
-    }
+    else { throw RPCStatus(.etagMismatch(id, current: current)) }
     return revision
   }
 

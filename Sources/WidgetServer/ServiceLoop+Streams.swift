@@ -38,7 +38,8 @@ extension ServiceLoop {
     send(
       WatchWidgetsResponse.opened(
         WatchOpened(
-          subscriptionID: subscription.id, epoch: store.epoch, revision: store.revision)),
+          subscriptionID: subscription.id, epoch: store.epoch, revision: store.revision,
+          lastSequence: subscription.eventCursor)),
       to: subscription)
     scheduleProgress(subscription)
     return subscription
@@ -61,7 +62,8 @@ extension ServiceLoop {
     send(
       WatchEventsResponse.opened(
         WatchEventsOpened(
-          subscriptionID: subscription.id, afterSequence: subscription.eventCursor)),
+          subscriptionID: subscription.id, afterSequence: subscription.eventCursor,
+          epoch: store.epoch)),
       to: subscription)
     return subscription
   }
@@ -105,7 +107,7 @@ extension ServiceLoop {
       id: lastSubscriptionID, uid: peer.uid, sink: sink, group: group,
       minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
       progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
-      position: position, eventCursor: eventCursor ?? store.lastEventSequence)
+      position: position, eventCursor: min(eventCursor ?? .max, store.lastEventSequence))
     groups[group.filter] = group
     group.add(subscription)
     subscriptions[subscription.id] = subscription

@@ -93,6 +93,16 @@ extension RPCStatus {
     }
   }
 
+  /// An answer that has no encoding.
+  static func unencodable(_ error: WireError) -> RPCStatus {
+    if case .budgetExceeded = error {
+      return RPCStatus(
+        .resourceExhausted, "RESPONSE_TOO_LARGE",
+        "The answer \(error.reason). Ask for less at a time.")
+    }
+    return RPCStatus(.internalError, "INTERNAL", "The answer cannot be encoded: \(error).")
+  }
+
   static func storageFailed(_ error: StorageError) -> RPCStatus {
     RPCStatus(
       .unavailable, "STORAGE_FAILED",

@@ -166,7 +166,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     data.withUnsafeReadableBytes { bytes in
       _ = withEnvelope(bytes, streamID) { method, envelope in
         guard !method.isStream else {
-          return refuseNow(.wrongShape("\(method.name)", isStream: true), streamID)
+          return refuseNow(.wrongShape(method.fullName, isStream: true), streamID)
         }
         guard envelope.timeoutNanoseconds >= 0 else {
           return refuseNow(.deadlineExceeded, streamID)
@@ -190,11 +190,12 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
     data.withUnsafeReadableBytes { bytes in
       let opened = withEnvelope(bytes, streamID) { method, envelope in
         guard method.isStream, kind == .server else {
-          return endStream(streamID, .wrongShape("\(method.name)", isStream: method.isStream))
+          return endStream(streamID, .wrongShape(method.fullName, isStream: method.isStream))
         }
         guard level >= method.requiredLevel else {
+          service.counters.callsFailed += 1
           return endStream(
-            streamID, .permissionDenied("\(method.service)/\(method.name)", peer.uid))
+            streamID, .permissionDenied(method.fullName, peer.uid))
         }
         do throws(WireError) {
           let sink = TTRPCStreamSink(connection: self, streamID: streamID)
@@ -271,7 +272,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
         append(packed, to: call)
       }
     } catch {
-      refuse(RPCStatus(error), to: call)
+      refuse(.unencodable(error), to: call)
     }
   }
 
@@ -281,7 +282,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
         append(packed, to: call)
       }
     } catch {
-      refuse(RPCStatus(error), to: call)
+      refuse(.unencodable(error), to: call)
     }
   }
 

@@ -27,7 +27,8 @@ struct Widgetd: AsyncParsableCommand {
 
       Example: widgetd --socket /tmp/w/widgetd.sock --state-directory /tmp/w/state
 
-      Exit status: 0 after an orderly end, 1 if it could not start, 2 for wrong arguments.
+      Exit status: 0 after an orderly end, 1 if it could not start, 2 for a setting that cannot be \
+      used, 64 for wrong arguments.
       """,
     version: version)
 

@@ -15,7 +15,8 @@ import Testing
   ) throws -> WidgetWatchResumption {
     var watch = WidgetWatchResumption(options)
     watch.willOpen()
-    for message in [.opened(WatchOpened())] + messages { _ = try watch.receive(message) }
+    let opened = WatchOpened(lastSequence: options.afterSequence ?? 2)
+    for message in [.opened(opened)] + messages { _ = try watch.receive(message) }
     return watch
   }
 
@@ -49,6 +50,12 @@ import Testing
     messages: [WatchWidgetsResponse], token: [UInt8]
   ) throws {
     #expect(try ResumptionTests.watch(after: messages).request.resumeToken == token)
+  }
+
+  @Test func `events are asked for from where the daemon began`() throws {
+    let options = WatchOptions(includeEvents: true)
+    #expect(try ResumptionTests.watch(options).request.afterSequence == 2)
+    #expect(try ResumptionTests.watch().request.afterSequence == nil)
   }
 
   @Test func `events are not asked for twice`() throws {

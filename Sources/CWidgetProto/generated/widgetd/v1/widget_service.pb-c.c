@@ -3265,7 +3265,7 @@ const ProtobufCMessageDescriptor widgetd__v1__set_presence_request__descriptor =
   (ProtobufCMessageInit) widgetd__v1__set_presence_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__set_presence_response__field_descriptors[2] =
+static const ProtobufCFieldDescriptor widgetd__v1__set_presence_response__field_descriptors[3] =
 {
   {
     "changed_ids",
@@ -3291,15 +3291,28 @@ static const ProtobufCFieldDescriptor widgetd__v1__set_presence_response__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "changed_count",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SetPresenceResponse, changed_count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__set_presence_response__field_indices_by_name[] = {
+  2,   /* field[2] = changed_count */
   0,   /* field[0] = changed_ids */
   1,   /* field[1] = revision */
 };
 static const ProtobufCIntRange widgetd__v1__set_presence_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__set_presence_response__descriptor =
 {
@@ -3309,7 +3322,7 @@ const ProtobufCMessageDescriptor widgetd__v1__set_presence_response__descriptor 
   "Widgetd__V1__SetPresenceResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__SetPresenceResponse),
-  2,
+  3,
   widgetd__v1__set_presence_response__field_descriptors,
   widgetd__v1__set_presence_response__field_indices_by_name,
   1,  widgetd__v1__set_presence_response__number_ranges,
@@ -3624,7 +3637,7 @@ const ProtobufCMessageDescriptor widgetd__v1__apply_result__descriptor =
   (ProtobufCMessageInit) widgetd__v1__apply_result__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_response__field_descriptors[2] =
+static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_response__field_descriptors[3] =
 {
   {
     "results",
@@ -3650,15 +3663,28 @@ static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_response__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "deleted_count",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ApplyWidgetsResponse, deleted_count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__apply_widgets_response__field_indices_by_name[] = {
+  2,   /* field[2] = deleted_count */
   0,   /* field[0] = results */
   1,   /* field[1] = revision */
 };
 static const ProtobufCIntRange widgetd__v1__apply_widgets_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__apply_widgets_response__descriptor =
 {
@@ -3668,7 +3694,7 @@ const ProtobufCMessageDescriptor widgetd__v1__apply_widgets_response__descriptor
   "Widgetd__V1__ApplyWidgetsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__ApplyWidgetsResponse),
-  2,
+  3,
   widgetd__v1__apply_widgets_response__field_descriptors,
   widgetd__v1__apply_widgets_response__field_indices_by_name,
   1,  widgetd__v1__apply_widgets_response__number_ranges,
@@ -4125,7 +4151,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor
   (ProtobufCMessageInit) widgetd__v1__watch_widgets_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_opened__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_opened__field_descriptors[4] =
 {
   {
     "subscription_id",
@@ -4163,16 +4189,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_opened__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "last_sequence",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchOpened, last_sequence),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_opened__field_indices_by_name[] = {
   1,   /* field[1] = epoch */
+  3,   /* field[3] = last_sequence */
   2,   /* field[2] = revision */
   0,   /* field[0] = subscription_id */
 };
 static const ProtobufCIntRange widgetd__v1__watch_opened__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_opened__descriptor =
 {
@@ -4182,7 +4221,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_opened__descriptor =
   "Widgetd__V1__WatchOpened",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchOpened),
-  3,
+  4,
   widgetd__v1__watch_opened__field_descriptors,
   widgetd__v1__watch_opened__field_indices_by_name,
   1,  widgetd__v1__watch_opened__number_ranges,
@@ -5239,7 +5278,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_events_response__descriptor 
   (ProtobufCMessageInit) widgetd__v1__watch_events_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_events_opened__field_descriptors[2] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_events_opened__field_descriptors[3] =
 {
   {
     "subscription_id",
@@ -5265,15 +5304,28 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_events_opened__field_de
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "epoch",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchEventsOpened, epoch),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_events_opened__field_indices_by_name[] = {
   1,   /* field[1] = after_sequence */
+  2,   /* field[2] = epoch */
   0,   /* field[0] = subscription_id */
 };
 static const ProtobufCIntRange widgetd__v1__watch_events_opened__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_events_opened__descriptor =
 {
@@ -5283,7 +5335,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_events_opened__descriptor =
   "Widgetd__V1__WatchEventsOpened",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchEventsOpened),
-  2,
+  3,
   widgetd__v1__watch_events_opened__field_descriptors,
   widgetd__v1__watch_events_opened__field_indices_by_name,
   1,  widgetd__v1__watch_events_opened__number_ranges,

@@ -376,10 +376,11 @@ struct  Widgetd__V1__SetPresenceResponse
   size_t n_changed_ids;
   char **changed_ids;
   uint64_t revision;
+  uint64_t changed_count;
 };
 #define WIDGETD__V1__SET_PRESENCE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__set_presence_response__descriptor) \
-    , 0,NULL, 0 }
+    , 0,NULL, 0, 0 }
 
 
 typedef enum {
@@ -453,10 +454,11 @@ struct  Widgetd__V1__ApplyWidgetsResponse
   size_t n_results;
   Widgetd__V1__ApplyResult **results;
   uint64_t revision;
+  uint64_t deleted_count;
 };
 #define WIDGETD__V1__APPLY_WIDGETS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__apply_widgets_response__descriptor) \
-    , 0,NULL, 0 }
+    , 0,NULL, 0, 0 }
 
 
 struct  Widgetd__V1__SendEventRequest__PayloadEntry
@@ -560,10 +562,11 @@ struct  Widgetd__V1__WatchOpened
   uint64_t subscription_id;
   uint64_t epoch;
   uint64_t revision;
+  uint64_t last_sequence;
 };
 #define WIDGETD__V1__WATCH_OPENED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_opened__descriptor) \
-    , 0, 0, 0 }
+    , 0, 0, 0, 0 }
 
 
 struct  Widgetd__V1__SnapshotChunk
@@ -833,10 +836,11 @@ struct  Widgetd__V1__WatchEventsOpened
   ProtobufCMessage base;
   uint64_t subscription_id;
   uint64_t after_sequence;
+  uint64_t epoch;
 };
 #define WIDGETD__V1__WATCH_EVENTS_OPENED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_events_opened__descriptor) \
-    , 0, 0 }
+    , 0, 0, 0 }
 
 
 struct  Widgetd__V1__UnsubscribeRequest
