@@ -1,0 +1,168 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// Answers kept for retries.
+struct RequestLedgerTests {
+  private func makeStore(_ change: (inout StoreLimits) -> Void = { _ in }) -> WidgetStore {
+    WidgetStore(
+      limits: .with {
+        $0.requestLifetime = .seconds(60)
+        change(&$0)
+      })
+  }
+
+  private func recall(
+    _ id: String, uid: UInt32 = 1, fingerprint: UInt64 = 7, at now: Timestamp = .at(0),
+    in store: WidgetStore
+  ) throws -> [UInt8]? {
+    try store.recall(requestID: id, of: uid, fingerprint: fingerprint, at: now)
+  }
+
+  private func remember(
+    _ id: String, uid: UInt32 = 1, response: [UInt8] = [1], at now: Timestamp = .at(0),
+    in store: inout WidgetStore
+  ) {
+    store.remember(requestID: id, of: uid, fingerprint: 7, response: response, at: now)
+  }
+
+  @Test func `a retry gets the same answer`() throws {
+    var store = makeStore()
+    #expect(try recall("r", in: store) == nil)
+    remember("r", response: [1, 2, 3], in: &store)
+    #expect(try recall("r", in: store) == [1, 2, 3])
+    #expect(try recall("r", at: .at(59), in: store) == [1, 2, 3])
+    store.commitGroup(at: .at(1))
+    #expect(try recall("r", in: store) == [1, 2, 3])
+  }
+
+  @Test func `another request with the same id is refused`() throws {
+    var store = makeStore()
+    remember("r", in: &store)
+    #expect(throws: StoreError.requestIDReused("r")) {
+      try recall("r", fingerprint: 8, in: store)
+    }
+  }
+
+  @Test func `another user's request with the same id is another request`() throws {
+    var store = makeStore()
+    remember("r", uid: 1, response: [1], in: &store)
+    #expect(try recall("r", uid: 2, fingerprint: 8, in: store) == nil)
+    remember("r", uid: 2, response: [2], in: &store)
+    #expect(try recall("r", uid: 1, in: store) == [1])
+    #expect(try recall("r", uid: 2, in: store) == [2])
+  }
+
+  @Test func `ids that only look alike are two`() throws {
+    var store = makeStore()
+    remember("\u{E9}", response: [1], in: &store)
+    #expect(try recall("e\u{301}", fingerprint: 9, in: store) == nil)
+    remember("e\u{301}", response: [2], in: &store)
+    #expect(try recall("\u{E9}", in: store) == [1])
+    #expect(try recall("e\u{301}", in: store) == [2])
+  }
+
+  @Test func `an answer expires at its time and not before`() throws {
+    var store = makeStore()
+    remember("r", at: .at(5), in: &store)
+    #expect(store.nextDeadline == .at(65))
+    #expect(try recall("r", at: .at(64, nanoseconds: 999_999_999), in: store) != nil)
+    #expect(try recall("r", at: .at(65), in: store) == nil)
+    #expect(try recall("r", fingerprint: 99, at: .at(65), in: store) == nil)
+    store.commitGroup(at: .at(64, nanoseconds: 999_999_999))
+    #expect(store.nextDeadline == .at(65))
+    store.commitGroup(at: .at(65))
+    #expect(store.nextDeadline == nil)
+    #expect(try recall("r", at: .at(5), in: store) == nil)
+  }
+
+  @Test func `the next deadline is that of the oldest answer`() throws {
+    var store = makeStore()
+    #expect(store.nextDeadline == nil)
+    for second in 1...3 { remember("r\(second)", at: .at(Int64(second)), in: &store) }
+    #expect(store.nextDeadline == .at(61))
+    store.commitGroup(at: .at(62))
+    #expect(store.nextDeadline == .at(63))
+    #expect(try recall("r2", at: .at(61), in: store) == nil)
+    #expect(try recall("r3", at: .at(62), in: store) != nil)
+  }
+
+  @Test func `the oldest answers go when there are too many`() throws {
+    var store = makeStore { $0.requestsKeptMax = 2 }
+    for second in 1...3 { remember("r\(second)", at: .at(Int64(second)), in: &store) }
+    #expect(try recall("r1", in: store) != nil)
+    store.commitGroup(at: .at(3))
+    #expect(try recall("r1", in: store) == nil)
+    #expect(try recall("r2", in: store) != nil)
+    #expect(try recall("r3", in: store) != nil)
+    store.commitGroup(at: .at(3))
+    #expect(try recall("r2", in: store) != nil)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `the oldest answers go when they hold too many bytes`() throws {
+    // An answer costs 128 bytes, its id and itself: here 200.
+    var store = makeStore { $0.requestBytesKeptMax = 400 }
+    let response = [UInt8](repeating: 0, count: 70)
+    for second in 1...2 {
+      remember("r\(second)", response: response, at: .at(Int64(second)), in: &store)
+    }
+    store.commitGroup(at: .at(3))
+    #expect(try recall("r1", in: store) != nil)
+    remember("r3", response: response, at: .at(3), in: &store)
+    store.commitGroup(at: .at(3))
+    #expect(try recall("r1", in: store) == nil)
+    #expect(try recall("r2", in: store) != nil)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `an answer larger than all that may be kept is forgotten, and trimming ends`() throws {
+    var store = makeStore { $0.requestBytesKeptMax = 10 }
+    remember("r", response: [UInt8](repeating: 0, count: 500), in: &store)
+    store.commitGroup(at: .at(0))
+    #expect(try recall("r", in: store) == nil)
+    #expect(store.nextDeadline == nil)
+  }
+
+  @Test func `an id whose answer has expired can be used again before it is swept`() throws {
+    var store = makeStore { $0.requestBytesKeptMax = 10_000 }
+    remember("r", response: [UInt8](repeating: 1, count: 900), at: .at(0), in: &store)
+    remember("other", response: [9], at: .at(30), in: &store)
+    store.commitGroup(at: .at(30))
+    #expect(try recall("r", at: .at(60), in: store) == nil)
+    remember("r", response: [2], at: .at(60), in: &store)
+    #expect(store.checkInvariants() == [])
+    #expect(store.pendingGroup().requests.map(\.response) == [[2]])
+
+    var rolledBack = store
+    rolledBack.rollbackGroup()
+    #expect(try recall("other", at: .at(60), in: rolledBack) == [9])
+    #expect(try recall("r", at: .at(60), in: rolledBack) == nil)
+    #expect(try recall("r", at: .at(59), in: rolledBack)?.count == 900)
+    #expect(rolledBack.checkInvariants() == [])
+
+    store.commitGroup(at: .at(60))
+    #expect(try recall("r", at: .at(119), in: store) == [2])
+    #expect(try recall("other", at: .at(61), in: store) == [9])
+    #expect(store.nextDeadline == .at(90))
+    store.commitGroup(at: .at(120))
+    #expect(store.nextDeadline == nil)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `answers come back with a restored store, oldest first`() throws {
+    var store = makeStore { $0.requestsKeptMax = 2 }
+    var image = StoreImage(epoch: 1)
+    for second in 1...2 { remember("r\(second)", at: .at(Int64(second)), in: &store) }
+    #expect(store.hasPendingGroup)
+    image.apply(store.pendingGroup())
+    image.requests.reverse()
+    var restored = WidgetStore(image: image, limits: store.limits, isRevocable: true)
+    #expect(restored.nextDeadline == .at(61))
+    remember("r3", at: .at(3), in: &restored)
+    restored.commitGroup(at: .at(3))
+    #expect(try recall("r1", in: restored) == nil)
+    #expect(try recall("r2", in: restored) == [1])
+  }
+}

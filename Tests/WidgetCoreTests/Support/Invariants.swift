@@ -1,0 +1,185 @@
+import WidgetModel
+
+@testable import WidgetCore
+
+// What must hold between any two commands, whatever happened before. Each check returns what it
+// found wrong, in words; an empty list is a sound store.
+
+extension WidgetStore {
+  func checkInvariants() -> [String] {
+    var violations: [String] = []
+    func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
+      if !holds { violations.append(what()) }
+    }
+    let live = records.indices.filter { records[$0] != nil }
+    checkSlots(live, expect)
+    checkOrder(live, expect)
+    checkLinks(live, expect)
+    checkUsage(live, expect)
+    checkTombstones(expect)
+    for slot in live {
+      guard let record = records[slot] else { continue }
+      expect(record.revision <= revision, "\(record.id) is newer than the store")
+      expect(record.createdRevision <= record.revision, "\(record.id) is older than itself")
+      expect(
+        chunkRevision(slot / WidgetStore.chunkSlotCount) >= record.revision,
+        "the chunk of \(record.id) is older than it")
+      expect(record.costBytes == Record.cost(of: record), "\(record.id) has another cost")
+      for part in [
+        record.labelsRevision, record.presenceRevision, record.positionRevision,
+        record.statusRevision, record.transitionRevision,
+      ] {
+        expect(part <= record.revision, "a part of \(record.id) is newer than it")
+      }
+      for map in [record.data, record.parameters] {
+        violations += map.checkInvariants().map { "\(record.id): \($0)" }
+        expect(!map.hasChanges(since: record.revision), "a key of \(record.id) is newer than it")
+      }
+    }
+    violations += events.checkInvariants() + ledger.checkInvariants()
+    expect(events.lastSequence <= eventSequenceCeiling, "an event is beyond the ceiling")
+    expect(compactRevision <= revision, "compacted beyond the store's revision")
+    return violations
+  }
+
+  private func checkSlots(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    expect(index.count == live.count, "the index counts \(index.count) of \(live.count) records")
+    for slot in live {
+      guard let record = records[slot] else { continue }
+      expect(index[record.id] == Int32(slot), "\(record.id) is not where the index says")
+    }
+    expect(Set(freeSlots).count == freeSlots.count, "a slot is free twice")
+    expect(freeSlots.count + live.count == records.count, "a slot is neither free nor used")
+    for slot in freeSlots { expect(records[Int(slot)] == nil, "slot \(slot) is free and used") }
+    expect(
+      chunkRevisions.count * WidgetStore.chunkSlotCount >= records.count, "a slot has no chunk")
+    expect(chunkRevisions.allSatisfy { $0 <= revision }, "a chunk is newer than the store")
+  }
+
+  private func checkOrder(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    expect(order.entries.map { Int($0.slot) }.sorted() == live, "the order lists other records")
+    for (a, b) in zip(order.entries, order.entries.dropFirst()) {
+      expect(a.position < b.position, "positions \(a.position) and \(b.position) are out of order")
+    }
+    for entry in order.entries {
+      expect(
+        records[Int(entry.slot)]?.position == entry.position,
+        "slot \(entry.slot) is not at the position that the order says")
+    }
+  }
+
+  private func checkLinks(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    var seen: [Int] = []
+    var newer: Int32 = -1
+    var slot = newest
+    while slot >= 0, seen.count <= live.count, let record = records[Int(slot)] {
+      seen.append(Int(slot))
+      expect(record.newer == newer, "\(record.id) links to another newer record")
+      if newer >= 0, let newerRecord = records[Int(newer)] {
+        expect(newerRecord.revision >= record.revision, "\(record.id) is linked too late")
+      }
+      (newer, slot) = (slot, record.older)
+    }
+    expect(slot == -1, "the links lead to slot \(slot)")
+    expect(newer == oldest, "the oldest record is another")
+    expect(seen.sorted() == live, "the links do not hold every record once")
+  }
+
+  private func checkUsage(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    var sums: [UInt32: [Int]] = [:]
+    for record in live.compactMap({ records[$0] }) {
+      let old = sums[record.ownerUID] ?? [0, 0]
+      sums[record.ownerUID] = [old[0] + 1, old[1] + record.costBytes]
+    }
+    let kept = usage.mapValues { [$0.widgets, $0.bytes] }
+    expect(kept == sums, "usage is \(kept) and should be \(sums)")
+  }
+
+  /// Every removed key must be among the removals, or nothing would ever forget it.
+  private func checkTombstones(_ expect: (Bool, @autoclosure () -> String) -> Void) {
+    var keys: Set<String> = []
+    var last = compactRevision
+    for removal in tombstones.map({ $0 }) {
+      expect(removal.revision > compactRevision, "a removal is older than the compact revision")
+      expect(removal.revision >= last, "removals are out of order")
+      expect(removal.revision <= revision, "a removal is newer than the store")
+      last = removal.revision
+      if case .key(let key, let part, let slot, _) = removal.what {
+        keys.insert("\(slot) \(part) \(removal.revision) \(Array(key.utf8))")
+      }
+    }
+    for (slot, record) in records.enumerated() {
+      guard let record else { continue }
+      for (part, map) in [(Removal.Part.data, record.data), (.parameters, record.parameters)] {
+        for entry in map.revisedEntries where entry.value == nil {
+          expect(
+            keys.contains("\(slot) \(part) \(entry.revision) \(Array(entry.key.utf8))"),
+            "nothing will forget the removed key \(entry.key) of \(record.id)")
+        }
+      }
+    }
+  }
+}
+
+extension RevisedMap {
+  func checkInvariants() -> [String] {
+    var violations: [String] = []
+    if sorted.map(Int.init).sorted() != Array(slots.indices) {
+      violations.append("`sorted` does not hold every slot once")
+    }
+    for (a, b) in zip(sorted, sorted.dropFirst())
+    where !slots[Int(a)].key.precedesByBytes(slots[Int(b)].key) {
+      violations.append("keys are out of order")
+    }
+    if slots.count(where: { $0.value != nil }) != liveCount {
+      violations.append("liveCount is \(liveCount)")
+    }
+    var seen = 0
+    var newer: Int32 = -1
+    var slot = newest
+    while slot >= 0, seen <= slots.count {
+      let entry = slots[Int(slot)]
+      if entry.newer != newer { violations.append("\(entry.key) links to another newer key") }
+      if newer >= 0, slots[Int(newer)].revision < entry.revision {
+        violations.append("\(entry.key) is linked too late")
+      }
+      seen += 1
+      (newer, slot) = (slot, entry.older)
+    }
+    if seen != slots.count || newer != oldest {
+      violations.append("the links do not hold every key once")
+    }
+    return violations
+  }
+}
+
+extension EventRing {
+  func checkInvariants() -> [String] {
+    var violations: [String] = []
+    let sequences = entries.map(\.event.sequence)
+    let first = lastSequence + 1 - UInt64(sequences.count)
+    if !sequences.elementsEqual(first..<(lastSequence + 1)) {
+      violations.append("events \(sequences) do not end at \(lastSequence)")
+    }
+    if bytes != entries.reduce(0, { $0 + $1.costBytes }) {
+      violations.append("events have another cost")
+    }
+    return violations
+  }
+}
+
+extension RequestLedger {
+  func checkInvariants() -> [String] {
+    var violations: [String] = []
+    let kept = queue.map { $0 }
+    var last: [Key: RequestImage] = [:]
+    for image in kept { last[image.key] = image }
+    if last != answers { violations.append("the answers are not the last ones of the queue") }
+    if bytes != kept.reduce(0, { $0 + $1.costBytes }) {
+      violations.append("answers have another cost")
+    }
+    let deadlines = kept.map(\.expires)
+    if deadlines != deadlines.sorted() { violations.append("answers expire out of order") }
+    return violations
+  }
+}

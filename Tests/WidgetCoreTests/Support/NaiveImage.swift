@@ -1,0 +1,22 @@
+import WidgetCore
+import WidgetModel
+
+extension StoreImage {
+  /// What a commit log does with a group, in the plainest way.
+  mutating func apply(_ group: CommitGroup) {
+    revision = group.revision
+    compactRevision = group.compactRevision
+    eventSequenceCeiling = group.eventSequenceCeiling
+    records.removeAll { group.deletions.contains($0.widget.id) }
+    for upsert in group.upserts {
+      records.removeAll { $0.widget.id == upsert.widget.id }
+      records.append(upsert)
+    }
+    tombstones += group.tombstones
+    tombstones.removeAll { $0.revision <= compactRevision }
+    for request in group.requests {
+      requests.removeAll { $0.uid == request.uid && $0.requestID == request.requestID }
+      requests.append(request)
+    }
+  }
+}
