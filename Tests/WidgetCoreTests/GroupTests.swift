@@ -1,0 +1,199 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// Everything since the last group can be taken back, and a group says exactly what changed.
+struct GroupTests {
+  /// A store with some history: changed, hidden, moved and removed widgets, events, an answer.
+  static func makeStore(isRevocable: Bool = true) throws -> WidgetStore {
+    var store = try makePendingStore(isRevocable: isRevocable)
+    store.commitGroup(at: .at(0))
+    return store
+  }
+
+  /// The same, with all of its history still in one group.
+  static func makePendingStore(isRevocable: Bool = true) throws -> WidgetStore {
+    var store = WidgetStore(isRevocable: isRevocable)
+    for id in ["a", "b", "c", "d"] as [WidgetID] {
+      try store.create(id, labels: ["on": "1"], data: ["x": .int(1), "y": .int(2)])
+    }
+    try store.create(nil)
+    try store.unset("b", ["x"])
+    try store.run(.setPresence(.ids(["c"]), .hide))
+    try store.run(.move("d", to: .first))
+    try store.create("gone")
+    try store.delete("gone")
+    try store.declare([WidgetSpec(id: "set", kind: "k")])
+    try store.send("click", to: "a")
+    store.remember(requestID: "r0", of: 1, fingerprint: 1, response: [1], at: .at(0))
+    return store
+  }
+
+  static let histories: [[Command]] = [
+    [.create(WidgetSpec(id: "new", kind: "k"))],
+    [.create(WidgetSpec(id: nil, kind: "k")), .create(WidgetSpec(id: nil, kind: "other"))],
+    [.update("a", .set(["x": .int(5), "z": .int(6)], unset: ["y"]))],
+    [.update("a", .set(["x": .int(5)])), .update("a", .set(["x": .int(6)])), .delete("a")],
+    [.delete("a"), .create(WidgetSpec(id: "a", kind: "other")), .update("a", .set(["q": .null]))],
+    [.delete("a"), .delete("b"), .create(WidgetSpec(id: "b", kind: "k")), .delete("b")],
+    [.create(WidgetSpec(id: "new", kind: "k")), .delete("new")],
+    [.delete("c"), .create(WidgetSpec(id: "n1", kind: "k")), .delete("d"), .delete("n1")],
+    [.setPresence(.selector(Selector()), .toggle), .setPresence(.ids(["a"]), .disable)],
+    [.move("a", to: .last), .move("b", to: .first), .move("c", to: .after("a"))],
+    [
+      .apply(
+        Declaration(
+          widgets: [
+            WidgetSpec(id: "c", kind: "k", family: .small), WidgetSpec(id: "n1", kind: "k"),
+            WidgetSpec(id: "a", kind: "k", parameters: ["p": .null]),
+          ], prunes: true)), .delete("n1"), .update("c", .set(["x": .int(8)])),
+    ],
+    [
+      .sendEvent(EventDraft(widgetID: "a", name: "click")),
+      .sendEvent(EventDraft(widgetID: "b", name: "click")), .delete("a"),
+    ],
+    [
+      .update("d", .with { $0.setLabels = ["l": "2"] }, transition: .quick),
+      .update("d", .with { $0.error = .some(WidgetError(reason: "R", message: "")) }),
+      .update("d", .with { $0.unsetLabels = ["on"] }, transition: .slow),
+    ],
+  ]
+
+  @Test(arguments: histories)
+  func `a rollback restores everything exactly`(commands: [Command]) throws {
+    var store = try GroupTests.makeStore()
+    let before = store.observation()
+    let chunk = store.chunkRevision(0)
+    for round in 1...2 {
+      for command in commands { try store.run(command, at: .at(9)) }
+      store.remember(requestID: "r1", of: 1, fingerprint: 1, response: [2], at: .at(9))
+      #expect(store.observation() != before)
+      #expect(store.checkInvariants() == [])
+      store.rollbackGroup()
+      #expect(store.observation() == before, "in round \(round)")
+      #expect(store.chunkRevision(0) == chunk)
+      #expect(!store.hasPendingGroup)
+      #expect(store.checkInvariants() == [])
+    }
+  }
+
+  @Test(arguments: histories)
+  func `what happens after a rollback is as if the group had never been`(
+    commands: [Command]
+  ) throws {
+    var store = try GroupTests.makeStore()
+    var other = store
+    for command in commands { try store.run(command) }
+    store.rollbackGroup()
+    for command in [
+      .create(WidgetSpec(id: nil, kind: "k")), .update("b", .set(["n": .int(1)])), .delete("c"),
+      .sendEvent(EventDraft(widgetID: "a", name: "drag")),
+    ] as [Command] {
+      #expect(try store.run(command) == other.run(command))
+    }
+    #expect(store.observation() == other.observation())
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test(arguments: histories)
+  func `a group names exactly the widgets that changed, and makes the image the store`(
+    commands: [Command]
+  ) throws {
+    var store = try GroupTests.makePendingStore()
+    var image = StoreImage(epoch: 7)
+    image.apply(store.pendingGroup())
+    store.commitGroup(at: .at(0))
+    let base = store.revision
+    let before = Dictionary(
+      uniqueKeysWithValues: store.list(after: nil, limit: .max).widgets.map { ($0.id, $0) })
+    for command in commands { try store.run(command) }
+    let after = Dictionary(
+      uniqueKeysWithValues: store.list(after: nil, limit: .max).widgets.map { ($0.id, $0) })
+    let group = store.pendingGroup()
+    let changed = after.keys.filter { after[$0] != before[$0] }
+    #expect(Set(group.upserts.map(\.widget.id)) == Set(changed))
+    #expect(group.upserts.count == changed.count)
+    #expect(
+      Set(before.keys).subtracting(after.keys).isSubset(of: group.deletions))
+    #expect(
+      Set(group.deletions).isDisjoint(with: after.keys.filter { before[$0] == after[$0] }))
+    #expect(group.revision == store.revision)
+    #expect(group.tombstones.allSatisfy { $0.revision > base })
+    image.apply(group)
+    store.commitGroup(at: .at(0))
+    let restored = WidgetStore(image: image, isRevocable: true)
+    #expect(restored.checkInvariants() == [])
+    #expect(restored.observation().durable == store.observation().durable)
+  }
+
+  @Test func `a group carries answers and the ceiling of event numbers`() throws {
+    var store = try GroupTests.makeStore()
+    #expect(!store.hasPendingGroup)
+    store.remember(requestID: "r1", of: 2, fingerprint: 3, response: [4], at: .at(1))
+    #expect(store.hasPendingGroup)
+    #expect(
+      store.pendingGroup().requests == [
+        RequestImage(
+          uid: 2, requestID: "r1", fingerprint: 3, response: [4],
+          expires: Timestamp.at(1).advanced(by: store.limits.requestLifetime))
+      ])
+    store.commitGroup(at: .at(1))
+    #expect(!store.hasPendingGroup)
+    #expect(store.pendingGroup().requests.isEmpty)
+  }
+
+  @Test func `after a group is committed a rollback takes nothing back`() throws {
+    var store = try GroupTests.makeStore()
+    try store.set("a", ["x": .int(7)])
+    store.commitGroup(at: .at(0))
+    let before = store.observation()
+    store.rollbackGroup()
+    #expect(store.observation() == before)
+  }
+
+  @Test func `a store that cannot be rolled back keeps no journal`() throws {
+    var store = try GroupTests.makeStore(isRevocable: false)
+    try store.set("a", ["x": .int(7)])
+    #expect(!store.hasPendingGroup)
+    #expect(store.journal.inverses.isEmpty)
+    let refusal = store.refusal(
+      of: .apply(
+        Declaration(widgets: [
+          WidgetSpec(id: "b", kind: "k", data: ["n": .null]), WidgetSpec(id: "a", kind: "other"),
+        ])))
+    #expect(refusal == .kindMismatch("a", is: "k", declared: "other"))
+    #expect(store.journal.inverses.isEmpty)
+  }
+
+  @Test func `a refused command leaves what the group did before it`() throws {
+    var store = try GroupTests.makeStore()
+    try store.set("a", ["x": .int(7)])
+    let group = store.pendingGroup()
+    #expect(
+      store.refusal(
+        of: .apply(
+          Declaration(widgets: [
+            WidgetSpec(id: "a", kind: "k", data: ["x": .int(9)]), WidgetSpec(id: "b", kind: "z"),
+          ]))) != nil)
+    #expect(store.pendingGroup() == group)
+    #expect(store.widget("a")?.data["x"] == .int(7))
+  }
+
+  @Test func `a restored store forgets removed keys that were compacted`() throws {
+    var store = WidgetStore(limits: .with { $0.tombstonesMax = 1 })
+    var image = StoreImage(epoch: 7)
+    try store.create("a", data: ["x": .int(1), "y": .int(1), "z": .int(1)])
+    try store.unset("a", ["x"])
+    try store.unset("a", ["y"])
+    image.apply(store.pendingGroup())
+    store.commitGroup(at: .at(0))
+    try store.create("b")
+    image.apply(store.pendingGroup())
+    store.commitGroup(at: .at(0))
+    #expect(image.compactRevision == 3)
+    let restored = WidgetStore(image: image, limits: store.limits, isRevocable: true)
+    #expect(restored.checkInvariants() == [])
+    #expect(restored.observation().durable == store.observation().durable)
+  }
+}
