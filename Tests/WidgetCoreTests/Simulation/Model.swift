@@ -1,0 +1,237 @@
+import WidgetModel
+
+@testable import WidgetCore
+
+/// What a store should do, written the plainest way: dictionaries and a full copy of the state at
+/// every revision. Slow, and simple enough to be believed.
+///
+/// Only the numbers of positions are taken over from the store (`adoptPositions`), after checking
+/// that they give the order the model expects: only their comparison means anything.
+struct Model {
+  var limits: StoreLimits
+  /// The state at each revision since 0; the last one is now.
+  var history: [Moment] = [Moment()]
+  /// The current widgets in display order.
+  var order: [WidgetID] = []
+  var numbering: [KindName: UInt64] = [:]
+  var events = ModelEvents()
+  var answers: [RequestImage] = []
+  /// The revisions of removals that are remembered.
+  var removals: [Revision] = []
+  var compactRevision: Revision = 0
+
+  /// The state at a revision.
+  struct Moment {
+    var widgets: [WidgetID: Widget] = [:]
+    /// What the commit touched, and the hint it came with.
+    var touched: Set<WidgetID> = []
+    var transition: Transition?
+  }
+
+  /// What a command did.
+  struct Effect {
+    var outcome: Commit.Outcome
+    var isChange: Bool
+  }
+
+  var revision: Revision { Revision(history.count - 1) }
+  var widgets: [WidgetID: Widget] { history[history.count - 1].widgets }
+
+  func widgets(at revision: Revision) -> [WidgetID: Widget] { history[Int(revision)].widgets }
+
+  // MARK: - Commands
+
+  mutating func apply(
+    _ command: Command, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> Effect {
+    var draft = Draft(model: self, caller: caller, now: now)
+    let outcome = try draft.run(command)
+    events = draft.events
+    guard draft.isChange else { return Effect(outcome: outcome, isChange: false) }
+    let touched = draft.touched.union(Set(widgets.keys).subtracting(draft.widgets.keys))
+    removals += Array(repeating: revision + 1, count: draft.removalCount)
+    numbering = draft.numbering
+    order = draft.order
+    history.append(
+      Moment(widgets: draft.widgets, touched: touched, transition: command.transition))
+    return Effect(outcome: outcome, isChange: true)
+  }
+
+  /// Takes over the store's positions. Returns what is wrong with them.
+  mutating func adoptPositions(from store: WidgetStore, mayMoveAll: Bool) -> [String] {
+    let listed = store.list(after: nil, limit: .max).widgets
+    guard listed.map(\.id) == order else {
+      return ["the order is \(listed.map(\.id)) and should be \(order)"]
+    }
+    var violations: [String] = []
+    let last = history.count - 1
+    for widget in listed {
+      guard let old = history[last].widgets[widget.id], old.position != widget.position else {
+        continue
+      }
+      history[last].widgets[widget.id]?.position = widget.position
+      if history[last].touched.contains(widget.id) { continue }
+      if !mayMoveAll { violations.append("\(widget.id) moved though nobody asked for it") }
+      history[last].touched.insert(widget.id)
+      history[last].widgets[widget.id]?.revision = Revision(last)
+      history[last].widgets[widget.id]?.updateTime = widget.updateTime
+    }
+    return violations
+  }
+
+  // MARK: - Forgetting
+
+  mutating func commitGroup(at now: Timestamp) {
+    events.kept = Array(events.kept.suffix(limits.eventsKeptMax))
+    while events.bytes > limits.eventBytesKeptMax { events.kept.removeFirst() }
+    answers = Array(answers.suffix(limits.requestsKeptMax))
+    while answers.reduce(0, { $0 + 128 + $1.requestID.utf8.count + $1.response.count })
+      > limits.requestBytesKeptMax
+    {
+      answers.removeFirst()
+    }
+    answers.removeAll { $0.expires <= now }
+    if removals.count > limits.tombstonesMax {
+      compactRevision = removals[removals.count - limits.tombstonesMax / 2 - 1]
+      removals.removeAll { $0 <= compactRevision }
+    }
+  }
+
+  /// What is left after a restart from an image.
+  mutating func restart(from image: StoreImage) {
+    numbering = [:]
+    events = ModelEvents(last: image.eventSequenceCeiling, ceiling: image.eventSequenceCeiling)
+    answers = image.requests.sorted { $0.expires < $1.expires }
+    compactRevision = image.compactRevision
+    let keys = image.records.flatMap { $0.data + $0.parameters }.filter { $0.value == nil }
+    removals = (image.tombstones.map(\.revision) + keys.map(\.revision))
+      .filter { $0 > image.compactRevision }.sorted()
+  }
+
+  /// The kept answer to a request.
+  func recall(_ requestID: String, of uid: UInt32, at now: Timestamp) -> RequestImage? {
+    answers.last { $0.uid == uid && $0.requestID == requestID && $0.expires > now }
+  }
+
+  // MARK: - Deltas
+
+  func selected(by selector: Selector, at revision: Revision) -> [WidgetID: Widget] {
+    widgets(at: revision).filter { selector.matches($0.value) }
+  }
+
+  /// Exactly what a reader with a selector that does not depend on state should get.
+  func delta(since cursor: Revision, selecting selector: Selector) -> Delta {
+    let (before, after) = (
+      selected(by: selector, at: cursor), selected(by: selector, at: revision)
+    )
+    var changes: [WidgetChange] = []
+    for id in before.keys where after[id] == nil {
+      let removed = (cursor + 1...revision).first { widgets(at: $0)[id] == nil } ?? revision
+      changes.append(.removed(id, history[Int(removed)].transition))
+    }
+    for (id, widget) in after where widget.revision > cursor {
+      let hint = (max(cursor, widget.createdRevision - 1) + 1...revision).reversed().lazy
+        .filter { history[Int($0)].touched.contains(id) }
+        .compactMap { history[Int($0)].transition }.first
+      if widget.createdRevision > cursor {
+        changes.append(.added(widget, hint))
+      } else {
+        var update = update(of: widget, since: cursor)
+        update.transition = hint
+        changes.append(.updated(update))
+      }
+    }
+    return Delta(fromRevision: cursor, toRevision: revision, changes: changes).normalized
+  }
+
+  private func update(of widget: Widget, since cursor: Revision) -> WidgetUpdate {
+    var update = WidgetUpdate(
+      id: widget.id, revision: widget.revision, updateTime: widget.updateTime)
+    var data: Set<[UInt8]> = []
+    var parameters: Set<[UInt8]> = []
+    for step in cursor + 1...revision where history[Int(step)].touched.contains(widget.id) {
+      guard let a = widgets(at: step - 1)[widget.id], let b = widgets(at: step)[widget.id] else {
+        continue
+      }
+      data.formUnion(a.data.keysDiffering(from: b.data))
+      parameters.formUnion(a.parameters.keysDiffering(from: b.parameters))
+      if a.labels != b.labels { update.labels = widget.labels }
+      if a.presence != b.presence { update.presence = widget.presence }
+      if a.position != b.position { update.position = widget.position }
+      if a.isStale != b.isStale || a.error != b.error || a.family != b.family
+        || a.applySet != b.applySet
+      {
+        update.isStale = widget.isStale
+        update.error = .some(widget.error)
+        update.family = widget.family
+        update.applySet = widget.applySet
+      }
+    }
+    (update.setData, update.unsetData) = widget.data.split(data)
+    (update.setParameters, update.unsetParameters) = widget.parameters.split(parameters)
+    return update
+  }
+}
+
+/// The events as the model keeps them.
+struct ModelEvents {
+  var kept: [Kept] = []
+  var last: UInt64 = 0
+  var ceiling: UInt64 = 0
+
+  struct Kept {
+    var event: Event
+    var widget: Widget
+  }
+
+  var bytes: Int { kept.reduce(0) { $0 + 64 + $1.event.payload.cost } }
+
+  func page(after cursor: UInt64, limit: Int, selecting selector: Selector) -> EventPage {
+    let oldest = last - UInt64(kept.count)
+    var page = EventPage(cursor: min(cursor, last))
+    if cursor < oldest {
+      page.gap = cursor + 1...oldest
+      page.cursor = oldest
+    }
+    for entry in kept where entry.event.sequence > page.cursor && page.events.count < limit {
+      page.cursor = entry.event.sequence
+      if selector.matches(entry.widget) { page.events.append(entry.event) }
+    }
+    return page
+  }
+}
+
+extension Selector {
+  func matches(_ widget: Widget) -> Bool {
+    matches(id: widget.id, kind: widget.kind, family: widget.family, labels: widget.labels)
+  }
+}
+
+extension ValueMap {
+  var cost: Int { entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.costBytes } }
+
+  fileprivate func keysDiffering(from other: ValueMap) -> Set<[UInt8]> {
+    let all = (keys + other.keys).filter { self[$0] != other[$0] }
+    return Set(all.map { Array($0.utf8) })
+  }
+
+  /// These keys: those that are there with their values, and the others.
+  fileprivate func split(_ keys: Set<[UInt8]>) -> (set: ValueMap, unset: [String]) {
+    let names = keys.map { String(decoding: $0, as: UTF8.self) }
+    let set = names.compactMap { key in self[key].map { ValueMap.Entry(key: key, value: $0) } }
+    let unset = names.filter { self[$0] == nil }.sorted { $0.precedesByBytes($1) }
+    return (ValueMap(set), unset)
+  }
+}
+
+extension Command {
+  var transition: Transition? {
+    switch self {
+    case .create(_, let transition), .update(_, _, _, let transition),
+      .delete(_, _, _, let transition), .setPresence(_, _, let transition),
+      .move(_, _, let transition), .apply(_, let transition):
+      transition
+    case .sendEvent: nil
+    }
+  }
+}

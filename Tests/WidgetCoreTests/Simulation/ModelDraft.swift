@@ -1,0 +1,345 @@
+import WidgetModel
+
+@testable import WidgetCore
+
+/// One command's work on a copy of the model's state. Whatever throws is simply thrown away.
+struct Draft {
+  let limits: StoreLimits
+  let caller: Caller
+  let now: Timestamp
+  let revision: Revision
+  var widgets: [WidgetID: Widget]
+  var order: [WidgetID]
+  var numbering: [KindName: UInt64]
+  var events: ModelEvents
+  var touched: Set<WidgetID> = []
+  /// How many widgets and keys were removed.
+  var removalCount = 0
+  var isChange = false
+
+  init(model: Model, caller: Caller, now: Timestamp) {
+    limits = model.limits
+    self.caller = caller
+    self.now = now
+    revision = model.revision + 1
+    widgets = model.widgets
+    order = model.order
+    numbering = model.numbering
+    events = model.events
+  }
+
+  mutating func run(_ command: Command) throws(StoreError) -> Commit.Outcome {
+    switch command {
+    case .create(let spec, _): return try create(spec)
+    case .update(let id, let patch, let expected, _):
+      let widget = try existing(id, expected)
+      try checkShape(patch)
+      try store(patched(widget, patch), replacing: widget)
+      return .updated(id)
+    case .delete(let id, let expected, let allowMissing, _):
+      if widgets[id] == nil && allowMissing { return .deleted }
+      _ = try existing(id, expected)
+      remove(id)
+      return .deleted
+    case .setPresence(let target, let action, _): return try setPresence(target, action)
+    case .move(let id, let destination, _):
+      try move(id, destination)
+      return .updated(id)
+    case .apply(let declaration, _): return try declare(declaration)
+    case .sendEvent(let draft): return try send(draft)
+    }
+  }
+
+  // MARK: - Commands
+
+  private mutating func create(_ spec: WidgetSpec) throws(StoreError) -> Commit.Outcome {
+    var number = numbering[spec.kind] ?? 0
+    var id = spec.id
+    if let id, widgets[id] != nil { throw .widgetExists(id) }
+    while id == nil || (spec.id == nil && id.map { widgets[$0] != nil } ?? true) {
+      number += 1
+      id = WidgetID("\(spec.kind)-\(number)")
+    }
+    guard let id else { throw .invalid(field: "widget.kind", description: "") }
+    try checkShape(spec, "widget")
+    try insert(spec, id, applySet: "")
+    if spec.id == nil { numbering[spec.kind] = number }
+    return .created(id)
+  }
+
+  private mutating func setPresence(
+    _ target: PresenceTarget, _ action: PresenceAction
+  ) throws(StoreError) -> Commit.Outcome {
+    var chosen: Set<WidgetID> = []
+    switch target {
+    case .ids(let ids):
+      for id in ids { chosen.insert(try existing(id, nil).id) }
+    case .all: chosen = Set(order)
+    case .selector(let selector):
+      chosen = Set(widgets.values.filter(selector.matches).map(\.id))
+    }
+    var changed: [WidgetID] = []
+    for id in order where chosen.contains(id) {
+      guard var widget = widgets[id] else { continue }
+      let old = widget
+      switch action {
+      case .show: widget.presence.isVisible = true
+      case .hide: widget.presence.isVisible = false
+      case .enable: widget.presence.isEnabled = true
+      case .disable: widget.presence.isEnabled = false
+      case .toggle: widget.presence.isVisible = !widget.presence.isVisible
+      }
+      if widget != old {
+        touch(widget)
+        changed.append(id)
+      }
+    }
+    return .presence(changed)
+  }
+
+  private mutating func move(
+    _ id: WidgetID, _ destination: MoveDestination
+  ) throws(StoreError) {
+    let widget = try existing(id, nil)
+    var new = order.filter { $0 != id }
+    switch destination {
+    case .first: new.insert(id, at: 0)
+    case .last: new.append(id)
+    case .before(let other), .after(let other):
+      _ = try existing(other, nil)
+      if other == id { return }
+      var place = new.firstIndex(of: other) ?? 0
+      if case .after = destination { place += 1 }
+      new.insert(id, at: place)
+    }
+    if new == order { return }
+    order = new
+    touch(widget)
+  }
+
+  private mutating func declare(_ declaration: Declaration) throws(StoreError) -> Commit.Outcome {
+    guard declaration.applySet.isIdentifier(lengthMax: 128) else {
+      throw .invalid(field: "apply_set", description: "")
+    }
+    guard declaration.widgets.count <= limits.declaredWidgetsMax else {
+      throw quota("declared_widgets_max", limits.declaredWidgetsMax)
+    }
+    for (index, spec) in declaration.widgets.enumerated() {
+      let isRepeated = declaration.widgets[..<index].contains { $0.id == spec.id }
+      if spec.id == nil || isRepeated {
+        throw .invalid(field: "widgets[\(index)].id", description: "")
+      }
+      try checkShape(spec, "widgets[\(index)]")
+    }
+    let start = self
+    var results: [ApplyResult] = []
+    let ids = declaration.widgets.compactMap(\.id)
+    for (id, spec) in zip(ids, declaration.widgets) {
+      if let old = widgets[id] {
+        guard old.kind == spec.kind else {
+          throw .kindMismatch(id, is: old.kind, declared: spec.kind)
+        }
+        var new = old
+        new.labels = spec.labels
+        new.parameters = spec.parameters
+        for entry in spec.data.entries { new.data[entry.key] = entry.value }
+        new.family = spec.family ?? old.family
+        new.presence.isVisible = spec.isVisible ?? old.presence.isVisible
+        new.presence.isEnabled = spec.isEnabled ?? old.presence.isEnabled
+        new.applySet = declaration.applySet
+        try store(new, replacing: old)
+        results.append(ApplyResult(id: id, action: new == old ? .unchanged : .updated))
+      } else {
+        try insert(spec, id, applySet: declaration.applySet)
+        results.append(ApplyResult(id: id, action: .created))
+      }
+    }
+    let places = order.indices.filter { ids.contains(order[$0]) }
+    for (place, id) in zip(places, ids) where order[place] != id {
+      order[place] = id
+      if let widget = widgets[id] { touch(widget) }
+      for index in results.indices where results[index] == ApplyResult(id: id, action: .unchanged) {
+        results[index].action = .updated
+      }
+    }
+    if declaration.prunes {
+      for id in order where !ids.contains(id) && widgets[id]?.applySet == declaration.applySet {
+        remove(id)
+        results.append(ApplyResult(id: id, action: .deleted))
+      }
+    }
+    if declaration.isDryRun { self = start }
+    return .applied(results)
+  }
+
+  private mutating func send(_ draft: EventDraft) throws(StoreError) -> Commit.Outcome {
+    let widget = try existing(draft.widgetID, nil)
+    guard draft.name.isIdentifier(lengthMax: 64) else {
+      throw .invalid(field: "name", description: "")
+    }
+    guard draft.nodeID.isEmpty || draft.nodeID.isIdentifier(lengthMax: 128) else {
+      throw .invalid(field: "node_id", description: "")
+    }
+    try checkShape(draft.payload, "payload")
+    if draft.payload.cost > limits.eventPayloadBytesMax {
+      throw quota("event_payload_bytes_max", limits.eventPayloadBytesMax)
+    }
+    if !draft.isForced && !widget.presence.isVisible { throw .widgetHidden(widget.id) }
+    if !draft.isForced && !widget.presence.isEnabled { throw .widgetDisabled(widget.id) }
+    events.last += 1
+    if events.last > events.ceiling { events.ceiling += WidgetStore.eventSequenceBlock }
+    let event = Event(
+      sequence: events.last, widgetID: widget.id, nodeID: draft.nodeID, name: draft.name,
+      payload: draft.payload, time: now, revision: revision - 1, origin: caller,
+      isForced: draft.isForced)
+    events.kept.append(.init(event: event, widget: widget))
+    return .accepted(sequence: events.last)
+  }
+
+  // MARK: - Parts
+
+  private func existing(
+    _ id: WidgetID, _ expected: Revision?
+  ) throws(StoreError) -> Widget {
+    guard let widget = widgets[id] else { throw .widgetNotFound(id) }
+    if let expected, expected != widget.revision {
+      throw .etagMismatch(id, current: widget.revision)
+    }
+    return widget
+  }
+
+  private func patched(_ widget: Widget, _ patch: WidgetPatch) -> Widget {
+    var new = widget
+    if patch.replaceData { new.data = [:] }
+    for key in patch.unsetData { new.data[key] = nil }
+    for entry in patch.setData.entries { new.data[entry.key] = entry.value }
+    for key in patch.unsetParameters { new.parameters[key] = nil }
+    for entry in patch.setParameters.entries { new.parameters[entry.key] = entry.value }
+    for key in patch.unsetLabels { new.labels[key] = nil }
+    for label in patch.setLabels.entries { new.labels[label.key] = label.value }
+    if let isStale = patch.isStale { new.isStale = isStale }
+    if let error = patch.error { new.error = error }
+    return new
+  }
+
+  private mutating func insert(
+    _ spec: WidgetSpec, _ id: WidgetID, applySet: String
+  ) throws(StoreError) {
+    let widget = Widget(
+      id: id, kind: spec.kind, family: spec.family ?? .medium, labels: spec.labels,
+      presence: Presence(isVisible: spec.isVisible ?? true, isEnabled: spec.isEnabled ?? true),
+      parameters: spec.parameters, data: spec.data, createdRevision: revision,
+      revision: revision, createTime: now, updateTime: now, ownerUID: caller.uid,
+      applySet: applySet)
+    if widgets.count >= limits.widgetsMax { throw quota("widgets_max", limits.widgetsMax) }
+    if widgets.values.count(where: { $0.ownerUID == caller.uid }) >= limits.widgetsPerUIDMax {
+      throw quota("widgets_per_uid_max", limits.widgetsPerUIDMax)
+    }
+    try admit(widget, over: nil)
+    widgets[id] = widget
+    order.append(id)
+    touch(widget)
+  }
+
+  private mutating func store(_ new: Widget, replacing old: Widget) throws(StoreError) {
+    try admit(new, over: old)
+    guard new != old else { return }
+    for (a, b) in [(old.data, new.data), (old.parameters, new.parameters)] {
+      removalCount += a.keys.count { b[$0] == nil }
+    }
+    touch(new)
+  }
+
+  private mutating func touch(_ widget: Widget) {
+    var widget = widget
+    widget.revision = revision
+    widget.updateTime = now
+    widgets[widget.id] = widget
+    touched.insert(widget.id)
+    isChange = true
+  }
+
+  private mutating func remove(_ id: WidgetID) {
+    widgets[id] = nil
+    order.removeAll { $0 == id }
+    removalCount += 1
+    isChange = true
+  }
+
+  // MARK: - Limits
+
+  private func quota(_ limit: String, _ maximum: Int) -> StoreError {
+    .quotaExceeded(limit: limit, maximum: maximum)
+  }
+
+  private func cost(_ widget: Widget) -> Int {
+    256 + widget.labels.entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 16 }
+      + widget.data.cost + widget.parameters.cost + widget.applySet.utf8.count
+      + (widget.error.map { $0.reason.utf8.count + $0.message.utf8.count } ?? 0)
+  }
+
+  private func admit(_ new: Widget, over old: Widget?) throws(StoreError) {
+    if max(new.data.count, new.parameters.count) > limits.keysPerWidgetMax {
+      throw quota("keys_per_widget_max", limits.keysPerWidgetMax)
+    }
+    if new.labels.count > limits.labelsPerWidgetMax {
+      throw quota("labels_per_widget_max", limits.labelsPerWidgetMax)
+    }
+    let growth = cost(new) - (old.map(cost) ?? 0)
+    guard growth > 0 else { return }
+    if cost(new) > limits.widgetBytesMax {
+      throw quota("widget_bytes_max", limits.widgetBytesMax)
+    }
+    let used = widgets.values.filter { $0.ownerUID == new.ownerUID }.reduce(0) { $0 + cost($1) }
+    if used + growth > limits.stateBytesPerUIDMax {
+      throw quota("state_bytes_per_uid_max", limits.stateBytesPerUIDMax)
+    }
+  }
+
+  // MARK: - Shape
+
+  private func checkShape(_ spec: WidgetSpec, _ field: String) throws(StoreError) {
+    try checkShape(spec.labels, "\(field).labels")
+    try checkShape(spec.data, "\(field).data")
+    try checkShape(spec.parameters, "\(field).parameters")
+  }
+
+  private func checkShape(_ patch: WidgetPatch) throws(StoreError) {
+    try checkShape(patch.setData, "patch.set_data")
+    try checkShape(patch.setParameters, "patch.set_parameters")
+    try checkShape(patch.setLabels, "patch.set_labels")
+    if case .some(.some(let error)) = patch.error, error.reason.isEmpty {
+      throw .invalid(field: "patch.error.reason", description: "")
+    }
+  }
+
+  private func checkShape(_ map: ValueMap, _ field: String) throws(StoreError) {
+    for entry in map.entries {
+      if entry.key.isEmpty || entry.key.utf8.count > limits.keyBytesMax {
+        throw .invalid(field: field, description: "")
+      }
+      if depth(entry.value) > limits.valueDepthMax {
+        throw .invalid(field: "\(field)[\(entry.key)]", description: "")
+      }
+    }
+  }
+
+  private func checkShape(_ labels: Labels, _ field: String) throws(StoreError) {
+    for label in labels.entries {
+      if label.key.isEmpty || label.key.utf8.count > limits.keyBytesMax {
+        throw .invalid(field: field, description: "")
+      }
+      if label.value.utf8.count > limits.keyBytesMax {
+        throw .invalid(field: "\(field)[\(label.key)]", description: "")
+      }
+    }
+  }
+
+  private func depth(_ value: Value) -> Int {
+    switch value {
+    case .list(let values): 1 + (values.map(depth).max() ?? 0)
+    case .map(let map): 1 + (map.entries.map { depth($0.value) }.max() ?? 0)
+    default: 0
+    }
+  }
+}

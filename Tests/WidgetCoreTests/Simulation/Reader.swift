@@ -1,0 +1,128 @@
+import WidgetModel
+
+@testable import WidgetCore
+
+/// A reader as a stream would serve it: a cursor and a mirror, or a transfer on its way.
+struct Reader {
+  let selector: Selector
+  private(set) var cursor: Revision = 0
+  private var mirror: Mirror
+  private var transfer: Transfer?
+
+  private struct Transfer {
+    var start: Revision
+    var chunk = 0
+  }
+
+  init(selector: Selector, mask: ReadMask) {
+    self.selector = selector
+    mirror = Mirror(mask: mask)
+  }
+
+  /// What a restart of the store does to its readers: transfers are broken off.
+  ///
+  /// The mirror may hold pieces from after its cursor then, so it begins again.
+  mutating func reconnect() {
+    if transfer != nil { forget() }
+  }
+
+  private mutating func forget() {
+    (cursor, transfer) = (0, nil)
+    mirror.widgets = [:]
+  }
+
+  /// Does one step at a moment when all is durable. Returns what was wrong, in words.
+  mutating func step(
+    _ store: WidgetStore, _ model: Model, _ rng: inout SplitMix64
+  ) -> [String] {
+    if var transfer {
+      guard transfer.chunk < store.chunkCount else { return endTransfer(transfer, store, model) }
+      if cursor == 0 {
+        for widget in store.widgets(inChunk: transfer.chunk, selecting: selector) {
+          mirror.apply(.added(widget, nil))
+        }
+      } else {
+        for change in store.changes(inChunk: transfer.chunk, since: cursor, selecting: selector) {
+          mirror.apply(change)
+        }
+      }
+      transfer.chunk += 1
+      self.transfer = transfer
+      return []
+    }
+    if rng.chance(15) {
+      transfer = Transfer(start: store.revision)
+      return []
+    }
+    return poll(store, model)
+  }
+
+  private mutating func poll(_ store: WidgetStore, _ model: Model) -> [String] {
+    let delta: Delta
+    do throws(StoreError) {
+      delta = try store.changes(since: cursor, selecting: selector)
+    } catch {
+      return refused(error, oldest: cursor, model)
+    }
+    var violations: [String] = []
+    if cursor < model.compactRevision { violations.append("a compacted cursor was served") }
+    if !selector.dependsOnState {
+      let expected = model.delta(since: cursor, selecting: selector)
+      if delta.normalized != expected {
+        violations.append("the delta is \(delta.normalized) and should be \(expected)")
+      }
+    }
+    return violations + finish(delta, model)
+  }
+
+  private mutating func endTransfer(
+    _ transfer: Transfer, _ store: WidgetStore, _ model: Model
+  ) -> [String] {
+    do throws(StoreError) {
+      let delta = try store.changes(
+        endingTransferSince: cursor, startedAt: transfer.start, selecting: selector)
+      self.transfer = nil
+      return finish(delta, model)
+    } catch {
+      return refused(error, oldest: cursor > 0 ? cursor : transfer.start, model)
+    }
+  }
+
+  private mutating func refused(
+    _ error: StoreError, oldest: Revision, _ model: Model
+  ) -> [String] {
+    forget()
+    guard error == .revisionCompacted(compactRevision: model.compactRevision),
+      oldest < model.compactRevision
+    else { return ["refused a cursor at \(oldest) with \(error)"] }
+    // Whoever is told so begins with a transfer.
+    transfer = Transfer(start: model.revision)
+    return []
+  }
+
+  /// Applies a delta and compares the mirror with what the model selects at its end.
+  private mutating func finish(_ delta: Delta, _ model: Model) -> [String] {
+    var violations = mirror.apply(delta)
+    if delta.fromRevision != cursor || delta.toRevision != model.revision {
+      violations.append("the delta leads from \(delta.fromRevision) to \(delta.toRevision)")
+    }
+    cursor = delta.toRevision
+    let expected = model.selected(by: selector, at: cursor).mapValues(mirror.mask.filter)
+    if mirror.comparable(mirror.widgets) != mirror.comparable(expected) {
+      violations.append("the mirror is \(mirror.widgets) and should be \(expected)")
+    }
+    return violations
+  }
+}
+
+extension Mirror {
+  /// A change outside the mask sends nothing, so the revision of a masked widget may lag behind.
+  func comparable(_ widgets: [WidgetID: Widget]) -> [WidgetID: Widget] {
+    guard !mask.isEverything else { return widgets }
+    return widgets.mapValues { widget in
+      var widget = widget
+      widget.revision = 0
+      return widget
+    }
+  }
+}

@@ -1,0 +1,262 @@
+import WidgetModel
+
+@testable import WidgetCore
+
+/// One random history: commands, groups, rollbacks, restarts and readers, all decided by a seed,
+/// with the store beside the model.
+struct Simulation {
+  private var workload: Workload
+  private var store: WidgetStore
+  private var model: Model
+  /// The model as it was when the group began.
+  private var groupStart: Model
+  private var image = StoreImage(epoch: 7)
+  private var readers: [Reader] = []
+  private var now: Int64 = 0
+  /// What was seen in each chunk at each of its revisions.
+  private var chunks: [[Revision: [Widget]]] = []
+  private var violations: [String] = []
+  private(set) var counts = Counts()
+
+  /// How often what happened, to see that a run covers what it should.
+  struct Counts {
+    var commands = 0
+    var refused = 0
+    var commits = 0
+    var rollbacks = 0
+    var restarts = 0
+    var compactions = 0
+    var reads = 0
+
+    static func += (a: inout Counts, b: Counts) {
+      a.commands += b.commands
+      a.refused += b.refused
+      a.commits += b.commits
+      a.rollbacks += b.rollbacks
+      a.restarts += b.restarts
+      a.compactions += b.compactions
+      a.reads += b.reads
+    }
+  }
+
+  init(seed: UInt64) throws {
+    workload = Workload(seed: seed)
+    let limits = workload.limits()
+    store = WidgetStore(image: image, limits: limits, isRevocable: true)
+    model = Model(limits: limits)
+    groupStart = model
+    for _ in 0..<(1 + workload.rng.below(5)) {
+      readers.append(Reader(selector: workload.selector(), mask: try workload.mask()))
+    }
+  }
+
+  /// Runs so many steps, and stops at the first that goes wrong. Returns what did, in words.
+  mutating func run(steps: Int) -> [String] {
+    for step in 0..<steps {
+      now += Int64(workload.rng.below(3))
+      applyCommand()
+      if workload.rng.chance(15) { useRequestID() }
+      if workload.rng.chance(10) { checkEvents() }
+      if workload.rng.chance(60) { endGroup() }
+      violations += store.checkInvariants()
+      if !violations.isEmpty { return ["in step \(step):"] + violations }
+    }
+    return []
+  }
+
+  // MARK: - Steps
+
+  private mutating func applyCommand() {
+    let command = workload.command(for: model)
+    let caller = workload.caller()
+    counts.commands += 1
+    let actual: Result<Commit, StoreError>
+    do throws(StoreError) {
+      actual = .success(try store.apply(command, by: caller, at: .at(now)))
+    } catch {
+      actual = .failure(error)
+      counts.refused += 1
+    }
+    let expected: Result<Model.Effect, StoreError>
+    do throws(StoreError) {
+      expected = .success(try model.apply(command, by: caller, at: .at(now)))
+    } catch {
+      expected = .failure(error)
+    }
+    switch (actual, expected) {
+    case (.success(let commit), .success(let effect)):
+      if commit.outcome != effect.outcome || commit.isChange != effect.isChange {
+        violations.append("\(command) did \(commit) and should have done \(effect)")
+      }
+      if effect.isChange { counts.commits += 1 }
+    case (.failure(let error), .failure(let other)):
+      if !error.isSame(as: other) {
+        violations.append("\(command) failed with \(error) and should have with \(other)")
+      }
+    default:
+      violations.append("\(command) gave \(actual) and should have given \(expected)")
+    }
+    checkState(after: command)
+  }
+
+  /// Compares all widgets; after nil, which is a rollback or a restart, nothing may have moved.
+  private mutating func checkState(after command: Command?) {
+    guard violations.isEmpty else { return }
+    if store.revision != model.revision {
+      violations.append("the revision is \(store.revision) and should be \(model.revision)")
+      return
+    }
+    if let command {
+      let isMove = if case .move = command { true } else { false }
+      violations += model.adoptPositions(from: store, mayMoveAll: isMove)
+    }
+    let widgets = store.selected(by: Selector())
+    if widgets != model.widgets {
+      violations.append(
+        "after \(command as Any): the store is \(widgets) and should be \(model.widgets)")
+    }
+    if store.lastEventSequence != model.events.last {
+      violations.append("the last event is \(store.lastEventSequence)")
+    }
+  }
+
+  private mutating func useRequestID() {
+    let id = workload.rng.pick(["r1", "r2", "r3"])
+    let uid = UInt32(1 + workload.rng.below(2))
+    let known = model.recall(id, of: uid, at: .at(now))
+    let fingerprint = UInt64(workload.rng.below(2))
+    do throws(StoreError) {
+      let answer = try store.recall(
+        requestID: id, of: uid, fingerprint: fingerprint, at: .at(now))
+      let isMine = known == nil || known?.fingerprint == fingerprint
+      if answer != known?.response || !isMine {
+        violations.append("the answer to \(id) is \(answer ?? []) and should be \(known as Any)")
+      }
+    } catch {
+      if error != .requestIDReused(id) || known == nil || known?.fingerprint == fingerprint {
+        violations.append("\(id) was refused with \(error)")
+      }
+    }
+    guard known == nil else { return }
+    let response = [UInt8](
+      repeating: UInt8(workload.rng.below(256)), count: workload.rng.below(200))
+    store.remember(
+      requestID: id, of: uid, fingerprint: fingerprint, response: response, at: .at(now))
+    model.answers.append(
+      RequestImage(
+        uid: uid, requestID: id, fingerprint: fingerprint, response: response,
+        expires: Timestamp.at(now).advanced(by: model.limits.requestLifetime)))
+  }
+
+  private mutating func checkEvents() {
+    let back = UInt64(workload.rng.below(8))
+    let cursor = model.events.last - min(model.events.last, back)
+    let limit = workload.rng.pick([1, 2, Int.max])
+    let selector = workload.selector()
+    let actual = store.events(after: cursor, limit: limit, selecting: selector)
+    let expected = model.events.page(after: cursor, limit: limit, selecting: selector)
+    if actual != expected {
+      violations.append("events after \(cursor) are \(actual) and should be \(expected)")
+    }
+  }
+
+  // MARK: - Groups
+
+  private mutating func endGroup() {
+    if workload.rng.chance(20) {
+      store.rollbackGroup()
+      model = groupStart
+      counts.rollbacks += 1
+      checkState(after: nil)
+    } else {
+      if store.hasPendingGroup { image.apply(store.pendingGroup()) }
+      store.commitGroup(at: .at(now))
+      model.commitGroup(at: .at(now))
+      if model.compactRevision != groupStart.compactRevision { counts.compactions += 1 }
+      checkImage()
+      if workload.rng.chance(6) { restart() }
+      if workload.rng.chance(4) {
+        model.limits = workload.limits()
+        store.limits = model.limits
+      }
+    }
+    groupStart = model
+    checkRest()
+    checkChunks()
+    for index in readers.indices where workload.rng.chance(index == 0 ? 10 : 45) {
+      counts.reads += 1
+      violations += readers[index].step(store, model, &workload.rng)
+    }
+  }
+
+  private mutating func restart() {
+    store = WidgetStore(image: image, limits: model.limits, isRevocable: true)
+    model.restart(from: image)
+    checkState(after: nil)
+    chunks = []
+    for index in readers.indices { readers[index].reconnect() }
+    counts.restarts += 1
+  }
+
+  /// The image must hold all that is durable, and lead to the same store.
+  private mutating func checkImage() {
+    if image.revision != store.revision {
+      violations.append("the image is at \(image.revision) and the store at \(store.revision)")
+    }
+    if Set(image.records.map(\.widget.id)) != Set(model.widgets.keys) {
+      violations.append("the image holds other widgets")
+    }
+    if image.eventSequenceCeiling < store.lastEventSequence {
+      violations.append("an event was accepted beyond the durable ceiling")
+    }
+    guard workload.rng.chance(10) else { return }
+    let restored = WidgetStore(image: image, limits: model.limits, isRevocable: true)
+    violations += restored.checkInvariants()
+    for cursor in Array(model.compactRevision...model.revision).suffix(12) {
+      for selector in Observation.selectors {
+        let deltas = [store, restored].map { store in
+          Result { () throws(StoreError) in
+            try store.changes(since: cursor, selecting: selector).normalized
+          }
+        }
+        if deltas[0] != deltas[1] {
+          violations.append("since \(cursor) a restored store says \(deltas[1]), not \(deltas[0])")
+        }
+      }
+    }
+  }
+
+  private mutating func checkRest() {
+    if store.compactRevision != model.compactRevision {
+      violations.append(
+        "the compact revision is \(store.compactRevision) and should be \(model.compactRevision)")
+    }
+    if store.nextDeadline != model.answers.first?.expires {
+      violations.append("the next deadline is \(store.nextDeadline as Any)")
+    }
+    if store.hasPendingGroup { violations.append("something is pending after a group") }
+    if store.eventSequenceCeiling != model.events.ceiling {
+      violations.append("the ceiling is \(store.eventSequenceCeiling)")
+    }
+    if store.ledger.newest(.max) != model.answers { violations.append("other answers are kept") }
+  }
+
+  private mutating func checkChunks() {
+    for chunk in 0..<store.chunkCount {
+      if chunks.count == chunk { chunks.append([:]) }
+      let widgets = store.widgets(inChunk: chunk)
+      let known = chunks[chunk].updateValue(widgets, forKey: store.chunkRevision(chunk))
+      if let known, known != widgets {
+        violations.append("chunk \(chunk) changed and its revision did not")
+      }
+    }
+  }
+}
+
+extension StoreError {
+  /// Whether it says the same; descriptions may be worded otherwise.
+  fileprivate func isSame(as other: StoreError) -> Bool {
+    if case (.invalid(let a, _), .invalid(let b, _)) = (self, other) { return a == b }
+    return self == other
+  }
+}
