@@ -4,7 +4,8 @@
 public struct Delta: Hashable, Sendable {
   public var fromRevision: Revision
   public var toRevision: Revision
-  /// Each widget at most once. Removals come first.
+  /// Each widget at most once. Deleted widgets come first; one that is removed because it is no
+  /// longer selected comes among the changes.
   public var changes: [WidgetChange]
 
   public init(fromRevision: Revision, toRevision: Revision, changes: [WidgetChange]) {
