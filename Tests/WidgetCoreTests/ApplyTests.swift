@@ -13,7 +13,7 @@ struct ApplyTests {
   }
 
   @Test func `what is missing is created in the declared order, in one commit`() throws {
-    var store = WidgetStore()
+    var store = Store()
     let commit = try store.declare([spec("b"), spec("a"), spec("c")], in: "home")
     #expect(words(commit) == ["+b", "+a", "+c"])
     #expect(commit.revision == 1)
@@ -24,7 +24,7 @@ struct ApplyTests {
   }
 
   @Test func `the same declaration again makes no commit`() throws {
-    var store = WidgetStore()
+    var store = Store()
     let declared = [
       spec("b", data: ["x": .double(.nan)], labels: ["l": "1"]),
       spec("a", parameters: ["p": .list([.int(1)])]),
@@ -42,7 +42,7 @@ struct ApplyTests {
   @Test func `what differs is updated: labels and parameters exactly, data only what is named`()
     throws
   {
-    var store = WidgetStore()
+    var store = Store()
     try store.declare([
       spec(
         "a", data: ["x": .int(1)], parameters: ["p": .int(1), "q": .int(2)], labels: ["l": "1"]),
@@ -75,7 +75,7 @@ struct ApplyTests {
   }
 
   @Test func `presence and family stay unless they are declared`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     try store.run(.setPresence(.ids(["a"]), .hide))
     try store.declare([spec("a")])
     #expect(store.widget("a")?.presence == Presence(isVisible: false, isEnabled: true))
@@ -88,7 +88,7 @@ struct ApplyTests {
   }
 
   @Test func `a widget is adopted into the set that declares it`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     #expect(words(try store.declare([spec("a")], in: "one")) == ["~a"])
     #expect(words(try store.declare([spec("a")], in: "one")) == ["=a"])
     #expect(words(try store.declare([spec("a")], in: "two")) == ["~a"])
@@ -97,7 +97,7 @@ struct ApplyTests {
   }
 
   @Test func `only what the set no longer declares is pruned, and only if asked`() throws {
-    var store = try WidgetStore(widgets: ["mine"])
+    var store = try Store(widgets: ["mine"])
     try store.declare([spec("a"), spec("b"), spec("c")], in: "one")
     try store.declare([spec("x")], in: "two")
     #expect(words(try store.declare([spec("b")], in: "one")) == ["=b"])
@@ -111,7 +111,7 @@ struct ApplyTests {
   }
 
   @Test func `declared widgets take the declared order in the places they have`() throws {
-    var store = try WidgetStore(widgets: ["1", "a", "2", "b", "3", "c"])
+    var store = try Store(widgets: ["1", "a", "2", "b", "3", "c"])
     let before = store.revision
     let commit = try store.declare([spec("c"), spec("b"), spec("a")])
     #expect(words(commit) == ["~c", "~b", "~a"])
@@ -126,14 +126,14 @@ struct ApplyTests {
   }
 
   @Test func `a widget that only moved is reported updated`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.declare([spec("a"), spec("b"), spec("c")])
     #expect(words(try store.declare([spec("b"), spec("a"), spec("c")])) == ["~b", "~a", "=c"])
     #expect(store.revision(of: "c") == 1)
   }
 
   @Test func `a new widget in front takes a declared place`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.declare([spec("a"), spec("b")])
     #expect(words(try store.declare([spec("new"), spec("a"), spec("b")])) == ["+new", "~a", "~b"])
     #expect(store.ids == ["new", "a", "b"])
@@ -141,7 +141,7 @@ struct ApplyTests {
   }
 
   @Test func `a dry run says what would happen and changes nothing at all`() throws {
-    var store = try WidgetStore(widgets: ["old"])
+    var store = try Store(widgets: ["old"])
     try store.declare([spec("a"), spec("b"), spec("c")], in: "one")
     store.commitGroup(at: .at(0))
     let declared = [
@@ -163,7 +163,7 @@ struct ApplyTests {
   }
 
   @Test func `a dry run changes nothing in a store that cannot be rolled back either`() throws {
-    var store = WidgetStore(isRevocable: false)
+    var store = Store(isRevocable: false)
     try store.declare([spec("a")])
     let before = store.observation()
     let dry = try store.declare([spec("b")], prunes: true, isDryRun: true)
@@ -173,7 +173,7 @@ struct ApplyTests {
   }
 
   @Test func `another kind takes back everything that came before it`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c"])
+    var store = try Store(widgets: ["a", "b", "c"])
     let refusal = store.refusal(
       of: .apply(
         Declaration(widgets: [
@@ -183,14 +183,14 @@ struct ApplyTests {
   }
 
   @Test func `a quota reached halfway takes back everything`() throws {
-    var store = try WidgetStore(widgets: ["a"], limits: .with { $0.widgetsMax = 2 })
+    var store = try Store(widgets: ["a"], limits: .with { $0.widgetsMax = 2 })
     let refusal = store.refusal(
       of: .apply(Declaration(widgets: [spec("a", data: ["x": .int(1)]), spec("b"), spec("c")])))
     #expect(refusal == .quotaExceeded(limit: "widgets_max", maximum: 2))
   }
 
   @Test func `a chunk whose revision stays has the same widgets, whatever was taken back`() throws {
-    var store = try WidgetStore(widgets: ["a", "b"])
+    var store = try Store(widgets: ["a", "b"])
     let (revision, widgets) = (store.chunkRevision(0), store.widgets(inChunk: 0))
     let refusal = store.refusal(
       of: .apply(
@@ -203,7 +203,7 @@ struct ApplyTests {
   }
 
   @Test func `a declaration needs ids, each once, and a name`() throws {
-    var store = WidgetStore()
+    var store = Store()
     let field = { (error: StoreError?) -> String? in
       guard case .invalid(let field, _) = error else { return nil }
       return field
@@ -222,7 +222,7 @@ struct ApplyTests {
   }
 
   @Test func `an empty declaration with prune removes the whole set`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.declare([spec("a"), spec("b")])
     #expect(words(try store.declare([], prunes: true)) == ["-a", "-b"])
     #expect(store.count == 0)

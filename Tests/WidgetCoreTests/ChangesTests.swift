@@ -6,13 +6,13 @@ import WidgetModel
 /// What a reader that is nothing but a cursor gets.
 struct ChangesTests {
   @Test func `a reader at the current revision gets nothing`() throws {
-    let store = try WidgetStore(widgets: ["a"])
+    let store = try Store(widgets: ["a"])
     #expect(try store.changes(since: 1) == Delta(fromRevision: 1, toRevision: 1, changes: []))
     #expect(!store.hasChanges(since: 1, moreThan: 0))
   }
 
   @Test func `what is new is added, what differs updated, what is gone removed`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c"])
+    var store = try Store(widgets: ["a", "b", "c"])
     try store.set("b", ["x": .int(1)])
     try store.delete("a", transition: .quick)
     try store.create("d", transition: .slow)
@@ -26,7 +26,7 @@ struct ChangesTests {
   }
 
   @Test func `removals come first, then the least recently changed`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c", "d"])
+    var store = try Store(widgets: ["a", "b", "c", "d"])
     for id in ["c", "a", "d", "c"] as [WidgetID] { try store.set(id, ["x": .int(store.next)]) }
     try store.delete("b")
     #expect(words(try store.changes(since: 4)) == ["-b", "~a", "~d", "~c"])
@@ -34,7 +34,7 @@ struct ChangesTests {
   }
 
   @Test func `of several changes to one thing only the last is reported`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     for number in 1...5 as ClosedRange<Int64> { try store.set("a", ["x": .int(number)]) }
     try store.set("a", ["y": .int(1)])
     try store.unset("a", ["y"])
@@ -48,7 +48,7 @@ struct ChangesTests {
   }
 
   @Test func `an update names only what changed after the cursor`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     try store.set("a", ["x": .int(1), "y": .int(2)])
     try store.update("a", .with { $0.setLabels = ["l": "1"] })
     try store.update("a", .with { $0.isStale = true })
@@ -65,7 +65,7 @@ struct ChangesTests {
   }
 
   @Test func `a widget created and removed since the cursor is not mentioned`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     try store.create("b")
     try store.delete("b")
     #expect(try store.changes(since: 1).changes.isEmpty)
@@ -73,7 +73,7 @@ struct ChangesTests {
   }
 
   @Test func `an id removed and used again since the cursor is added only`() throws {
-    var store = try WidgetStore(widgets: ["a", "b"])
+    var store = try Store(widgets: ["a", "b"])
     try store.delete("a")
     try store.create("a", kind: "other")
     let widget = try #require(store.widget("a"))
@@ -85,7 +85,7 @@ struct ChangesTests {
   func `an id removed twice since the cursor is removed once, as the one the reader held was`()
     throws
   {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     try store.delete("a", transition: .quick)
     try store.create("a")
     try store.delete("a", transition: .slow)
@@ -95,7 +95,7 @@ struct ChangesTests {
   }
 
   @Test func `an id used again for a kind that is not selected is removed`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     try store.delete("a")
     try store.create("a", kind: "other")
     let selector = Selector(kinds: ["k"])
@@ -105,7 +105,7 @@ struct ChangesTests {
   }
 
   @Test func `selectors by id and kind see only those`() throws {
-    var store = try WidgetStore(widgets: ["a", "b"])
+    var store = try Store(widgets: ["a", "b"])
     try store.create("c", kind: "other")
     try store.set("a", ["x": .int(1)])
     try store.delete("b")
@@ -117,7 +117,7 @@ struct ChangesTests {
   }
 
   @Test func `a widget whose labels enter or leave a selector is added or removed`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("a", labels: ["room": "hall"])
     try store.create("b")
     let hall = Selector(labels: [.init(key: "room", operator: .isIn, values: ["hall"])])
@@ -135,7 +135,7 @@ struct ChangesTests {
   }
 
   @Test func `a widget whose family enters or leaves a selector is added or removed`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     let small = Selector(families: [.small])
     try store.declare([WidgetSpec(id: "a", kind: "k", family: .small)])
     #expect(words(try store.changes(since: 1, selecting: small)) == ["+a"])
@@ -144,7 +144,7 @@ struct ChangesTests {
   }
 
   @Test func `a widget that was removed after leaving the selector may be removed again`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("a", labels: ["on": ""])
     let on = Selector(labels: [.init(key: "on", operator: .exists)])
     try store.update("a", .with { $0.unsetLabels = ["on"] })
@@ -153,7 +153,7 @@ struct ChangesTests {
   }
 
   @Test func `a hint is the latest one after the cursor`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     try store.update("a", .set(["x": .int(1)]), transition: .quick)
     try store.update("a", .set(["x": .int(2)]), transition: .slow)
     try store.update("a", .set(["x": .int(3)]))
@@ -167,7 +167,7 @@ struct ChangesTests {
   }
 
   @Test func `removed keys are reported sorted, and a key set again is not`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("a", data: ["z": .int(1), "b": .int(2), "m": .int(3), "\u{E9}": .int(4)])
     try store.unset("a", ["z", "b"])
     try store.unset("a", ["\u{E9}", "m"])
@@ -181,12 +181,12 @@ struct ChangesTests {
   }
 
   @Test func `a cursor in the future belongs to another history`() throws {
-    let store = try WidgetStore(widgets: ["a", "b"])
+    let store = try Store(widgets: ["a", "b"])
     #expect(throws: StoreError.revisionUnknown(current: 2)) { try store.changes(since: 3) }
   }
 
   @Test func `how many widgets changed can be asked up to a limit`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c"])
+    var store = try Store(widgets: ["a", "b", "c"])
     try store.set("a", ["x": .int(1)])
     try store.set("b", ["x": .int(1)])
     #expect(store.hasChanges(since: 3, moreThan: 1))
@@ -199,7 +199,7 @@ struct ChangesTests {
 /// Only so many removals are remembered.
 struct CompactionTests {
   @Test func `nothing is forgotten up to the limit`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c"], limits: .with { $0.tombstonesMax = 2 })
+    var store = try Store(widgets: ["a", "b", "c"], limits: .with { $0.tombstonesMax = 2 })
     try store.delete("a")
     try store.delete("b")
     store.commitGroup(at: .at(0))
@@ -210,7 +210,7 @@ struct CompactionTests {
   @Test func `beyond the limit the older half is forgotten, and older cursors are told so`() throws
   {
     let ids = (1...5).compactMap { WidgetID("w\($0)") }
-    var store = try WidgetStore(widgets: ids, limits: .with { $0.tombstonesMax = 4 })
+    var store = try Store(widgets: ids, limits: .with { $0.tombstonesMax = 4 })
     for id in ids { try store.delete(id) }
     #expect(words(try store.changes(since: 5)).count == 5)
     store.commitGroup(at: .at(0))
@@ -228,7 +228,7 @@ struct CompactionTests {
 
   @Test func `all removals of a revision are forgotten, or none`() throws {
     let specs = (1...6).compactMap { WidgetID("w\($0)") }.map { WidgetSpec(id: $0, kind: "k") }
-    var store = WidgetStore(limits: .with { $0.tombstonesMax = 4 })
+    var store = Store(limits: .with { $0.tombstonesMax = 4 })
     try store.declare(specs)
     try store.declare(Array(specs.prefix(1)), prunes: true)
     store.commitGroup(at: .at(0))
@@ -241,7 +241,7 @@ struct CompactionTests {
   }
 
   @Test func `removed keys count as removals and are forgotten with them`() throws {
-    var store = WidgetStore(limits: .with { $0.tombstonesMax = 2 })
+    var store = Store(limits: .with { $0.tombstonesMax = 2 })
     try store.create("a", data: ["x": .int(1), "y": .int(1), "z": .int(1)])
     for key in ["x", "y", "z"] { try store.unset("a", [key]) }
     store.commitGroup(at: .at(0))
@@ -252,11 +252,11 @@ struct CompactionTests {
     }
     #expect(update.unsetData == ["z"])
     #expect(store.checkInvariants() == [])
-    #expect(store.records.compactMap { $0 }.first?.data.revisedEntries.map(\.key) == ["z"])
+    #expect(store.records.first?.data.revisedEntries.map(\.key) == ["z"])
   }
 
   @Test func `a key that was set again outlives the removal that is forgotten`() throws {
-    var store = WidgetStore(limits: .with { $0.tombstonesMax = 0 })
+    var store = Store(limits: .with { $0.tombstonesMax = 0 })
     try store.create("a", data: ["x": .int(1), "y": .int(1)])
     try store.unset("a", ["x", "y"])
     try store.set("a", ["x": .int(2)])
@@ -268,7 +268,7 @@ struct CompactionTests {
 
   @Test func `a forgotten key of a widget that is gone does not touch its slot's next one`() throws
   {
-    var store = WidgetStore(limits: .with { $0.tombstonesMax = 1 })
+    var store = Store(limits: .with { $0.tombstonesMax = 1 })
     try store.create("a", data: ["x": .int(1)])
     try store.unset("a", ["x"])
     try store.delete("a")
@@ -280,7 +280,7 @@ struct CompactionTests {
   }
 
   @Test func `a rollback never takes a compaction back`() throws {
-    var store = try WidgetStore(widgets: ["a", "b"], limits: .with { $0.tombstonesMax = 1 })
+    var store = try Store(widgets: ["a", "b"], limits: .with { $0.tombstonesMax = 1 })
     try store.delete("a")
     try store.delete("b")
     store.commitGroup(at: .at(0))
@@ -292,7 +292,7 @@ struct CompactionTests {
   }
 }
 
-extension WidgetStore {
+extension Store {
   /// A number that is new with every commit.
   fileprivate var next: Int64 { Int64(revision) }
 }

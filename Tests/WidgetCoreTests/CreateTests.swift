@@ -5,7 +5,7 @@ import WidgetModel
 
 struct CreateTests {
   @Test func `a widget is created as its spec says, behind all others, in one commit`() throws {
-    var store = try WidgetStore(widgets: ["first"])
+    var store = try Store(widgets: ["first"])
     let spec = WidgetSpec(
       id: "w", kind: "clock", family: .large, labels: ["room": "hall"], isVisible: false,
       isEnabled: false, parameters: ["zone": .string("UTC")], data: ["time": .int(5)])
@@ -25,7 +25,7 @@ struct CreateTests {
   }
 
   @Test func `what a spec leaves open is medium, visible and enabled`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("w")
     let widget = try #require(store.widget("w"))
     #expect(widget.family == .medium)
@@ -36,13 +36,13 @@ struct CreateTests {
   }
 
   @Test func `an id that is taken is refused`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     #expect(
       store.refusal(of: .create(WidgetSpec(id: "a", kind: "other"))) == .widgetExists("a"))
   }
 
   @Test func `an id can be used again after its widget is gone`() throws {
-    var store = try WidgetStore(widgets: ["a", "b"])
+    var store = try Store(widgets: ["a", "b"])
     try store.delete("a")
     try store.create("a", kind: "other")
     #expect(store.ids == ["b", "a"])
@@ -51,14 +51,14 @@ struct CreateTests {
   }
 
   @Test func `automatic ids count up by kind`() throws {
-    var store = WidgetStore()
+    var store = Store()
     #expect(try store.create(nil, kind: "clock").outcome == .created("clock-1"))
     #expect(try store.create(nil, kind: "clock").outcome == .created("clock-2"))
     #expect(try store.create(nil, kind: "sun").outcome == .created("sun-1"))
   }
 
   @Test func `an automatic id skips what is taken and is not given out again`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("k-2")
     #expect(try store.create(nil).outcome == .created("k-1"))
     #expect(try store.create(nil).outcome == .created("k-3"))
@@ -68,7 +68,7 @@ struct CreateTests {
   }
 
   @Test func `a refused create uses up no number`() throws {
-    var store = WidgetStore(limits: .with { $0.widgetsMax = 1 })
+    var store = Store(limits: .with { $0.widgetsMax = 1 })
     try store.create("other")
     let refusal = store.refusal(of: .create(WidgetSpec(id: nil, kind: "k")))
     #expect(refusal == .quotaExceeded(limit: "widgets_max", maximum: 1))
@@ -80,13 +80,13 @@ struct CreateTests {
 
   @Test func `the longest kind still leaves room for a number`() throws {
     let kind = try #require(KindName(String(repeating: "k", count: KindName.lengthMax)))
-    var store = WidgetStore()
+    var store = Store()
     let id = try #require(WidgetID("\(kind)-1"))
     #expect(try store.create(nil, kind: kind).outcome == .created(id))
   }
 
   @Test func `a transition hint travels with the new widget`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("a", transition: .quick)
     try store.create("b")
     let widgets = store.list(after: nil, limit: .max).widgets
@@ -99,7 +99,7 @@ struct CreateTests {
 
 struct ListTests {
   @Test func `pages follow each other in position order without overlap`() throws {
-    let store = try WidgetStore(widgets: ["a", "b", "c", "d", "e"])
+    let store = try Store(widgets: ["a", "b", "c", "d", "e"])
     var ids: [WidgetID] = []
     var position: Int64?
     var pages = 0
@@ -116,7 +116,7 @@ struct ListTests {
   }
 
   @Test func `a full last page has no more`() throws {
-    let store = try WidgetStore(widgets: ["a", "b"])
+    let store = try Store(widgets: ["a", "b"])
     #expect(!store.list(after: nil, limit: 2).hasMore)
     #expect(store.list(after: nil, limit: 1).hasMore)
     #expect(store.list(after: .max, limit: 1).widgets.isEmpty)
@@ -124,7 +124,7 @@ struct ListTests {
   }
 
   @Test func `a page has only what is selected, and more only if more is`() throws {
-    var store = WidgetStore()
+    var store = Store()
     for (index, id) in (["a", "b", "c", "d"] as [WidgetID]).enumerated() {
       try store.create(id, kind: index % 2 == 0 ? "even" : "odd")
     }
@@ -134,7 +134,7 @@ struct ListTests {
   }
 
   @Test func `a page ends early behind the widget that makes it too large`() throws {
-    let store = try WidgetStore(widgets: ["a", "b", "c", "d"])
+    let store = try Store(widgets: ["a", "b", "c", "d"])
     let size = Record.baseCostBytes
     let page = { (bytesMax: Int) in store.list(after: nil, limit: 9, bytesMax: bytesMax) }
     #expect(page(0).widgets.map(\.id) == ["a"])

@@ -8,7 +8,7 @@ struct EventTests {
 
   @Test func `an event is accepted with who, when and at which revision, and is no change`() throws
   {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     let draft = EventDraft(
       widgetID: "a", nodeID: "button", name: "click", payload: ["x": .int(1)])
     let caller = Caller(uid: 5, pid: 6, client: "cli")
@@ -25,7 +25,7 @@ struct EventTests {
   }
 
   @Test func `sequence numbers count up over all widgets`() throws {
-    var store = try WidgetStore(widgets: ["a", "b"])
+    var store = try Store(widgets: ["a", "b"])
     for sequence in 1...5 as ClosedRange<UInt64> {
       let id: WidgetID = sequence % 2 == 0 ? "a" : "b"
       #expect(try store.send("click", to: id).outcome == .accepted(sequence: sequence))
@@ -35,7 +35,7 @@ struct EventTests {
   }
 
   @Test func `a hidden or disabled widget takes no events unless forced`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     let draft = EventDraft(widgetID: "a", name: "click")
     try store.run(.setPresence(.ids(["a"]), .disable))
     #expect(store.refusal(of: .sendEvent(draft)) == .widgetDisabled("a"))
@@ -50,7 +50,7 @@ struct EventTests {
   }
 
   @Test func `a widget that is not there takes no events, even forced`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     let draft = EventDraft(widgetID: "x", name: "click", isForced: true)
     #expect(store.refusal(of: .sendEvent(draft)) == .widgetNotFound("x"))
   }
@@ -64,7 +64,7 @@ struct EventTests {
     (EventDraft(widgetID: "a", name: "click", payload: ["": .null]), "payload"),
   ])
   func `a malformed event is refused by field`(draft: EventDraft, field: String) throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     guard case .invalid(field, _) = store.refusal(of: .sendEvent(draft)) else {
       Issue.record("not refused for \(field)")
       return
@@ -72,7 +72,7 @@ struct EventTests {
   }
 
   @Test func `a reader gets what came after its cursor, a page at a time`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     for name in ["e1", "e2", "e3", "e4", "e5"] { try store.send(name, to: "a") }
     #expect(names(store.events(after: 3)) == ["e4", "e5"])
     let first = store.events(after: 0, limit: 2)
@@ -90,7 +90,7 @@ struct EventTests {
 
   @Test func `a page has only selected widgets and names, and its cursor passes the others`() throws
   {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("a", labels: ["on": "1"])
     try store.create("b", kind: "other")
     for (name, id) in [
@@ -111,7 +111,7 @@ struct EventTests {
   }
 
   @Test func `an event is selected by what its widget was when it was accepted`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("a", labels: ["on": "1"])
     try store.send("before", to: "a")
     try store.update("a", .with { $0.unsetLabels = ["on"] })
@@ -123,7 +123,7 @@ struct EventTests {
   }
 
   @Test func `only the latest events are kept, and what is lost is said`() throws {
-    var store = try WidgetStore(widgets: ["a"], limits: .with { $0.eventsKeptMax = 3 })
+    var store = try Store(widgets: ["a"], limits: .with { $0.eventsKeptMax = 3 })
     for number in 1...3 { try store.send("e\(number)", to: "a") }
     store.commitGroup(at: .at(0))
     #expect(store.events(after: 0).gap == nil)
@@ -141,7 +141,7 @@ struct EventTests {
   @Test func `kept events are bounded in bytes, too`() throws {
     // An event costs 64 bytes and its payload: here a key of 1 byte and text of 19 bytes.
     let limits = StoreLimits.with { $0.eventBytesKeptMax = 3 * 100 }
-    var store = try WidgetStore(widgets: ["a"], limits: limits)
+    var store = try Store(widgets: ["a"], limits: limits)
     let payload: ValueMap = ["k": .string(String(repeating: "x", count: 19))]
     for _ in 1...3 { try store.send("e", to: "a", payload: payload) }
     store.commitGroup(at: .at(0))
@@ -153,7 +153,7 @@ struct EventTests {
   }
 
   @Test func `no event at all is kept if none may be`() throws {
-    var store = try WidgetStore(widgets: ["a"], limits: .with { $0.eventsKeptMax = 0 })
+    var store = try Store(widgets: ["a"], limits: .with { $0.eventsKeptMax = 0 })
     try store.send("e", to: "a")
     store.commitGroup(at: .at(0))
     #expect(store.events(after: 0).gap == 1...1)
@@ -162,7 +162,7 @@ struct EventTests {
   }
 
   @Test func `a restored store never uses a sequence number again`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("a")
     var image = StoreImage(epoch: 1)
     var highest: UInt64 = 0
@@ -180,7 +180,7 @@ struct EventTests {
       guard case .accepted(let last) = try store.send("lost", to: "a").outcome else { continue }
       highest = last
       #expect(!store.hasPendingGroup)
-      store = WidgetStore(image: image, isRevocable: true)
+      store = Store(image: image, isRevocable: true)
       #expect(store.lastEventSequence == image.eventSequenceCeiling)
       let page = store.events(after: 0)
       #expect(page.gap == 1...image.eventSequenceCeiling)
@@ -189,7 +189,7 @@ struct EventTests {
   }
 
   @Test func `the ceiling is raised once for many events`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     var raised = 0
     for _ in 0..<(2 * WidgetStore.eventSequenceBlock) {
       try store.send("e", to: "a")

@@ -6,15 +6,15 @@ import WidgetModel
 /// Everything since the last group can be taken back, and a group says exactly what changed.
 struct GroupTests {
   /// A store with some history: changed, hidden, moved and removed widgets, events, an answer.
-  static func makeStore(isRevocable: Bool = true) throws -> WidgetStore {
+  static func makeStore(isRevocable: Bool = true) throws -> Store {
     var store = try makePendingStore(isRevocable: isRevocable)
     store.commitGroup(at: .at(0))
     return store
   }
 
   /// The same, with all of its history still in one group.
-  static func makePendingStore(isRevocable: Bool = true) throws -> WidgetStore {
-    var store = WidgetStore(isRevocable: isRevocable)
+  static func makePendingStore(isRevocable: Bool = true) throws -> Store {
+    var store = Store(isRevocable: isRevocable)
     for id in ["a", "b", "c", "d"] as [WidgetID] {
       try store.create(id, labels: ["on": "1"], data: ["x": .int(1), "y": .int(2)])
     }
@@ -122,7 +122,7 @@ struct GroupTests {
     #expect(group.tombstones.allSatisfy { $0.revision > base })
     image.apply(group)
     store.commitGroup(at: .at(0))
-    let restored = WidgetStore(image: image, isRevocable: true)
+    let restored = Store(image: image, isRevocable: true)
     #expect(restored.checkInvariants() == [])
     #expect(restored.observation().durable == store.observation().durable)
   }
@@ -156,14 +156,14 @@ struct GroupTests {
     var store = try GroupTests.makeStore(isRevocable: false)
     try store.set("a", ["x": .int(7)])
     #expect(!store.hasPendingGroup)
-    #expect(store.journal.inverses.isEmpty)
+    #expect(store.journalCount == 0)
     let refusal = store.refusal(
       of: .apply(
         Declaration(widgets: [
           WidgetSpec(id: "b", kind: "k", data: ["n": .null]), WidgetSpec(id: "a", kind: "other"),
         ])))
     #expect(refusal == .kindMismatch("a", is: "k", declared: "other"))
-    #expect(store.journal.inverses.isEmpty)
+    #expect(store.journalCount == 0)
   }
 
   @Test func `a refused command leaves what the group did before it`() throws {
@@ -181,7 +181,7 @@ struct GroupTests {
   }
 
   @Test func `a restored store forgets removed keys that were compacted`() throws {
-    var store = WidgetStore(limits: .with { $0.tombstonesMax = 1 })
+    var store = Store(limits: .with { $0.tombstonesMax = 1 })
     var image = StoreImage(epoch: 7)
     try store.create("a", data: ["x": .int(1), "y": .int(1), "z": .int(1)])
     try store.unset("a", ["x"])
@@ -192,7 +192,7 @@ struct GroupTests {
     image.apply(store.pendingGroup())
     store.commitGroup(at: .at(0))
     #expect(image.compactRevision == 3)
-    let restored = WidgetStore(image: image, limits: store.limits, isRevocable: true)
+    let restored = Store(image: image, limits: store.limits, isRevocable: true)
     #expect(restored.checkInvariants() == [])
     #expect(restored.observation().durable == store.observation().durable)
   }

@@ -21,7 +21,7 @@ struct LimitTests {
   }
 
   @Test func `widgets in all`() throws {
-    var store = WidgetStore(limits: .with { $0.widgetsMax = 2 })
+    var store = Store(limits: .with { $0.widgetsMax = 2 })
     try store.create("a", uid: 1)
     try store.create("b", uid: 2)
     let third = Command.create(WidgetSpec(id: "c", kind: "k"))
@@ -31,7 +31,7 @@ struct LimitTests {
   }
 
   @Test func `widgets of one user, freed by deleting`() throws {
-    var store = WidgetStore(limits: .with { $0.widgetsPerUIDMax = 2 })
+    var store = Store(limits: .with { $0.widgetsPerUIDMax = 2 })
     try store.create("a", uid: 1)
     try store.create("b", uid: 1)
     let third = Command.create(WidgetSpec(id: "c", kind: "k"))
@@ -48,7 +48,7 @@ struct LimitTests {
 
   @Test func `bytes of one user, freed by deleting and by removing keys`() throws {
     let maximum = 2 * base + 100
-    var store = WidgetStore(limits: .with { $0.stateBytesPerUIDMax = maximum })
+    var store = Store(limits: .with { $0.stateBytesPerUIDMax = maximum })
     try store.create("a", uid: 1)
     try store.create("b", uid: 1)
     // A key of 1 byte and text of 83 bytes in a value of 16: 100.
@@ -86,7 +86,7 @@ struct LimitTests {
       ),
     ]
     for (exact, over) in cases {
-      var store = try WidgetStore(widgets: ["a"], limits: limits)
+      var store = try Store(widgets: ["a"], limits: limits)
       #expect(store.refusal(of: .update("a", over)) == refused)
       try store.update("a", exact)
       #expect(store.stateBytes == maximum)
@@ -94,7 +94,7 @@ struct LimitTests {
       try store.update("a", .with { $0.isStale = true })
       #expect(store.checkInvariants() == [])
     }
-    var store = WidgetStore(limits: limits)
+    var store = Store(limits: limits)
     let spec = { (count: Int) in
       WidgetSpec(id: "a", kind: "k", data: ["k": .string(text(count))])
     }
@@ -109,10 +109,10 @@ struct LimitTests {
     let declare = { (name: String) in
       Command.apply(Declaration(applySet: name, widgets: [spec]))
     }
-    var fresh = WidgetStore(limits: limits)
+    var fresh = Store(limits: limits)
     #expect(fresh.refusal(of: declare(text(11))) == quota("widget_bytes_max", maximum))
     try fresh.run(declare(text(10)))
-    var adopting = try WidgetStore(widgets: ["a"], limits: limits)
+    var adopting = try Store(widgets: ["a"], limits: limits)
     #expect(adopting.refusal(of: declare(text(11))) == quota("widget_bytes_max", maximum))
     try adopting.run(declare(text(10)))
     #expect(adopting.stateBytes == maximum)
@@ -120,7 +120,7 @@ struct LimitTests {
   }
 
   @Test func `replacing data frees what it removes before it is counted`() throws {
-    var store = WidgetStore(limits: .with { $0.widgetBytesMax = base + 100 })
+    var store = Store(limits: .with { $0.widgetBytesMax = base + 100 })
     try store.create("a", data: ["old": .string(text(81))])
     let patch = WidgetPatch.with {
       $0.setData = ["new": .string(text(81))]
@@ -132,7 +132,7 @@ struct LimitTests {
   }
 
   @Test func `keys of one widget: data and parameters each on their own`() throws {
-    var store = WidgetStore(limits: .with { $0.keysPerWidgetMax = 2 })
+    var store = Store(limits: .with { $0.keysPerWidgetMax = 2 })
     let two: ValueMap = ["a": .null, "b": .null]
     let three: ValueMap = ["a": .null, "b": .null, "c": .null]
     let refused = quota("keys_per_widget_max", 2)
@@ -150,7 +150,7 @@ struct LimitTests {
   }
 
   @Test func `the length of keys, parameters, labels and label values`() throws {
-    var store = try WidgetStore(widgets: ["w"], limits: .with { $0.keyBytesMax = 4 })
+    var store = try Store(widgets: ["w"], limits: .with { $0.keyBytesMax = 4 })
     let patches: [(String, (String) -> WidgetPatch)] = [
       ("patch.set_data", { key in .set(ValueMap([.init(key: key, value: .null)])) }),
       (
@@ -176,7 +176,7 @@ struct LimitTests {
   }
 
   @Test func `labels of one widget`() throws {
-    var store = WidgetStore(limits: .with { $0.labelsPerWidgetMax = 2 })
+    var store = Store(limits: .with { $0.labelsPerWidgetMax = 2 })
     let three = WidgetSpec(id: "w", kind: "k", labels: ["a": "", "b": "", "c": ""])
     let refused = quota("labels_per_widget_max", 2)
     #expect(store.refusal(of: .create(three)) == refused)
@@ -192,7 +192,7 @@ struct LimitTests {
   }
 
   @Test func `the depth of lists and maps, in data, parameters and payloads`() throws {
-    var store = try WidgetStore(widgets: ["w"], limits: .with { $0.valueDepthMax = 2 })
+    var store = try Store(widgets: ["w"], limits: .with { $0.valueDepthMax = 2 })
     let exact: [Value] = [.list([.list([.int(1)])]), .map(["a": .list([])]), .list([.map([:])])]
     let over: [Value] = [.list([.list([.list([])])]), .map(["a": .list([.map([:])])])]
     for value in over {
@@ -211,14 +211,14 @@ struct LimitTests {
   }
 
   @Test func `an event's payload`() throws {
-    var store = try WidgetStore(widgets: ["w"], limits: .with { $0.eventPayloadBytesMax = 40 })
+    var store = try Store(widgets: ["w"], limits: .with { $0.eventPayloadBytesMax = 40 })
     let draft = EventDraft(widgetID: "w", name: "e", payload: ["k": .string(text(24))])
     #expect(store.refusal(of: .sendEvent(draft)) == quota("event_payload_bytes_max", 40))
     try store.send("e", to: "w", payload: ["k": .string(text(23))])
   }
 
   @Test func `the length of a request id`() throws {
-    let store = WidgetStore(limits: .with { $0.requestIDBytesMax = 4 })
+    let store = Store(limits: .with { $0.requestIDBytesMax = 4 })
     #expect(try store.recall(requestID: "xxxx", of: 1, fingerprint: 1, at: .at(0)) == nil)
     do throws(StoreError) {
       _ = try store.recall(requestID: "xxxxx", of: 1, fingerprint: 1, at: .at(0))
@@ -229,7 +229,7 @@ struct LimitTests {
   }
 
   @Test func `the widgets of a declared set`() throws {
-    var store = WidgetStore(limits: .with { $0.declaredWidgetsMax = 2 })
+    var store = Store(limits: .with { $0.declaredWidgetsMax = 2 })
     let specs = (["a", "b", "c"] as [WidgetID]).map { WidgetSpec(id: $0, kind: "k") }
     #expect(
       store.refusal(of: .apply(Declaration(widgets: specs)))
@@ -238,7 +238,7 @@ struct LimitTests {
   }
 
   @Test func `a lowered limit takes nothing away and lets nothing more in`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c"])
+    var store = try Store(widgets: ["a", "b", "c"])
     try store.set("a", ["x": .null, "y": .null])
     store.limits.widgetsMax = 1
     store.limits.keysPerWidgetMax = 1

@@ -14,7 +14,7 @@ struct MoveTests {
   func `a widget moves in one commit and no other changes`(
     id: WidgetID, destination: MoveDestination, expected: [String]
   ) throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c", "d"])
+    var store = try Store(widgets: ["a", "b", "c", "d"])
     let commit = try store.run(.move(id, to: destination, transition: .quick), at: .at(3))
     #expect(commit == Commit(revision: 5, isChange: true, outcome: .updated(id)))
     #expect(store.ids == expected)
@@ -35,7 +35,7 @@ struct MoveTests {
   func `a move to where the widget is makes no commit`(
     id: WidgetID, destination: MoveDestination
   ) throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c", "d"])
+    var store = try Store(widgets: ["a", "b", "c", "d"])
     let before = store.observation()
     let commit = try store.run(.move(id, to: destination))
     #expect(commit == Commit(revision: 4, isChange: false, outcome: .updated(id)))
@@ -43,7 +43,7 @@ struct MoveTests {
   }
 
   @Test func `an unknown widget or neighbour is refused`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     #expect(store.refusal(of: .move("x", to: .first)) == .widgetNotFound("x"))
     #expect(store.refusal(of: .move("a", to: .before("x"))) == .widgetNotFound("x"))
     #expect(store.refusal(of: .move("a", to: .after("x"))) == .widgetNotFound("x"))
@@ -51,7 +51,7 @@ struct MoveTests {
 
   @Test func `when there is no room left between neighbours all are spread, in one commit`() throws
   {
-    var store = try WidgetStore(widgets: ["a", "b", "c", "d"])
+    var store = try Store(widgets: ["a", "b", "c", "d"])
     var mirror = store
     var spreads = 0
     for step in 0..<100 {
@@ -72,7 +72,7 @@ struct MoveTests {
   @Test func `moving back and forth forever never runs out of positions`() throws {
     // Positions at the very ends of their range stand in for years of moves.
     for end in [Int64.max, .max - 5, .min, .min + 5] as [Int64] {
-      var store = try WidgetStore.withPositions([-1, 0, 1, end])
+      var store = try Store.withPositions([-1, 0, 1, end])
       let ids = store.ids
       let outermost: WidgetID = end > 0 ? "w0" : "w3"
       try store.run(.move(outermost, to: end > 0 ? .last : .first))
@@ -86,7 +86,7 @@ struct MoveTests {
 
   @Test func `a widget is added behind one at the last position`() throws {
     for end in [.max, .max - 5, .max - (1 << 32)] as [Int64] {
-      var store = try WidgetStore.withPositions([0, end])
+      var store = try Store.withPositions([0, end])
       let cursor = store.revision
       let commit = try store.create("new")
       #expect(commit.revision == cursor + 1)
@@ -96,7 +96,7 @@ struct MoveTests {
   }
 
   @Test func `there is room between the outermost positions`() throws {
-    var store = try WidgetStore.withPositions([.min, .min + 1, .max])
+    var store = try Store.withPositions([.min, .min + 1, .max])
     try store.run(.move("w0", to: .before("w2")))
     #expect(store.ids == ["w1", "w0", "w2"])
     try store.run(.move("w2", to: .after("w1")))
@@ -105,16 +105,16 @@ struct MoveTests {
   }
 }
 
-extension WidgetStore {
+extension Store {
   /// A store with widgets "w0", "w1", … at these positions, ascending.
-  fileprivate static func withPositions(_ positions: [Int64]) throws -> WidgetStore {
-    var source = WidgetStore()
+  fileprivate static func withPositions(_ positions: [Int64]) throws -> Store {
+    var source = Store()
     for index in positions.indices { try source.create(WidgetID("w\(index)")) }
     var image = StoreImage(epoch: 1)
     image.apply(source.pendingGroup())
     for (index, position) in positions.sorted().enumerated() {
       image.records[index].widget.position = position
     }
-    return WidgetStore(image: image, isRevocable: true)
+    return Store(image: image, isRevocable: true)
   }
 }

@@ -6,17 +6,17 @@ import WidgetModel
 struct PresenceTests {
   @discardableResult
   private func apply(
-    _ action: PresenceAction, to ids: [WidgetID], in store: inout WidgetStore
+    _ action: PresenceAction, to ids: [WidgetID], in store: inout Store
   ) throws -> Commit {
     try store.run(.setPresence(.ids(ids), action))
   }
 
-  private func state(_ id: WidgetID, in store: WidgetStore) -> Presence.State? {
+  private func state(_ id: WidgetID, in store: Store) -> Presence.State? {
     store.widget(id)?.presence.state
   }
 
   @Test func `visible and enabled are two bits`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     #expect(state("a", in: store) == .visible)
     let steps: [(PresenceAction, Presence.State)] = [
       (.hide, .hidden), (.disable, .hidden), (.enable, .hidden), (.show, .visible),
@@ -33,7 +33,7 @@ struct PresenceTests {
 
   @Test(arguments: [PresenceAction.show, .enable])
   func `what is already so makes no commit`(action: PresenceAction) throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     let before = store.observation()
     let commit = try apply(action, to: ["a"], in: &store)
     #expect(commit == Commit(revision: 1, isChange: false, outcome: .presence([])))
@@ -41,7 +41,7 @@ struct PresenceTests {
   }
 
   @Test func `several widgets change in one commit, and only those that differ`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c"])
+    var store = try Store(widgets: ["a", "b", "c"])
     try apply(.hide, to: ["b"], in: &store)
     let commit = try apply(.hide, to: ["c", "b", "a", "c"], in: &store)
     #expect(commit == Commit(revision: 5, isChange: true, outcome: .presence(["a", "c"])))
@@ -51,26 +51,26 @@ struct PresenceTests {
   }
 
   @Test func `toggling the same id twice in one command toggles it once`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     try apply(.toggle, to: ["a", "a"], in: &store)
     #expect(state("a", in: store) == .hidden)
   }
 
   @Test func `one id that is not there refuses them all`() throws {
-    var store = try WidgetStore(widgets: ["a", "b"])
+    var store = try Store(widgets: ["a", "b"])
     #expect(
       store.refusal(of: .setPresence(.ids(["a", "x", "b"]), .hide)) == .widgetNotFound("x"))
   }
 
   @Test func `a selector may pick none`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     let none = Selector(kinds: ["missing"])
     let commit = try store.run(.setPresence(.selector(none), .hide))
     #expect(commit == Commit(revision: 1, isChange: false, outcome: .presence([])))
   }
 
   @Test func `a selector picks in position order`() throws {
-    var store = WidgetStore()
+    var store = Store()
     for id in ["a", "b", "c"] as [WidgetID] { try store.create(id, labels: ["on": id.rawValue]) }
     try store.run(.move("c", to: .first))
     let selector = Selector(labels: [.init(key: "on", operator: .isIn, values: ["a", "c"])])

@@ -5,8 +5,8 @@ import WidgetModel
 
 /// Answers kept for retries.
 struct RequestLedgerTests {
-  private func makeStore(_ change: (inout StoreLimits) -> Void = { _ in }) -> WidgetStore {
-    WidgetStore(
+  private func makeStore(_ change: (inout StoreLimits) -> Void = { _ in }) -> Store {
+    Store(
       limits: .with {
         $0.requestLifetime = .seconds(60)
         change(&$0)
@@ -15,14 +15,14 @@ struct RequestLedgerTests {
 
   private func recall(
     _ id: String, uid: UInt32 = 1, fingerprint: UInt64 = 7, at now: Timestamp = .at(0),
-    in store: WidgetStore
+    in store: Store
   ) throws -> [UInt8]? {
     try store.recall(requestID: id, of: uid, fingerprint: fingerprint, at: now)
   }
 
   private func remember(
     _ id: String, uid: UInt32 = 1, response: [UInt8] = [1], at now: Timestamp = .at(0),
-    in store: inout WidgetStore
+    in store: inout Store
   ) {
     store.remember(requestID: id, of: uid, fingerprint: 7, response: response, at: now)
   }
@@ -158,7 +158,7 @@ struct RequestLedgerTests {
     #expect(store.hasPendingGroup)
     image.apply(store.pendingGroup())
     image.requests.reverse()
-    var restored = WidgetStore(image: image, limits: store.limits, isRevocable: true)
+    var restored = Store(image: image, limits: store.limits, isRevocable: true)
     #expect(restored.nextDeadline == .at(61))
     remember("r3", at: .at(3), in: &restored)
     restored.commitGroup(at: .at(3))

@@ -10,8 +10,8 @@ struct TransferTests {
   }
 
   /// A store with that many widgets, of which every third has the label "on".
-  private func makeStore(count: Int) throws -> WidgetStore {
-    var store = WidgetStore()
+  private func makeStore(count: Int) throws -> Store {
+    var store = Store()
     for number in 0..<count {
       try store.create(
         try TransferTests.id(number), kind: number % 2 == 0 ? "even" : "odd",
@@ -28,7 +28,7 @@ struct TransferTests {
   ]
 
   /// Commands that touch every chunk: before, in and behind whatever has been sent.
-  private func disturb(_ store: inout WidgetStore, step: Int) throws {
+  private func disturb(_ store: inout Store, step: Int) throws {
     for number in [step, 250 + step, 500 + step] {
       let id = try TransferTests.id(number)
       switch step % 5 {
@@ -102,7 +102,7 @@ struct TransferTests {
   }
 
   @Test func `a removal is reported once even if the id is used again and not selected`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("a", labels: ["on": ""])
     let on = Selector(labels: [.init(key: "on", operator: .exists)])
     try store.delete("a")
@@ -112,7 +112,7 @@ struct TransferTests {
   }
 
   @Test func `a transfer that is compacted away ends with an error`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c"], limits: .with { $0.tombstonesMax = 1 })
+    var store = try Store(widgets: ["a", "b", "c"], limits: .with { $0.tombstonesMax = 1 })
     let start = store.revision
     try store.delete("a")
     try store.delete("b")
@@ -146,7 +146,7 @@ struct TransferTests {
   @Test func `a chunk's revision changes whenever its widgets do, rollbacks included`() throws {
     var store = try makeStore(count: 3)
     var seen: [Revision: [Widget]] = [:]
-    let check = { (store: WidgetStore) in
+    let check = { (store: Store) in
       let widgets = store.widgets(inChunk: 0)
       let known = seen.updateValue(widgets, forKey: store.chunkRevision(0))
       #expect(known == nil || known == widgets)

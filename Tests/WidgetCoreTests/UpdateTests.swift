@@ -5,8 +5,8 @@ import WidgetModel
 
 struct UpdateTests {
   /// A widget with data, parameters and labels, at revision 1.
-  private func makeStore() throws -> WidgetStore {
-    var store = WidgetStore()
+  private func makeStore() throws -> Store {
+    var store = Store()
     let spec = WidgetSpec(
       id: "w", kind: "k", labels: ["l": "1", "m": "2"], parameters: ["p": .int(1), "q": .int(2)],
       data: ["a": .int(1), "b": .double(.nan), "c": .string("\u{E9}")])
@@ -103,7 +103,7 @@ struct UpdateTests {
   }
 
   @Test func `keys that only look alike are set and removed each on its own`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("w", data: ["\u{E9}": .int(1), "e\u{301}": .int(2)])
     try store.unset("w", ["e\u{301}"])
     #expect(store.widget("w")?.data == ["\u{E9}": .int(1)])
@@ -114,7 +114,7 @@ struct UpdateTests {
   }
 
   @Test func `labels and errors that only look alike are changes`() throws {
-    var store = WidgetStore()
+    var store = Store()
     try store.create("w", labels: ["l": "\u{E9}"])
     #expect(try store.update("w", .with { $0.setLabels = ["l": "e\u{301}"] }).isChange)
     for message in ["\u{E9}", "e\u{301}"] {
@@ -222,7 +222,7 @@ struct UpdateTests {
 
 struct DeleteTests {
   @Test func `a deleted widget is gone, in one commit`() throws {
-    var store = try WidgetStore(widgets: ["a", "b", "c"])
+    var store = try Store(widgets: ["a", "b", "c"])
     let commit = try store.delete("b", transition: .quick)
     #expect(commit == Commit(revision: 4, isChange: true, outcome: .deleted))
     #expect(store.ids == ["a", "c"])
@@ -233,7 +233,7 @@ struct DeleteTests {
   }
 
   @Test func `a missing widget is refused unless that is allowed`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     #expect(store.refusal(of: .delete("x")) == .widgetNotFound("x"))
     let before = store.observation()
     let commit = try store.run(.delete("x", ifRevision: 4, allowMissing: true))
@@ -242,7 +242,7 @@ struct DeleteTests {
   }
 
   @Test func `a delete with an old revision is refused`() throws {
-    var store = try WidgetStore(widgets: ["a"])
+    var store = try Store(widgets: ["a"])
     try store.set("a", ["x": .int(1)])
     #expect(
       store.refusal(of: .delete("a", ifRevision: 1, allowMissing: true))

@@ -58,7 +58,7 @@ struct Model {
   }
 
   /// Takes over the store's positions. Returns what is wrong with them.
-  mutating func adoptPositions(from store: WidgetStore, mayMoveAll: Bool) -> [String] {
+  mutating func adoptPositions(from store: Store, mayMoveAll: Bool) -> [String] {
     let listed = store.list(after: nil, limit: .max).widgets
     guard listed.map(\.id) == order else {
       return ["the order is \(listed.map(\.id)) and should be \(order)"]

@@ -33,7 +33,7 @@ struct Reader {
 
   /// Does one step at a moment when all is durable. Returns what was wrong, in words.
   mutating func step(
-    _ store: WidgetStore, _ model: Model, _ rng: inout SplitMix64
+    _ store: Store, _ model: Model, _ rng: inout SplitMix64
   ) -> [String] {
     if var transfer {
       guard transfer.chunk < store.chunkCount else { return endTransfer(transfer, store, model) }
@@ -57,7 +57,7 @@ struct Reader {
     return poll(store, model)
   }
 
-  private mutating func poll(_ store: WidgetStore, _ model: Model) -> [String] {
+  private mutating func poll(_ store: Store, _ model: Model) -> [String] {
     let delta: Delta
     do throws(StoreError) {
       delta = try store.changes(since: cursor, selecting: selector)
@@ -76,7 +76,7 @@ struct Reader {
   }
 
   private mutating func endTransfer(
-    _ transfer: Transfer, _ store: WidgetStore, _ model: Model
+    _ transfer: Transfer, _ store: Store, _ model: Model
   ) -> [String] {
     do throws(StoreError) {
       let delta = try store.changes(

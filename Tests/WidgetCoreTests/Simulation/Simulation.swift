@@ -6,7 +6,7 @@ import WidgetModel
 /// with the store beside the model.
 struct Simulation {
   private var workload: Workload
-  private var store: WidgetStore
+  private var store: Store
   private var model: Model
   /// The model as it was when the group began.
   private var groupStart: Model
@@ -42,7 +42,7 @@ struct Simulation {
   init(seed: UInt64) throws {
     workload = Workload(seed: seed)
     let limits = workload.limits()
-    store = WidgetStore(image: image, limits: limits, isRevocable: true)
+    store = Store(image: image, limits: limits, isRevocable: true)
     model = Model(limits: limits)
     groupStart = model
     for _ in 0..<(1 + workload.rng.below(5)) {
@@ -190,7 +190,7 @@ struct Simulation {
   }
 
   private mutating func restart() {
-    store = WidgetStore(image: image, limits: model.limits, isRevocable: true)
+    store = Store(image: image, limits: model.limits, isRevocable: true)
     model.restart(from: image)
     checkState(after: nil)
     chunks = []
@@ -210,7 +210,7 @@ struct Simulation {
       violations.append("an event was accepted beyond the durable ceiling")
     }
     guard workload.rng.chance(10) else { return }
-    let restored = WidgetStore(image: image, limits: model.limits, isRevocable: true)
+    let restored = Store(image: image, limits: model.limits, isRevocable: true)
     violations += restored.checkInvariants()
     for cursor in Array(model.compactRevision...model.revision).suffix(12) {
       for selector in Observation.selectors {
@@ -238,7 +238,7 @@ struct Simulation {
     if store.eventSequenceCeiling != model.events.ceiling {
       violations.append("the ceiling is \(store.eventSequenceCeiling)")
     }
-    if store.ledger.newest(.max) != model.answers { violations.append("other answers are kept") }
+    if store.answers != model.answers { violations.append("other answers are kept") }
   }
 
   private mutating func checkChunks() {

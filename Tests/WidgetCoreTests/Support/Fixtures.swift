@@ -52,7 +52,7 @@ extension WidgetPatch {
   }
 }
 
-extension WidgetStore {
+extension Store {
   /// An empty, revocable store.
   init(limits: StoreLimits = StoreLimits(), isRevocable: Bool = true) {
     self.init(image: StoreImage(epoch: 7), limits: limits, isRevocable: isRevocable)

@@ -38,7 +38,7 @@ struct Mirror {
   }
 }
 
-extension WidgetStore {
+extension Store {
   func selected(by selector: Selector) -> [WidgetID: Widget] {
     Dictionary(
       uniqueKeysWithValues: list(after: nil, limit: .max, selecting: selector).widgets.map {

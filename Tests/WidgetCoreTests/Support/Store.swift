@@ -1,0 +1,135 @@
+import WidgetModel
+
+@testable import WidgetCore
+
+/// A store that can be copied like any value, which `WidgetStore` cannot: tests compare what
+/// happens to copies, and hand stores to macros. A copy is made when one of two is about to change.
+struct Store {
+  private final class Box {
+    var store: WidgetStore
+
+    init(_ store: consuming WidgetStore) { self.store = store }
+  }
+
+  private var box: Box
+
+  init(image: StoreImage, limits: StoreLimits = StoreLimits(), isRevocable: Bool = true) {
+    box = Box(WidgetStore(image: image, limits: limits, isRevocable: isRevocable))
+  }
+
+  /// Makes the box this value's own.
+  private mutating func detach() {
+    if !isKnownUniquelyReferenced(&box) { box = Box(box.store.copy()) }
+  }
+
+  // MARK: - Changing
+
+  mutating func apply(
+    _ command: Command, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> Commit {
+    detach()
+    return try box.store.apply(command, by: caller, at: now)
+  }
+
+  mutating func remember(
+    requestID: String, of uid: UInt32, fingerprint: UInt64, response: [UInt8], at now: Timestamp
+  ) {
+    detach()
+    box.store.remember(
+      requestID: requestID, of: uid, fingerprint: fingerprint, response: response, at: now)
+  }
+
+  mutating func commitGroup(at now: Timestamp) {
+    detach()
+    box.store.commitGroup(at: now)
+  }
+
+  mutating func rollbackGroup() {
+    detach()
+    box.store.rollbackGroup()
+  }
+
+  var limits: StoreLimits {
+    get { box.store.limits }
+    set {
+      detach()
+      box.store.limits = newValue
+    }
+  }
+
+  // MARK: - Reading
+
+  var revision: Revision { box.store.revision }
+  var compactRevision: Revision { box.store.compactRevision }
+  var count: Int { box.store.count }
+  var stateBytes: Int { box.store.stateBytes }
+  var lastEventSequence: UInt64 { box.store.lastEventSequence }
+  var eventSequenceCeiling: UInt64 { box.store.eventSequenceCeiling }
+  var nextDeadline: Timestamp? { box.store.nextDeadline }
+  var hasPendingGroup: Bool { box.store.hasPendingGroup }
+  var chunkCount: Int { box.store.chunkCount }
+  /// The kept answers, oldest first.
+  var answers: [RequestImage] { box.store.ledger.newest(.max) }
+  var journalCount: Int { box.store.journal.inverses.count }
+  var records: [Record] { box.store.records.compactMap { $0 } }
+
+  func checkInvariants() -> [String] { box.store.checkInvariants() }
+
+  func observation(cursors: [Revision]? = nil) -> Observation {
+    box.store.observation(cursors: cursors)
+  }
+
+  func pendingGroup() -> CommitGroup { box.store.pendingGroup() }
+  func widget(_ id: WidgetID) -> Widget? { box.store.widget(id) }
+  func revision(of id: WidgetID) -> Revision? { box.store.revision(of: id) }
+
+  func list(
+    after position: Int64?, limit: Int, bytesMax: Int = .max,
+    selecting selector: Selector = Selector()
+  ) -> (widgets: [Widget], hasMore: Bool) {
+    box.store.list(after: position, limit: limit, bytesMax: bytesMax, selecting: selector)
+  }
+
+  func events(
+    after sequence: UInt64, limit: Int = .max, selecting selector: Selector = Selector(),
+    names: [String] = []
+  ) -> EventPage {
+    box.store.events(after: sequence, limit: limit, selecting: selector, names: names)
+  }
+
+  func recall(
+    requestID: String, of uid: UInt32, fingerprint: UInt64, at now: Timestamp
+  ) throws(StoreError) -> [UInt8]? {
+    try box.store.recall(requestID: requestID, of: uid, fingerprint: fingerprint, at: now)
+  }
+
+  func changes(
+    since cursor: Revision, selecting selector: Selector = Selector()
+  ) throws(StoreError) -> Delta {
+    try box.store.changes(since: cursor, selecting: selector)
+  }
+
+  func changes(
+    endingTransferSince cursor: Revision, startedAt start: Revision,
+    selecting selector: Selector = Selector()
+  ) throws(StoreError) -> Delta {
+    try box.store.changes(
+      endingTransferSince: cursor, startedAt: start, selecting: selector)
+  }
+
+  func hasChanges(since cursor: Revision, moreThan limit: Int) -> Bool {
+    box.store.hasChanges(since: cursor, moreThan: limit)
+  }
+
+  func chunkRevision(_ chunk: Int) -> Revision { box.store.chunkRevision(chunk) }
+
+  func widgets(inChunk chunk: Int, selecting selector: Selector = Selector()) -> [Widget] {
+    box.store.widgets(inChunk: chunk, selecting: selector)
+  }
+
+  func changes(
+    inChunk chunk: Int, since cursor: Revision, selecting selector: Selector = Selector()
+  ) -> [WidgetChange] {
+    box.store.changes(inChunk: chunk, since: cursor, selecting: selector)
+  }
+}
