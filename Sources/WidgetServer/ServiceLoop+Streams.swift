@@ -377,7 +377,7 @@ extension ServiceLoop {
     }
     let widgets = store.widgets(inChunk: chunk, selecting: group.filter.selector)
     let messages =
-      widgets.isEmpty ? [] : snapshotMessages(widgets, removed: [], group.filter.mask)
+      widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask)
     group.snapshotCache[chunk] = (store.revision, messages)
     return messages
   }
@@ -401,12 +401,9 @@ extension ServiceLoop {
     }
   }
 
-  private func snapshotMessages(
-    _ widgets: [Widget], removed: [WidgetID], _ mask: ReadMask
-  ) -> [EncodedMessage] {
-    split(widgets, mask) { piece, isLast in
-      WatchWidgetsResponse.snapshot(
-        SnapshotChunk(widgets: Array(piece), removedIDs: isLast ? removed : []))
+  private func snapshotMessages(_ widgets: [Widget], _ mask: ReadMask) -> [EncodedMessage] {
+    split(widgets, mask) { piece, _ in
+      WatchWidgetsResponse.snapshot(SnapshotChunk(widgets: Array(piece)))
     }
   }
 
@@ -437,8 +434,11 @@ extension ServiceLoop {
       }
     }
     var messages: [EncodedMessage] = []
-    if !widgets.isEmpty || !removed.isEmpty {
-      messages = snapshotMessages(widgets, removed: removed, group.filter.mask)
+    if !widgets.isEmpty { messages = snapshotMessages(widgets, group.filter.mask) }
+    if !removed.isEmpty {
+      messages += split(removed, .all) { piece, _ in
+        WatchWidgetsResponse.snapshot(SnapshotChunk(removedIDs: Array(piece)))
+      }
     }
     let synced = WatchWidgetsResponse.synced(
       WatchSynced(revision: delta.toRevision, resumeToken: token(group, delta.toRevision)))

@@ -109,7 +109,8 @@ import WidgetTransport
         "CreateWidget",
         CreateWidgetRequest(
           widget: WidgetSpec(id: .make("b"), kind: .make("clock")), requestID: "twice"), id: 119)
-      bytes += try client.request("NoSuchMethod", GetWidgetRequest(id: a), id: 121, flags: .remoteClosed)
+      bytes += try client.request(
+        "NoSuchMethod", GetWidgetRequest(id: a), id: 121, flags: .remoteClosed)
       try client.send(bytes)
       server.log.openGate()
 
@@ -137,8 +138,12 @@ import WidgetTransport
       let now = try writer.list()
       #expect(now.widgets == before.widgets)
       #expect(now.revision == before.revision)
-      #expect(try writer.refusal("CreateWidget", CreateWidgetRequest(
-        widget: WidgetSpec(id: .make("c"), kind: .make("clock")))).reason == "STORAGE_FAILED")
+      #expect(
+        try writer.refusal(
+          "CreateWidget",
+          CreateWidgetRequest(
+            widget: WidgetSpec(id: .make("c"), kind: .make("clock")))
+        ).reason == "STORAGE_FAILED")
       let stats = try writer.stats()
       #expect(stats.lastSequence == 0)
       #expect(stats.counters["groups_failed"] == 3)

@@ -86,7 +86,8 @@ import WidgetProto
   /// Readers come, go at random moments, and continue with their tokens while everything that can
   /// happen to a widget happens. In the end each holds exactly what ListWidgets says.
   @Test(arguments: Seeds.all)
-  func `reliable - a mirror is what the server holds, whatever happened`(seed: UInt64) async throws {
+  func `reliable - a mirror is what the server holds, whatever happened`(seed: UInt64) async throws
+  {
     let limits = ServerLimits.with {
       $0.frameBytesTarget = 2_048
       $0.eagerChangesMax = 8
@@ -196,7 +197,8 @@ import WidgetProto
     }
   }
 
-  @Test func `not resumable with another selector or mask, and the same in another order is the same`()
+  @Test
+  func `not resumable with another selector or mask, and the same in another order is the same`()
     async throws
   {
     try await withServer { server in
@@ -267,7 +269,9 @@ import WidgetProto
       for n in 0..<5 { try client.set("b", ["n": .int(Int64(n))]) }
       let revision = try client.stats().revision
       try watcher.client.requestProgress(watcher.mirror.subscriptionID)
-      guard case .progress(let progress) = try watcher.step() else { throw TestFault("no progress") }
+      guard case .progress(let progress) = try watcher.step() else {
+        throw TestFault("no progress")
+      }
       #expect(progress.revision == revision)
       let again = try server.connect().watch(
         WatchWidgetsRequest(selector: selector, resumeToken: progress.resumeToken))

@@ -98,7 +98,8 @@ import WidgetTransport
       let client = try server.connect()
       try client.send(
         RawClient.frame(FrameType(rawValue: 9), 1, [1, 2]) + RawClient.frame(.data, 5, [1])
-          + RawClient.frame(FrameType(rawValue: 0), 0) + RawClient.frame(.data, 7, flags: .endOfStream))
+          + RawClient.frame(FrameType(rawValue: 0), 0)
+          + RawClient.frame(.data, 7, flags: .endOfStream))
       #expect(try client.health() == .serving)
     }
   }

@@ -104,8 +104,9 @@ struct Mirror {
     for change in pending { try apply(change, upTo: set.toRevision) }
     for change in pending where ids.contains(change.id) {
       guard let old = before[change.id], let new = widgets[change.id] else { continue }
-      guard new.revision > old.revision || new.createdRevision > old.createdRevision
-        || new.revision == old.revision && new == old
+      guard
+        new.revision > old.revision || new.createdRevision > old.createdRevision
+          || new.revision == old.revision && new == old
       else { throw TestFault("\(change.id) went from \(old.revision) to \(new.revision)") }
     }
     lastChanges = pending

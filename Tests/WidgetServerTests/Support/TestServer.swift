@@ -99,7 +99,7 @@ func startServer(
 ) async throws -> TestServer {
   var limits = limits
   limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
-  var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+  var logger = Logger(label: "test") { _ in SilentLogHandler() }
   logger.logLevel = .critical
   let server = try await WidgetServer.start(
     .init(socketPath: folder.socketPath, policy: policy, limits: limits, version: "test"),
@@ -182,10 +182,29 @@ final class Box<Value: Sendable>: @unchecked Sendable {
 
   func get() -> Value { lock.withLock { value } }
   func set(_ new: Value) { lock.withLock { value = new } }
+  func update(_ body: (inout Value) -> Void) { lock.withLock { body(&value) } }
 }
 
 /// A reference that keeps nothing alive.
 final class WeakBox<Value: AnyObject>: @unchecked Sendable {
   private(set) weak var value: Value?
   init(_ value: Value) { self.value = value }
+}
+
+/// Runs blocking code on a thread of its own.
+func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+  try await withTaskExecutorPreference(ThreadExecutor.shared) { try body() }
+}
+
+/// Drops what is logged, but keeps its level.
+struct SilentLogHandler: LogHandler {
+  var metadata: Logger.Metadata = [:]
+  var logLevel: Logger.Level = .info
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {}
 }

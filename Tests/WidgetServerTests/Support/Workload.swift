@@ -5,7 +5,8 @@ import WidgetProto
 /// The seeds that random tests run with. `WIDGETD_TEST_SEED` replaces them, to replay one.
 enum Seeds {
   static var all: [UInt64] {
-    if let text = ProcessInfo.processInfo.environment["WIDGETD_TEST_SEED"], let seed = UInt64(text) {
+    if let text = ProcessInfo.processInfo.environment["WIDGETD_TEST_SEED"], let seed = UInt64(text)
+    {
       return [seed]
     }
     return [1, UInt64.random(in: 1_000..<1_000_000)]

@@ -1,0 +1,194 @@
+import Foundation
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetTransport
+
+@testable import WidgetServer
+
+/// What a watch sends of what it selects.
+@Suite struct `A watcher` {
+  @Test func `of nothing yet gets an empty snapshot and then what is created`() async throws {
+    try await withServer { server in
+      let watcher = try Watcher(
+        server.connect(), WatchWidgetsRequest(selector: Selector(ids: [.make("later")]))
+      ).sync()
+      #expect(watcher.mirror.widgets.isEmpty)
+      #expect(watcher.mirror.revision == 0)
+      let client = try server.connect()
+      try client.create("other")
+      try client.create("later", data: ["n": .int(1)])
+      guard case .added(let widget, _)? = try watcher.nextChanges().first else {
+        throw TestFault("not added")
+      }
+      #expect(widget.id.rawValue == "later")
+      #expect(widget == (try client.get("later")))
+    }
+  }
+
+  @Test func `sees a widget that enters its selector as added, and one that leaves as removed`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a", labels: ["room": "hall"], data: ["n": .int(1)])
+      let selector = Selector(
+        labels: [LabelRequirement(key: "room", operator: .isIn, values: ["kitchen"])])
+      let watcher = try Watcher(server.connect(), WatchWidgetsRequest(selector: selector)).sync()
+      #expect(watcher.mirror.widgets.isEmpty)
+      try client.patch("a", WidgetPatch(setLabels: ["room": "kitchen"]))
+      guard case .added(let widget, _)? = try watcher.nextChanges().first else {
+        throw TestFault("not added")
+      }
+      #expect(widget.data == ["n": .int(1)])
+      try client.patch("a", WidgetPatch(unsetLabels: ["room"]))
+      guard case .removed(let id, _)? = try watcher.nextChanges().first else {
+        throw TestFault("not removed")
+      }
+      #expect(id == widget.id)
+      #expect(watcher.mirror.widgets.isEmpty)
+    }
+  }
+
+  @Test func `with a read mask gets only that, and nothing for changes outside it`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a", labels: ["x": "y"], data: ["n": .int(1), "m": .int(1)])
+      let watcher = try Watcher(
+        server.connect(),
+        WatchWidgetsRequest(readMask: ReadMask(paths: ["data.n", "presence"]))
+      ).sync()
+      let id = try WidgetID.make("a")
+      #expect(watcher.mirror.widgets[id]?.data == ["n": .int(1)])
+      #expect(watcher.mirror.widgets[id]?.labels.isEmpty == true)
+      try client.set("a", ["m": .int(2)])
+      try client.patch("a", WidgetPatch(setLabels: ["x": "z"]))
+      try watcher.catchUp(to: client.stats().revision)
+      #expect(watcher.mirror.changeFrames == 0)
+      try client.set("a", ["m": .int(3), "n": .int(3)])
+      guard case .updated(let update)? = try watcher.nextChanges().first else {
+        throw TestFault("not updated")
+      }
+      #expect(update.setData == ["n": .int(3)])
+      #expect(update.labels == nil)
+      try client.presence(.hide)
+      guard case .updated(let hidden)? = try watcher.nextChanges().first else {
+        throw TestFault("not updated")
+      }
+      #expect(hidden.presence?.isVisible == false)
+    }
+  }
+
+  @Test func `with a mask of an unknown field is refused, with the field's name`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let mask = Proto.bytes(2, Proto.bytes(1, Array("nonsense".utf8)))
+      for (method, flags) in [("WatchWidgets", .remoteClosed), ("GetWidget", [])]
+        as [(String, FrameFlags)]
+      {
+        let id = method == "GetWidget" ? Proto.bytes(1, Array("a".utf8)) : []
+        let status = try client.refusal(method, payload: id + mask, flags: flags)
+        #expect(status.code == .invalidArgument)
+        #expect(status.fieldViolations.first?.field.hasPrefix("read_mask") == true)
+      }
+    }
+  }
+
+  @Test func `gets the hints how to animate what happens`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let watcher = try Watcher(server.connect()).sync()
+      let hint = Transition(
+        curve: .spring, duration: .milliseconds(250), springResponse: 0.5, springDamping: 0.8)
+      try client.create("a", transition: hint)
+      guard case .added(_, hint)? = try watcher.nextChanges().first else {
+        throw TestFault("no hint for added")
+      }
+      try client.set("a", ["n": .int(1)], transition: hint)
+      guard case .updated(let update)? = try watcher.nextChanges().first else {
+        throw TestFault("not updated")
+      }
+      #expect(update.transition == hint)
+      try client.set("a", ["n": .int(2)])
+      guard case .updated(let plain)? = try watcher.nextChanges().first else {
+        throw TestFault("not updated")
+      }
+      #expect(plain.transition == nil)
+      try client.delete("a", transition: hint)
+      guard case .removed(_, hint)? = try watcher.nextChanges().first else {
+        throw TestFault("no hint for removed")
+      }
+    }
+  }
+
+  @Test func `with a least interval gets no more frames than fit, and everything in them`()
+    async throws
+  {
+    try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+      let client = try server.connect()
+      try client.create("a")
+      let interval = Duration.milliseconds(100)
+      let clock = ContinuousClock()
+      let start = clock.now
+      let watcher = try Watcher(
+        server.connect(), WatchWidgetsRequest(minInterval: interval)
+      ).sync()
+      for n in 0..<200 { try client.set("a", ["n": .int(Int64(n))]) }
+      while watcher.mirror.revision < 201 { try watcher.step() }
+      // However slow the machine: so many intervals have passed, and one frame may begin each.
+      let passed = (clock.now - start) / interval
+      #expect(Double(watcher.mirror.changeFrames) <= passed + 1)
+      #expect(watcher.mirror.widgets.values.first?.data == ["n": .int(199)])
+    }
+  }
+
+  @Test func `may name intervals and deadlines that never end`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a")
+      let ages = Duration.seconds(300_000_000_000)
+      let watcher = try Watcher(
+        server.connect(), WatchWidgetsRequest(minInterval: ages, progressInterval: ages)
+      ).sync()
+      #expect(watcher.mirror.widgets.count == 1)
+      let stream = try client.watch(timeout: .max)
+      guard case .opened? = try stream.next() else { throw TestFault("not opened") }
+      #expect(try client.health() == .serving)
+      try server.expectHealthy()
+    }
+  }
+
+  @Test func `with an interval that is too short or negative is refused`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let short = try #require(
+        try client.watch(WatchWidgetsRequest(progressInterval: .milliseconds(99))).end())
+      #expect(short.code == .invalidArgument)
+      #expect(short.fieldViolations.map(\.field) == ["progress_interval"])
+      let negative = try #require(
+        try client.watch(WatchWidgetsRequest(minInterval: .milliseconds(-1))).end())
+      #expect(negative.fieldViolations.map(\.field) == ["min_interval"])
+      #expect(try client.stats().subscriptions == 0)
+    }
+  }
+
+  @Test func `of a snapshot larger than a frame gets it in frames of bounded size`() async throws {
+    let limits = ServerLimits.with { $0.frameBytesTarget = 4_096 }
+    try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 500))) { server in
+      let client = try server.connect()
+      let stream = try client.watch()
+      var mirror = Mirror()
+      while !mirror.isSynced {
+        let frame = try client.nextFrame(on: stream.id)
+        #expect(frame.data.readableBytes <= 4_096)
+        try mirror.apply(
+          client.codec.decode(
+            WatchWidgetsResponse.self, from: Array(frame.data.readableBytesView)))
+      }
+      #expect(mirror.snapshotFrames > 5)
+      #expect(try mirror.widgets == client.list().widgets)
+    }
+  }
+}
