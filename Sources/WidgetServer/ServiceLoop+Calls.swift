@@ -60,6 +60,7 @@ extension ServiceLoop {
       }
     case .setPresence:
       let request = try decode(SetPresenceRequest.self, payload)
+      if case .selector(let selector) = request.target { try checkTerms(selector) }
       try idempotently(request.requestID, payload, method, call, responder) {
         () throws(RPCStatus) in
         let commit = try self.apply(
@@ -284,6 +285,7 @@ extension ServiceLoop {
   }
 
   private func list(_ request: ListWidgetsRequest) throws(RPCStatus) -> ListWidgetsResponse {
+    try checkTerms(request.selector, request.readMask)
     guard request.pageSize >= 0 else {
       throw .invalidField("page_size", "It must not be negative.")
     }

@@ -68,7 +68,8 @@ extension ServiceLoop {
     return subscription
   }
 
-  private func checkTerms(_ selector: Selector, _ mask: ReadMask) throws(RPCStatus) {
+  /// Bounds what looking at one widget costs: the event loop does it for every widget.
+  func checkTerms(_ selector: Selector, _ mask: ReadMask = .all) throws(RPCStatus) {
     let terms =
       selector.ids.count + selector.kinds.count + selector.families.count
       + selector.labels.reduce(0) { $0 + 1 + $1.values.count } + mask.dataKeys.count

@@ -1,0 +1,122 @@
+import Logging
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// Limits at their edge: the last one that fits is served, the next one is told which limit it is.
+@Suite struct `A limit` {
+  @Test func `on connections closes the one too many, until another ends`() async throws {
+    try await withServer(limits: .with { $0.connectionsPerUIDMax = 2 }) { server in
+      let first = try server.connect()
+      #expect(try first.health() == .serving)
+      var second: RawClient? = try server.connect()
+      #expect(try second?.health() == .serving)
+      let third = try server.connect()
+      #expect(try third.nextFrame() == nil)
+      #expect(try first.stats().counters["connections_refused"] == 1)
+      second = nil
+      try waitUntil("the second connection is gone") { try first.stats().connections == 1 }
+      #expect(try server.connect().health() == .serving)
+    }
+  }
+
+  @Test func `on all connections closes the one too many`() async throws {
+    try await withServer(limits: .with { $0.connectionsMax = 1 }) { server in
+      let first = try server.connect()
+      #expect(try first.health() == .serving)
+      #expect(try server.connect().nextFrame() == nil)
+      #expect(try first.health() == .serving)
+    }
+  }
+
+  @Test func `on streams of a user`() async throws {
+    try await withServer(limits: .with { $0.subscriptionsPerUIDMax = 2 }) { server in
+      let client = try server.connect()
+      let first = try Watcher(client).sync()
+      let events = try server.connect().watchEvents()
+      guard case .opened? = try events.next() else { throw TestFault("not opened") }
+      let status = try #require(try server.connect().watch().end())
+      #expect(status.code == .resourceExhausted)
+      #expect(status.reason == "QUOTA_EXCEEDED")
+      #expect(
+        status.errorInfo?.metadata == ["limit": "subscriptions_per_uid_max", "maximum": "2"])
+      try client.unsubscribe(first.mirror.subscriptionID)
+      try Watcher(server.connect()).sync()
+    }
+  }
+
+  @Test func `on streams of a connection`() async throws {
+    try await withServer(limits: .with { $0.streamsPerConnectionMax = 2 }) { server in
+      let client = try server.connect()
+      let first = try Watcher(client).sync()
+      try Watcher(client).sync()
+      #expect(try client.watch().end()?.code == .resourceExhausted)
+      try client.unsubscribe(first.mirror.subscriptionID)
+      try Watcher(client).sync()
+    }
+  }
+
+  @Test func `on the terms of a selector and mask`() async throws {
+    try await withServer(limits: .with { $0.selectorTermsMax = 10 }) { server in
+      let client = try server.connect()
+      func request(_ count: Int) throws -> WatchWidgetsRequest {
+        WatchWidgetsRequest(
+          selector: Selector(
+            ids: try (0..<count - 5).map { try .make("w\($0)") }, kinds: [try .make("k")],
+            labels: [LabelRequirement(key: "x", operator: .isIn, values: ["1", "2"])]),
+          readMask: try ReadMask(paths: ["data.x"]))
+      }
+      guard case .opened? = try client.watch(request(10)).next() else {
+        throw TestFault("ten terms were refused")
+      }
+      let status = try #require(try client.watch(request(11)).end())
+      #expect(status.code == .resourceExhausted)
+      #expect(status.errorInfo?.metadata["limit"] == "selector_terms_max")
+      let names = try client.watchEvents(WatchEventsRequest(names: (0..<11).map { "e\($0)" })).end()
+      #expect(names?.errorInfo?.metadata["limit"] == "selector_terms_max")
+      // A list or a change with such a selector costs as much for each widget as a watch does.
+      let list = try client.refusal(
+        "ListWidgets",
+        ListWidgetsRequest(selector: request(11).selector, readMask: request(11).readMask))
+      #expect(list.errorInfo?.metadata["limit"] == "selector_terms_max")
+      let presence = try client.refusal(
+        "SetPresence", SetPresenceRequest(target: .selector(request(12).selector), action: .hide))
+      #expect(presence.errorInfo?.metadata["limit"] == "selector_terms_max")
+    }
+  }
+
+  @Test func `on widgets of a user`() async throws {
+    try await withServer(limits: .with { $0.store.widgetsPerUIDMax = 2 }) { server in
+      let client = try server.connect()
+      try client.create("a")
+      try client.create("b")
+      let status = try client.refusal(
+        "CreateWidget",
+        CreateWidgetRequest(widget: WidgetSpec(id: .make("c"), kind: .make("clock"))))
+      #expect(status.code == .resourceExhausted)
+      #expect(status.reason == "QUOTA_EXCEEDED")
+      #expect(status.errorInfo?.metadata == ["limit": "widgets_per_uid_max", "maximum": "2"])
+      try client.delete("a")
+      try client.create("c")
+    }
+  }
+
+  @Test func `may be changed while the server runs`() async throws {
+    let folder = try TestFolder()
+    let server = try await startServer(folder: folder)
+    let lowered = ServerLimits.with { $0.store.widgetsMax = 1 }
+    await server.server.reconfigure(limits: lowered, logLevel: .error)
+    try await onThread {
+      let client = try server.connect()
+      try client.create("a")
+      let status = try client.refusal(
+        "CreateWidget",
+        CreateWidgetRequest(widget: WidgetSpec(id: .make("b"), kind: .make("clock"))))
+      #expect(status.errorInfo?.metadata["limit"] == "widgets_max")
+    }
+    try await server.server.stop()
+  }
+}
