@@ -37,8 +37,8 @@ final class SocketLock: Sendable {
 
   deinit { Glibc.close(descriptor) }
 
-  /// The length that `sockaddr_un` has room for, less the final NUL.
-  static let pathBytesMax = 107
+  /// What NIO takes, which is what the shortest `sockaddr_un` of any system has room for.
+  static let pathBytesMax = 103
 
   private static func holder(_ file: CInt) -> String {
     var bytes = [UInt8](repeating: 0, count: 32)
@@ -71,7 +71,11 @@ final class SocketLock: Sendable {
     }
   }
 
-  func removeSocket() { unlink(socketPath) }
+  /// Gives the path up. The lock goes last: until then nobody else can have bound the path.
+  func release() {
+    unlink(socketPath)
+    flock(descriptor, LOCK_UN)
+  }
 }
 
 /// Why a socket cannot be used.

@@ -13,7 +13,7 @@ public import WidgetStorage
 public final class WidgetServer: Sendable {
   /// What a server is made of.
   public struct Configuration: Sendable {
-    /// The Unix socket's path; at most 107 bytes.
+    /// The Unix socket's path; 1 to 103 bytes.
     public var socketPath: String
     /// The socket file's permission bits.
     public var socketMode: UInt16
@@ -168,7 +168,7 @@ public final class WidgetServer: Sendable {
     }.get()
     try await drained.get()
     try await group.shutdownGracefully()
-    lock.removeSocket()
+    lock.release()
   }
 }
 

@@ -1,0 +1,257 @@
+import Foundation
+import Logging
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+@testable import WidgetServer
+
+/// Starting on whatever is there, and stopping without losing anything.
+@Suite struct `The server` {
+  @Test func `starts where a dead one left its socket behind`() async throws {
+    let folder = try TestFolder()
+    // A bound socket whose owner is gone, as after a crash.
+    let fd = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: folder.socketPath.utf8) }
+    let bound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(fd, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    #expect(bound == 0)
+    close(fd)
+    #expect(FileManager.default.fileExists(atPath: folder.socketPath))
+    try await withServer(folder: folder) { try $0.expectHealthy() }
+    #expect(!FileManager.default.fileExists(atPath: folder.socketPath))
+  }
+
+  @Test func `does not start where a file is in its socket's place, and leaves it alone`()
+    async throws
+  {
+    let folder = try TestFolder()
+    try Data("precious".utf8).write(to: URL(fileURLWithPath: folder.socketPath))
+    let error = await #expect(throws: SocketError.self) {
+      _ = try await startServer(folder: folder)
+    }
+    guard case .cannotUse(let path, let reason)? = error else {
+      throw TestFault("unexpected \(String(describing: error))")
+    }
+    #expect(path == folder.socketPath)
+    #expect(reason.contains("no socket"))
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("precious".utf8))
+  }
+
+  @Test func `does not start twice, and says which process is there`() async throws {
+    let folder = try TestFolder()
+    try await withServer(folder: folder) { try $0.expectHealthy() }
+    let server = try await startServer(folder: folder)
+    let error = await #expect(throws: SocketError.self) {
+      _ = try await startServer(folder: folder)
+    }
+    #expect(error == .inUse(folder.socketPath, pid: "\(getpid())"))
+    #expect(error?.description.contains("\(getpid())") == true)
+    try await onThread { try server.expectHealthy() }
+    try await server.server.stop()
+  }
+
+  @Test func `does not start on a path that is too long or empty`() async throws {
+    for path in ["/tmp/" + String(repeating: "x", count: 99), ""] {
+      let error = await #expect(throws: SocketError.self) {
+        _ = try await WidgetServer.start(
+          .init(socketPath: path, policy: .own), logger: .init(label: "test"),
+          makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 1) })
+      }
+      #expect(error == .pathTooLong(path))
+    }
+  }
+
+  @Test func `serves on the longest path there can be`() async throws {
+    let folder = try TestFolder()
+    let name = String(
+      repeating: "x", count: SocketLock.pathBytesMax - folder.path.utf8.count - 1)
+    let path = folder.path + "/" + name
+    let server = try await WidgetServer.start(
+      .init(socketPath: path, policy: .own), logger: .init(label: "test"),
+      makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 1) })
+    let health = try await onThread { try RawClient(path: path).health() }
+    #expect(health == .serving)
+    try await server.stop()
+  }
+
+  @Test func `makes the folder of its socket if it is missing`() async throws {
+    let folder = try TestFolder()
+    let path = folder.path + "/new/s"
+    let server = try await WidgetServer.start(
+      .init(socketPath: path, policy: .own), logger: .init(label: "test"),
+      makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 1) })
+    let health = try await onThread { try RawClient(path: path).health() }
+    #expect(health == .serving)
+    try await server.stop()
+  }
+
+  @Test(arguments: [0o600, 0o660, 0o666] as [UInt16])
+  func `gives its socket the mode that was asked for`(mode: UInt16) async throws {
+    let folder = try TestFolder()
+    var policy = AccessPolicy.own
+    policy.clientGID = getegid()
+    let server = try await WidgetServer.start(
+      .init(socketPath: folder.socketPath, socketMode: mode, policy: policy),
+      logger: .init(label: "test"),
+      makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 1) })
+    var status = stat()
+    #expect(lstat(folder.socketPath, &status) == 0)
+    #expect(status.st_mode & 0o777 == mode_t(mode))
+    #expect(status.st_gid == getegid())
+    try await server.stop()
+  }
+
+  @Test func `does not start without its log, and leaves the path free`() async throws {
+    let folder = try TestFolder()
+    let error = await #expect(throws: StorageError.self) {
+      _ = try await WidgetServer.start(
+        .init(socketPath: folder.socketPath, policy: .own), logger: .init(label: "test"),
+        makeLog: { () throws(StorageError) in throw .corrupt(path: "/db", detail: "x") })
+    }
+    #expect(error?.reason == "CORRUPT")
+    try await withServer(folder: folder) { try $0.expectHealthy() }
+  }
+
+  @Test func `can be started again as soon as it has stopped`() async throws {
+    let folder = try TestFolder()
+    let first = try await startServer(folder: folder)
+    try await first.server.stop()
+    // The stopped one is still referenced; its lock is free all the same.
+    let second = try await startServer(folder: folder)
+    try await onThread { try second.expectHealthy() }
+    try await second.server.stop()
+    withExtendedLifetime(first) {}
+  }
+
+  @Test func `that stops ends streams with UNAVAILABLE and connections after that`() async throws {
+    let folder = try TestFolder()
+    let server = try await startServer(folder: folder)
+    let (client, streams) = try await onThread {
+      let client = try server.connect()
+      let watcher = try Watcher(client).sync()
+      let events = try client.watchEvents()
+      _ = try events.next()
+      return (Unshared(client), Unshared((watcher.stream, events)))
+    }
+    try await server.server.stop()
+    #expect(server.log.closeCount == 1)
+    try await onThread {
+      for status in [try streams.value.0.end(), try streams.value.1.end()] {
+        #expect(status?.code == .unavailable)
+        #expect(status?.reason == "SHUTTING_DOWN")
+        #expect((status?.retryDelay ?? .zero) > .zero)
+      }
+      #expect(try client.value.nextFrame() == nil)
+      #expect(throws: TestFault.self) { try server.connect() }
+    }
+  }
+
+  @Test func `stops although a client never reads`() async throws {
+    let folder = try TestFolder()
+    let image = StoreImage.sample(count: 1_000) { _ in
+      ["pad": .bytes([UInt8](repeating: 1, count: 2_000))]
+    }
+    let server = try await startServer(log: TestLog.State(image: image), folder: folder)
+    let client = try await onThread {
+      let client = try server.connect()
+      _ = try client.watch().next()
+      return Unshared(client)
+    }
+    try await server.server.stop()
+    withExtendedLifetime(client) {}
+  }
+
+  /// Clients write as fast as they can while the server stops. What was answered is in the log, and a
+  /// reader's token from before continues after the restart without a gap.
+  @Test func `loses no answered change when it stops, and a token continues after the restart`()
+    async throws
+  {
+    let folder = try TestFolder()
+    let log = TestLog.State()
+    let first = try await startServer(log: log, folder: folder)
+    let mirror = Box(Mirror())
+    let answered = Box<[Int64]>([0, 0, 0])
+    let began = DispatchSemaphore(value: 0)
+    try await onThread {
+      let client = try first.connect()
+      for n in 0..<3 { try client.create("w\(n)", data: ["n": .int(0)]) }
+      let watcher = try Watcher(first.connect()).sync()
+      try client.delete("w2")
+      try client.create("w2", data: ["n": .int(0)])
+      _ = try watcher.nextChanges()
+      mirror.set(watcher.mirror)
+    }
+    let writers = (0..<3).map { index in
+      Worker {
+        let client = try first.connect()
+        var n: Int64 = 0
+        do {
+          while true {
+            n += 1
+            try client.set("w\(index)", ["n": .int(n)])
+            let value = n
+            answered.update { $0[index] = value }
+            if n == 20 { began.signal() }
+          }
+        } catch {
+          // The end of the connection, or UNAVAILABLE.
+          if let status = error as? RPCStatus { #expect(status.code == .unavailable) }
+        }
+      }
+    }
+    try await onThread { for _ in 0..<3 { began.wait() } }
+    try await first.server.stop()
+    try await onThread { for writer in writers { try writer.join() } }
+    let second = try await startServer(log: log, folder: folder)
+    try await onThread {
+      let client = try second.connect()
+      for (index, n) in answered.get().enumerated() {
+        guard case .int(let stored)? = try client.get("w\(index)").data["n"] else {
+          throw TestFault("no number")
+        }
+        #expect(stored >= n, "w\(index)")
+      }
+      var kept = mirror.get()
+      kept.reopen()
+      let watcher = try Watcher(
+        client, WatchWidgetsRequest(resumeToken: kept.token), mirror: kept)
+      let truth = try client.list()
+      try watcher.catchUp(to: truth.revision)
+      #expect(watcher.mirror.widgets == truth.widgets)
+      #expect(watcher.mirror.snapshotFrames == kept.snapshotFrames)
+    }
+    try await second.server.stop()
+  }
+
+  @Test func `serves from memory alone as well`() async throws {
+    let folder = try TestFolder()
+    let server = try await WidgetServer.start(
+      .init(socketPath: folder.socketPath, policy: .own), logger: .init(label: "test"),
+      makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 9) })
+    try await onThread {
+      let client = try RawClient(path: folder.socketPath)
+      let watcher = try Watcher(client).sync()
+      try client.create("a")
+      try client.set("a", ["n": .int(1)])
+      try watcher.catchUp(to: 2)
+      #expect(watcher.mirror.epoch == 9)
+      #expect(try watcher.mirror.widgets == client.list().widgets)
+      #expect(try client.stats().store == "memory")
+    }
+    try await server.stop()
+  }
+}
+
+/// Handed from one thread to another, never used by both.
+struct Unshared<Value>: @unchecked Sendable {
+  let value: Value
+  init(_ value: Value) { self.value = value }
+}
