@@ -109,7 +109,8 @@ let package = Package(
       dependencies: [
         "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto",
         "WidgetTransport", "WidgetClient", nioCore, nioPosix, logging,
-      ], swiftSettings: strict),
+      ],
+      exclude: ["Go"], swiftSettings: strict),
     .testTarget(
       name: "WidgetClientTests",
       dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"], swiftSettings: strict),

@@ -140,6 +140,9 @@ extension WidgetChange {
   }
 }
 
+/// A stream ended well while more was expected of it.
+struct StreamEnded: Error {}
+
 /// A mirror and the stream that feeds it.
 final class Watcher {
   let client: RawClient
@@ -158,7 +161,7 @@ final class Watcher {
   /// Reads and applies one frame.
   @discardableResult
   func step() throws -> WatchWidgetsResponse {
-    guard let frame = try stream.next() else { throw TestFault("the stream ended") }
+    guard let frame = try stream.next() else { throw StreamEnded() }
     try mirror.apply(frame)
     return frame
   }
