@@ -114,5 +114,9 @@ let package = Package(
     .testTarget(
       name: "WidgetClientTests",
       dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetctlTests",
+      dependencies: ["widgetctl", "WidgetClient", "WidgetModel", "WidgetProto"],
+      swiftSettings: strict),
   ]
 )

@@ -1,1 +1,67 @@
-@main struct Main { static func main() {} }
+import ArgumentParser
+import Glibc
+import WidgetClient
+
+/// Parses the arguments, runs the command, and turns every error into a line on standard error and
+/// an exit status.
+@main
+enum Main {
+  static func main() async {
+    Output.occupyClosedStreams()
+    // A broken pipe is then an error of write(2), which `Output` knows.
+    signal(SIGPIPE, SIG_IGN)
+    let arguments = ArgumentOrder.normalized(Array(CommandLine.arguments.dropFirst()))
+    do {
+      var command = try await Widgetctl.asyncParseAsRoot(arguments)
+      if var asynchronous = command as? any AsyncParsableCommand {
+        try await asynchronous.run()
+      } else {
+        try command.run()
+      }
+      exit(ExitStatus.ok.rawValue)
+    } catch {
+      end(with: error, isJSON: ArgumentOrder.wantsJSON(arguments))
+    }
+  }
+
+  private static func end(with error: any Error, isJSON: Bool) -> Never {
+    switch error {
+    case let status as ExitStatus:
+      // Everything has been said.
+      exit(status.rawValue)
+    case let failure as CommandFailure:
+      report(failure, isJSON: isJSON)
+      exit(failure.exit.rawValue)
+    case let error as ClientError:
+      let failure = CommandFailure(error)
+      report(failure, isJSON: isJSON)
+      exit(failure.exit.rawValue)
+    default:
+      break
+    }
+    // The rest are the argument parser's: help that was asked for, or wrong usage.
+    let code = Widgetctl.exitCode(for: error)
+    guard code != .success else {
+      Output.write(Widgetctl.fullMessage(for: error) + "\n")
+      exit(ExitStatus.ok.rawValue)
+    }
+    let isUsage = code == .validationFailure
+    let status: ExitStatus = isUsage ? .usage : .otherError
+    if isJSON {
+      report(CommandFailure(status, Widgetctl.message(for: error)), isJSON: true)
+    } else {
+      let text = Widgetctl.fullMessage(for: error)
+      let words = text.hasPrefix("Error: ") ? String(text.dropFirst("Error: ".count)) : text
+      Output.writeError("widgetctl: \(words)\n")
+    }
+    exit(status.rawValue)
+  }
+
+  /// Tells of a failure on standard error.
+  static func report(_ failure: CommandFailure, isJSON: Bool) {
+    guard !isJSON else { return Output.writeError(JSONWriter.compact(failure.document) + "\n") }
+    let lines = failure.message.split(separator: "\n", omittingEmptySubsequences: false)
+    Output.writeError(
+      "widgetctl: " + lines.map { String($0).safeForTerminal + "\n" }.joined())
+  }
+}

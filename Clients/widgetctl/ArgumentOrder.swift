@@ -1,0 +1,45 @@
+/// Lets global options stand before the command's name, as in `widgetctl --socket S ls`.
+///
+/// The argument parser knows them only behind it, so they are moved there.
+enum ArgumentOrder {
+  private static let withValue: Set<String> = [
+    "--socket", "-o", "--output", "--timeout", "--request-id",
+  ]
+  private static let withoutValue: Set<String> = ["-v", "--verbose", "--no-color"]
+
+  static func normalized(_ arguments: [String]) -> [String] {
+    var moved: [String] = []
+    var index = 0
+    while index < arguments.count {
+      let argument = arguments[index]
+      if withValue.contains(argument), index + 1 < arguments.count {
+        moved += [argument, arguments[index + 1]]
+        index += 2
+      } else if withoutValue.contains(argument)
+        || withValue.contains(where: { $0.hasPrefix("--") && argument.hasPrefix($0 + "=") })
+      {
+        moved.append(argument)
+        index += 1
+      } else {
+        break
+      }
+    }
+    guard index < arguments.count, !arguments[index].hasPrefix("-") else { return arguments }
+    return [arguments[index]] + moved + arguments[(index + 1)...]
+  }
+
+  /// Whether errors are to be JSON, even if the arguments cannot be parsed.
+  static func wantsJSON(_ arguments: [String]) -> Bool {
+    let options = arguments.prefix { $0 != "--" }
+    for (argument, next) in zip(options, options.dropFirst().map { $0 } + [""]) {
+      switch argument {
+      case "-ojson", "-ojsonl", "-o=json", "-o=jsonl", "--output=json", "--output=jsonl":
+        return true
+      case "-o", "--output":
+        if next == "json" || next == "jsonl" { return true }
+      default: break
+      }
+    }
+    return false
+  }
+}

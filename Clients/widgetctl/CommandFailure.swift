@@ -1,0 +1,83 @@
+import WidgetClient
+import WidgetModel
+
+/// Why a command failed: what goes to standard error, and the exit status.
+struct CommandFailure: Error, Hashable {
+  let exit: ExitStatus
+  /// What happened and what to do next, without "widgetctl:" and without a final period.
+  let message: String
+  /// The canonical code, if the daemon answered with one.
+  var code: String?
+  /// The daemon's stable reason.
+  var reason: String?
+  var metadata: [String: String] = [:]
+  var violations: [FieldViolation] = []
+
+  init(_ exit: ExitStatus, _ message: String) {
+    self.exit = exit
+    self.message = message
+  }
+
+  init(_ error: ClientError) {
+    exit = ExitStatus(error)
+    guard let status = error.status else {
+      message = "\(error)"
+      return
+    }
+    code = status.code.name
+    reason = error.reason
+    metadata = status.errorInfo?.metadata ?? [:]
+    violations = status.fieldViolations
+    message = CommandFailure.words(for: status, reason: error.reason ?? "")
+  }
+
+  /// The daemon speaks of its methods; here the next step is a command.
+  private static func words(for status: RPCStatus, reason: String) -> String {
+    let id = status.errorInfo?.metadata["widget_id"] ?? ""
+    switch reason {
+    case "WIDGET_NOT_FOUND" where !id.isEmpty:
+      return "there is no widget \"\(id)\"; `widgetctl ls` lists them"
+    case "WIDGET_EXISTS" where !id.isEmpty:
+      return "there is a widget \"\(id)\" already; choose another --id, or change that one with "
+        + "`widgetctl set \(id)`"
+    case "ETAG_MISMATCH" where !id.isEmpty:
+      return "widget \"\(id)\" has changed since its etag was read; read it again with "
+        + "`widgetctl get \(id) -o json`"
+    case "WIDGET_HIDDEN" where !id.isEmpty:
+      return "widget \"\(id)\" is hidden and takes no events; show it with "
+        + "`widgetctl show \(id)`, or send with --force"
+    case "WIDGET_DISABLED" where !id.isEmpty:
+      return "widget \"\(id)\" is disabled and takes no events; enable it with "
+        + "`widgetctl enable \(id)`, or send with --force"
+    default:
+      break
+    }
+    var text = status.message.isEmpty ? "the daemon refused (\(status.code.name))" : status.message
+    for violation in status.fieldViolations {
+      let line = "\(violation.field): \(violation.description)"
+      if !text.contains(line) { text += "\n  \(line)" }
+    }
+    while text.hasSuffix(".") { text.removeLast() }
+    return text
+  }
+
+  /// For standard error, with `-o json`.
+  var document: Value {
+    var error: ValueMap = [
+      "exitCode": .int(Int64(exit.rawValue)), "message": .string(message),
+    ]
+    if let code { error["code"] = .string(code) }
+    if let reason { error["reason"] = .string(reason) }
+    if !metadata.isEmpty {
+      error["metadata"] = .map(
+        ValueMap(metadata.map { .init(key: $0.key, value: .string($0.value)) }))
+    }
+    if !violations.isEmpty {
+      error["violations"] = .list(
+        violations.map {
+          .map(["field": .string($0.field), "description": .string($0.description)])
+        })
+    }
+    return .map(["error": .map(error)])
+  }
+}

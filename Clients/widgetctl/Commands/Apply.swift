@@ -1,0 +1,162 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `apply`: makes a declared set of widgets true.
+struct ApplyCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "apply", abstract: "Make a declared set of widgets true, in one change.",
+    discussion: """
+      Reads JSON or YAML: a list of widgets, {set: NAME, widgets: [...]}, or one widget. A widget \
+      has id, kind, family, labels, visible, enabled, parameters and data; fields that the daemon \
+      fills (revision, state, ...) are passed over, so that what `ls -o yaml` prints can be applied. \
+      Creates what is missing and updates what differs. Labels and parameters become exactly what \
+      is declared; data keys that are not declared stay, for they belong to who feeds the widget. \
+      With --prune, widgets that an earlier apply of the same set declared, and this one does not, \
+      are removed. Either all of it happens or nothing.
+
+      Examples:
+        widgetctl apply -f panel.yaml
+        widgetctl apply -f panel.yaml --prune --dry-run
+        widgetctl ls -o yaml | sed s/12:00/12:01/ | widgetctl apply -f -
+      """)
+
+  @Option(
+    name: [.customShort("f"), .customLong("file")],
+    help: ArgumentHelp("The file; - is standard input. May be repeated.", valueName: "file"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var files: [String]
+
+  @Flag(help: "Remove what the set declared earlier and no longer does.")
+  var prune = false
+
+  @Flag(help: "Only say what would happen.")
+  var dryRun = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The set's name; comes before the file's. Default: default.", valueName: "name"))
+  var set: String?
+
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    var file = WidgetFile()
+    for name in files {
+      let text = try Input.text(name)
+      let label = name == "-" ? "standard input" : name
+      let documents = try DocumentReader.documents(text, name: label)
+      guard !documents.isEmpty else {
+        throw CommandFailure(.invalidArgument, "\(label): there is nothing in it")
+      }
+      for document in documents { try file.add(document, name: label) }
+    }
+    let session = try global.session()
+    // What is there now, to say what would change about it.
+    let before =
+      dryRun && session.printer.format == .table
+      ? try await session.list(Selector()).widgets.map(\.widget) : []
+    let request = ApplyWidgetsRequest(
+      applySet: set ?? file.set ?? "default", widgets: file.widgets, prune: prune,
+      validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition)
+    let answer = try await session.client.applyWidgets(request, options: session.options)
+    session.printer.print(document(answer)) {
+      ApplyCommand.text(
+        answer.results, before: dryRun ? before : nil, specs: file.widgets, set: request.applySet)
+    }
+  }
+
+  private func document(_ answer: ApplyWidgetsResponse) -> Value {
+    var map: ValueMap = [
+      "results": .list(
+        answer.results.map {
+          .map(["id": .string($0.id.rawValue), "action": .string($0.action.name)])
+        }),
+      "revision": .revision(answer.revision),
+    ]
+    if dryRun { map["dryRun"] = .bool(true) }
+    return .map(map)
+  }
+
+  /// A line a widget: what was done, or with `before` (the state now) what would be.
+  static func text(
+    _ results: [ApplyResult], before: [Widget]?, specs: [WidgetSpec], set: String
+  ) -> String {
+    guard !results.isEmpty else { return "nothing to do\n" }
+    let states = Dictionary((before ?? []).map { ($0.id, $0) }) { $1 }
+    return results.map { result in
+      let line = "\(result.id) \(result.action.name)"
+      guard before != nil else { return line + "\n" }
+      guard result.action == .updated, let state = states[result.id],
+        let spec = specs.first(where: { $0.id == result.id })
+      else { return line + " (dry run)\n" }
+      // The place in the order is the only thing that the declaration does not say.
+      let phrases = ChangeText.differences(state, state.applying(spec, set: set))
+      return line + " (dry run)\n"
+        + (phrases.isEmpty ? ["moved"] : phrases).map { "  \($0)\n" }.joined()
+    }.joined()
+  }
+}
+
+extension Widget {
+  /// What the declaration makes of it, apart from its place.
+  func applying(_ spec: WidgetSpec, set: String) -> Widget {
+    var widget = self
+    widget.applySet = set
+    widget.labels = spec.labels
+    widget.parameters = spec.parameters
+    for entry in spec.data.entries { widget.data[entry.key] = entry.value }
+    widget.family = spec.family ?? family
+    widget.presence.isVisible = spec.isVisible ?? presence.isVisible
+    widget.presence.isEnabled = spec.isEnabled ?? presence.isEnabled
+    return widget
+  }
+}
+
+/// `send`: sends an event.
+struct SendCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "send", abstract: "Send an event to a widget.",
+    discussion: """
+      A hidden or disabled widget takes none (status 5), unless --force is given. \
+      \(Assignment.help)
+
+      Examples:
+        widgetctl send counter click
+        widgetctl send door toggle --node switch
+        widgetctl send form submit name==Ada age=36
+      """)
+
+  @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
+  var id: WidgetID
+
+  @Argument(help: ArgumentHelp("What happens: click, toggle, submit, …", valueName: "event"))
+  var name: String
+
+  @Argument(
+    help: ArgumentHelp("The event's payload.", valueName: "key=value"),
+    transform: parseAssignment)
+  var payload: [Assignment] = []
+
+  @Option(help: ArgumentHelp("The part of the widget it happens to.", valueName: "id"))
+  var node: String?
+
+  @Flag(help: "Send it even if the widget is hidden or disabled.")
+  var force = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let request = SendEventRequest(
+      widgetID: id, nodeID: node ?? "", name: name, payload: try payload.values(), force: force,
+      client: "widgetctl", requestID: global.requestId ?? "")
+    let session = try global.session()
+    let answer = try await session.client.sendEvent(request, options: session.options)
+    session.printer.print(
+      .map([
+        "sequence": .revision(answer.sequence), "revision": .revision(answer.revision),
+      ])
+    ) { "\(id) \(name.safeForTerminal) sent (event \(answer.sequence))\n" }
+  }
+}

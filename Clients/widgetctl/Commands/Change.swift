@@ -1,0 +1,295 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `add`: creates a widget.
+struct AddCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Add a widget.",
+    discussion: """
+      \(Assignment.help)
+
+      Examples:
+        widgetctl add clock
+        widgetctl add clock --id clock -l panel=top --data text=12:00
+        widgetctl add gauge --id cpu --family small --param max=100 --data percent=0 --hidden
+      """)
+
+  @Argument(help: "The kind it is an instance of.", transform: parseKind)
+  var kind: KindName
+
+  @Option(
+    help: "Its id. Without it the daemon picks one, which is printed.", transform: parseID)
+  var id: WidgetID?
+
+  @Option(
+    help: "The size class: \(Family.names). Default: medium.",
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var family: Family?
+
+  @Option(
+    name: [.customShort("l"), .customLong("label")],
+    help: ArgumentHelp("A label; may be repeated.", valueName: "key=value"), transform: parseLabel)
+  var labels: [LabelAssignment] = []
+
+  @Option(
+    name: .customLong("param"),
+    help: ArgumentHelp("A parameter; may be repeated.", valueName: "key=value"),
+    transform: parseAssignment)
+  var parameters: [Assignment] = []
+
+  @Option(
+    help: ArgumentHelp("A data value; may be repeated.", valueName: "key=value"),
+    transform: parseAssignment)
+  var data: [Assignment] = []
+
+  @Flag(help: "Do not show it yet.")
+  var hidden = false
+
+  @Flag(help: "It takes no events yet.")
+  var disabled = false
+
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let spec = WidgetSpec(
+      id: id, kind: kind, family: family, labels: labels.labels, isVisible: hidden ? false : nil,
+      isEnabled: disabled ? false : nil, parameters: try parameters.values(),
+      data: try data.values())
+    let session = try global.session()
+    let answer = try await session.client.createWidget(
+      CreateWidgetRequest(
+        widget: spec, requestID: global.requestId ?? "", transition: transition.transition),
+      options: session.options)
+    session.printer.print(answer.widget.document(etag: answer.etag)) {
+      "\(answer.widget.id) added\n"
+    }
+  }
+}
+
+/// `set`: changes a widget's data and what else belongs to it.
+struct SetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Change a widget's data, parameters, labels or status.",
+    discussion: """
+      All of it is one change. What is not named stays, unless --replace is given. \
+      \(Assignment.help)
+
+      Examples:
+        widgetctl set clock text=12:01
+        widgetctl set cpu percent=37 history:='[12,30,37]' --unset note
+        widgetctl set cpu --label panel=top --unset-label draft
+        widgetctl set cpu percent=0 --etag "$(widgetctl get cpu --field etag)"
+        widgetctl set feed --error 'FETCH_FAILED:the server does not answer'
+      """)
+
+  @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
+  var id: WidgetID
+
+  @Argument(
+    help: ArgumentHelp("Data values.", valueName: "key=value"), transform: parseAssignment)
+  var data: [Assignment] = []
+
+  @Option(
+    name: .customLong("unset"),
+    help: ArgumentHelp("Remove a data value; may be repeated.", valueName: "key"))
+  var unsetData: [String] = []
+
+  @Flag(help: "Remove all data values that are not named.")
+  var replace = false
+
+  @Option(
+    name: .customLong("param"),
+    help: ArgumentHelp("Set a parameter; may be repeated.", valueName: "key=value"),
+    transform: parseAssignment)
+  var parameters: [Assignment] = []
+
+  @Option(
+    name: .customLong("unset-param"),
+    help: ArgumentHelp("Remove a parameter; may be repeated.", valueName: "key"))
+  var unsetParameters: [String] = []
+
+  @Option(
+    name: [.customShort("l"), .customLong("label")],
+    help: ArgumentHelp("Set a label; may be repeated.", valueName: "key=value"),
+    transform: parseLabel)
+  var labels: [LabelAssignment] = []
+
+  @Option(
+    name: .customLong("unset-label"),
+    help: ArgumentHelp("Remove a label; may be repeated.", valueName: "key"))
+  var unsetLabels: [String] = []
+
+  @Flag(inversion: .prefixedNo, help: "Mark it stale (its data may be old), or fresh.")
+  var stale: Bool?
+
+  @Option(
+    help: ArgumentHelp("Say what is wrong with it.", valueName: "reason:message"),
+    transform: SetCommand.parseError)
+  var error: WidgetError?
+
+  @Flag(help: "Nothing is wrong with it any more.")
+  var clearError = false
+
+  @Option(help: "Only if the widget still has this etag; else status 5.")
+  var etag: String?
+
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  /// `REASON:MESSAGE`.
+  @Sendable static func parseError(_ text: String) throws -> WidgetError {
+    let parts = text.split(separator: ":", maxSplits: 1)
+    guard parts.count == 2 else { throw ValidationError("write REASON:MESSAGE") }
+    return WidgetError(reason: String(parts[0]), message: String(parts[1].trimmed))
+  }
+
+  func validate() throws {
+    guard error == nil || !clearError else {
+      throw ValidationError("--error and --clear-error contradict each other")
+    }
+    let isEmpty =
+      data.isEmpty && unsetData.isEmpty && !replace && parameters.isEmpty
+      && unsetParameters.isEmpty && labels.isEmpty && unsetLabels.isEmpty && stale == nil
+      && error == nil && !clearError
+    guard !isEmpty else { throw ValidationError("nothing to set; name at least one key=value") }
+  }
+
+  func run() async throws {
+    var patch = WidgetPatch(
+      setData: try data.values(), unsetData: unsetData, replaceData: replace,
+      setParameters: try parameters.values(), unsetParameters: unsetParameters,
+      setLabels: labels.labels, unsetLabels: unsetLabels, isStale: stale)
+    if clearError { patch.error = .some(nil) } else if let error { patch.error = .some(error) }
+    let session = try global.session()
+    let isTable = session.printer.format == .table
+    let answer = try await session.client.updateWidget(
+      UpdateWidgetRequest(
+        id: id, patch: patch, etag: etag ?? "", requestID: global.requestId ?? "",
+        transition: transition.transition, omitWidget: isTable),
+      options: session.options)
+    session.printer.print(answer.widget?.document(etag: answer.etag) ?? .null) {
+      "\(id) \(answer.changed ? "updated" : "unchanged") (revision \(answer.revision))\n"
+    }
+  }
+}
+
+/// `rm`: deletes widgets.
+struct RemoveCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rm", abstract: "Remove widgets.",
+    discussion: """
+      One after the other: if one cannot be removed the others still are, and the exit status is \
+      the first failure's. With several ids, --request-id R stands for R-1, R-2, and so on.
+
+      Examples:
+        widgetctl rm clock
+        widgetctl rm clock cpu --allow-missing
+      """, aliases: ["remove", "delete"])
+
+  @Argument(help: "The widgets' ids.", completion: idCompletion, transform: parseID)
+  var ids: [WidgetID]
+
+  @Flag(help: "A widget that is not there is no error.")
+  var allowMissing = false
+
+  @Option(help: "Only if the widget still has this etag; else status 5.")
+  var etag: String?
+
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    guard etag == nil || ids.count == 1 else {
+      throw ValidationError("--etag belongs to one widget; name only that one")
+    }
+  }
+
+  func run() async throws {
+    let session = try global.session()
+    var firstFailure: ExitStatus?
+    for (index, id) in ids.enumerated() {
+      do throws(ClientError) {
+        let answer = try await session.client.deleteWidget(
+          DeleteWidgetRequest(
+            id: id, etag: etag ?? "", allowMissing: allowMissing,
+            requestID: global.requestId.map { ids.count == 1 ? $0 : "\($0)-\(index + 1)" } ?? "",
+            transition: transition.transition), options: session.options)
+        session.printer.print(
+          .map(["id": .string(id.rawValue), "revision": .revision(answer.revision)])
+        ) { allowMissing ? "\(id) is gone\n" : "\(id) removed\n" }
+      } catch {
+        let failure = CommandFailure(error)
+        // Without a daemon the other ids fail alike.
+        guard error.status != nil else { throw failure }
+        Main.report(failure, isJSON: session.printer.isJSON)
+        firstFailure = firstFailure ?? failure.exit
+      }
+    }
+    if let firstFailure { throw firstFailure }
+  }
+}
+
+extension Printer {
+  /// Whether errors are JSON too.
+  var isJSON: Bool { format == .json || format == .jsonl }
+}
+
+/// `move`: changes a widget's place.
+struct MoveCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "move", abstract: "Change a widget's place in the order.",
+    discussion: """
+      Examples:
+        widgetctl move clock --first
+        widgetctl move cpu --after clock --transition spring:300ms
+      """)
+
+  @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
+  var id: WidgetID
+
+  @Flag(help: "In front of all others.")
+  var first = false
+
+  @Flag(help: "Behind all others.")
+  var last = false
+
+  @Option(
+    help: ArgumentHelp("Right before this widget.", valueName: "id"), completion: idCompletion,
+    transform: parseID)
+  var before: WidgetID?
+
+  @Option(
+    help: ArgumentHelp("Right after this widget.", valueName: "id"), completion: idCompletion,
+    transform: parseID)
+  var after: WidgetID?
+
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws { _ = try destination() }
+
+  private func destination() throws -> MoveDestination {
+    var destinations: [MoveDestination] = []
+    if first { destinations.append(.first) }
+    if last { destinations.append(.last) }
+    if let before { destinations.append(.before(before)) }
+    if let after { destinations.append(.after(after)) }
+    guard destinations.count == 1, let destination = destinations.first else {
+      throw ValidationError("say where to with exactly one of --first, --last, --before, --after")
+    }
+    return destination
+  }
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.moveWidget(
+      MoveWidgetRequest(
+        id: id, destination: try destination(), requestID: global.requestId ?? "",
+        transition: transition.transition), options: session.options)
+    session.printer.print(answer.widget.document(etag: answer.etag)) {
+      "\(id) moved (revision \(answer.widget.revision))\n"
+    }
+  }
+}

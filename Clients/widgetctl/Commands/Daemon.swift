@@ -1,0 +1,214 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `stats`: counters, gauges and limits.
+struct StatsCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "stats", abstract: "Show the daemon's counters, gauges and limits.",
+    discussion: """
+      Examples:
+        widgetctl stats
+        widgetctl stats -o json | jq .limits.widgets_max
+      """)
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let stats = try await session.client.getStats(options: session.options)
+    session.printer.print(stats.document) {
+      StatsCommand.table(stats).text(width: session.printer.width, session.printer.painter)
+    }
+  }
+
+  static func table(_ stats: GetStatsResponse) -> Table {
+    var table = Table("NAME", "VALUE")
+    func add(_ name: String, _ value: String) { table.add(.init(name), .init(value)) }
+    add("version", stats.version)
+    add("pid", "\(stats.pid)")
+    add("start_time", RFC3339.text(stats.startTime))
+    add("uptime", DurationSyntax.age(stats.uptime))
+    add("store", stats.store)
+    add("epoch", "\(stats.epoch)")
+    add("revision", "\(stats.revision)")
+    add("compact_revision", "\(stats.compactRevision)")
+    add("widgets", "\(stats.widgets)")
+    add("state_bytes", "\(stats.stateBytes)")
+    add("last_sequence", "\(stats.lastSequence)")
+    add("connections", "\(stats.connections)")
+    add("subscriptions", "\(stats.subscriptions)")
+    for (scope, numbers) in [("counters", stats.counters), ("limits", stats.limits)] {
+      for (name, number) in numbers.sorted(by: { $0.key.precedesByBytes($1.key) }) {
+        add("\(scope).\(name)", "\(number)")
+      }
+    }
+    return table
+  }
+}
+
+/// `health`: whether the daemon serves.
+struct HealthCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "health", abstract: "Say whether the daemon serves: status 0 if so, else 7.",
+    discussion: """
+      Examples:
+        widgetctl health
+        until widgetctl health --timeout 1s; do sleep 1; done
+      """)
+
+  @Argument(
+    help: "A service's full name, such as widgetd.v1.WidgetService. Default: the daemon as a whole."
+  )
+  var service = ""
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.checkHealth(
+      HealthCheckRequest(service: service), options: session.options)
+    session.printer.print(.map(["status": .string(answer.status.name)])) {
+      "\(answer.status.name)\n"
+    }
+    guard answer.status == .serving else { throw ExitStatus.unavailable }
+  }
+}
+
+/// `reload`: has the daemon read its configuration again.
+struct ReloadCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "reload", abstract: "Have the daemon read its configuration again.",
+    discussion: """
+      Says which settings are now in force, and which take a restart.
+
+      Example:
+        widgetctl reload
+      """)
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.reload(options: session.options)
+    session.printer.print(
+      .map([
+        "applied": .list(answer.applied.map { .string($0) }),
+        "needsRestart": .list(answer.needsRestart.map { .string($0) }),
+      ])
+    ) {
+      guard !answer.applied.isEmpty || !answer.needsRestart.isEmpty else {
+        return "nothing changed\n"
+      }
+      return answer.applied.map { "\($0.safeForTerminal) is in force\n" }.joined()
+        + answer.needsRestart.map { "\($0.safeForTerminal) takes a restart\n" }.joined()
+    }
+  }
+}
+
+/// `log-level`: changes how much the daemon logs.
+struct LogLevelCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "log-level", abstract: "Change how much the daemon logs.",
+    discussion: """
+      Until the next reload or restart.
+
+      Example:
+        widgetctl log-level debug
+      """)
+
+  @Argument(
+    help: "One of \(LogLevelCommand.names).", completion: .list(LogLevel.allCases.map(\.name)),
+    transform: LogLevelCommand.parse)
+  var level: LogLevel
+
+  @OptionGroup var global: GlobalOptions
+
+  static let names = LogLevel.allCases.map(\.name).joined(separator: ", ")
+
+  @Sendable static func parse(_ text: String) throws -> LogLevel {
+    guard let level = LogLevel(name: text) else { throw ValidationError("use one of \(names)") }
+    return level
+  }
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.setLogLevel(
+      SetLogLevelRequest(level: level), options: session.options)
+    let previous = answer.previous?.name ?? "unknown"
+    session.printer.print(
+      .map(["level": .string(level.name), "previous": .string(previous)])
+    ) { "\(previous) -> \(level.name)\n" }
+  }
+}
+
+/// `completion`: prints a script for a shell.
+struct CompletionCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "completion", abstract: "Print a completion script for bash, zsh or fish.",
+    discussion: """
+      Completes commands, options, and the ids of widgets.
+
+      Examples:
+        source <(widgetctl completion bash)
+        widgetctl completion zsh > ~/.zfunc/_widgetctl
+        widgetctl completion fish > ~/.config/fish/completions/widgetctl.fish
+      """)
+
+  @Argument(
+    help: "bash, zsh or fish.", completion: .list(CompletionShell.allCases.map(\.rawValue)),
+    transform: { name in
+      guard let shell = CompletionShell(rawValue: name) else {
+        throw ValidationError("use bash, zsh or fish")
+      }
+      return shell
+    })
+  var shell: CompletionShell
+
+  func run() { Output.write(Widgetctl.completionScript(for: shell) + "\n") }
+}
+
+/// `version`: prints versions.
+struct VersionCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "version",
+    abstract: "Print the versions of this program and, if it can be asked, of the daemon.",
+    discussion: """
+      Examples:
+        widgetctl version
+        widgetctl version --client
+      """)
+
+  @Flag(help: "Do not ask the daemon.")
+  var client = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let daemon: Result<String, CommandFailure>?
+    if client { daemon = nil } else { daemon = await ask() }
+    let printer = Printer(format: global.output ?? .table, painter: global.painter, width: nil)
+    var map: ValueMap = ["widgetctl": .string(Widgetctl.version)]
+    if case .success(let version)? = daemon { map["widgetd"] = .string(version) }
+    printer.print(.map(map)) {
+      switch daemon {
+      case nil: "widgetctl \(Widgetctl.version)\n"
+      case .success(let version)?:
+        "widgetctl \(Widgetctl.version)\nwidgetd \(version.safeForTerminal)\n"
+      case .failure(let failure)?:
+        "widgetctl \(Widgetctl.version)\nwidgetd unknown: \(failure.message.safeForTerminal)\n"
+      }
+    }
+  }
+
+  private func ask() async -> Result<String, CommandFailure> {
+    do throws(CommandFailure) {
+      let session = try global.session()
+      do throws(ClientError) {
+        return .success(try await session.client.getStats(options: session.options).version)
+      } catch {
+        throw CommandFailure(error)
+      }
+    } catch {
+      return .failure(error)
+    }
+  }
+}

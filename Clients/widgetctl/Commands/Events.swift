@@ -1,0 +1,78 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `events`: follows events.
+struct EventsCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "events", abstract: "Follow events: what users and programs do to widgets.",
+    discussion: """
+      On a terminal (or with -o table) a line an event; otherwise (or with -o json or jsonl) one \
+      JSON object a line, of type event or gap. A gap names events that are lost to this reader. \
+      It survives a restart of the daemon. It ends with an interrupt, after --count events, with \
+      --timeout (status 8), or when its output is closed.
+
+      Examples:
+        widgetctl events
+        widgetctl events counter --name click --count 1
+        widgetctl events --after-sequence 0 -o jsonl
+      """)
+
+  @Argument(
+    help: "Only of these widgets, the ones to come included.", completion: idCompletion,
+    transform: parseID)
+  var ids: [WidgetID] = []
+
+  @OptionGroup var selection: SelectorOptions
+
+  @Option(
+    name: .customLong("name"),
+    help: ArgumentHelp("Only events of this name; may be repeated.", valueName: "event"))
+  var names: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Start after this event instead of now; 0 for all that are kept.", valueName: "n"))
+  var afterSequence: UInt64?
+
+  @Option(help: ArgumentHelp("End after this many events.", valueName: "n"))
+  var count: Int?
+
+  @Flag(help: "Wait for the daemon if it cannot be reached at first.")
+  var wait = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    guard count.map({ $0 > 0 }) ?? true else { throw ValidationError("--count must be 1 or more") }
+  }
+
+  func run() async throws {
+    let follow = FollowOptions(global: global, waits: wait)
+    let session = try follow.session()
+    let options = WatchEventsOptions(
+      selector: selection.selector(ids: ids), names: names, afterSequence: afterSequence,
+      retry: FollowOptions.retry)
+    let format = global.output ?? (Terminal.outputIsTerminal ? .table : .jsonl)
+    let printer = WatchPrinter(format: format, mask: .all, painter: global.painter)
+    Output.endWithReader()
+    try await follow.limited {
+      var notes = ConnectionNotes(follow)
+      var left = count
+      for try await frame in session.client.watchEvents(options) {
+        try notes.note(frame)
+        switch frame {
+        case .events(let batch):
+          let events = batch.events.prefix(left ?? .max)
+          Output.write(events.map(printer.text).joined())
+          left = left.map { $0 - events.count }
+          if left == 0 { return }
+        case .gap(let gap):
+          Output.write(printer.text(gap))
+        case .opened, .disconnected, .reconnected:
+          break
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import WidgetClient
+import WidgetModel
+
+/// What commands that follow a stream have in common.
+struct FollowOptions: Sendable {
+  /// Waits are short: somebody looks on.
+  static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(2))
+
+  let global: GlobalValues
+  /// Whether to wait for a daemon that cannot be reached at first.
+  let waits: Bool
+
+  /// What is needed of the global options, as a value that tasks may share.
+  struct GlobalValues: Sendable {
+    let limit: Duration?
+    let saysMore: Bool
+    let session: @Sendable (_ waits: Bool) throws(CommandFailure) -> Session
+  }
+
+  init(global: GlobalOptions, waits: Bool) {
+    self.waits = waits
+    let (socket, timeout, output) = (global.socket, global.timeout, global.output)
+    let (verbose, noColor) = (global.verbose, global.noColor)
+    self.global = GlobalValues(
+      limit: global.limit, saysMore: verbose || Terminal.errorIsTerminal
+    ) { (waits) throws(CommandFailure) in
+      var global = GlobalOptions()
+      global.socket = socket
+      global.timeout = timeout
+      global.output = output
+      global.verbose = verbose
+      global.noColor = noColor
+      do throws(ClientError) {
+        return global.session(socketPath: try SocketPath.discover(explicit: socket))
+      } catch {
+        guard waits, case .socketNotFound(let tried) = error, let first = tried.first else {
+          throw CommandFailure(error)
+        }
+        return global.session(socketPath: first)
+      }
+    }
+  }
+
+  func session() throws(CommandFailure) -> Session { try global.session(waits) }
+
+  /// Runs the work, for as long as `--timeout` allows.
+  func limited(_ work: @escaping @Sendable () async throws -> Void) async throws {
+    guard let limit = global.limit else { return try await work() }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await work() }
+      group.addTask {
+        try await Task.sleep(for: limit)
+        throw CommandFailure(
+          .timedOut, "not done within \(DurationSyntax.seconds(limit)); allow more with --timeout")
+      }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+}
+
+/// Tells on standard error what happens to the connection, if somebody looks; and fails if there
+/// never was one.
+struct ConnectionNotes {
+  private let follow: FollowOptions
+  private var wasOpen = false
+  private var isLost = false
+
+  init(_ follow: FollowOptions) { self.follow = follow }
+
+  private func say(_ text: String) {
+    if follow.global.saysMore { Output.writeError("widgetctl: \(text)\n") }
+  }
+
+  private mutating func lost(_ error: ClientError) throws(ClientError) {
+    guard wasOpen || follow.waits else { throw error }
+    isLost = true
+    say(wasOpen ? "reconnecting…" : "waiting for the daemon…")
+  }
+
+  private mutating func opened(_ place: String) {
+    if isLost { say(wasOpen ? "resumed at \(place)" : "connected") }
+    wasOpen = true
+    isLost = false
+  }
+
+  mutating func note(_ frame: WatchFrame) throws(ClientError) {
+    switch frame {
+    case .disconnected(let error): try lost(error)
+    case .opened(let opened): self.opened("revision \(opened.revision)")
+    case .reset(.compacted):
+      say("too much has changed in between; starting over from a snapshot")
+    case .reset(.epochChanged): say("the daemon's store is another; starting over from a snapshot")
+    case .snapshot, .synced, .changes, .events, .gap, .progress, .reconnected: break
+    }
+  }
+
+  mutating func note(_ frame: EventFrame) throws(ClientError) {
+    switch frame {
+    case .disconnected(let error): try lost(error)
+    case .opened(let opened): self.opened("event \(opened.afterSequence)")
+    case .events, .gap, .reconnected: break
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `ls`: lists widgets.
+struct ListCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ls", abstract: "List widgets, in display order.",
+    discussion: """
+      Prints a table; with -o json or yaml one object with the store's revision and the list of \
+      widgets, with -o jsonl a widget a line. The list is read a page at a time; `watch --once` \
+      prints a state of exactly one revision.
+
+      Examples:
+        widgetctl ls
+        widgetctl ls -l 'panel=top,!draft' --kind clock
+        widgetctl ls -o json | jq -r '.widgets[].id'
+      """, aliases: ["list"])
+
+  @OptionGroup var selection: SelectorOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let (widgets, revision) = try await session.list(selection.selector())
+    session.printer.print(
+      list: widgets.map { $0.widget.document(etag: $0.etag) },
+      around: { .map(["revision": .revision(revision), "widgets": $0]) }
+    ) {
+      session.printer.table(of: widgets.map(\.widget))
+    }
+  }
+}
+
+extension Session {
+  /// All pages, in position order. A widget that moved while they were read is in the list once, as
+  /// it was read last.
+  func list(
+    _ selector: Selector
+  ) async throws(ClientError) -> (widgets: [TaggedWidget], revision: Revision) {
+    var widgets: [WidgetID: TaggedWidget] = [:]
+    var request = ListWidgetsRequest(selector: selector, pageSize: 1000)
+    while true {
+      let page = try await client.listWidgets(request, options: options)
+      for tagged in page.widgets { widgets[tagged.widget.id] = tagged }
+      guard !page.nextPageToken.isEmpty else {
+        let sorted = widgets.values.sorted { $0.widget.position < $1.widget.position }
+        return (sorted, page.revision)
+      }
+      request.pageToken = page.nextPageToken
+    }
+  }
+}
+
+extension Printer {
+  /// A table of widgets; a word if there are none and somebody looks.
+  func table(of widgets: [Widget]) -> String {
+    if widgets.isEmpty, width != nil { return "no widgets\n" }
+    return Table.of(widgets, now: Terminal.now).text(width: width, painter)
+  }
+}
+
+/// `get`: shows one widget.
+struct GetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "get", abstract: "Show one widget, or single values of it.",
+    discussion: """
+      With --field, the table format prints just the values, one a line: text as it is, everything \
+      else as JSON. A data key or parameter that is not there is an error (status 3).
+
+      Examples:
+        widgetctl get clock
+        widgetctl get clock -o yaml
+        widgetctl get cpu --field data.percent
+      """)
+
+  @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
+  var id: WidgetID
+
+  @OptionGroup var fields: FieldOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.getWidget(
+      GetWidgetRequest(id: id, readMask: try fields.mask()), options: session.options)
+    let document = answer.widget.document(etag: answer.etag, mask: try fields.mask())
+    var values: [String] = []
+    if session.printer.format == .table, !fields.paths.isEmpty {
+      values = try fields.paths.map { try GetCommand.text(of: $0, in: document, id: id) }
+    }
+    session.printer.print(document) {
+      fields.paths.isEmpty
+        ? session.printer.table(of: [answer.widget]) : values.joined(separator: "\n") + "\n"
+    }
+  }
+
+  /// The value that a field's path names, as text.
+  static func text(of path: String, in document: Value, id: WidgetID) throws(CommandFailure)
+    -> String
+  {
+    guard case .map(let map) = document else { return "" }
+    var value = map[FieldOptions.camelCase(path)]
+    for scope in ["data", "parameters"] {
+      guard let key = path[...].droppingPrefix(scope + "."), !key.isEmpty else { continue }
+      guard case .map(let entries)? = map[scope], let entry = entries[String(key)] else {
+        throw CommandFailure(.notFound, "widget \"\(id)\" has no \(path)")
+      }
+      value = entry
+    }
+    switch value {
+    case nil, .null?: return ""
+    case .string(let text)?: return Terminal.outputIsTerminal ? text.safeForTerminal : text
+    case let value?: return JSONWriter.compact(value)
+    }
+  }
+}
+
+/// The option that says what of a widget is wanted.
+struct FieldOptions: ParsableArguments {
+  @Option(
+    name: .customLong("field"),
+    help: ArgumentHelp(
+      """
+      Only this of each widget; may be repeated: data.KEY, parameters.KEY, or a field's name, such \
+      as data, labels, presence, position.
+      """, valueName: "path"))
+  var paths: [String] = []
+
+  func validate() throws { _ = try mask() }
+
+  /// The read mask, with what else is needed.
+  func mask(adding needed: [String] = []) throws -> ReadMask {
+    guard !paths.isEmpty else { return .all }
+    do throws(ReadMask.UnknownPath) {
+      return try ReadMask(paths: paths.map(FieldOptions.snakeCase) + needed)
+    } catch {
+      let names = ReadMask.Field.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ValidationError(
+        "--field \(error.path): a widget has no such field; use data.KEY, parameters.KEY or one of "
+          + names)
+    }
+  }
+
+  /// `createTime` as `create_time`; what follows a dot is a key and stays.
+  static func snakeCase(_ path: String) -> String {
+    guard !path.contains(".") else { return path }
+    return path.reduce(into: "") { text, character in
+      text += character.isUppercase ? "_" + character.lowercased() : String(character)
+    }
+  }
+
+  /// The reverse.
+  static func camelCase(_ path: String) -> String {
+    let words = path.split(separator: "_")
+    guard !path.contains("."), let first = words.first else { return path }
+    return first
+      + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+  }
+}

@@ -1,0 +1,120 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// What `show`, `hide`, `enable`, `disable` and `toggle` have in common: all of them set presence,
+/// in one change, of the widgets that are named or picked.
+struct PresenceOptions: ParsableArguments {
+  @Argument(
+    help: "The widgets' ids; all of them must exist.", completion: idCompletion,
+    transform: parseID)
+  var ids: [WidgetID] = []
+
+  @OptionGroup var selection: SelectorOptions
+
+  @Flag(help: "Every widget.")
+  var all = false
+
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws { _ = try target() }
+
+  /// Which widgets are meant.
+  func target() throws -> PresenceTarget {
+    switch (ids.isEmpty, selection.isEmpty, all) {
+    case (false, true, false): return .ids(ids)
+    case (true, false, false): return .selector(selection.selector())
+    case (true, true, true): return .all
+    case (true, true, false):
+      throw ValidationError("which widgets? Name ids, pick with -l, --kind or --family, or --all")
+    default:
+      throw ValidationError("ids, a selection and --all exclude each other; use one of them")
+    }
+  }
+
+  func run(_ action: PresenceAction) async throws {
+    let session = try global.session()
+    let answer = try await session.client.setPresence(
+      SetPresenceRequest(
+        target: try target(), action: action, transition: transition.transition,
+        requestID: global.requestId ?? ""), options: session.options)
+    session.printer.print(
+      .map([
+        "changedIds": .list(answer.changedIDs.map { .string($0.rawValue) }),
+        "revision": .revision(answer.revision),
+      ])
+    ) {
+      answer.changedIDs.isEmpty
+        ? "nothing changed\n"
+        : answer.changedIDs.map { "\($0) \(action.participle)\n" }.joined()
+    }
+  }
+}
+
+/// `show`: sets the visible bit.
+struct ShowCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "show", abstract: "Show widgets.",
+    discussion: """
+      A widget that is shown can still be disabled; the two are independent.
+
+      Examples:
+        widgetctl show clock cpu
+        widgetctl show --kind clock --transition opacity:200ms
+      """)
+  @OptionGroup var options: PresenceOptions
+  func run() async throws { try await options.run(.show) }
+}
+
+/// `hide`: clears the visible bit.
+struct HideCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "hide", abstract: "Hide widgets. A hidden widget takes no events.",
+    discussion: """
+      Examples:
+        widgetctl hide clock
+        widgetctl hide --all
+      """)
+  @OptionGroup var options: PresenceOptions
+  func run() async throws { try await options.run(.hide) }
+}
+
+/// `enable`: sets the enabled bit.
+struct EnableCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "enable", abstract: "Let widgets take events. Does not show a hidden one.",
+    discussion: """
+      Examples:
+        widgetctl enable door
+        widgetctl enable -l room=kitchen
+      """)
+  @OptionGroup var options: PresenceOptions
+  func run() async throws { try await options.run(.enable) }
+}
+
+/// `disable`: clears the enabled bit.
+struct DisableCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "disable", abstract: "Let widgets take no events; they stay shown.",
+    discussion: """
+      Examples:
+        widgetctl disable door
+        widgetctl disable -l room=kitchen
+      """)
+  @OptionGroup var options: PresenceOptions
+  func run() async throws { try await options.run(.disable) }
+}
+
+/// `toggle`: flips the visible bit.
+struct ToggleCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "toggle", abstract: "Show hidden widgets and hide shown ones.",
+    discussion: """
+      Examples:
+        widgetctl toggle clock
+        widgetctl toggle --all --transition spring
+      """)
+  @OptionGroup var options: PresenceOptions
+  func run() async throws { try await options.run(.toggle) }
+}

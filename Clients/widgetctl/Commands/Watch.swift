@@ -1,0 +1,166 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `watch`: follows widgets.
+struct WatchCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "watch", abstract: "Follow widgets: what is there, then every change.",
+    discussion: """
+      On a terminal (or with -o table) a line a change; otherwise (or with -o json or jsonl) one \
+      JSON object a line and frame, told apart by `type`: opened, snapshot, synced, changes, event, \
+      gap, reset, disconnected, reconnected. It survives a restart of the daemon: it connects again \
+      and goes on where it stopped. It ends with an interrupt, or when its output is closed.
+
+      --once prints the state at one revision as `ls` does, and with -o json also the token to \
+      resume from. --until ends with status 0 as soon as the condition holds, at once if it already \
+      does; given several times, all must hold at the same time. Without ids and selection it \
+      follows only the widgets that conditions name. --timeout ends it with status 8.
+
+      Conditions: \(Condition.help) A value is JSON if it is JSON, else text. Numbers compare by \
+      value. Of a widget that is not there only `removed` is true.
+
+      Examples:
+        widgetctl watch
+        widgetctl watch clock cpu --field data.text --field data.percent
+        widgetctl watch -l panel=top -o jsonl --min-interval 100ms | jq -c .type
+        widgetctl watch --until 'cpu.data.percent>=90' --timeout 10m
+        widgetctl watch --until door:removed
+      """)
+
+  @Argument(
+    help: "Only these widgets, the ones to come included.", completion: idCompletion,
+    transform: parseID)
+  var ids: [WidgetID] = []
+
+  @OptionGroup var selection: SelectorOptions
+  @OptionGroup var fields: FieldOptions
+
+  @Flag(help: "Print the state now and end.")
+  var once = false
+
+  @Option(
+    help: ArgumentHelp("End when this holds; may be repeated.", valueName: "condition"),
+    transform: { text in try usage { () throws(SyntaxFailure) in try Condition(text) } })
+  var until: [Condition] = []
+
+  @Flag(help: "Also show the events of these widgets.")
+  var events = false
+
+  @Option(
+    help: ArgumentHelp(
+      "The least time between two change frames; what happens in between is merged.",
+      valueName: "duration"),
+    transform: parseDuration)
+  var minInterval: Duration?
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Go on after the frame that this resumeToken came with, without a snapshot; needs the same \
+      selection and fields.
+      """, valueName: "token"),
+    transform: { text in
+      guard let token = Base64.decode(text), !token.isEmpty else {
+        throw ValidationError("a token is what a frame's resumeToken says")
+      }
+      return token
+    })
+  var resume: [UInt8]?
+
+  @Flag(help: "Wait for the daemon if it cannot be reached at first.")
+  var wait = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    if once, !until.isEmpty || resume != nil || events {
+      throw ValidationError("--once prints a state; --until, --resume and --events follow changes")
+    }
+    if resume != nil, !until.isEmpty {
+      throw ValidationError("--until needs the state, which --resume leaves out")
+    }
+    for condition in until where !ids.isEmpty && !ids.contains(condition.id) {
+      throw ValidationError("--until names \(condition.id), which is not among the ids to watch")
+    }
+  }
+
+  func run() async throws {
+    let watched =
+      ids.isEmpty && selection.isEmpty ? Set(until.map(\.id)).sorted(by: <) : ids
+    let mask = try fields.mask(adding: until.flatMap(\.maskPaths))
+    let options = WatchOptions(
+      selector: selection.selector(ids: watched), readMask: mask, minInterval: minInterval,
+      includeEvents: events, resumeToken: resume ?? [], retry: FollowOptions.retry)
+    let follow = FollowOptions(global: global, waits: wait)
+    let session = try follow.session()
+    let format = global.output ?? (once || Terminal.outputIsTerminal ? .table : .jsonl)
+    let printer = WatchPrinter(format: format, mask: mask, painter: global.painter)
+    Output.endWithReader()
+    try await follow.limited {
+      if once {
+        try await WatchCommand.printState(session, options, follow, mask: mask)
+      } else {
+        try await WatchCommand.follow(session, options, follow, printer: printer, until: until)
+      }
+    }
+  }
+
+  private static func follow(
+    _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, printer: WatchPrinter,
+    until conditions: [Condition]
+  ) async throws {
+    var printer = printer
+    var progress = ConnectionNotes(follow)
+    // JSON frames need no state, unless somebody asks about it.
+    var mirror =
+      printer.format == .table || !conditions.isEmpty ? WidgetMirror() : nil
+    for try await frame in session.client.watch(options) {
+      try progress.note(frame)
+      let wasSynced = mirror?.isSynced ?? false
+      // After --resume there is no state until the daemon has to send a snapshot.
+      let hasState =
+        switch frame {
+        case .changes: wasSynced
+        default: true
+        }
+      let difference = hasState ? try mirror?.apply(frame) : nil
+      Output.write(
+        printer.text(frame, difference: difference, mirror: mirror, isFirst: !wasSynced))
+      if let mirror, mirror.isSynced, !conditions.isEmpty,
+        conditions.allSatisfy({ $0.holds(for: mirror[$0.id]) })
+      {
+        return
+      }
+    }
+  }
+
+  private static func printState(
+    _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, mask: ReadMask
+  ) async throws {
+    var progress = ConnectionNotes(follow)
+    var mirror = WidgetMirror()
+    for try await frame in session.client.watch(options) {
+      try progress.note(frame)
+      _ = try mirror.apply(frame)
+      guard mirror.isSynced else { continue }
+      let (revision, token) = (mirror.revision, mirror.resumeToken)
+      session.printer.print(
+        list: mirror.widgets.map { $0.document(mask: mask) },
+        around: {
+          .map([
+            "revision": .revision(revision), "resumeToken": .string(Base64.encode(token)),
+            "widgets": $0,
+          ])
+        }
+      ) { session.printer.table(of: mirror.widgets) }
+      return
+    }
+  }
+}
+
+extension WidgetID {
+  fileprivate static func < (a: WidgetID, b: WidgetID) -> Bool {
+    a.rawValue.precedesByBytes(b.rawValue)
+  }
+}

@@ -1,0 +1,70 @@
+import WidgetClient
+
+/// How the process ends: the one table of exit codes.
+///
+/// Scripts can rely on the numbers. `widgetctl --help` prints this table.
+enum ExitStatus: Int32, CaseIterable, Error {
+  case ok = 0
+  case otherError = 1
+  case usage = 2
+  case notFound = 3
+  case alreadyExists = 4
+  case refused = 5
+  case permissionDenied = 6
+  case unavailable = 7
+  case timedOut = 8
+  case quotaExceeded = 9
+  case invalidArgument = 10
+
+  /// What it means, for the help text.
+  var meaning: String {
+    switch self {
+    case .ok: "done"
+    case .otherError: "any other error"
+    case .usage: "the command line is wrong"
+    case .notFound: "there is no such widget"
+    case .alreadyExists: "the id is taken"
+    case .refused: "refused in this state: hidden, disabled, etag mismatch, kind mismatch"
+    case .permissionDenied: "this user may not do that"
+    case .unavailable: "the daemon cannot be reached, or is not serving"
+    case .timedOut: "not done within --timeout"
+    case .quotaExceeded: "a limit is reached"
+    case .invalidArgument: "the daemon or a file's reader found the content wrong"
+    }
+  }
+
+  /// The table, one line a code.
+  static let table = allCases.map { status in
+    let number = String(status.rawValue)
+    return String(repeating: " ", count: 4 - number.count) + "\(number)  \(status.meaning)"
+  }.joined(separator: "\n")
+
+  /// Exhaustive, so that a new code does not compile until its status is decided.
+  init(_ code: StatusCode) {
+    self =
+      switch code {
+      case .ok: .ok
+      case .notFound: .notFound
+      case .alreadyExists: .alreadyExists
+      case .failedPrecondition, .aborted: .refused
+      case .permissionDenied, .unauthenticated: .permissionDenied
+      case .unavailable: .unavailable
+      case .deadlineExceeded: .timedOut
+      case .resourceExhausted: .quotaExceeded
+      case .invalidArgument, .outOfRange: .invalidArgument
+      case .cancelled, .unknown, .unimplemented, .internalError, .dataLoss: .otherError
+      }
+  }
+
+  init(_ error: ClientError) {
+    self =
+      switch error {
+      case .status(let status): ExitStatus(status.code)
+      case .unavailable(.permissionDenied, _): .permissionDenied
+      case .unavailable(.timedOut, _), .deadlineExceeded: .timedOut
+      case .unavailable, .socketNotFound, .connectionLost: .unavailable
+      case .requestTooLong: .quotaExceeded
+      case .cancelled, .closed, .protocolViolation, .wire: .otherError
+      }
+  }
+}

@@ -1,0 +1,245 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// How data is printed.
+enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
+  /// For people: tables and sentences.
+  case table
+  /// One JSON text, indented.
+  case json
+  /// A JSON text a line.
+  case jsonl
+  case yaml
+}
+
+/// Options that every command has. They may also stand before the command's name; see
+/// `ArgumentOrder`.
+struct GlobalOptions: ParsableArguments {
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      """
+      The daemon's socket. Default: $WIDGETD_SOCKET, $XDG_RUNTIME_DIR/widgetd/widgetd.sock, \
+      /run/widgetd/widgetd.sock.
+      """, valueName: "path"), completion: .file())
+  var socket: String?
+
+  @Option(
+    name: .shortAndLong,
+    help: ArgumentHelp(
+      "How to print: table, json, jsonl or yaml. Errors are JSON too with json and jsonl.",
+      valueName: "format"))
+  var output: OutputFormat?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      """
+      Give up after this long: 500ms, 5s, 1m30s; 0 is never. Default: 30s; never for watch and \
+      events.
+      """, valueName: "duration"),
+    transform: parseDuration)
+  var timeout: Duration?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      """
+      Makes a change safe to try again: with the same id it is made once, and answered alike, \
+      within ten minutes.
+      """, valueName: "id"))
+  var requestId: String?
+
+  @Flag(name: .shortAndLong, help: "Say on standard error what is going on.")
+  var verbose = false
+
+  @Flag(name: .customLong("no-color"), help: "No colours; so does $NO_COLOR.")
+  var noColor = false
+
+  /// The longest time a call may take unless `--timeout` says otherwise.
+  static let timeoutDefault: Duration = .seconds(30)
+
+  /// `--timeout`, where 0 means never.
+  var limit: Duration? { timeout.flatMap { $0 > .zero ? $0 : nil } }
+
+  var painter: Painter {
+    Painter(usesColour: !noColor && Terminal.outputIsTerminal && Terminal.wantsColour)
+  }
+
+  /// Finds the socket; nothing is connected yet.
+  func session() throws(CommandFailure) -> Session {
+    do throws(ClientError) {
+      return session(socketPath: try SocketPath.discover(explicit: socket))
+    } catch {
+      throw CommandFailure(error)
+    }
+  }
+
+  func session(socketPath: String) -> Session {
+    if verbose { Output.writeError("widgetctl: the socket is \(socketPath)\n") }
+    return Session(
+      client: WidgetClient(socketPath: socketPath),
+      options: CallOptions(timeout: timeout == nil ? GlobalOptions.timeoutDefault : limit),
+      printer: Printer(format: output ?? .table, painter: painter, width: Terminal.width))
+  }
+}
+
+/// What a command works with.
+struct Session: Sendable {
+  let client: WidgetClient
+  let options: CallOptions
+  let printer: Printer
+}
+
+/// Prints a command's result in the format that was asked for.
+struct Printer: Hashable, Sendable {
+  let format: OutputFormat
+  let painter: Painter
+  /// The columns of the terminal; nil if there is none.
+  let width: Int?
+
+  /// Prints a document, or what stands for it in the table format.
+  func print(_ document: @autoclosure () -> Value, table: () -> String) {
+    Output.write(format == .table ? table() : text(document()))
+  }
+
+  /// Prints a list of documents: as one document around them, or with jsonl each on its line.
+  func print(
+    list: [Value], around: (_ list: Value) -> Value, table: () -> String
+  ) {
+    if format == .jsonl {
+      Output.write(list.map { JSONWriter.compact($0) + "\n" }.joined())
+    } else {
+      print(around(.list(list)), table: table)
+    }
+  }
+
+  private func text(_ document: Value) -> String {
+    switch format {
+    case .table, .json: JSONWriter.pretty(document) + "\n"
+    case .jsonl: JSONWriter.compact(document) + "\n"
+    case .yaml: YAMLWriter.document(document)
+    }
+  }
+}
+
+/// Options that pick widgets.
+struct SelectorOptions: ParsableArguments {
+  @Option(
+    name: [.customShort("l"), .customLong("selector")],
+    help: ArgumentHelp(SelectorSyntax.help, valueName: "labels"), transform: parseSelector)
+  var labels: [[LabelRequirement]] = []
+
+  @Option(
+    name: .customLong("kind"), help: ArgumentHelp("Of this kind; may be repeated."),
+    transform: parseKind)
+  var kinds: [KindName] = []
+
+  @Option(
+    name: .customLong("family"),
+    help: ArgumentHelp("Of this family; may be repeated: \(Family.names)."),
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var families: [Family] = []
+
+  var isEmpty: Bool { labels.isEmpty && kinds.isEmpty && families.isEmpty }
+
+  func selector(ids: [WidgetID] = []) -> Selector {
+    Selector(ids: ids, kinds: kinds, families: families, labels: labels.flatMap(\.self))
+  }
+}
+
+/// The option of commands whose change renderers may animate.
+struct TransitionOptions: ParsableArguments {
+  @Option(
+    name: .long, help: ArgumentHelp(TransitionSyntax.help, valueName: "transition"),
+    completion: .list(Transition.Curve.allCases.dropFirst().map(\.name)),
+    transform: { text in try usage { () throws(SyntaxFailure) in try TransitionSyntax.parse(text) }
+    }
+  )
+  var transition: Transition?
+}
+
+// Transforms of arguments: what is wrong comes out as a usage error.
+
+/// Turns a syntax failure into what the argument parser reports as wrong usage.
+func usage<T>(_ parse: () throws(SyntaxFailure) -> T) throws -> T {
+  do { return try parse() } catch { throw ValidationError(error.reason) }
+}
+
+@Sendable func parseDuration(_ text: String) throws -> Duration {
+  guard let duration = DurationSyntax.parse(text), duration >= .zero else {
+    throw ValidationError("write \(DurationSyntax.hint)")
+  }
+  return duration
+}
+
+@Sendable func parseSelector(_ text: String) throws -> [LabelRequirement] {
+  try usage { () throws(SyntaxFailure) in try SelectorSyntax.parse(text) }
+}
+
+@Sendable func parseFamily(_ text: String) throws -> Family {
+  guard let family = Family(name: text) else {
+    throw ValidationError("use one of \(Family.names)")
+  }
+  return family
+}
+
+@Sendable func parseKind(_ text: String) throws -> KindName {
+  guard let kind = KindName(text) else {
+    throw ValidationError(
+      "a kind is 1 to 64 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a letter or "
+        + "digit")
+  }
+  return kind
+}
+
+@Sendable func parseID(_ text: String) throws -> WidgetID {
+  guard let id = WidgetID(text) else {
+    throw ValidationError(
+      "an id is 1 to 128 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a letter or "
+        + "digit")
+  }
+  return id
+}
+
+@Sendable func parseAssignment(_ text: String) throws -> Assignment {
+  try usage { () throws(SyntaxFailure) in try Assignment(text) }
+}
+
+@Sendable func parseLabel(_ text: String) throws -> LabelAssignment {
+  try usage { () throws(SyntaxFailure) in try LabelAssignment(text) }
+}
+
+extension [Assignment] {
+  /// The values, files read. Of entries with the same key the last one counts.
+  func values() throws(CommandFailure) -> ValueMap {
+    var entries: [ValueMap.Entry] = []
+    for assignment in self {
+      entries.append(.init(key: assignment.key, value: try assignment.value(reading: Input.text)))
+    }
+    return ValueMap(entries)
+  }
+}
+
+extension [LabelAssignment] {
+  var labels: Labels { Labels(map { (key: $0.key, value: $0.value) }) }
+}
+
+/// Completes ids with those of the daemon's widgets; with nothing if it does not answer at once.
+let idCompletion = CompletionKind.custom { words, _, prefix in
+  let option = words.lastIndex(of: "--socket").flatMap { index in
+    words.indices.contains(index + 1) ? words[index + 1] : nil
+  }
+  guard let path = try? SocketPath.discover(explicit: option) else { return [] }
+  let client = WidgetClient(socketPath: path)
+  let request = ListWidgetsRequest(pageSize: 1000, readMask: .idsOnly)
+  // A shell that completes shows no errors; no answer is no completion.
+  let answer = try? await client.listWidgets(request, options: CallOptions(timeout: .seconds(1)))
+  return (answer?.widgets ?? []).map(\.widget.id.rawValue).filter { $0.hasPrefix(prefix) }
+}
+
+extension ReadMask {
+  /// Only what always travels.
+  static let idsOnly = (try? ReadMask(paths: ["id"])) ?? .all
+}

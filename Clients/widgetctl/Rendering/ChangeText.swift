@@ -1,0 +1,57 @@
+import WidgetModel
+
+/// What changed, for people: `text: "12:00" -> "12:01"`.
+enum ChangeText {
+  /// What differs between two states of one widget, in a fixed order, one phrase each.
+  static func differences(_ before: Widget, _ after: Widget) -> [String] {
+    var phrases: [String] = []
+    if before.presence != after.presence {
+      phrases.append("state: \(words(before.presence)) -> \(words(after.presence))")
+    }
+    phrases += differences(before.data, after.data, prefix: "")
+    phrases += differences(before.parameters, after.parameters, prefix: "parameters.")
+    phrases += differences(map(before.labels), map(after.labels), prefix: "labels.")
+    if before.family != after.family {
+      phrases.append("family: \(before.family.name) -> \(after.family.name)")
+    }
+    if before.isStale != after.isStale { phrases.append(after.isStale ? "stale" : "fresh") }
+    if before.error != after.error {
+      phrases.append(
+        after.error.map {
+          "error: \($0.reason.safeForTerminal): \($0.message.safeForTerminal)"
+        } ?? "error: gone")
+    }
+    if before.applySet != after.applySet {
+      phrases.append(
+        "set: \(JSONWriter.quoted(before.applySet)) -> \(JSONWriter.quoted(after.applySet))")
+    }
+    if before.position != after.position { phrases.append("moved") }
+    return phrases
+  }
+
+  /// Both bits show, where the state alone would hide a change of one of them.
+  private static func words(_ presence: Presence) -> String {
+    presence.state == .hidden && !presence.isEnabled ? "hidden+disabled" : presence.state.name
+  }
+
+  private static func map(_ labels: Labels) -> ValueMap {
+    ValueMap(labels.entries.map { .init(key: $0.key, value: .string($0.value)) })
+  }
+
+  private static func differences(
+    _ before: ValueMap, _ after: ValueMap, prefix: String
+  ) -> [String] {
+    let keys = Set(before.keys).union(after.keys).sorted { $0.precedesByBytes($1) }
+    return keys.compactMap { key in
+      let name = prefix + key.safeForTerminal
+      switch (before[key], after[key]) {
+      case (let old?, let new?):
+        return old == new
+          ? nil : "\(name): \(JSONWriter.compact(old)) -> \(JSONWriter.compact(new))"
+      case (nil, let new?): return "\(name): \(JSONWriter.compact(new))"
+      case (let old?, nil): return "\(name): \(JSONWriter.compact(old)) -> nothing"
+      case (nil, nil): return nil
+      }
+    }
+  }
+}

@@ -1,0 +1,222 @@
+import WidgetClient
+import WidgetModel
+
+// What `-o json`, `jsonl` and `yaml` print: the fields of the messages in lowerCamelCase, enums as
+// lower-case words, 64-bit revisions as numbers, times in RFC 3339, durations in seconds ("1.5s").
+// Data and parameters are plain JSON; see `DataDocument` for what JSON has no type for. Presence is
+// flat (`visible`, `enabled`, and `state` that follows from them), so that it reads as it is written
+// in a file for `apply`.
+
+extension Widget {
+  /// The widget as a document. Fields that say nothing (no error, not stale, no set) are left out.
+  func document(etag: String = "", mask: ReadMask = .all) -> Value {
+    var map: ValueMap = [
+      "id": .string(id.rawValue), "kind": .string(kind.rawValue), "revision": .revision(revision),
+      "createdRevision": .revision(createdRevision),
+    ]
+    if mask.wants(.family) { map["family"] = .string(family.name) }
+    if mask.wants(.labels) { map["labels"] = labels.document }
+    if mask.wants(.presence) { map.set(presence) }
+    if mask.wants(.position) { map["position"] = .int(position) }
+    if mask.wants(.parameters) || !mask.parameterKeys.isEmpty {
+      map["parameters"] = .map(parameters)
+    }
+    if mask.wants(.data) || !mask.dataKeys.isEmpty { map["data"] = .map(data) }
+    if mask.wants(.stale), isStale { map["stale"] = .bool(true) }
+    if mask.wants(.error), let error { map["error"] = error.document }
+    if mask.wants(.createTime) { map["createTime"] = .string(RFC3339.text(createTime)) }
+    if mask.wants(.updateTime) { map["updateTime"] = .string(RFC3339.text(updateTime)) }
+    if mask.wants(.ownerUID) { map["ownerUid"] = .int(Int64(ownerUID)) }
+    if mask.wants(.applySet), !applySet.isEmpty { map["applySet"] = .string(applySet) }
+    if !etag.isEmpty { map["etag"] = .string(etag) }
+    return .map(map)
+  }
+}
+
+extension Value {
+  /// A revision or sequence number. They count from 0 by ones and stay far below 2^63.
+  static func revision(_ number: UInt64) -> Value {
+    Int64(exactly: number).map { .int($0) } ?? .string("\(number)")
+  }
+}
+
+extension ValueMap {
+  fileprivate mutating func set(_ presence: Presence) {
+    self["visible"] = .bool(presence.isVisible)
+    self["enabled"] = .bool(presence.isEnabled)
+    self["state"] = .string(presence.state.name)
+  }
+}
+
+extension Labels {
+  var document: WidgetModel.Value {
+    .map(ValueMap(entries.map { .init(key: $0.key, value: .string($0.value)) }))
+  }
+}
+
+extension WidgetError {
+  var document: Value { .map(["reason": .string(reason), "message": .string(message)]) }
+}
+
+extension Transition {
+  var document: Value {
+    var map: ValueMap = ["curve": .string(curve.name)]
+    if let duration { map["duration"] = .string(DurationSyntax.seconds(duration)) }
+    if springResponse != 0 { map["springResponse"] = .double(springResponse) }
+    if springDamping != 0 { map["springDamping"] = .double(springDamping) }
+    return .map(map)
+  }
+}
+
+extension Event {
+  var document: Value {
+    var map: ValueMap = [
+      "type": .string("event"), "sequence": .revision(sequence),
+      "widgetId": .string(widgetID.rawValue), "name": .string(name), "payload": .map(payload),
+      "time": .string(RFC3339.text(time)), "revision": .revision(revision),
+    ]
+    if !nodeID.isEmpty { map["nodeId"] = .string(nodeID) }
+    if isForced { map["forced"] = .bool(true) }
+    var origin: ValueMap = ["uid": .int(Int64(self.origin.uid))]
+    if self.origin.pid != 0 { origin["pid"] = .int(Int64(self.origin.pid)) }
+    if !self.origin.client.isEmpty { origin["client"] = .string(self.origin.client) }
+    map["origin"] = .map(origin)
+    return .map(map)
+  }
+}
+
+extension EventGap {
+  var document: Value {
+    .map([
+      "type": .string("gap"), "firstSequence": .revision(firstSequence),
+      "lastSequence": .revision(lastSequence),
+    ])
+  }
+}
+
+extension WidgetChange {
+  /// `{"added": {…}}`, `{"updated": {…}}` or `{"removed": {…}}`.
+  func document(mask: ReadMask) -> Value {
+    switch self {
+    case .added(let widget, let transition):
+      var map: ValueMap = ["widget": widget.document(mask: mask)]
+      if let transition { map["transition"] = transition.document }
+      return .map(["added": .map(map)])
+    case .updated(let update):
+      return .map(["updated": update.document])
+    case .removed(let id, let transition):
+      var map: ValueMap = ["id": .string(id.rawValue)]
+      if let transition { map["transition"] = transition.document }
+      return .map(["removed": .map(map)])
+    }
+  }
+}
+
+extension WidgetUpdate {
+  var document: Value {
+    var map: ValueMap = [
+      "id": .string(id.rawValue), "revision": .revision(revision),
+      "updateTime": .string(RFC3339.text(updateTime)),
+    ]
+    if !setData.isEmpty { map["setData"] = .map(setData) }
+    if !unsetData.isEmpty { map["unsetData"] = .list(unsetData.map { .string($0) }) }
+    if !setParameters.isEmpty { map["setParameters"] = .map(setParameters) }
+    if !unsetParameters.isEmpty {
+      map["unsetParameters"] = .list(unsetParameters.map { .string($0) })
+    }
+    if let labels { map["labels"] = labels.document }
+    if let presence { map.set(presence) }
+    if let position { map["position"] = .int(position) }
+    if let isStale { map["stale"] = .bool(isStale) }
+    if let error { map["error"] = error?.document ?? .null }
+    if let transition { map["transition"] = transition.document }
+    if let applySet { map["applySet"] = .string(applySet) }
+    if let family { map["family"] = .string(family.name) }
+    return .map(map)
+  }
+}
+
+extension WatchFrame {
+  /// One object a frame, told apart by `type`. An event batch is one object an event.
+  func documents(mask: ReadMask) -> [Value] {
+    func token(_ bytes: [UInt8]) -> Value { .string(Base64.encode(bytes)) }
+    switch self {
+    case .opened(let opened):
+      return [
+        .map([
+          "type": .string("opened"), "epoch": .string("\(opened.epoch)"),
+          "revision": .revision(opened.revision),
+        ])
+      ]
+    case .snapshot(let chunk):
+      var map: ValueMap = [
+        "type": .string("snapshot"),
+        "widgets": .list(chunk.widgets.map { $0.document(mask: mask) }),
+      ]
+      if !chunk.removedIDs.isEmpty {
+        map["removedIds"] = .list(chunk.removedIDs.map { .string($0.rawValue) })
+      }
+      return [.map(map)]
+    case .synced(let synced):
+      return [
+        .map([
+          "type": .string("synced"), "revision": .revision(synced.revision),
+          "resumeToken": token(synced.resumeToken),
+        ])
+      ]
+    case .changes(let set):
+      var map: ValueMap = [
+        "type": .string("changes"), "fromRevision": .revision(set.fromRevision),
+        "changes": .list(set.changes.map { $0.document(mask: mask) }),
+      ]
+      if set.more {
+        map["more"] = .bool(true)
+      } else {
+        map["toRevision"] = .revision(set.toRevision)
+        map["resumeToken"] = token(set.resumeToken)
+      }
+      return [.map(map)]
+    case .events(let batch):
+      return batch.events.map(\.document)
+    case .gap(let gap):
+      return [gap.document]
+    case .progress(let progress):
+      return [
+        .map([
+          "type": .string("progress"), "revision": .revision(progress.revision),
+          "resumeToken": token(progress.resumeToken),
+          "lastSequence": .revision(progress.lastSequence),
+        ])
+      ]
+    case .reset(let reason):
+      return [
+        .map([
+          "type": .string("reset"),
+          "reason": .string(reason == .compacted ? "compacted" : "epochChanged"),
+        ])
+      ]
+    case .disconnected:
+      return [.map(["type": .string("disconnected")])]
+    case .reconnected:
+      return [.map(["type": .string("reconnected")])]
+    }
+  }
+}
+
+extension GetStatsResponse {
+  /// The epoch is text: it is a random 64-bit number that JSON readers would round.
+  var document: Value {
+    func numbers(_ map: [String: UInt64]) -> Value {
+      .map(ValueMap(map.map { .init(key: $0.key, value: .revision($0.value)) }))
+    }
+    return .map([
+      "version": .string(version), "startTime": .string(RFC3339.text(startTime)),
+      "uptime": .string(DurationSyntax.seconds(uptime)), "store": .string(store),
+      "epoch": .string("\(epoch)"), "revision": .revision(revision),
+      "compactRevision": .revision(compactRevision), "widgets": .revision(widgets),
+      "stateBytes": .revision(stateBytes), "lastSequence": .revision(lastSequence),
+      "connections": .revision(connections), "subscriptions": .revision(subscriptions),
+      "counters": numbers(counters), "limits": numbers(limits), "pid": .int(Int64(pid)),
+    ])
+  }
+}

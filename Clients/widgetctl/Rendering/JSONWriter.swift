@@ -1,0 +1,113 @@
+import WidgetModel
+
+/// Writes a `Value` as JSON: keys sorted by their bytes, so the same content is the same text.
+///
+/// A double always has a point or an exponent, so that it stays one when read again. Characters
+/// that could act on a terminal (C0, DEL, C1, and Unicode's direction controls) are escaped
+/// wherever they occur. Values that JSON has no type for must have been tagged before; see
+/// `DataDocument`.
+enum JSONWriter {
+  /// On one line, without spaces.
+  static func compact(_ value: Value) -> String {
+    var text = ""
+    write(value, to: &text, indent: nil)
+    return text
+  }
+
+  /// On several lines, indented by two spaces.
+  static func pretty(_ value: Value) -> String {
+    var text = ""
+    write(value, to: &text, indent: 0)
+    return text
+  }
+
+  /// A JSON string literal.
+  static func quoted(_ string: String) -> String {
+    var text = ""
+    write(string, to: &text)
+    return text
+  }
+
+  private static func write(_ value: Value, to text: inout String, indent: Int?) {
+    switch DataDocument.tagged(value) {
+    case .null: text += "null"
+    case .bool(let bool): text += bool ? "true" : "false"
+    case .int(let int): text += String(int)
+    case .double(let double): text += String(double)
+    case .string(let string): write(string, to: &text)
+    case .list(let values):
+      container("[", "]", values, to: &text, indent: indent) { value, text, indent in
+        write(value, to: &text, indent: indent)
+      }
+    case .map(let map):
+      container("{", "}", map.entries, to: &text, indent: indent) { entry, text, indent in
+        write(entry.key, to: &text)
+        text += indent == nil ? ":" : ": "
+        write(entry.value, to: &text, indent: indent)
+      }
+    case .bytes, .timestamp, .duration: text += "null"  // `tagged` leaves none of these.
+    }
+  }
+
+  private static func container<Element>(
+    _ open: String, _ close: String, _ elements: [Element], to text: inout String, indent: Int?,
+    write: (Element, inout String, Int?) -> Void
+  ) {
+    text += open
+    for (index, element) in elements.enumerated() {
+      if index > 0 { text += "," }
+      if let indent { text += "\n" + String(repeating: "  ", count: indent + 1) }
+      write(element, &text, indent.map { $0 + 1 })
+    }
+    if let indent, !elements.isEmpty { text += "\n" + String(repeating: "  ", count: indent) }
+    text += close
+  }
+
+  private static func write(_ string: String, to text: inout String) {
+    text += "\""
+    for scalar in string.unicodeScalars {
+      switch scalar {
+      case "\"": text += "\\\""
+      case "\\": text += "\\\\"
+      case "\n": text += "\\n"
+      case "\r": text += "\\r"
+      case "\t": text += "\\t"
+      default:
+        if scalar.actsOnTerminal {
+          let digits = String(scalar.value, radix: 16)
+          text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        } else {
+          text.unicodeScalars.append(scalar)
+        }
+      }
+    }
+    text += "\""
+  }
+}
+
+extension Unicode.Scalar {
+  /// Whether a terminal could take it for an order, or show text in another order because of it.
+  /// All of them have at most four hexadecimal digits.
+  var actsOnTerminal: Bool {
+    switch value {
+    case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
+    default: false
+    }
+  }
+}
+
+extension String {
+  /// The text with everything that could act on a terminal shown as an escape.
+  var safeForTerminal: String {
+    guard unicodeScalars.contains(where: \.actsOnTerminal) else { return self }
+    var text = ""
+    for scalar in unicodeScalars {
+      if scalar.actsOnTerminal {
+        text += "\\u{" + String(scalar.value, radix: 16) + "}"
+      } else {
+        text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+}

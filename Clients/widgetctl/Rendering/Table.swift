@@ -1,0 +1,104 @@
+/// Text in aligned columns, two spaces apart, no trailing blanks.
+struct Table {
+  /// One cell: what is shown, and the colour, which has no width.
+  struct Cell: Hashable {
+    var text: String
+    var style: Style
+    init(_ text: String, _ style: Style = .plain) {
+      self.text = text.safeForTerminal
+      self.style = style
+    }
+  }
+
+  let header: [String]
+  private(set) var rows: [[Cell]] = []
+
+  init(_ header: String...) { self.header = header }
+
+  mutating func add(_ cells: Cell...) { rows.append(cells) }
+
+  /// The lines, each ending in a newline; none without rows.
+  ///
+  /// - Parameters:
+  ///   - width: the last column is cut so that lines keep within this; nil: never.
+  ///   - painter: colours.
+  func text(width: Int?, _ painter: Painter) -> String {
+    guard !rows.isEmpty else { return "" }
+    let all = [header.map { Cell($0, .header) }] + rows
+    let widths = header.indices.map { column in
+      all.map { column < $0.count ? $0[column].text.columns : 0 }.max() ?? 0
+    }
+    return all.map { row in
+      var line = ""
+      var used = 0
+      for (column, cell) in row.enumerated() {
+        let isLast = column == row.count - 1
+        var text = cell.text
+        if isLast, let width { text = text.cut(toColumns: max(width - used, 8)) }
+        line += painter.paint(text, cell.style)
+        guard !isLast, row[(column + 1)...].contains(where: { !$0.text.isEmpty }) else { break }
+        let gap = widths[column] - text.columns + 2
+        line += String(repeating: " ", count: gap)
+        used += widths[column] + 2
+      }
+      return line + "\n"
+    }.joined()
+  }
+}
+
+/// What a piece of text is, as far as colour goes.
+enum Style: Hashable {
+  case plain, header, good, warning, bad, dim
+}
+
+/// Colours text, or leaves it alone.
+struct Painter: Hashable, Sendable {
+  let usesColour: Bool
+
+  func paint(_ text: String, _ style: Style) -> String {
+    guard usesColour, !text.isEmpty else { return text }
+    let code: String? =
+      switch style {
+      case .plain: nil
+      case .header: "1"
+      case .good: "32"
+      case .warning: "33"
+      case .bad: "31"
+      case .dim: "2"
+      }
+    return code.map { "\u{1B}[\($0)m\(text)\u{1B}[0m" } ?? text
+  }
+}
+
+extension Character {
+  /// How many columns of a terminal it takes: 2 for East Asian wide characters and emoji.
+  fileprivate var columns: Int {
+    guard let scalar = unicodeScalars.first else { return 0 }
+    if scalar.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}") { return 2 }
+    switch scalar.value {
+    case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF,
+      0xA000...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
+      0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+      return 2
+    default: return 1
+    }
+  }
+}
+
+extension String {
+  /// How many columns of a terminal it takes.
+  var columns: Int { reduce(0) { $0 + $1.columns } }
+
+  /// The text, cut at the end with an ellipsis if it takes more columns.
+  func cut(toColumns limit: Int) -> String {
+    guard columns > limit else { return self }
+    var result = ""
+    var used = 0
+    for character in self {
+      guard used + character.columns < limit else { break }
+      result.append(character)
+      used += character.columns
+    }
+    return result + "…"
+  }
+}

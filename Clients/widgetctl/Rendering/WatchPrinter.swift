@@ -1,0 +1,140 @@
+import WidgetClient
+import WidgetModel
+
+/// Turns frames of a stream into text: lines for people, or one document a frame.
+///
+/// For people it remembers each widget as it was printed last, to say what a value was before.
+struct WatchPrinter: Sendable {
+  let format: OutputFormat
+  let mask: ReadMask
+  let painter: Painter
+  /// The time now, for what has no time of its own.
+  var now: @Sendable () -> Timestamp = { Terminal.now }
+  /// A time of day as people read it.
+  var clock: @Sendable (Timestamp) -> String = { Terminal.timeOfDay($0) }
+  private var shown: [WidgetID: Widget] = [:]
+
+  init(format: OutputFormat, mask: ReadMask, painter: Painter) {
+    self.format = format
+    self.mask = mask
+    self.painter = painter
+  }
+
+  /// What to print for a frame.
+  ///
+  /// - Parameters:
+  ///   - difference: what the frame made visible in `mirror`; nil if nothing.
+  ///   - mirror: the state after the frame; only needed for people.
+  ///   - isFirst: no state was visible before.
+  mutating func text(
+    _ frame: WatchFrame, difference: WidgetMirror.Difference?, mirror: WidgetMirror?, isFirst: Bool
+  ) -> String {
+    guard format == .table else {
+      return frame.documents(mask: mask).map(text(of:)).joined()
+    }
+    switch frame {
+    case .events(let batch): return batch.events.map(text).joined()
+    case .gap(let gap): return text(gap)
+    case .changes(let set) where difference == nil && mirror?.isSynced != true:
+      return set.changes.map(text(withoutState:)).joined()
+    default: break
+    }
+    guard let difference, let mirror else { return "" }
+    return lines(of: difference, mirror, isFirst: isFirst)
+  }
+
+  /// A document in the format; never called for the table format.
+  private func text(of document: Value) -> String {
+    format == .yaml
+      ? "---\n" + YAMLWriter.document(document) : JSONWriter.compact(document) + "\n"
+  }
+
+  private mutating func lines(
+    of difference: WidgetMirror.Difference, _ mirror: WidgetMirror, isFirst: Bool
+  ) -> String {
+    var text = ""
+    for widget in difference.removed {
+      text += line(now(), "removed", .bad, widget.id, [])
+      shown[widget.id] = nil
+    }
+    for widget in difference.added.compactMap({ mirror[$0] }) {
+      text += line(
+        time(widget.updateTime), isFirst ? "current" : "added", isFirst ? .dim : .good, widget.id,
+        description(widget))
+      shown[widget.id] = widget
+    }
+    for widget in difference.updated.compactMap({ mirror[$0] }) {
+      let phrases = shown[widget.id].map { ChangeText.differences($0, widget) } ?? []
+      shown[widget.id] = widget
+      // A change outside the mask moves nothing but the revision.
+      guard !phrases.isEmpty else { continue }
+      text += line(time(widget.updateTime), "updated", .warning, widget.id, phrases)
+    }
+    return text
+  }
+
+  /// A line for a change of a widget whose state before is not known.
+  private func text(withoutState change: WidgetChange) -> String {
+    switch change {
+    case .added(let widget, _):
+      return line(time(widget.updateTime), "added", .good, widget.id, description(widget))
+    case .removed(let id, _):
+      return line(now(), "removed", .bad, id, [])
+    case .updated(let update):
+      var phrases: [String] = []
+      if let presence = update.presence { phrases.append("state: \(presence.state.name)") }
+      phrases += phrase(update.setData, update.unsetData, prefix: "")
+      phrases += phrase(update.setParameters, update.unsetParameters, prefix: "parameters.")
+      if let labels = update.labels {
+        phrases.append("labels: \(JSONWriter.compact(labels.document))")
+      }
+      if let isStale = update.isStale { phrases.append(isStale ? "stale" : "fresh") }
+      if update.position != nil { phrases.append("moved") }
+      return line(update.updateTime, "updated", .warning, update.id, phrases)
+    }
+  }
+
+  private func phrase(_ set: ValueMap, _ unset: [String], prefix: String) -> [String] {
+    set.entries.map { "\(prefix)\($0.key.safeForTerminal): \(JSONWriter.compact($0.value))" }
+      + unset.map { "\(prefix)\($0.safeForTerminal): nothing" }
+  }
+
+  /// A widget that appears, in short.
+  private func description(_ widget: Widget) -> [String] {
+    var phrases = [widget.kind.rawValue]
+    if mask.wants(.presence), widget.stateWords != "visible" { phrases.append(widget.stateWords) }
+    if !widget.data.isEmpty { phrases.append(widget.data.summary) }
+    return phrases
+  }
+
+  /// With a mask, the time of a change may not have been sent.
+  private func time(_ time: Timestamp) -> Timestamp { time == .epoch ? now() : time }
+
+  private func line(
+    _ time: Timestamp, _ verb: String, _ style: Style, _ id: WidgetID, _ phrases: [String]
+  ) -> String {
+    let padding = String(repeating: " ", count: max(0, 7 - verb.count))
+    let rest = phrases.isEmpty ? "" : "  " + phrases.joined(separator: "  ")
+    return painter.paint(clock(time), .dim) + " " + painter.paint(verb, style) + padding
+      + " \(id)\(rest)\n"
+  }
+
+  /// An event.
+  func text(_ event: Event) -> String {
+    guard format == .table else { return text(of: event.document) }
+    var phrases = [event.name.safeForTerminal]
+    if !event.nodeID.isEmpty { phrases.append("node=\(event.nodeID.safeForTerminal)") }
+    if !event.payload.isEmpty { phrases.append(event.payload.summary) }
+    if event.isForced { phrases.append("forced") }
+    let client = event.origin.client.isEmpty ? "" : " \(event.origin.client.safeForTerminal)"
+    phrases.append("(#\(event.sequence) uid \(event.origin.uid)\(client))")
+    return line(time(event.time), "event", .good, event.widgetID, phrases)
+  }
+
+  /// Events that are lost to this reader.
+  func text(_ gap: EventGap) -> String {
+    guard format == .table else { return text(of: gap.document) }
+    return painter.paint(clock(now()), .dim) + " " + painter.paint("gap", .bad)
+      + "     events \(gap.firstSequence) to \(gap.lastSequence) are lost\n"
+  }
+}

@@ -1,0 +1,120 @@
+import WidgetModel
+
+/// One `KEY=VALUE` of a command line.
+///
+/// | written | means |
+/// | --- | --- |
+/// | `key=value` | the value as JSON if it is JSON, else as text: `n=1`, `n=1.0`, `on=true`, `t=hi` |
+/// | `key==text` | text, whatever it looks like: `zip==01234`, `flag==true` |
+/// | `key:=json` | JSON; an error if it is not |
+/// | `key=@file` | the file's content as text; `-` is standard input |
+/// | `key:=@file` | the file's content as JSON |
+///
+/// The key is what comes before the first `=` (and its `:`, if there is one).
+struct Assignment: Hashable {
+  /// What to do about the value.
+  enum Source: Hashable {
+    case value(Value)
+    case textFile(String)
+    case jsonFile(String)
+  }
+
+  static let help = """
+    key=value takes the value as JSON if it is JSON (n=1, n=1.0, on=true, list='[1,2]'), else as \
+    text; key==text is always text; key:=json must be JSON; key=@file and key:=@file read a file.
+    """
+
+  let key: String
+  let source: Source
+
+  /// Throws what is wrong, in words.
+  init(_ text: String) throws(SyntaxFailure) {
+    guard let equals = text.firstIndex(of: "=") else {
+      throw SyntaxFailure("\"\(text)\" is not KEY=VALUE")
+    }
+    var key = text[..<equals]
+    var rest = text[text.index(after: equals)...]
+    let mustBeJSON = key.hasSuffix(":")
+    if mustBeJSON { key = key.dropLast() }
+    guard !key.isEmpty else { throw SyntaxFailure("\"\(text)\" has no key before the =") }
+    self.key = String(key)
+    if mustBeJSON {
+      guard !rest.hasPrefix("@") else {
+        source = .jsonFile(String(rest.dropFirst()))
+        return
+      }
+      source = .value(try Assignment.json(rest, of: self.key))
+    } else if rest.hasPrefix("=") {
+      rest = rest.dropFirst()
+      source = .value(.string(String(rest)))
+    } else if rest.hasPrefix("@") {
+      source = .textFile(String(rest.dropFirst()))
+    } else {
+      source = .value(try Assignment.inferred(rest))
+    }
+  }
+
+  /// JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error rather
+  /// than text, so that a key's type does not depend on a number's size.
+  static func inferred(_ text: some StringProtocol) throws(SyntaxFailure) -> Value {
+    let value: Value
+    do throws(JSONReader.Failure) { value = try JSONReader.value(of: text) } catch {
+      let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
+      guard digits.utf8.count >= 19, digits.utf8.allSatisfy(\.isDigit), !digits.hasPrefix("0")
+      else { return .string(String(text)) }
+      throw SyntaxFailure(
+        "\(text) is outside 64 bits; write ==\(text) for text or \(text).0 for a double")
+    }
+    return try untagged(value)
+  }
+
+  static func json(_ text: some StringProtocol, of key: String) throws(SyntaxFailure) -> Value {
+    let value: Value
+    do throws(JSONReader.Failure) { value = try JSONReader.value(of: text) } catch {
+      throw SyntaxFailure("\(key) is not JSON: \(error)")
+    }
+    return try untagged(value)
+  }
+
+  private static func untagged(_ value: Value) throws(SyntaxFailure) -> Value {
+    do throws(DataDocument.Failure) { return try DataDocument.untagged(value) } catch {
+      throw SyntaxFailure("\(error)")
+    }
+  }
+
+  /// The value, read from its file if it is in one.
+  func value(reading read: (_ path: String) throws(CommandFailure) -> String) throws(CommandFailure)
+    -> Value
+  {
+    switch source {
+    case .value(let value): return value
+    case .textFile(let path): return .string(try read(path))
+    case .jsonFile(let path):
+      let text = try read(path)
+      do throws(SyntaxFailure) { return try Assignment.json(text, of: key) } catch {
+        throw CommandFailure(.invalidArgument, "\(path): \(error.reason)")
+      }
+    }
+  }
+}
+
+/// A `KEY=VALUE` whose value is plain text: a label.
+struct LabelAssignment: Hashable {
+  let key: String
+  let value: String
+
+  init(_ text: String) throws(SyntaxFailure) {
+    guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+      throw SyntaxFailure("\"\(text)\" is not KEY=VALUE")
+    }
+    key = String(text[..<equals])
+    value = String(text[text.index(after: equals)...])
+  }
+}
+
+/// Why an argument cannot be read: what is wrong, and what would be right.
+struct SyntaxFailure: Error, Hashable, CustomStringConvertible {
+  let reason: String
+  init(_ reason: String) { self.reason = reason }
+  var description: String { reason }
+}

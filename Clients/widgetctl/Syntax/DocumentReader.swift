@@ -1,0 +1,142 @@
+import WidgetModel
+import Yams
+
+/// Reads files of declared widgets: JSON, or YAML with any number of documents.
+///
+/// Text that starts with `{` or `[` is tried as JSON first, so that JSON's own rules and error
+/// positions hold for it. YAML's plain scalars are typed as YAML 1.2's core schema says (`yes` and
+/// `no` are text); a whole number is an int and `1.0` a double, as in JSON.
+enum DocumentReader {
+  /// How many nodes a document may unfold to; aliases can multiply them.
+  static let nodesMax = 100_000
+  static let depthMax = 64
+
+  /// The documents of the text. Failures start with `name`, the file's.
+  static func documents(_ text: String, name: String) throws(CommandFailure) -> [Value] {
+    let first = text.utf8.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
+    let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    if looksLikeJSON || name.hasSuffix(".json") {
+      do throws(JSONReader.Failure) { return [try JSONReader.value(of: text)] } catch {
+        // YAML's flow style starts the same way; only then is its reader worth a try.
+        guard !name.hasSuffix(".json"), let documents = try? yaml(text, name: name) else {
+          throw CommandFailure(.invalidArgument, "\(name):\(error)")
+        }
+        return documents
+      }
+    }
+    return try yaml(text, name: name)
+  }
+
+  private static func yaml(_ text: String, name: String) throws(CommandFailure) -> [Value] {
+    var nodes: [Node] = []
+    do {
+      let parser = try Parser(yaml: text)
+      while let root = try parser.nextRoot() { nodes.append(root) }
+    } catch let error as YamlError {
+      throw CommandFailure(.invalidArgument, "\(name):\(words(for: error))")
+    } catch {
+      throw CommandFailure(.invalidArgument, "\(name): \(error)")
+    }
+    var documents: [Value] = []
+    var count = 0
+    for node in nodes {
+      do throws(Failure) {
+        let value = try value(of: node, count: &count, depth: 0)
+        if value != .null { documents.append(value) }
+      } catch {
+        let place = error.mark.map { "\($0.line):\($0.column)" } ?? ""
+        throw CommandFailure(.invalidArgument, "\(name):\(place): \(error.reason)")
+      }
+    }
+    return documents
+  }
+
+  private struct Failure: Error {
+    let mark: Mark?
+    let reason: String
+  }
+
+  private static func words(for error: YamlError) -> String {
+    switch error {
+    case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+      .composer(_, let problem, let mark, _):
+      "\(mark.line):\(mark.column): \(problem)"
+    case .duplicatedKeysInMapping(let duplicates, let context):
+      "\(context.mark.line):\(context.mark.column): keys are there twice: "
+        + duplicates.map { "\($0)" }.joined(separator: ", ")
+    default: " \(error)"
+    }
+  }
+
+  private static func value(
+    of node: Node, count: inout Int, depth: Int
+  ) throws(Failure) -> Value {
+    count += 1
+    guard count <= nodesMax else {
+      throw Failure(mark: node.mark, reason: "more than \(nodesMax) values; use fewer aliases")
+    }
+    guard depth <= depthMax else {
+      throw Failure(mark: node.mark, reason: "nests deeper than \(depthMax) levels")
+    }
+    switch node {
+    case .scalar(let scalar):
+      return try value(of: scalar)
+    case .sequence(let sequence):
+      var values: [Value] = []
+      for element in sequence {
+        values.append(try value(of: element, count: &count, depth: depth + 1))
+      }
+      return .list(values)
+    case .mapping(let mapping):
+      var entries: [ValueMap.Entry] = []
+      for (key, element) in mapping {
+        guard case .scalar(let scalar) = key else {
+          throw Failure(mark: key.mark, reason: "a key must be plain text")
+        }
+        entries.append(
+          .init(
+            key: scalar.string, value: try value(of: element, count: &count, depth: depth + 1)))
+      }
+      return .map(ValueMap(entries))
+    case .alias(let alias):
+      throw Failure(mark: alias.mark, reason: "an alias names no anchor")
+    }
+  }
+
+  private static func value(of scalar: Node.Scalar) throws(Failure) -> Value {
+    let text = scalar.string
+    guard scalar.style == .plain || scalar.style == .any else { return .string(text) }
+    switch text {
+    case "", "~", "null", "Null", "NULL": return .null
+    case "true", "True", "TRUE": return .bool(true)
+    case "false", "False", "FALSE": return .bool(false)
+    case ".nan", ".NaN", ".NAN": return .double(.nan)
+    case ".inf", ".Inf", ".INF", "+.inf": return .double(.infinity)
+    case "-.inf", "-.Inf", "-.INF": return .double(-.infinity)
+    default: break
+    }
+    let unsigned = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
+    guard let first = unsigned.utf8.first, first.isDigit || first == UInt8(ascii: ".") else {
+      return .string(text)
+    }
+    if let digits = text[...].droppingPrefix("0x"), let int = Int64(digits, radix: 16) {
+      return .int(int)
+    }
+    if let digits = text[...].droppingPrefix("0o"), let int = Int64(digits, radix: 8) {
+      return .int(int)
+    }
+    if unsigned.utf8.allSatisfy(\.isDigit) {
+      guard let int = Int64(text) else {
+        throw Failure(mark: scalar.mark, reason: "\(text) is outside 64 bits; put it in quotes")
+      }
+      return .int(int)
+    }
+    let isNumber = unsigned.utf8.allSatisfy {
+      $0.isDigit || [".", "e", "E", "+", "-"].map { UInt8(ascii: $0) }.contains($0)
+    }
+    if isNumber, let double = Double(text.hasSuffix(".") ? text + "0" : text) {
+      return .double(double)
+    }
+    return .string(text)
+  }
+}

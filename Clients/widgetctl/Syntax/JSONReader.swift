@@ -1,0 +1,222 @@
+import WidgetModel
+
+/// Reads one JSON text (RFC 8259) into a `Value`.
+///
+/// Own code rather than Foundation's, because the difference between `1` (an int) and `1.0` (a
+/// double) is part of a widget's data, and Foundation's reader loses it. A number with neither
+/// fraction nor exponent is an int, and an error outside 64 bits; a key that appears twice is an
+/// error; nesting is bounded, so hostile text cannot overflow the stack.
+struct JSONReader {
+  /// Why text is not JSON. `offset` counts bytes from 0.
+  struct Failure: Error, Hashable, CustomStringConvertible {
+    let offset: Int
+    let line: Int
+    let column: Int
+    let reason: String
+
+    var description: String { "\(line):\(column): \(reason)" }
+  }
+
+  static let depthMax = 64
+
+  private let bytes: [UInt8]
+  private var offset = 0
+
+  /// Reads the whole text. Linear in its length.
+  static func value(of text: some StringProtocol) throws(Failure) -> Value {
+    var reader = JSONReader(bytes: Array(text.utf8))
+    reader.skipSpace()
+    let value = try reader.value(depth: 0)
+    reader.skipSpace()
+    guard reader.offset == reader.bytes.count else {
+      throw reader.failure("there is more text after the value")
+    }
+    return value
+  }
+
+  private init(bytes: [UInt8]) { self.bytes = bytes }
+
+  private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
+
+  private func failure(_ reason: String) -> Failure {
+    let before = bytes[..<min(offset, bytes.count)]
+    let newline = UInt8(ascii: "\n")
+    let line = before.reduce(1) { $1 == newline ? $0 + 1 : $0 }
+    let start = before.lastIndex(of: newline).map { $0 + 1 } ?? 0
+    return Failure(
+      offset: offset, line: line, column: before.count - start + 1, reason: reason)
+  }
+
+  private mutating func skipSpace() {
+    while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 {
+      offset += 1
+    }
+  }
+
+  private mutating func take(_ byte: UInt8) -> Bool {
+    guard next == byte else { return false }
+    offset += 1
+    return true
+  }
+
+  private mutating func value(depth: Int) throws(Failure) -> Value {
+    guard depth <= JSONReader.depthMax else {
+      throw failure("nests deeper than \(JSONReader.depthMax) levels")
+    }
+    switch next {
+    case nil: throw failure("a value is missing")
+    case UInt8(ascii: "{"): return .map(try object(depth: depth))
+    case UInt8(ascii: "["): return .list(try array(depth: depth))
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "t"): return try literal("true", .bool(true))
+    case UInt8(ascii: "f"): return try literal("false", .bool(false))
+    case UInt8(ascii: "n"): return try literal("null", .null)
+    default: return try number()
+    }
+  }
+
+  private mutating func literal(_ text: StaticString, _ value: Value) throws(Failure) -> Value {
+    let word = text.withUTF8Buffer { Array($0) }
+    guard bytes[offset...].starts(with: word) else { throw failure("this is not a value") }
+    offset += word.count
+    return value
+  }
+
+  private mutating func array(depth: Int) throws(Failure) -> [Value] {
+    offset += 1
+    skipSpace()
+    var values: [Value] = []
+    if take(UInt8(ascii: "]")) { return values }
+    while true {
+      skipSpace()
+      values.append(try value(depth: depth + 1))
+      skipSpace()
+      if take(UInt8(ascii: "]")) { return values }
+      guard take(UInt8(ascii: ",")) else { throw failure("expected , or ] in a list") }
+    }
+  }
+
+  private mutating func object(depth: Int) throws(Failure) -> ValueMap {
+    offset += 1
+    skipSpace()
+    var entries: [ValueMap.Entry] = []
+    var seen: Set<[UInt8]> = []
+    if take(UInt8(ascii: "}")) { return [:] }
+    while true {
+      skipSpace()
+      guard next == UInt8(ascii: "\"") else { throw failure("expected a key in quotes") }
+      let key = try string()
+      guard seen.insert(Array(key.utf8)).inserted else {
+        throw failure("the key \(JSONWriter.quoted(key)) is there twice")
+      }
+      skipSpace()
+      guard take(UInt8(ascii: ":")) else { throw failure("expected : after a key") }
+      skipSpace()
+      entries.append(.init(key: key, value: try value(depth: depth + 1)))
+      skipSpace()
+      if take(UInt8(ascii: "}")) { return ValueMap(entries) }
+      guard take(UInt8(ascii: ",")) else { throw failure("expected , or } in an object") }
+    }
+  }
+
+  private mutating func digits() -> Int {
+    let start = offset
+    while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { offset += 1 }
+    return offset - start
+  }
+
+  private mutating func number() throws(Failure) -> Value {
+    let start = offset
+    _ = take(UInt8(ascii: "-"))
+    let leadsWithZero = next == UInt8(ascii: "0")
+    let whole = digits()
+    guard whole > 0 else { throw failure("this is not a value") }
+    guard whole == 1 || !leadsWithZero else { throw failure("a number cannot start with 0") }
+    var isWhole = true
+    if take(UInt8(ascii: ".")) {
+      isWhole = false
+      guard digits() > 0 else { throw failure("digits are missing after the point") }
+    }
+    if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+      isWhole = false
+      if !take(UInt8(ascii: "-")) { _ = take(UInt8(ascii: "+")) }
+      guard digits() > 0 else { throw failure("digits are missing in the exponent") }
+    }
+    let text = String(decoding: bytes[start..<offset], as: UTF8.self)
+    if isWhole {
+      guard let int = Int64(text) else {
+        throw failure("\(text) is outside 64 bits; write it with a fraction, or in quotes")
+      }
+      return .int(int)
+    }
+    guard let double = Double(text), double.isFinite else {
+      throw failure("\(text) is larger than a double can be")
+    }
+    return .double(double)
+  }
+
+  private mutating func string() throws(Failure) -> String {
+    offset += 1
+    var text: [UInt8] = []
+    while let byte = next {
+      switch byte {
+      case UInt8(ascii: "\""):
+        offset += 1
+        guard let string = String(validating: text, as: UTF8.self) else {
+          throw failure("the text is not well-formed UTF-8")
+        }
+        return string
+      case UInt8(ascii: "\\"):
+        offset += 1
+        try escape(into: &text)
+      case 0..<0x20:
+        throw failure("control characters must be escaped in text")
+      default:
+        text.append(byte)
+        offset += 1
+      }
+    }
+    throw failure("the closing quote is missing")
+  }
+
+  private mutating func escape(into text: inout [UInt8]) throws(Failure) {
+    guard let byte = next else { throw failure("the closing quote is missing") }
+    offset += 1
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
+    case UInt8(ascii: "b"): text.append(0x08)
+    case UInt8(ascii: "f"): text.append(0x0C)
+    case UInt8(ascii: "n"): text.append(0x0A)
+    case UInt8(ascii: "r"): text.append(0x0D)
+    case UInt8(ascii: "t"): text.append(0x09)
+    case UInt8(ascii: "u"):
+      let high = try hexadecimal()
+      var code = UInt32(high)
+      if (0xD800..<0xDC00).contains(high) {
+        guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else {
+          throw failure("half of a surrogate pair is missing")
+        }
+        let low = try hexadecimal()
+        guard (0xDC00..<0xE000).contains(low) else {
+          throw failure("half of a surrogate pair is missing")
+        }
+        code = 0x10000 + (UInt32(high) - 0xD800) << 10 + (UInt32(low) - 0xDC00)
+      }
+      guard let scalar = Unicode.Scalar(code) else {
+        throw failure("half of a surrogate pair is missing")
+      }
+      text.append(contentsOf: String(Character(scalar)).utf8)
+    default:
+      offset -= 1
+      throw failure("there is no such escape")
+    }
+  }
+
+  private mutating func hexadecimal() throws(Failure) -> UInt16 {
+    guard offset + 4 <= bytes.count,
+      let code = UInt16(String(decoding: bytes[offset..<offset + 4], as: UTF8.self), radix: 16)
+    else { throw failure("\\u needs four hexadecimal digits") }
+    offset += 4
+    return code
+  }
+}

@@ -1,0 +1,91 @@
+import WidgetModel
+
+/// Label selectors as kubectl has them: requirements separated by commas, all of which must hold.
+///
+/// | written | holds if the label |
+/// | --- | --- |
+/// | `a=b`, `a==b` | is `b` |
+/// | `a!=b` | is not there or not `b` |
+/// | `a in (x,y)` | is one of these |
+/// | `a notin (x,y)` | is not there or none of these |
+/// | `a` | is there |
+/// | `!a` | is not there |
+enum SelectorSyntax {
+  static let help = "Labels, as in 'a=b,c!=d,e in (x,y),f,!g'."
+
+  /// Throws what is wrong, in words.
+  static func parse(_ text: String) throws(SyntaxFailure) -> [LabelRequirement] {
+    var result: [LabelRequirement] = []
+    for part in try parts(of: text) { result.append(try requirement(part)) }
+    return result
+  }
+
+  /// Splits at commas outside parentheses.
+  private static func parts(of text: String) throws(SyntaxFailure) -> [Substring] {
+    var parts: [Substring] = []
+    var start = text.startIndex
+    var isInside = false
+    for index in text.indices {
+      switch text[index] {
+      case "(" where isInside: throw SyntaxFailure("\"\(text)\": parentheses cannot be nested")
+      case "(": isInside = true
+      case ")" where !isInside: throw SyntaxFailure("\"\(text)\": there is no ( to this )")
+      case ")": isInside = false
+      case "," where !isInside:
+        parts.append(text[start..<index])
+        start = text.index(after: index)
+      default: break
+      }
+    }
+    guard !isInside else { throw SyntaxFailure("\"\(text)\": a ) is missing") }
+    parts.append(text[start...])
+    return parts
+  }
+
+  private static func requirement(_ part: Substring) throws(SyntaxFailure) -> LabelRequirement {
+    let part = part.trimmed
+    guard !part.isEmpty else { throw SyntaxFailure("a requirement is empty; remove the comma") }
+    if part.last == ")", let open = part.firstIndex(of: "(") {
+      let words = part[..<open].split(separator: " ")
+      guard words.count == 2, words[1] == "in" || words[1] == "notin" else {
+        throw SyntaxFailure("\"\(part)\" is not KEY in (A,B) or KEY notin (A,B)")
+      }
+      let inside = part[part.index(after: open)...].dropLast()
+      let values = inside.split(separator: ",", omittingEmptySubsequences: false).map {
+        String($0.trimmed)
+      }
+      return LabelRequirement(
+        key: try key(words[0]), operator: words[1] == "in" ? .isIn : .notIn, values: values)
+    }
+    if part.first == "!", !part.contains("=") {
+      return LabelRequirement(key: try key(part.dropFirst().trimmed), operator: .notExists)
+    }
+    guard let equals = part.firstIndex(of: "=") else {
+      return LabelRequirement(key: try key(part), operator: .exists)
+    }
+    var name = part[..<equals]
+    var value = part[part.index(after: equals)...]
+    let isNegated = name.last == "!"
+    if isNegated { name = name.dropLast() }
+    if !isNegated, value.first == "=" { value = value.dropFirst() }
+    return LabelRequirement(
+      key: try key(name.trimmed), operator: isNegated ? .notIn : .isIn,
+      values: [String(value.trimmed)])
+  }
+
+  private static func key(_ text: Substring) throws(SyntaxFailure) -> String {
+    guard !text.isEmpty, !text.contains(where: { " !=()<>".contains($0) }) else {
+      throw SyntaxFailure("\"\(text)\" is no label; write 'a=b,c!=d,e in (x,y),f,!g'")
+    }
+    return String(text)
+  }
+}
+
+extension Substring {
+  /// Without spaces at both ends.
+  var trimmed: Substring {
+    var result = drop { $0 == " " }
+    while result.last == " " { result = result.dropLast() }
+    return result
+  }
+}

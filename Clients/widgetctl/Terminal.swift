@@ -1,0 +1,143 @@
+import Glibc
+import WidgetModel
+
+/// What standard output and standard error lead to.
+enum Terminal {
+  static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+  static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
+
+  /// The columns of the terminal that standard output leads to; nil if it is none.
+  static var width: Int? {
+    guard outputIsTerminal else { return nil }
+    var size = winsize()
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+    return Int(size.ws_col)
+  }
+
+  /// A variable of the environment; nil if it is not set or empty.
+  static func environment(_ name: String) -> String? {
+    guard let value = getenv(name), value.pointee != 0 else { return nil }
+    return String(cString: value)
+  }
+
+  /// Whether to colour what goes to a terminal.
+  static var wantsColour: Bool {
+    environment("NO_COLOR") == nil && environment("TERM") != "dumb"
+  }
+
+  /// The time now.
+  static var now: Timestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
+  }
+
+  /// The time of day in the local time zone, `08:21:05`.
+  static func timeOfDay(_ time: Timestamp) -> String {
+    var seconds = time_t(time.seconds)
+    var parts = tm()
+    guard localtime_r(&seconds, &parts) != nil else { return RFC3339.text(time) }
+    func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    return "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+  }
+}
+
+/// Standard output and standard error, written at once and whole.
+///
+/// Nothing is buffered, so that a line is with its reader when the command has written it. When the
+/// reader of standard output is gone (`| head`) the process ends quietly with status 0: it did what
+/// was wanted of it.
+enum Output {
+  /// Writes text to standard output. Ends the process if that cannot be written.
+  static func write(_ text: String) {
+    guard let error = write(text, to: STDOUT_FILENO) else { return }
+    if error == EPIPE { exit(ExitStatus.ok.rawValue) }
+    writeError("widgetctl: cannot write the output: \(String(cString: strerror(error)))\n")
+    exit(ExitStatus.otherError.rawValue)
+  }
+
+  /// Writes text to standard error. If that cannot be written there is nobody to tell.
+  static func writeError(_ text: String) { _ = write(text, to: STDERR_FILENO) }
+
+  /// Returns the `errno` of a failure.
+  private static func write(_ text: String, to descriptor: Int32) -> Int32? {
+    var text = text
+    return text.withUTF8 { bytes in
+      var rest = UnsafeRawBufferPointer(bytes)
+      while !rest.isEmpty {
+        let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+        if count >= 0 {
+          rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+        } else if errno == EAGAIN {
+          var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+          poll(&ready, 1, -1)
+        } else if errno != EINTR {
+          return errno
+        }
+      }
+      return nil
+    }
+  }
+
+  /// Occupies the numbers of standard streams that are closed, so that no socket gets them and is
+  /// taken for one. Reading then finds the end; writing fails, as it does for a closed stream.
+  static func occupyClosedStreams() {
+    for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
+      // The lowest free number is this one; those below are taken.
+      _ = open("/dev/null", O_RDONLY)
+    }
+  }
+
+  /// Ends the process, with status 0, as soon as standard output leads nowhere any more: a command
+  /// that follows changes must not outlive its reader until the next change.
+  ///
+  /// Costs a thread that sleeps in poll(2), which reports the loss of a pipe's or socket's other end
+  /// even if no events are asked for, and nothing for files.
+  static func endWithReader() {
+    var thread = pthread_t()
+    pthread_create(
+      &thread, nil,
+      { _ in
+        var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        while poll(&output, 1, -1) < 0, errno == EINTR {}
+        if output.revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 {
+          _exit(ExitStatus.ok.rawValue)
+        }
+        return nil
+      }, nil)
+    pthread_detach(thread)
+  }
+}
+
+/// Reading of files that arguments name.
+enum Input {
+  /// The most that is read of a file: more than any message can carry.
+  static let bytesMax = 16 << 20
+
+  /// The text of a file; `-` is standard input.
+  static func text(_ path: String) throws(CommandFailure) -> String {
+    let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(path, errno) }
+    defer { if path != "-" { close(descriptor) } }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure(path, errno) }
+      guard count > 0 else { break }
+      bytes += chunk[..<count]
+      guard bytes.count <= bytesMax else {
+        throw CommandFailure(.invalidArgument, "\(path): longer than \(bytesMax >> 20) MiB")
+      }
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw CommandFailure(.invalidArgument, "\(path): not well-formed UTF-8")
+    }
+    return text
+  }
+
+  private static func failure(_ path: String, _ error: Int32) -> CommandFailure {
+    CommandFailure(.otherError, "\(path): cannot be read: \(String(cString: strerror(error)))")
+  }
+}

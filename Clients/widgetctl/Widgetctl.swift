@@ -1,0 +1,49 @@
+import ArgumentParser
+
+/// The root command.
+struct Widgetctl: AsyncParsableCommand {
+  static let version = "0.1.0"
+
+  static let configuration = CommandConfiguration(
+    commandName: "widgetctl",
+    abstract: "Shows, changes and follows the widgets of widgetd.",
+    discussion: """
+      Examples:
+        widgetctl add clock --id clock --data text=12:00
+        widgetctl set clock text=12:01
+        widgetctl watch -l panel=top
+        widgetctl watch clock --until clock.data.text==13:00 --timeout 1h
+
+      With -o json, jsonl or yaml, widgets have the fields of widgetd.v1.Widget in lowerCamelCase, \
+      sorted; `data` is plain JSON. What JSON has no type for is tagged: {"$bytes": BASE64}, \
+      {"$timestamp": RFC3339}, {"$duration": "1.5s"}, {"$double": "NaN"}. What `ls` and `get` print \
+      can be given to `apply`.
+
+      Exit status:
+      \(ExitStatus.table)
+      An interrupt ends a command as it does any other (130 in a shell). A command whose output is \
+      no longer read (`| head`) ends quietly with 0.
+
+      Environment: WIDGETD_SOCKET names the daemon's socket; NO_COLOR turns colours off.
+      """,
+    version: version,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Look",
+        subcommands: [ListCommand.self, GetCommand.self, WatchCommand.self, EventsCommand.self]),
+      CommandGroup(
+        name: "Change",
+        subcommands: [
+          AddCommand.self, SetCommand.self, RemoveCommand.self, MoveCommand.self, ApplyCommand.self,
+          SendCommand.self, ShowCommand.self, HideCommand.self,
+          EnableCommand.self, DisableCommand.self, ToggleCommand.self,
+        ]),
+      CommandGroup(
+        name: "The daemon",
+        subcommands: [
+          StatsCommand.self, HealthCommand.self, ReloadCommand.self, LogLevelCommand.self,
+        ]),
+      CommandGroup(
+        name: "This program", subcommands: [CompletionCommand.self, VersionCommand.self]),
+    ])
+}

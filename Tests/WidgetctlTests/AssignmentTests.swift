@@ -1,0 +1,58 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+/// `KEY=VALUE` arguments.
+struct AssignmentTests {
+  @Test(
+    arguments: [
+      ("n=1", "n", .int(1)),
+      ("n=1.0", "n", .double(1)),
+      ("n=-7", "n", .int(-7)),
+      ("n=1e3", "n", .double(1000)),
+      ("on=true", "on", .bool(true)),
+      ("x=null", "x", .null),
+      ("t=hello world", "t", .string("hello world")),
+      ("t=\"12\"", "t", .string("12")),
+      ("t=", "t", .string("")),
+      ("t=01", "t", .string("01")),
+      ("t=a=b", "t", .string("a=b")),
+      ("t=[draft] x", "t", .string("[draft] x")),
+      ("l=[1,\"a\"]", "l", .list([.int(1), .string("a")])),
+      ("m={\"b\":2,\"a\":1}", "m", .map(["a": .int(1), "b": .int(2)])),
+      ("b={\"$bytes\":\"aGk=\"}", "b", .bytes([104, 105])),
+      ("zip==01234", "zip", .string("01234")),
+      ("flag==true", "flag", .string("true")),
+      ("eq===", "eq", .string("=")),
+      ("j:=5", "j", .int(5)),
+      ("j:=\"x\"", "j", .string("x")),
+      ("a.b=1", "a.b", .int(1)),
+    ] as [(String, String, Value)])
+  func `a value is JSON if it is JSON, else text`(_ text: String, key: String, value: Value) throws
+  {
+    let assignment = try Assignment(text)
+    #expect(assignment.key == key)
+    #expect(assignment.source == .value(value))
+  }
+
+  @Test(arguments: ["", "key", "=1", ":=1", "j:=hello", "j:=", "j:=[1,", "n=99999999999999999999"])
+  func `what is no assignment is refused`(_ text: String) {
+    #expect(throws: SyntaxFailure.self) { try Assignment(text) }
+  }
+
+  @Test func `an at sign names a file, which is text or has to be JSON`() throws {
+    let files = ["/a": "7"]
+    func read(_ path: String) throws(CommandFailure) -> String { files[path] ?? "?" }
+    #expect(try Assignment("k=@/a").value(reading: read) == .string("7"))
+    #expect(try Assignment("k:=@/a").value(reading: read) == .int(7))
+    #expect(try Assignment("k==@/a").value(reading: read) == .string("@/a"))
+    #expect(throws: CommandFailure.self) { try Assignment("k:=@/b").value(reading: read) }
+  }
+
+  @Test func `a label's value is always text`() throws {
+    #expect(try LabelAssignment("n=1").value == "1")
+    #expect(try LabelAssignment("n==1").value == "=1")
+    #expect(throws: SyntaxFailure.self) { try LabelAssignment("=1") }
+  }
+}

@@ -1,0 +1,155 @@
+import ArgumentParser
+import Testing
+import WidgetClient
+import WidgetModel
+
+@testable import widgetctl
+
+struct CommandLineTests {
+  @Test(arguments: [
+    ["ls"], ["list", "-l", "a=b,c!=d", "--kind", "clock", "--family", "extra-large"],
+    ["get", "a", "--field", "data.n", "--field", "createTime"],
+    ["add", "k", "--id", "a", "-l", "x=y", "--param", "p=1", "--data", "d==2", "--hidden"],
+    ["set", "a", "n=1", "t=hi", "--unset", "x", "--etag", "e", "--replace", "--no-stale"],
+    ["set", "a", "--clear-error"], ["rm", "a", "b", "--allow-missing"],
+    ["move", "a", "--before", "b"], ["apply", "-f", "-", "--prune", "--dry-run", "--set", "s"],
+    ["send", "a", "click", "n=1", "--node", "x", "--force"], ["show", "a", "b"],
+    ["toggle", "--all", "--transition", "spring:1s"], ["hide", "-l", "x"],
+    ["watch", "a", "--until", "a.data.n==1", "--timeout", "5s", "--min-interval", "100ms"],
+    ["watch", "--once", "-o", "json"], ["events", "--name", "click", "--after-sequence", "0"],
+    ["log-level", "debug"], ["completion", "zsh"], ["version", "--client"], ["stats"], ["health"],
+    ["reload"],
+  ])
+  func `these command lines are right`(_ arguments: [String]) {
+    #expect(throws: Never.self) { try Widgetctl.parseAsRoot(arguments) }
+  }
+
+  @Test(arguments: [
+    ["nonsense"], ["get"], ["get", "-bad-"], ["get", "a b"], ["get", "a", "--field", "nope"],
+    ["add"], ["add", "k", "--family", "huge"], ["add", "k", "--data", "novalue"], ["set", "a"],
+    ["set", "a", "--error", "x:y", "--clear-error"], ["rm"], ["rm", "a", "b", "--etag", "e"],
+    ["move", "a"], ["move", "a", "--first", "--last"], ["show"], ["show", "a", "--all"],
+    ["show", "-l", "x", "--all"], ["show", "a", "--kind", "k"], ["apply"], ["send", "a"],
+    ["watch", "--once", "--events"], ["watch", "--resume", "AQ==", "--until", "a:removed"],
+    ["watch", "--resume", "!"], ["watch", "a", "--until", "b:removed"], ["watch", "--until", "x"],
+    ["events", "--count", "0"], ["log-level", "loud"], ["completion", "tcsh"],
+    ["ls", "--timeout", "5"], ["ls", "-o", "xml"], ["ls", "-l", "a in x"],
+  ])
+  func `these command lines are wrong usage`(_ arguments: [String]) {
+    let error = #expect(throws: (any Error).self) { try Widgetctl.parseAsRoot(arguments) }
+    if let error { #expect(Widgetctl.exitCode(for: error) == .validationFailure) }
+  }
+
+  @Test(arguments: Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).map(Kind.init))
+  func `every command says what it does, with an example`(_ kind: Kind) {
+    let configuration = kind.command.configuration
+    #expect(!configuration.abstract.isEmpty)
+    #expect(configuration.discussion.contains("widgetctl \(configuration.commandName ?? "?")"))
+  }
+
+  /// A command's type as a test argument.
+  struct Kind: CustomTestStringConvertible, Sendable {
+    let command: any ParsableCommand.Type
+    var testDescription: String { command.configuration.commandName ?? "\(command)" }
+  }
+
+  @Test(arguments: [
+    (["--socket", "/s", "-v", "ls", "-l", "a"], ["ls", "--socket", "/s", "-v", "-l", "a"]),
+    (["-o", "json", "--timeout=1s", "get", "a"], ["get", "-o", "json", "--timeout=1s", "a"]),
+    (["ls", "-o", "json"], ["ls", "-o", "json"]),
+    (["--help"], ["--help"]), (["-v", "--version"], ["-v", "--version"]), ([], []),
+    (["--socket"], ["--socket"]),
+  ])
+  func `global options may come first`(_ arguments: [String], wanted: [String]) {
+    #expect(ArgumentOrder.normalized(arguments) == wanted)
+  }
+
+  @Test func `errors are JSON exactly if the output is`() {
+    #expect(ArgumentOrder.wantsJSON(["get", "x", "-o", "json"]))
+    #expect(ArgumentOrder.wantsJSON(["get", "--output=jsonl"]))
+    #expect(!ArgumentOrder.wantsJSON(["get", "-o", "yaml"]))
+    #expect(!ArgumentOrder.wantsJSON(["set", "a", "--", "-o", "json"]))
+    #expect(!ArgumentOrder.wantsJSON([]))
+  }
+}
+
+struct FailureTests {
+  static func failure(
+    _ code: StatusCode, _ reason: String, _ message: String = "Words.",
+    violations: [FieldViolation] = []
+  ) -> CommandFailure {
+    CommandFailure(
+      .status(
+        RPCStatus(
+          code: code, message: message,
+          errorInfo: ErrorInfo(reason: reason, metadata: ["widget_id": "a"]),
+          fieldViolations: violations)))
+  }
+
+  @Test(
+    arguments: [
+      (.notFound, 3), (.alreadyExists, 4), (.failedPrecondition, 5), (.aborted, 5),
+      (.permissionDenied, 6), (.unavailable, 7), (.deadlineExceeded, 8), (.resourceExhausted, 9),
+      (.invalidArgument, 10), (.outOfRange, 10), (.internalError, 1),
+    ] as [(StatusCode, Int32)])
+  func `every kind of refusal has its exit status`(_ code: StatusCode, status: Int32) {
+    #expect(Self.failure(code, "X").exit.rawValue == status)
+  }
+
+  @Test(
+    arguments: [
+      (.unavailable(.refused, socketPath: "/s"), 7),
+      (.unavailable(.permissionDenied, socketPath: "/s"), 6),
+      (.socketNotFound(tried: ["/s"]), 7), (.connectionLost(socketPath: "/s"), 7),
+      (.deadlineExceeded(.seconds(1)), 8), (.protocolViolation("x"), 1),
+    ] as [(ClientError, Int32)])
+  func `every way to lose the daemon has its exit status`(_ error: ClientError, status: Int32) {
+    #expect(ExitStatus(error).rawValue == status)
+  }
+
+  @Test func `no two exit statuses are alike, and all are explained`() {
+    #expect(Set(ExitStatus.allCases.map(\.meaning)).count == ExitStatus.allCases.count)
+    for status in ExitStatus.allCases {
+      #expect(Widgetctl.helpMessage(columns: 200).contains("\(status.rawValue)  \(status.meaning)"))
+    }
+  }
+
+  @Test func `the next step is a command`() {
+    #expect(
+      Self.failure(.notFound, "WIDGET_NOT_FOUND").message
+        == "there is no widget \"a\"; `widgetctl ls` lists them")
+    #expect(Self.failure(.failedPrecondition, "WIDGET_DISABLED").message.contains("enable a"))
+    #expect(Self.failure(.internalError, "ELSE").message == "Words")
+  }
+
+  @Test func `violations are told once`() {
+    let violation = FieldViolation(field: "widget.id", description: "Too long.")
+    #expect(
+      Self.failure(.invalidArgument, "X", "widget.id: Too long.", violations: [violation]).message
+        == "widget.id: Too long")
+    #expect(
+      Self.failure(.invalidArgument, "X", "Bad.", violations: [violation]).message
+        == "Bad.\n  widget.id: Too long")
+  }
+
+  @Test func `as JSON an error has everything that the daemon said`() {
+    #expect(
+      JSONWriter.compact(Self.failure(.notFound, "WIDGET_NOT_FOUND").document)
+        == #"{"error":{"code":"NOT_FOUND","exitCode":3,"message":"there is no widget \"a\"; "#
+        + #"`widgetctl ls` lists them","metadata":{"widget_id":"a"},"reason":"WIDGET_NOT_FOUND"}}"#)
+  }
+
+  @Test func `a value is printed raw, and a missing one is an error`() throws {
+    let document = Samples.widget.document()
+    let id = Samples.widget.id
+    #expect(try GetCommand.text(of: "data.text", in: document, id: id) == "12:00")
+    #expect(try GetCommand.text(of: "data.n", in: document, id: id) == "1")
+    #expect(try GetCommand.text(of: "labels", in: document, id: id) == #"{"panel":"top"}"#)
+    #expect(try GetCommand.text(of: "create_time", in: document, id: id) == "1970-01-01T00:16:40Z")
+    #expect(try GetCommand.text(of: "error", in: document, id: id) == "")
+    let failure = #expect(throws: CommandFailure.self) {
+      try GetCommand.text(of: "data.gone", in: document, id: id)
+    }
+    #expect(failure?.exit == .notFound)
+  }
+}

@@ -1,0 +1,63 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+struct ConditionTests {
+  static func widget(_ change: (inout Widget) -> Void = { _ in }) throws -> Widget {
+    let id = try #require(WidgetID("a.b:c"))
+    let kind = try #require(KindName("gauge"))
+    var widget = Widget(id: id, kind: kind, revision: 7)
+    widget.data = ["n": .int(5), "x": .double(0.5), "t": .string("12"), "a.b": .bool(true)]
+    widget.parameters = ["max": .int(100)]
+    widget.labels = ["panel": "top", "n": "1"]
+    change(&widget)
+    return widget
+  }
+
+  @Test(arguments: [
+    ("a.b:c.data.n==5", true), ("a.b:c.data.n=5", true), ("a.b:c.data.n == 5.0", true),
+    ("a.b:c.data.n!=5", false), ("a.b:c.data.n<5", false), ("a.b:c.data.n<=5", true),
+    ("a.b:c.data.n>4.5", true), ("a.b:c.data.n>=6", false), ("a.b:c.data.x<1", true),
+    ("a.b:c.data.t==12", false), ("a.b:c.data.t==\"12\"", true), ("a.b:c.data.t<\"2\"", true),
+    ("a.b:c.data.t>5", false), ("a.b:c.data.a.b==true", true), ("a.b:c.data.a.b!=false", true),
+    ("a.b:c.data.gone==1", false), ("a.b:c.data.gone!=1", true), ("a.b:c.data.gone<1", false),
+    ("a.b:c.parameters.max>99", true), ("a.b:c.labels.panel==top", true),
+    ("a.b:c.labels.n==1", true), ("a.b:c.labels.n!=1", false), ("a.b:c.revision>=7", true),
+    ("a.b:c.revision>7", false), ("a.b:c:exists", true), ("a.b:c:removed", false),
+    ("a.b:c:visible", true), ("a.b:c:hidden", false), ("a.b:c:disabled", false),
+    ("a.b:c:fresh", true), ("a.b:c:stale", false),
+  ])
+  func `a condition is judged on the widget`(_ text: String, holds: Bool) throws {
+    let condition = try Condition(text)
+    #expect(condition.id.rawValue == "a.b:c")
+    #expect(condition.holds(for: try Self.widget()) == holds)
+  }
+
+  @Test func `presence and staleness are seen`() throws {
+    let hidden = try Self.widget { $0.presence.isVisible = false }
+    #expect(try Condition("a.b:c:hidden").holds(for: hidden))
+    let disabled = try Self.widget { $0.presence.isEnabled = false }
+    #expect(try Condition("a.b:c:disabled").holds(for: disabled))
+    let stale = try Self.widget { $0.isStale = true }
+    #expect(try Condition("a.b:c:stale").holds(for: stale))
+  }
+
+  @Test(arguments: [
+    "a:removed", "a:exists", "a:hidden", "a:fresh", "a.data.n!=1", "a.revision>=0",
+  ])
+  func `of a widget that is not there only removed holds`(_ text: String) throws {
+    #expect(try Condition(text).holds(for: nil) == (text == "a:removed"))
+  }
+
+  @Test func `it names the fields it needs`() throws {
+    #expect(try Condition("a.data.x.y>1").maskPaths == ["data.x.y"])
+    #expect(try Condition("a:hidden").maskPaths == ["presence"])
+    #expect(try Condition("a:removed").maskPaths == [])
+  }
+
+  @Test(arguments: ["", "a", "a:gone", ":exists", "a.data.==1", "a.n==1", "==1", "a data.n==1"])
+  func `what is no condition is refused`(_ text: String) {
+    #expect(throws: SyntaxFailure.self) { try Condition(text) }
+  }
+}

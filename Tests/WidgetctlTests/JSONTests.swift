@@ -1,0 +1,133 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+struct JSONTests {
+  @Test(arguments: [
+    "null", "true", "false", "0", "-1", "9223372036854775807", "-9223372036854775808", "1.0",
+    "0.1", "-0.0", "1e+20", "\"\"", "\"a\\\"b\\\\c\\n\\t\\r\"", "\"\\u001b[31m\"", "\"é😀\"", "[]",
+    "{}", "[1,[2,{}]]", "{\"a\":1,\"b\":[true,null]}",
+  ])
+  func `what is written reads as it was`(_ text: String) throws {
+    #expect(JSONWriter.compact(try JSONReader.value(of: text)) == text)
+  }
+
+  @Test(
+    arguments: [
+      (" [ 1 , 2 ] \n", .list([.int(1), .int(2)])),
+      ("\"\\u00e9\\ud83d\\ude00\\/\\b\\f\"", .string("é😀/\u{8}\u{C}")),
+      ("1E2", .double(100)), ("{\"b\":1,\"a\":2}", .map(["a": .int(2), "b": .int(1)])),
+    ] as [(String, Value)])
+  func `every form of JSON is read`(_ text: String, value: Value) throws {
+    #expect(try JSONReader.value(of: text) == value)
+  }
+
+  @Test(arguments: [
+    "", " ", "tru", "nul", "01", "-", "+1", "1.", ".5", "1e", "0x1", "NaN", "'a'", "\"a", "\"\\x\"",
+    "\"\\u12\"", "\"\\ud83d\"", "\"\\ude00\"", "\"a\nb\"", "[1", "[1,]", "[,1]", "{\"a\"}",
+    "{\"a\":}", "{a:1}", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "1 2", "9223372036854775808", "1e999",
+  ])
+  func `what is not JSON is refused`(_ text: String) {
+    #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: text) }
+  }
+
+  @Test func `nesting is bounded`() throws {
+    func nested(_ depth: Int) -> String {
+      String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    }
+    #expect(throws: Never.self) { try JSONReader.value(of: nested(JSONReader.depthMax + 1)) }
+    #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: nested(100_000)) }
+  }
+
+  @Test func `a failure says where`() {
+    let failure = #expect(throws: JSONReader.Failure.self) {
+      try JSONReader.value(of: "{\n  \"a\": 1,\n  \"b\": oops\n}")
+    }
+    #expect(failure?.line == 3)
+    #expect(failure?.column == 8)
+  }
+
+  @Test(
+    arguments: [
+      (.bytes([104, 105]), #"{"$bytes":"aGk="}"#),
+      (.timestamp(.epoch), #"{"$timestamp":"1970-01-01T00:00:00Z"}"#),
+      (.duration(.milliseconds(1500)), #"{"$duration":"1.5s"}"#),
+      (.double(.nan), #"{"$double":"NaN"}"#),
+      (.double(-.infinity), #"{"$double":"-Infinity"}"#),
+      (.map(["$bytes": .string("x")]), #"{"$$bytes":"x"}"#),
+      (.map(["$$x": .int(1)]), #"{"$$$x":1}"#),
+      (.map(["$a": .int(1), "$b": .int(2)]), #"{"$a":1,"$b":2}"#),
+      (.list([.map(["t": .bytes([])])]), #"[{"t":{"$bytes":""}}]"#),
+    ] as [(Value, String)])
+  func `what JSON has no type for is tagged, and reads as it was`(_ value: Value, text: String)
+    throws
+  {
+    #expect(JSONWriter.compact(value) == text)
+    #expect(try DataDocument.untagged(try JSONReader.value(of: text)) == value)
+  }
+
+  @Test(arguments: [
+    #"{"$bytes":"!"}"#, #"{"$timestamp":"now"}"#, #"{"$double":"1"}"#, #"{"$x":1}"#,
+  ])
+  func `a tag that cannot be read is refused`(_ text: String) throws {
+    let value = try JSONReader.value(of: text)
+    #expect(throws: DataDocument.Failure.self) { try DataDocument.untagged(value) }
+  }
+
+  @Test func `keys are sorted and the layout is stable`() {
+    let value = Value.map(["b": .list([.int(1), .map([:])]), "a": .map(["x": .null])])
+    #expect(
+      JSONWriter.pretty(value) == """
+        {
+          "a": {
+            "x": null
+          },
+          "b": [
+            1,
+            {}
+          ]
+        }
+        """)
+  }
+}
+
+struct YAMLTests {
+  @Test func `a document is written as people write YAML`() {
+    let value = Value.map([
+      "data": .map(["n": .int(1), "on": .string("yes"), "t": .string("12:00")]),
+      "empty": .list([]), "list": .list([.map(["a": .int(1), "b": .string("x")]), .string("y")]),
+      "nested": .list([.list([.int(1), .int(2)])]), "word": .string("top"),
+    ])
+    #expect(
+      YAMLWriter.document(value) == """
+        data:
+          n: 1
+          "on": "yes"
+          t: "12:00"
+        empty: []
+        list:
+        - a: 1
+          b: x
+        - y
+        nested:
+        - - 1
+          - 2
+        word: top
+
+        """)
+  }
+
+  @Test(
+    arguments: [
+      .null, .bool(true), .int(-3), .double(1), .double(.nan), .string(""), .string("no"),
+      .string("1"), .string("- a: b #c"), .string("two\nlines"), .string("~"), .bytes([1]),
+      .list([]), .map([:]), .list([.list([]), .map(["a": .list([.int(1)])])]),
+      .map(["a b": .map(["c": .map(["d": .string("e")])]), "null": .list([.map([:])])]),
+    ] as [Value])
+  func `what is written reads as it was`(_ value: Value) throws {
+    let text = YAMLWriter.document(.map(["v": value]))
+    let read = try DocumentReader.documents(text, name: "f.yaml").map(DataDocument.untagged)
+    #expect(read == [.map(["v": value])])
+  }
+}

@@ -1,0 +1,251 @@
+import Testing
+import WidgetClient
+import WidgetModel
+
+@testable import widgetctl
+
+struct DocumentTests {
+  @Test func `a widget has the fields of the message in lower camel case`() {
+    #expect(
+      JSONWriter.pretty(Samples.widget.document(etag: "e9")) == """
+        {
+          "createTime": "1970-01-01T00:16:40Z",
+          "createdRevision": 3,
+          "data": {
+            "n": 1,
+            "text": "12:00"
+          },
+          "enabled": false,
+          "etag": "e9",
+          "family": "extra-large",
+          "id": "clock",
+          "kind": "clock",
+          "labels": {
+            "panel": "top"
+          },
+          "ownerUid": 1000,
+          "parameters": {
+            "zone": "UTC"
+          },
+          "position": 1024,
+          "revision": 9,
+          "state": "disabled",
+          "updateTime": "1970-01-01T00:33:20Z",
+          "visible": true
+        }
+        """)
+  }
+
+  @Test func `what is wrong with a widget is only there if something is`() {
+    var widget = Samples.widget
+    widget.isStale = true
+    widget.error = WidgetError(reason: "FETCH_FAILED", message: "no answer")
+    widget.applySet = "panel"
+    let text = JSONWriter.compact(widget.document())
+    #expect(text.contains(#""applySet":"panel""#))
+    #expect(text.contains(#""error":{"message":"no answer","reason":"FETCH_FAILED"}"#))
+    #expect(text.contains(#""stale":true"#))
+  }
+
+  @Test func `a mask leaves out what was not asked for`() throws {
+    let mask = try ReadMask(paths: ["data.n"])
+    #expect(
+      JSONWriter.compact(mask.filter(Samples.widget).document(mask: mask))
+        == #"{"createdRevision":3,"data":{"n":1},"id":"clock","kind":"clock","revision":9}"#)
+  }
+
+  @Test func `a change frame is one object`() {
+    var update = WidgetUpdate(id: Samples.id("a"), revision: 5, updateTime: .epoch)
+    update.setData = ["n": .int(2)]
+    update.unsetData = ["m"]
+    update.presence = Presence(isVisible: false)
+    update.error = .some(nil)
+    update.transition = Transition(curve: .spring, duration: .milliseconds(300))
+    let set = ChangeSet(
+      fromRevision: 4, toRevision: 6,
+      changes: [.removed(Samples.id("b"), nil), .updated(update)], resumeToken: [1])
+    #expect(
+      WatchFrame.changes(set).documents(mask: .all).map(JSONWriter.compact) == [
+        #"{"changes":[{"removed":{"id":"b"}},{"updated":{"enabled":true,"error":null,"id":"a","#
+          + #""revision":5,"setData":{"n":2},"state":"hidden","transition":{"curve":"spring","#
+          + #""duration":"0.3s"},"unsetData":["m"],"updateTime":"1970-01-01T00:00:00Z","#
+          + #""visible":false}}],"fromRevision":4,"resumeToken":"AQ==","toRevision":6,"#
+          + #""type":"changes"}"#
+      ])
+  }
+
+  @Test func `a piece of a change set says that more comes`() {
+    let set = ChangeSet(fromRevision: 4, more: true)
+    #expect(
+      WatchFrame.changes(set).documents(mask: .all).map(JSONWriter.compact)
+        == [#"{"changes":[],"fromRevision":4,"more":true,"type":"changes"}"#])
+  }
+
+  @Test func `events and what surrounds them are one object each`() {
+    let event = Event(
+      sequence: 12, widgetID: Samples.id("a"), nodeID: "button", name: "click",
+      payload: ["n": .int(1)], time: .epoch, revision: 3,
+      origin: EventOrigin(uid: 1000, pid: 7, client: "t"))
+    #expect(
+      WatchFrame.events(EventBatch(events: [event])).documents(mask: .all).map(JSONWriter.compact)
+        == [
+          #"{"name":"click","nodeId":"button","origin":{"client":"t","pid":7,"uid":1000},"#
+            + #""payload":{"n":1},"revision":3,"sequence":12,"time":"1970-01-01T00:00:00Z","#
+            + #""type":"event","widgetId":"a"}"#
+        ])
+    #expect(
+      WatchFrame.gap(EventGap(firstSequence: 1, lastSequence: 2)).documents(mask: .all)
+        .map(JSONWriter.compact) == [#"{"firstSequence":1,"lastSequence":2,"type":"gap"}"#])
+    #expect(
+      WatchFrame.synced(WatchSynced(revision: 4, resumeToken: [1])).documents(mask: .all)
+        .map(JSONWriter.compact) == [#"{"resumeToken":"AQ==","revision":4,"type":"synced"}"#])
+  }
+}
+
+struct TableTests {
+  @Test func `columns are aligned and lines have no trailing blanks`() {
+    var other = Samples.widget
+    other.id = Samples.id("a-longer-one")
+    other.presence = Presence()
+    other.data = [:]
+    other.isStale = true
+    let table = Table.of([Samples.widget, other], now: Samples.time(1060))
+    #expect(
+      table.text(width: nil, Samples.plain) == """
+        ID            KIND   STATE          REVISION  AGE  DATA
+        clock         clock  disabled       9         60s  n=1 text="12:00"
+        a-longer-one  clock  visible,stale  9         60s
+
+        """)
+  }
+
+  @Test func `without rows there is no header`() {
+    #expect(Table.of([], now: .epoch).text(width: nil, Samples.plain) == "")
+  }
+
+  @Test func `the last column is cut to the terminal's width`() {
+    var table = Table("A", "B")
+    table.add(.init("1"), .init("0123456789abcdef"))
+    #expect(table.text(width: 13, Samples.plain) == "A  B\n1  012345678…\n")
+  }
+
+  @Test func `colours do not count as width`() {
+    var table = Table("A", "B")
+    table.add(.init("on", .good), .init("x"))
+    #expect(
+      table.text(width: nil, Painter(usesColour: true))
+        == "\u{1B}[1mA\u{1B}[0m   \u{1B}[1mB\u{1B}[0m\n\u{1B}[32mon\u{1B}[0m  x\n")
+  }
+
+  @Test(arguments: [("abc", 3), ("日本", 4), ("é", 1), ("e\u{301}", 1), ("😀", 2), ("", 0)])
+  func `wide characters take two columns`(_ text: String, columns: Int) {
+    #expect(text.columns == columns)
+  }
+
+  @Test func `text from a widget cannot act on the terminal`() {
+    #expect(
+      "a\u{1B}[2Jb\n\u{9B}1m\u{202E}".safeForTerminal == "a\\u{1b}[2Jb\\u{a}\\u{9b}1m\\u{202e}")
+    let data: ValueMap = ["\u{1B}k": .string("\u{1B}]0;x\u{7}")]
+    #expect(data.summary == #"\u{1b}k="\u001b]0;x\u0007""#)
+  }
+}
+
+struct WatchPrinterTests {
+  static func printer() -> WatchPrinter {
+    var printer = WatchPrinter(format: .table, mask: .all, painter: Samples.plain)
+    printer.now = { .epoch }
+    printer.clock = { "\($0.seconds)" }
+    return printer
+  }
+
+  /// Feeds frames as the command does, and collects what is printed.
+  static func text(_ frames: [WatchFrame]) throws -> String {
+    var printer = printer()
+    var mirror = WidgetMirror()
+    var text = ""
+    for frame in frames {
+      let isFirst = !mirror.isSynced
+      let difference = try mirror.apply(frame)
+      text += printer.text(frame, difference: difference, mirror: mirror, isFirst: isFirst)
+    }
+    return text
+  }
+
+  static let start: [WatchFrame] = [
+    .opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 9)),
+    .snapshot(SnapshotChunk(widgets: [Samples.widget])),
+    .synced(WatchSynced(revision: 9, resumeToken: [1])),
+  ]
+
+  @Test func `a change is a line with what was before`() throws {
+    var added = Samples.widget
+    added.id = Samples.id("cpu")
+    added.presence = Presence()
+    added.data = [:]
+    added.position = 2048
+    var update = WidgetUpdate(
+      id: Samples.widget.id, revision: 11, updateTime: Samples.time(3000))
+    update.setData = ["text": .string("12:01"), "new": .bool(true)]
+    update.unsetData = ["n"]
+    update.presence = Presence()
+    let frames =
+      Self.start + [
+        .changes(
+          ChangeSet(
+            fromRevision: 9, toRevision: 11, changes: [.added(added, nil), .updated(update)])),
+        .changes(
+          ChangeSet(
+            fromRevision: 11, toRevision: 12, changes: [.removed(Samples.widget.id, nil)])),
+      ]
+    #expect(
+      try Self.text(frames) == """
+        2000 current clock  clock  disabled  n=1 text="12:00"
+        2000 added   cpu  clock
+        3000 updated clock  state: disabled -> visible  n: 1 -> nothing  new: true  text: "12:00" \
+        -> "12:01"
+        0 removed clock
+
+        """)
+  }
+
+  @Test func `after a reset only what differs is printed`() throws {
+    var changed = Samples.widget
+    changed.data["n"] = .int(2)
+    let frames =
+      Self.start + [
+        .disconnected(.connectionLost(socketPath: "/s")), .reset(.compacted), .reconnected,
+        .opened(WatchOpened(subscriptionID: 2, epoch: 1, revision: 20)),
+        .snapshot(SnapshotChunk(widgets: [changed])), .synced(WatchSynced(revision: 20)),
+      ]
+    #expect(
+      try Self.text(frames) == """
+        2000 current clock  clock  disabled  n=1 text="12:00"
+        2000 updated clock  n: 1 -> 2
+
+        """)
+  }
+
+  @Test func `without a state a change says what is now`() {
+    var printer = Self.printer()
+    var update = WidgetUpdate(id: Samples.id("a"), revision: 1, updateTime: Samples.time(5))
+    update.setData = ["n": .int(1)]
+    let frame = WatchFrame.changes(
+      ChangeSet(fromRevision: 0, toRevision: 1, changes: [.updated(update)]))
+    #expect(
+      printer.text(frame, difference: nil, mirror: WidgetMirror(), isFirst: true)
+        == "5 updated a  n: 1\n")
+  }
+
+  @Test func `events and gaps are lines of their own`() {
+    let printer = Self.printer()
+    let event = Event(
+      sequence: 12, widgetID: Samples.id("a"), nodeID: "b", name: "click",
+      payload: ["n": .int(1)], time: Samples.time(7),
+      origin: EventOrigin(uid: 1000, client: "t\u{1B}"), isForced: true)
+    #expect(
+      printer.text(event) == "7 event   a  click  node=b  n=1  forced  (#12 uid 1000 t\\u{1b})\n")
+    #expect(
+      printer.text(EventGap(firstSequence: 3, lastSequence: 9))
+        == "0 gap     events 3 to 9 are lost\n")
+  }
+}

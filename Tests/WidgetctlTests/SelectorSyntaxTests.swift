@@ -1,0 +1,35 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+struct SelectorSyntaxTests {
+  @Test(arguments: [
+    ("a=b", LabelRequirement(key: "a", operator: .isIn, values: ["b"])),
+    ("a==b", LabelRequirement(key: "a", operator: .isIn, values: ["b"])),
+    ("a = b", LabelRequirement(key: "a", operator: .isIn, values: ["b"])),
+    ("a=", LabelRequirement(key: "a", operator: .isIn, values: [""])),
+    ("c!=d", LabelRequirement(key: "c", operator: .notIn, values: ["d"])),
+    ("e in (x,y)", LabelRequirement(key: "e", operator: .isIn, values: ["x", "y"])),
+    ("e  notin ( x , y )", LabelRequirement(key: "e", operator: .notIn, values: ["x", "y"])),
+    ("f", LabelRequirement(key: "f", operator: .exists)),
+    ("!g", LabelRequirement(key: "g", operator: .notExists)),
+  ])
+  func `a requirement is read as kubectl reads it`(_ text: String, wanted: LabelRequirement) throws
+  {
+    #expect(try SelectorSyntax.parse(text) == [wanted])
+  }
+
+  @Test func `commas inside parentheses do not separate requirements`() throws {
+    let requirements = try SelectorSyntax.parse("a=b,c!=d,e in (x,y),f,!g")
+    #expect(requirements.map(\.key) == ["a", "c", "e", "f", "g"])
+    #expect(requirements[2].values == ["x", "y"])
+  }
+
+  @Test(arguments: [
+    "", ",", "a,", "=b", "a in x", "a in (x", "a of (x)", "a in ((x))", "a b", "x)",
+  ])
+  func `what is no selector is refused`(_ text: String) {
+    #expect(throws: SyntaxFailure.self) { try SelectorSyntax.parse(text) }
+  }
+}

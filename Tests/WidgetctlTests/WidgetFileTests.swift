@@ -1,0 +1,130 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+struct WidgetFileTests {
+  static func read(_ text: String, name: String = "f.yaml") throws -> WidgetFile {
+    var file = WidgetFile()
+    for document in try DocumentReader.documents(text, name: name) {
+      try file.add(document, name: name)
+    }
+    return file
+  }
+
+  static let yaml = """
+    set: panel
+    widgets:
+    - id: clock
+      kind: clock
+      family: extra-large
+      labels: {panel: top, n: "1"}
+      visible: false
+      parameters: {zone: UTC}
+      data:
+        n: 1
+        x: 1.0
+        on: yes
+        b: {$bytes: aGk=}
+    - {id: cpu, kind: gauge, enabled: false}
+    """
+
+  @Test func `all fields are read`() throws {
+    let file = try Self.read(Self.yaml)
+    #expect(file.set == "panel")
+    #expect(file.widgets.map(\.id?.rawValue) == ["clock", "cpu"])
+    #expect(
+      file.widgets.first
+        == WidgetSpec(
+          id: WidgetID("clock"), kind: try #require(KindName("clock")), family: .extraLarge,
+          labels: ["panel": "top", "n": "1"], isVisible: false,
+          parameters: ["zone": .string("UTC")],
+          data: [
+            "n": .int(1), "x": .double(1), "on": .string("yes"), "b": .bytes([104, 105]),
+          ]))
+    #expect(file.widgets.last?.isEnabled == false)
+  }
+
+  @Test(arguments: [
+    #"[{"id":"a","kind":"k"},{"id":"b","kind":"k"}]"#,
+    #"{"widgets":[{"id":"a","kind":"k"},{"id":"b","kind":"k"}]}"#,
+    "{id: a, kind: k}\n---\n{id: b, kind: k}",
+    "- id: a\n  kind: k\n- &x\n  id: b\n  kind: k",
+    "[{id: a, kind: k}, {id: b, kind: k}]",
+  ])
+  func `a list, a set, single widgets and several documents are taken`(_ text: String) throws {
+    #expect(try Self.read(text).widgets.map(\.id?.rawValue) == ["a", "b"])
+  }
+
+  @Test func `what is printed can be applied`() throws {
+    let widget = Samples.widget
+    let printed = YAMLWriter.document(
+      .map(["revision": .int(9), "widgets": .list([widget.document(etag: "x")])]))
+    let spec = try #require(try Self.read(printed).widgets.first)
+    #expect(spec.id == widget.id)
+    #expect(spec.data == widget.data)
+    #expect(spec.labels == widget.labels)
+    #expect(spec.isEnabled == widget.presence.isEnabled)
+  }
+
+  @Test(arguments: [
+    ("widgets:\n- {id: a, kind: k}\n- {id: b}", "f.yaml: widgets[1].kind: must be 1 to 64"),
+    ("- {id: '-', kind: k}", "f.yaml: widgets[0].id: must be 1 to 128"),
+    ("- {id: a, kind: k, colour: red}", "f.yaml: widgets[0].colour: there is no such field"),
+    ("- {id: a, kind: k, family: huge}", "f.yaml: widgets[0].family: must be small"),
+    ("- {id: a, kind: k, labels: {n: 1}}", "f.yaml: widgets[0].labels.n: must be text"),
+    ("- {id: a, kind: k, visible: 1}", "f.yaml: widgets[0].visible: must be true or false"),
+    ("- {id: a, kind: k, data: [1]}", "f.yaml: widgets[0].data: must be an object"),
+    ("- {id: a, kind: k, data: {b: {$bytes: '!'}}}", "f.yaml: widgets[0].data.b: $bytes needs"),
+    ("- 5", "f.yaml: widgets[0]: must be a widget"),
+    ("widgets: 5", "f.yaml: widgets: must be a list"),
+    ("things: []", "f.yaml: things: there is no such field"),
+    ("text", "f.yaml: must be a list of widgets"),
+    ("a: [1", "f.yaml:2:1:"),
+    ("a: 1\na: 2", "f.yaml:"),
+    ("- {id: a, kind: k, data: {n: 99999999999999999999}}", "f.yaml:1:30: 99999999999999999999"),
+  ])
+  func `a failure names the file and the path`(_ text: String, message: String) {
+    let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }
+    #expect(failure?.exit == .invalidArgument)
+    #expect(failure?.message.hasPrefix(message) == true, "\(failure?.message ?? "")")
+  }
+
+  @Test func `JSON is read by JSON's rules`() {
+    let failure = #expect(throws: CommandFailure.self) {
+      try Self.read("[\n{\"id\": a}]", name: "f.json")
+    }
+    #expect(failure?.message == "f.json:2:8: this is not a value")
+  }
+
+  @Test func `aliases cannot multiply without bound`() {
+    var text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+    for level in 1...8 {
+      let alias = "*a\(level - 1)"
+      text += "a\(level): &a\(level) [" + Array(repeating: alias, count: 10).joined(separator: ", ")
+      text += "]\n"
+    }
+    let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }
+    #expect(failure?.message.contains("aliases") == true)
+  }
+
+  @Test func `a dry run says what would change`() throws {
+    let before = Samples.widget
+    var spec = WidgetSpec(id: before.id, kind: before.kind, labels: ["panel": "left"])
+    spec.data = ["n": .int(2)]
+    spec.isEnabled = true
+    let result = ApplyResult(id: before.id, action: .updated)
+    #expect(
+      ApplyCommand.text([result], before: [before], specs: [spec], set: "s") == """
+        clock updated (dry run)
+          state: disabled -> visible
+          n: 1 -> 2
+          parameters.zone: "UTC" -> nothing
+          labels.panel: "top" -> "left"
+          set: "" -> "s"
+
+        """)
+    #expect(ApplyCommand.text([result], before: nil, specs: [spec], set: "s") == "clock updated\n")
+    #expect(ApplyCommand.text([], before: nil, specs: [], set: "") == "nothing to do\n")
+  }
+}
