@@ -1,3 +1,5 @@
+import ArgumentParser
+
 /// Lets global options stand before the command's name, as in `widgetctl --socket S ls`.
 ///
 /// The argument parser knows them only behind it, so they are moved there.
@@ -41,5 +43,16 @@ enum ArgumentOrder {
       }
     }
     return false
+  }
+
+  /// The first word, if it should be a command's name but is none.
+  static func unknownCommand(_ arguments: [String]) -> String? {
+    guard let word = arguments.first, !word.hasPrefix("-"), word != "help" else { return nil }
+    let configuration = Widgetctl.configuration
+    let commands = configuration.groupedSubcommands.flatMap(\.subcommands)
+    let names = commands.flatMap { command in
+      [command.configuration.commandName ?? ""] + command.configuration.aliases
+    }
+    return names.contains(word) ? nil : word
   }
 }

@@ -12,6 +12,10 @@ enum Main {
     signal(SIGPIPE, SIG_IGN)
     let arguments = ArgumentOrder.normalized(Array(CommandLine.arguments.dropFirst()))
     do {
+      if let word = ArgumentOrder.unknownCommand(arguments) {
+        throw CommandFailure(
+          .usage, "there is no command \"\(word)\"; `widgetctl --help` lists them")
+      }
       var command = try await Widgetctl.asyncParseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()

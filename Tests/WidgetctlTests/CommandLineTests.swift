@@ -64,6 +64,13 @@ struct CommandLineTests {
     #expect(ArgumentOrder.normalized(arguments) == wanted)
   }
 
+  @Test func `a word that is no command is found`() {
+    #expect(ArgumentOrder.unknownCommand(["frob", "ls"]) == "frob")
+    for arguments in [["ls"], ["list"], ["help", "ls"], ["--version"], ["log-level"], []] {
+      #expect(ArgumentOrder.unknownCommand(arguments) == nil)
+    }
+  }
+
   @Test func `errors are JSON exactly if the output is`() {
     #expect(ArgumentOrder.wantsJSON(["get", "x", "-o", "json"]))
     #expect(ArgumentOrder.wantsJSON(["get", "--output=jsonl"]))
