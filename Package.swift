@@ -118,5 +118,8 @@ let package = Package(
       name: "WidgetctlTests",
       dependencies: ["widgetctl", "WidgetClient", "WidgetModel", "WidgetProto"],
       swiftSettings: strict),
+    .testTarget(
+      name: "WidgetdSysmonTests",
+      dependencies: ["widgetd-sysmon", "WidgetClient", "WidgetModel"], swiftSettings: strict),
   ]
 )

@@ -1,0 +1,47 @@
+import Testing
+import WidgetModel
+
+@testable import widgetd_sysmon
+
+struct FormattingTests {
+  @Test(arguments: [
+    (0.0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1536, "1.5 KiB"), (102_400, "100 KiB"),
+    (1_048_576, "1.0 MiB"), (8_589_934_592, "8.0 GiB"), (1.2e18, "1066 PiB"), (-5, "0 B"),
+  ])
+  func `bytes are written with a binary unit`(bytes: Double, text: String) {
+    #expect(bytesText(bytes) == text)
+  }
+
+  @Test(arguments: [
+    (0.0, "0 bit/s"), (999, "999 bit/s"), (1000, "1.0 kbit/s"), (12_500_000, "12.5 Mbit/s"),
+    (1e9, "1.0 Gbit/s"),
+  ])
+  func `rates are written with a decimal unit`(rate: Double, text: String) {
+    #expect(bitRateText(rate) == text)
+  }
+
+  @Test(arguments: [
+    (1.0, 2, "1.00"), (1.005, 1, "1.0"), (0.06, 1, "0.1"), (-2.5, 1, "-2.5"), (-0.25, 2, "-0.25"),
+    (12.345, 0, "12"), (.infinity, 2, "0"), (.nan, 2, "0"), (1e300, 1, "0"),
+  ])
+  func `decimals are fixed`(number: Double, decimals: Int, text: String) {
+    #expect(fixed(number, decimals) == text)
+  }
+
+  @Test func `a share of nothing is nothing`() {
+    #expect(percent(5, of: 0) == 0)
+    #expect(percent(1, of: 3) == 33.3)
+  }
+
+  @Test(arguments: [
+    (10, 0, 1_000, 1_000), (10, 1, 1_000, 999), (10, 999, 1_000, 1), (11, 0, 5_000, 4_000),
+    (-1, 250, 1_000, 750),
+  ])
+  func `samples fall on multiples of the interval`(
+    seconds: Int64, milliseconds: Int32, interval: Int, delay: Int
+  ) throws {
+    let now = try #require(Timestamp(seconds: seconds, nanoseconds: milliseconds * 1_000_000))
+    #expect(
+      Schedule.delay(from: now, interval: .milliseconds(interval)) == .milliseconds(delay))
+  }
+}
