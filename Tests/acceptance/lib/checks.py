@@ -1,0 +1,43 @@
+"""Checks that print a line each, and the summary that ends a script."""
+
+import os
+import sys
+import traceback
+
+
+class Checks:
+    """Use in a `with` statement; leaves the process with 1 if a check failed or the script broke."""
+
+    def __init__(self, title):
+        self.title, self.passed, self.failed = title, 0, 0
+
+    def __enter__(self):
+        print(f"# {self.title}", flush=True)
+        return self
+
+    def that(self, what, holds, found=""):
+        """Records one check; `found` says what was there instead."""
+        if holds:
+            self.passed += 1
+            print(f"ok    {what}", flush=True)
+        else:
+            self.failed += 1
+            print(f"FAIL  {what}" + (f": {found}" if found != "" else ""), flush=True)
+        return holds
+
+    def equal(self, what, found, expected):
+        return self.that(what, found == expected, f"expected {expected!r}, found {found!r}")
+
+    def skip(self, what, why):
+        print(f"skip  {what}: {why}", flush=True)
+
+    def __exit__(self, kind, error, trace):
+        if error is not None and kind is not SystemExit:
+            if kind is KeyboardInterrupt:
+                return
+            self.failed += 1
+            traceback.print_exception(kind, error, trace)
+            print(f"FAIL  {self.title}: broke off with {kind.__name__}: {error}", flush=True)
+        print(f"{self.passed} passed, {self.failed} failed", flush=True)
+        sys.stdout.flush()
+        os._exit(1 if self.failed else 0)
