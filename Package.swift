@@ -92,6 +92,9 @@ let package = Package(
 
     // Tests.
     .testTarget(
+      name: "WidgetdSysmonTests",
+      dependencies: ["widgetd-sysmon", "WidgetClient", "WidgetModel"], swiftSettings: strict),
+    .testTarget(
       name: "WidgetModelTests", dependencies: ["WidgetModel"], swiftSettings: strict),
     .testTarget(
       name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),

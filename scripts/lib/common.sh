@@ -1,0 +1,65 @@
+# What scripts/run and scripts/test share. For bash; sourced, with the repository as the current
+# folder.
+
+# Debian packages that building needs.
+build_packages=(libprotobuf-c-dev libsqlite3-dev pkg-config)
+# What the tests need beyond that.
+test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
+  golang-github-containerd-ttrpc-dev python3 python3-venv gcc libc6-dev)
+
+say() { printf '%s\n' "$*"; }
+
+# Says why there is no going on, and ends the script.
+die() {
+  printf '%s: %s\n' "$program" "$*" >&2
+  exit 1
+}
+
+# Installs those of the packages that are missing; asks for nothing if none is.
+need_packages() {
+  command -v dpkg-query >/dev/null || {
+    say "This is no Debian: what is needed cannot be installed, and must be there: $*"
+    return
+  }
+  local missing=() name
+  for name in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] ||
+      missing+=("$name")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  local command=(apt-get install -y --no-install-recommends "${missing[@]}") as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    as_root=(sudo)
+    command -v sudo >/dev/null ||
+      die "these packages are missing and there is no sudo; run as root: ${command[*]}"
+    [ -t 0 ] || sudo -n true 2>/dev/null ||
+      die "these packages are missing and sudo wants a password; run: sudo ${command[*]}"
+  fi
+  say "Installing ${missing[*]} ..."
+  export DEBIAN_FRONTEND=noninteractive
+  { "${as_root[@]}" apt-get update -q && "${as_root[@]}" "${command[@]}"; } >/dev/null ||
+    die "apt-get failed; run: ${as_root[*]} ${command[*]}"
+}
+
+need_swift() {
+  command -v swift >/dev/null ||
+    die "there is no swift; install Swift 6.2 or later from https://www.swift.org/install/linux"
+  local version
+  version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p')
+  case $version in
+    [0-5].* | 6.[01]) die "this is Swift $version; 6.2 or later is needed" ;;
+  esac
+}
+
+# Ends a process that this script started, and waits until it has: first politely, then not.
+end_process() {
+  local pid=$1 patience=${2:-50}
+  kill "$pid" 2>/dev/null || return 0
+  while [ "$patience" -gt 0 ] && kill -0 "$pid" 2>/dev/null; do
+    sleep 0.1
+    patience=$((patience - 1))
+  done
+  kill -9 "$pid" 2>/dev/null
+  wait "$pid" 2>/dev/null
+  return 0
+}
