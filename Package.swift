@@ -121,8 +121,5 @@ let package = Package(
       name: "WidgetctlTests",
       dependencies: ["widgetctl", "WidgetClient", "WidgetModel", "WidgetProto"],
       swiftSettings: strict),
-    .testTarget(
-      name: "WidgetdSysmonTests",
-      dependencies: ["widgetd-sysmon", "WidgetClient", "WidgetModel"], swiftSettings: strict),
   ]
 )
