@@ -143,6 +143,33 @@ struct GroupTests {
     #expect(store.pendingGroup().requests.isEmpty)
   }
 
+  @Test func `a raised ceiling that is taken back is raised again`() throws {
+    var store = try Store(widgets: ["a"])
+    try store.send("lost", to: "a")
+    store.rollbackGroup()
+    #expect(store.eventSequenceCeiling == 0)
+    #expect(try store.send("click", to: "a").outcome == .accepted(sequence: 1))
+    #expect(store.hasPendingGroup)
+    #expect(store.pendingGroup().eventSequenceCeiling >= 1)
+  }
+
+  @Test(arguments: histories)
+  func `a copy and its original go on without touching each other`(commands: [Command]) throws {
+    var original = try GroupTests.makeStore()
+    try original.set("b", ["pending": .int(1)])
+    let before = original.observation()
+    var copy = original
+    for command in commands { try copy.run(command) }
+    #expect(original.observation() == before)
+    let changed = copy.observation()
+    for command in commands.reversed() { _ = try? original.run(command) }
+    original.rollbackGroup()
+    #expect(copy.observation() == changed)
+    copy.rollbackGroup()
+    #expect(copy.observation() == original.observation())
+    #expect(copy.checkInvariants() + original.checkInvariants() == [])
+  }
+
   @Test func `after a group is committed a rollback takes nothing back`() throws {
     var store = try GroupTests.makeStore()
     try store.set("a", ["x": .int(7)])

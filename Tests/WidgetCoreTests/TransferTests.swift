@@ -111,6 +111,25 @@ struct TransferTests {
     #expect(words(end) == ["-a"])
   }
 
+  @Test func `a widget that came and left the selector during the transfer is removed`() throws {
+    var store = Store()
+    let on = Selector(labels: [.init(key: "on", operator: .exists)])
+    let start = store.revision
+    try store.create("a", labels: ["on": ""])
+    #expect(store.widgets(inChunk: 0, selecting: on).map(\.id) == ["a"])
+    try store.update("a", .with { $0.unsetLabels = ["on"] })
+    let end = try store.changes(endingTransferSince: 0, startedAt: start, selecting: on)
+    #expect(words(end) == ["-a"])
+  }
+
+  @Test func `a widget that came and went during the transfer is removed`() throws {
+    var store = Store()
+    let start = store.revision
+    try store.create("a")
+    try store.delete("a")
+    #expect(words(try store.changes(endingTransferSince: 0, startedAt: start)) == ["-a"])
+  }
+
   @Test func `a transfer that is compacted away ends with an error`() throws {
     var store = try Store(widgets: ["a", "b", "c"], limits: .with { $0.tombstonesMax = 1 })
     let start = store.revision
