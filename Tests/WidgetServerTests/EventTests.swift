@@ -19,8 +19,16 @@ import WidgetProto
       let work = Worker {
         let client = try server.connect()
         for n in 0..<150 {
-          try client.event(n % 3 == 0 ? "b" : "a", "e\(n)")
-          try client.set("a", ["n": .int(Int64(n))])
+          // In one write, so that one round of frames tells both.
+          let (event, update) = (client.takeStreamID(), client.takeStreamID())
+          let sent = SendEventRequest(widgetID: try .make(n % 3 == 0 ? "b" : "a"), name: "e\(n)")
+          let changed = UpdateWidgetRequest(
+            id: try .make("a"), patch: WidgetPatch(setData: ["n": .int(Int64(n))]))
+          try client.send(
+            client.request("SendEvent", sent, id: event)
+              + client.request("UpdateWidget", changed, id: update))
+          _ = try client.answer(to: event, as: SendEventResponse.self)
+          _ = try client.answer(to: update, as: UpdateWidgetResponse.self)
         }
       }
       for watcher in watchers {
