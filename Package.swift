@@ -93,7 +93,9 @@ let package = Package(
     // Tests.
     .testTarget(
       name: "WidgetdSysmonTests",
-      dependencies: ["widgetd-sysmon", "WidgetClient", "WidgetModel"], swiftSettings: strict),
+      dependencies: [
+        "widgetd-sysmon", "WidgetClient", "WidgetModel", "WidgetServer", "WidgetStorage", logging,
+      ], swiftSettings: strict),
     .testTarget(
       name: "WidgetModelTests", dependencies: ["WidgetModel"], swiftSettings: strict),
     .testTarget(
