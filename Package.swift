@@ -90,6 +90,11 @@ let package = Package(
       dependencies: ["WidgetClient", "WidgetModel", arguments],
       path: "Clients/widgetd-sysmon", swiftSettings: strict),
 
+    // Measured beside nothing else: the state machine alone. See benchmarks/core/run.
+    .executableTarget(
+      name: "widgetd-core-benchmark", dependencies: ["WidgetCore", "WidgetModel"],
+      path: "benchmarks/core", exclude: ["run"], swiftSettings: strict),
+
     // Tests.
     .testTarget(
       name: "WidgetdSysmonTests",

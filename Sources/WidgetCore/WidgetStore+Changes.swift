@@ -47,13 +47,17 @@ extension WidgetStore {
     return Delta(fromRevision: cursor, toRevision: revision, changes: removals + changes)
   }
 
-  /// Whether more than `limit` widgets changed after a cursor. O(limit).
-  public func hasChanges(since cursor: Revision, moreThan limit: Int) -> Bool {
+  /// Whether more than `limit` widgets, or widgets with more state than `bytesMax`, changed after a
+  /// cursor. O(limit).
+  public func hasChanges(
+    since cursor: Revision, moreThan limit: Int, orBytes bytesMax: Int = .max
+  ) -> Bool {
     var slot = newest
-    var seen = 0
+    var (seen, bytes) = (0, 0)
     while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
       seen += 1
-      if seen > limit { return true }
+      bytes += record.costBytes
+      if seen > limit || bytes > bytesMax { return true }
       slot = record.older
     }
     return false
@@ -71,7 +75,7 @@ extension WidgetStore {
 
   /// The selected widgets of a chunk. O(chunk).
   public func widgets(inChunk chunk: Int, selecting selector: Selector = Selector()) -> [Widget] {
-    slots(ofChunk: chunk).compactMap { slot in
+    slots(ofChunk: chunk, selecting: selector).compactMap { slot in
       guard let record = records[slot], record.isSelected(by: selector) else { return nil }
       return record.widget
     }
@@ -82,15 +86,18 @@ extension WidgetStore {
     inChunk chunk: Int, since cursor: Revision, selecting selector: Selector = Selector()
   ) -> [WidgetChange] {
     guard chunkRevisions[chunk] > cursor else { return [] }
-    return slots(ofChunk: chunk).compactMap { slot in
+    return slots(ofChunk: chunk, selecting: selector).compactMap { slot in
       guard let record = records[slot], record.revision > cursor else { return nil }
       return record.change(since: cursor, selecting: selector, mayHoldNewer: false)
     }
   }
 
-  private func slots(ofChunk chunk: Int) -> Range<Int> {
+  /// The slots of a chunk in which there can be selected widgets, in order.
+  private func slots(ofChunk chunk: Int, selecting selector: Selector) -> [Int] {
     let first = chunk * WidgetStore.chunkSlotCount
-    return first..<min(first + WidgetStore.chunkSlotCount, records.count)
+    let range = first..<min(first + WidgetStore.chunkSlotCount, records.count)
+    guard !selector.ids.isEmpty else { return Array(range) }
+    return Set(selector.ids.compactMap { slot(of: $0) }.filter(range.contains)).sorted()
   }
 
   // MARK: - Parts

@@ -175,8 +175,9 @@ extension WidgetStore {
       }
     case .all: slots = order.entries.map { Int($0.slot) }
     case .selector(let selector):
-      slots = order.entries.map { Int($0.slot) }.filter {
-        records[$0]?.isSelected(by: selector) ?? false
+      forEachRecord(behind: nil, selecting: selector) { record in
+        if let slot = slot(of: record.id) { slots.append(slot) }
+        return true
       }
     }
     let changing = slots.filter { slot in

@@ -167,14 +167,35 @@ public struct WidgetStore: ~Copyable {
   ) -> (widgets: [Widget], hasMore: Bool) {
     var widgets: [Widget] = []
     var bytes = 0
+    var hasMore = false
+    forEachRecord(behind: position, selecting: selector) { record in
+      hasMore = widgets.count == limit || (bytes > bytesMax && !widgets.isEmpty)
+      if hasMore { return false }
+      bytes += record.costBytes
+      widgets.append(record.widget)
+      return true
+    }
+    return (widgets, hasMore)
+  }
+
+  /// Goes through the selected records behind a position, in position order, until the closure
+  /// returns false. O(records looked at); with ids in the selector, O(ids).
+  func forEachRecord(
+    behind position: Int64?, selecting selector: Selector, _ body: (Record) -> Bool
+  ) {
+    guard selector.ids.isEmpty else {
+      let slots = Set(selector.ids.compactMap { slot(of: $0) })
+      let found = slots.compactMap { self.records[$0] }.sorted { $0.position < $1.position }
+      for record in found where position.map({ record.position > $0 }) ?? true {
+        if record.isSelected(by: selector), !body(record) { return }
+      }
+      return
+    }
     let start = position.map { $0 == .max ? order.entries.count : order.index(of: $0 + 1) } ?? 0
     for entry in order.entries[start...] {
       guard let record = records[Int(entry.slot)], record.isSelected(by: selector) else { continue }
-      if widgets.count == limit || (bytes > bytesMax && !widgets.isEmpty) { return (widgets, true) }
-      bytes += record.costBytes
-      widgets.append(record.widget)
+      if !body(record) { return }
     }
-    return (widgets, false)
   }
 
   /// Selected events after a sequence number. O(events looked at).

@@ -4,7 +4,13 @@ public struct Selector: Hashable, Sendable {
   /// If not empty, the widget's id must be one of these.
   public var ids: [WidgetID]
   /// If not empty, the widget's kind must be one of these.
-  public var kinds: [KindName]
+  public var kinds: [KindName] {
+    get { kindList }
+    set { (kindList, kindSet) = (newValue, Set(newValue)) }
+  }
+  private var kindList: [KindName]
+  /// For looking up.
+  private var kindSet: Set<KindName>
   /// If not empty, the widget's family must be one of these.
   public var families: [Family]
   /// All of these must hold.
@@ -15,7 +21,8 @@ public struct Selector: Hashable, Sendable {
     labels: [LabelRequirement] = []
   ) {
     self.ids = ids
-    self.kinds = kinds
+    kindList = kinds
+    kindSet = Set(kinds)
     self.families = families
     self.labels = labels
   }
@@ -29,10 +36,11 @@ public struct Selector: Hashable, Sendable {
   /// changing. An id and a kind never change; labels and family do.
   public var dependsOnState: Bool { !labels.isEmpty || !families.isEmpty }
 
-  /// Whether it picks a widget with these properties. Linear in the number of conditions.
+  /// Whether it picks a widget with these properties. Linear in the number of ids and label
+  /// conditions.
   public func matches(id: WidgetID, kind: KindName, family: Family, labels: Labels) -> Bool {
     (ids.isEmpty || ids.contains(id))
-      && (kinds.isEmpty || kinds.contains(kind))
+      && (kinds.isEmpty || kindSet.contains(kind))
       && (families.isEmpty || families.contains(family))
       && self.labels.allSatisfy { $0.holds(for: labels) }
   }
@@ -53,21 +61,43 @@ public struct LabelRequirement: Hashable, Sendable {
 
   public var key: String
   public var `operator`: Operator
-  public var values: [String]
+  public var values: [String] {
+    get { valueList }
+    set { (valueList, sortedValues) = (newValue, newValue.sortedByBytes) }
+  }
+  private var valueList: [String]
+  /// For looking up.
+  private var sortedValues: [String]
 
   public init(key: String, operator: Operator, values: [String] = []) {
     self.key = key
     self.operator = `operator`
-    self.values = values
+    valueList = values
+    sortedValues = values.sortedByBytes
   }
 
   public func holds(for labels: Labels) -> Bool {
     let value = labels[key]
     return switch `operator` {
-    case .isIn: value.map { value in values.contains { $0.hasSameBytes(as: value) } } ?? false
-    case .notIn: value.map { value in !values.contains { $0.hasSameBytes(as: value) } } ?? true
+    case .isIn: value.map { sortedValues.containsBytes(of: $0) } ?? false
+    case .notIn: value.map { !sortedValues.containsBytes(of: $0) } ?? true
     case .exists: value != nil
     case .notExists: value == nil
     }
+  }
+}
+
+extension [String] {
+  fileprivate var sortedByBytes: [String] { sorted { $0.precedesByBytes($1) } }
+
+  /// Whether a sorted list holds a text, byte by byte. O(log n).
+  fileprivate func containsBytes(of text: String) -> Bool {
+    var low = 0
+    var high = count
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].precedesByBytes(text) { low = middle + 1 } else { high = middle }
+    }
+    return low < count && self[low].hasSameBytes(as: text)
   }
 }

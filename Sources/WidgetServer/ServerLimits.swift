@@ -19,6 +19,8 @@ public struct ServerLimits: Hashable, Sendable {
   /// How many widgets may have changed for a late reader to get all of it in one go; beyond, it
   /// gets them a chunk at a time, as fast as it reads.
   public var eagerChangesMax = 512
+  /// How many bytes of state those widgets may have for that.
+  public var eagerBytesMax = 1 << 20
   /// The least time between two rounds of change frames. What happens in between is conflated.
   public var frameIntervalMicroseconds = 1_000
   /// How many widgets a page of ListWidgets may have.
@@ -60,6 +62,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("selector_terms_max", \.selectorTermsMax),
       ("frame_bytes_target", \.frameBytesTarget),
       ("eager_changes_max", \.eagerChangesMax),
+      ("eager_bytes_max", \.eagerBytesMax),
       ("frame_interval_microseconds", \.frameIntervalMicroseconds),
       ("page_size_max", \.pageSizeMax),
       ("page_size_default", \.pageSizeDefault),

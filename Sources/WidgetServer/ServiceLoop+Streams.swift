@@ -221,7 +221,9 @@ extension ServiceLoop {
           continue
         }
         if instant < subscription.nextFrameAt { return markReadyLater(subscription) }
-        if store.hasChanges(since: cursor, moreThan: limits.eagerChangesMax) {
+        if store.hasChanges(
+          since: cursor, moreThan: limits.eagerChangesMax, orBytes: limits.eagerBytesMax)
+        {
           subscription.position = .transferring(
             .init(
               cursor: cursor, isSnapshot: false, startedAt: store.revision,
