@@ -10,6 +10,8 @@ extension WidgetStore {
       let before = store.revision
       // One revision serves all of it; it is given back if nothing changed.
       let revision = store.advanceRevision()
+      // First, so that what goes makes room for what comes.
+      let pruned = declaration.prunes ? store.prune(declaration, transition, revision) : []
       var results: [ApplyResult] = []
       var slots: [Int] = []
       for (index, spec) in declaration.widgets.enumerated() {
@@ -36,10 +38,7 @@ extension WidgetStore {
       where moved.contains(slots[place]) && results[place].action == .unchanged {
         results[place].action = .updated
       }
-      if declaration.prunes {
-        results += store.prune(
-          declaration.applySet, keeping: Set(slots), transition, revision)
-      }
+      results += pruned
       let hasChanged = results.contains { $0.action != .unchanged }
       if !hasChanged { store.revision = before }
       return (results, hasChanged && !declaration.isDryRun)
@@ -105,11 +104,14 @@ extension WidgetStore {
 
   /// Removes what the set no longer declares.
   private mutating func prune(
-    _ applySet: String, keeping: Set<Int>, _ transition: Transition?, _ revision: Revision
+    _ declaration: Declaration, _ transition: Transition?, _ revision: Revision
   ) -> [ApplyResult] {
+    let declared = Set(declaration.widgets.compactMap(\.id))
     var results: [ApplyResult] = []
-    for slot in order.entries.map({ Int($0.slot) }) where !keeping.contains(slot) {
-      guard let record = records[slot], record.applySet == applySet else { continue }
+    for slot in order.entries.map({ Int($0.slot) }) {
+      guard let record = records[slot], record.applySet == declaration.applySet,
+        !declared.contains(record.id)
+      else { continue }
       removeWidget(slot, transition, at: revision)
       results.append(ApplyResult(id: record.id, action: .deleted))
     }

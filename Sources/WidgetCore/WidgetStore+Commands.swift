@@ -82,7 +82,7 @@ extension WidgetStore {
     return record
   }
 
-  /// "<kind>-<number>" with a number that was not given out before and is free.
+  /// "<kind>-<number>" with a number that is free, and was not given out since the store was opened.
   private func automaticID(
     for kind: KindName
   ) throws(StoreError) -> (id: WidgetID, number: UInt64) {

@@ -23,6 +23,15 @@ struct ApplyTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `a full quota can be swapped for other widgets, since what goes makes room`() throws {
+    var store = Store(limits: .with { $0.widgetsMax = 2 })
+    try store.declare([spec("a"), spec("b")])
+    #expect(
+      words(try store.declare([spec("c"), spec("d")], prunes: true)) == ["+c", "+d", "-a", "-b"])
+    #expect(store.ids == ["c", "d"])
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `the same declaration again makes no commit`() throws {
     var store = Store()
     let declared = [

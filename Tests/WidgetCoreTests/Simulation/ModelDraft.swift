@@ -134,6 +134,13 @@ struct Draft {
     let start = self
     var results: [ApplyResult] = []
     let ids = declaration.widgets.compactMap(\.id)
+    var pruned: [ApplyResult] = []
+    if declaration.prunes {
+      for id in order where !ids.contains(id) && widgets[id]?.applySet == declaration.applySet {
+        remove(id)
+        pruned.append(ApplyResult(id: id, action: .deleted))
+      }
+    }
     for (id, spec) in zip(ids, declaration.widgets) {
       if let old = widgets[id] {
         guard old.kind == spec.kind else {
@@ -162,14 +169,8 @@ struct Draft {
         results[index].action = .updated
       }
     }
-    if declaration.prunes {
-      for id in order where !ids.contains(id) && widgets[id]?.applySet == declaration.applySet {
-        remove(id)
-        results.append(ApplyResult(id: id, action: .deleted))
-      }
-    }
     if declaration.isDryRun { self = start }
-    return .applied(results)
+    return .applied(results + pruned)
   }
 
   private mutating func send(_ draft: EventDraft) throws(StoreError) -> Commit.Outcome {
