@@ -65,6 +65,10 @@ struct usage usage_read(pid_t pid) {
   return usage;
 }
 
+/// A thread that ends between two looks takes its share with it; the sum is then too small, but it
+/// does not wrap around.
+static uint64_t grown(uint64_t before, uint64_t after) { return after > before ? after - before : 0; }
+
 uint64_t usage_rss_kib(pid_t pid) {
   char path[64], text[256];
   snprintf(path, sizeof path, "/proc/%d/statm", pid);
@@ -126,9 +130,9 @@ void window_close(struct window *window) {
   window->wall_s = (double)(clock_now() - window->start_ns) / 1e9;
   window->client_us = (double)(clock_own_cpu() - window->start_own_ns) / 1e3;
   window->after = usage_read(window->server);
-  window->server_us = (double)(window->after.cpu_ns - window->before.cpu_ns) / 1e3;
-  window->switches = window->after.switches - window->before.switches;
-  window->voluntary = window->after.voluntary - window->before.voluntary;
+  window->server_us = (double)grown(window->before.cpu_ns, window->after.cpu_ns) / 1e3;
+  window->switches = grown(window->before.switches, window->after.switches);
+  window->voluntary = grown(window->before.voluntary, window->after.voluntary);
 }
 
 bool window_client_bound(const struct window *window) {
