@@ -398,6 +398,7 @@ extension ServiceLoop {
       guard let group, !group.snapshotCache.isEmpty else { return }
       if group.snapshotUsedAt + .seconds(1) <= .now() {
         group.snapshotCache.removeAll()
+        self.releaseMemory()
       } else {
         self.forgetSnapshotLater(of: group)
       }

@@ -32,6 +32,9 @@ final class ServiceLoop {
   /// Carries out `AdminService.Reload`: which settings are in force, which need a restart.
   var onReload: @Sendable () async -> WidgetServer.ReloadOutcome = { .init() }
 
+  /// See `WidgetServer.Configuration.releaseMemory`.
+  var releaseMemory: @Sendable () -> Void = {}
+
   var store: WidgetStore
   /// Encoded answers to GetWidget, by slot of a small table; see `cachedWidget`.
   var widgetCache = [CachedWidget?](repeating: nil, count: ServiceLoop.widgetCacheCount)

@@ -20,16 +20,21 @@ public final class WidgetServer: Sendable {
     public var policy: AccessPolicy
     public var limits: ServerLimits
     public var version: String
+    /// Called on the event loop a moment after a burst of new readers, when memory that it took has
+    /// been freed: the time to give memory back to the system.
+    public var releaseMemory: @Sendable () -> Void
 
     public init(
       socketPath: String, socketMode: UInt16 = 0o660, policy: AccessPolicy,
-      limits: ServerLimits = ServerLimits(), version: String = "0"
+      limits: ServerLimits = ServerLimits(), version: String = "0",
+      releaseMemory: @escaping @Sendable () -> Void = {}
     ) {
       self.socketPath = socketPath
       self.socketMode = socketMode
       self.policy = policy
       self.limits = limits
       self.version = version
+      self.releaseMemory = releaseMemory
     }
   }
 
@@ -55,6 +60,7 @@ public final class WidgetServer: Sendable {
           eventLoop: group.next(), log: log, image: try log.load(at: ServiceLoop.wallClock()),
           policy: configuration.policy,
           limits: configuration.limits, logger: logger, version: configuration.version)
+        service.releaseMemory = configuration.releaseMemory
         return NIOLoopBound(service, eventLoop: group.next())
       }.get()
       do {

@@ -21,9 +21,22 @@ func raiseOpenFileLimit() {
   setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
 }
 
-/// Gives back the pages of code that only starting needed: reading arguments and settings, making
-/// type metadata. What is needed again comes back from the page cache.
-func releaseStartupPages() {
+/// Gives memory back to the system that the process does not need at the moment: freed memory that
+/// malloc keeps, and the pages of code that only starting, or a burst, needed. What is needed again
+/// comes back by itself.
+@Sendable func releaseMemory() {
+  trimHeap()
+  releaseCodePages()
+}
+
+private func trimHeap() {
+  // The C module has no name for it.
+  guard let symbol = dlsym(nil, "malloc_trim") else { return }
+  typealias Trim = @convention(c) (Int) -> CInt
+  _ = unsafeBitCast(symbol, to: Trim.self)(0)
+}
+
+private func releaseCodePages() {
   guard let file = fopen("/proc/self/maps", "re") else { return }
   defer { fclose(file) }
   var line = [CChar](repeating: 0, count: 4_096)

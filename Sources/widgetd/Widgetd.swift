@@ -150,10 +150,10 @@ struct Widgetd: AsyncParsableCommand {
       .init(
         socketPath: settings.socket, socketMode: settings.socketMode,
         policy: .current(clientGID: clientGID), limits: settings.limits,
-        version: Widgetd.version),
+        version: Widgetd.version, releaseMemory: releaseMemory),
       logger: logger, makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
     )
-    releaseStartupPages()
+    releaseMemory()
     let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
     try await server.onReload { await reloader.reload() }
     logger.notice(
