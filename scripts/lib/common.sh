@@ -38,7 +38,7 @@ need_packages() {
   say "Installing ${missing[*]} ..."
   export DEBIAN_FRONTEND=noninteractive
   { "${as_root[@]}" apt-get update -q && "${as_root[@]}" "${command[@]}"; } >/dev/null ||
-    die "apt-get failed; run: ${as_root[*]} ${command[*]}"
+    die "apt-get failed; run as root: ${command[*]}"
 }
 
 need_swift() {
