@@ -1,3 +1,4 @@
+import Logging
 import WidgetServer
 
 /// Reads the settings again and puts in force what can change while the daemon runs.
@@ -13,6 +14,8 @@ actor Reloader {
     self.file = file
     self.server = server
   }
+
+  var logLevel: Logger.Level { settings.logLevel }
 
   /// Names of what changed. With an error, nothing did.
   func reload() async -> WidgetServer.ReloadOutcome {

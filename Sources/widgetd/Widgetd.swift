@@ -6,7 +6,6 @@ import WidgetServer
 import WidgetStorage
 
 /// The daemon: parse, build, run.
-@main
 struct Widgetd: AsyncParsableCommand {
   static let version = "0.1.0"
 
@@ -27,8 +26,8 @@ struct Widgetd: AsyncParsableCommand {
 
       Example: widgetd --socket /tmp/w/widgetd.sock --state-directory /tmp/w/state
 
-      Exit status: 0 after an orderly end, 1 if it could not start, 2 for a setting that cannot be \
-      used, 64 for wrong arguments.
+      Exit status: 0 after an orderly end, 1 if it could not start, 2 for wrong arguments and \
+      settings that cannot be used.
       """,
     version: version)
 
@@ -165,6 +164,7 @@ struct Widgetd: AsyncParsableCommand {
     for await number in signals {
       guard number == SIGHUP else { break }
       let outcome = await reloader.reload()
+      logger.logLevel = await reloader.logLevel
       if let error = outcome.error {
         logger.error("the settings stay as they were", metadata: ["error": "\(error)"])
       } else {
