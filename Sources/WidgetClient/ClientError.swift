@@ -50,7 +50,8 @@ public enum ConnectFailure: Hashable, Sendable {
   case refused
   /// The user may not use the socket.
   case permissionDenied
-  /// The path is longer than a socket's address can be (107 bytes).
+  /// The path is longer than 103 bytes. Linux has room for 107, but NIO, which makes the address,
+  /// keeps to what every system it runs on has room for; so does the daemon.
   case pathTooLong
   /// The daemon has more connections waiting than it can queue.
   case backlogFull
@@ -134,7 +135,7 @@ extension ConnectFailure: CustomStringConvertible {
     case .refused: "nobody listens there (a stale socket); start widgetd"
     case .permissionDenied:
       "permission denied; run as the daemon's user, or join the group that owns the socket"
-    case .pathTooLong: "the path is too long for a socket (at most 107 bytes); use a shorter one"
+    case .pathTooLong: "the path is too long for a socket (at most 103 bytes); use a shorter one"
     case .backlogFull: "the daemon has too many connections waiting; try again"
     case .timedOut: "it took too long; try again"
     case .other(let errno, let description):

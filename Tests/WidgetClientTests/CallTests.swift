@@ -193,10 +193,21 @@ import WidgetTransport
       try await client.getStats()
     }
     stale.remove()
-    let tooLong = "/" + String(repeating: "x", count: 200)
-    await #expect(throws: ClientError.unavailable(.pathTooLong, socketPath: tooLong)) {
-      try await WidgetClient(socketPath: tooLong).connect()
+  }
+
+  @Test(
+    arguments: [
+      (103, ConnectFailure.noSuchFile), (104, .pathTooLong), (107, .pathTooLong),
+      (200, .pathTooLong),
+    ])
+  func `a path of up to 103 bytes can be a socket`(
+    byteCount: Int, failure: ConnectFailure
+  ) async throws {
+    let path = "/" + String(repeating: "x", count: byteCount - 1)
+    await #expect(throws: ClientError.unavailable(failure, socketPath: path)) {
+      try await WidgetClient(socketPath: path).connect()
     }
+    #expect("\(failure)".contains("103 bytes") == (failure == .pathTooLong))
   }
 
   @Test func `a lost connection fails the calls on it, and the next call connects anew`()
