@@ -22,7 +22,7 @@ struct EventRing {
   init(lastSequence: UInt64) { self.lastSequence = lastSequence }
 
   mutating func append(_ event: Event, kind: KindName, family: Family, labels: Labels) {
-    let cost = 64 + event.payload.entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.costBytes }
+    let cost = 64 + event.payload.costBytes + labels.costBytes
     lastSequence = event.sequence
     entries.append(
       Entry(event: event, kind: kind, family: family, labels: labels, costBytes: cost))

@@ -92,6 +92,44 @@ extension WidgetStore {
     }
   }
 
+  /// A part of a chunk's selected widgets: those from a slot on, until their state exceeds
+  /// `bytesMax`. `next` is where to go on; nil at the chunk's end. O(chunk).
+  public func widgets(
+    inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector()
+  ) -> (widgets: [Widget], next: Int?) {
+    piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
+      record.isSelected(by: selector) ? record.widget : nil
+    }
+  }
+
+  /// A part of what happened to a chunk's widgets; see `changes(inChunk:since:selecting:)` and
+  /// `widgets(inChunk:from:bytesMax:selecting:)`.
+  public func changes(
+    inChunk chunk: Int, from slot: Int, bytesMax: Int, since cursor: Revision,
+    selecting selector: Selector = Selector()
+  ) -> (changes: [WidgetChange], next: Int?) {
+    guard chunkRevisions[chunk] > cursor else { return ([], nil) }
+    return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
+      guard record.revision > cursor else { return nil }
+      return record.change(since: cursor, selecting: selector, mayHoldNewer: false)
+    }
+  }
+
+  private func piece<Element>(
+    ofChunk chunk: Int, from start: Int, bytesMax: Int, selecting selector: Selector,
+    _ element: (Record) -> Element?
+  ) -> ([Element], next: Int?) {
+    var elements: [Element] = []
+    var bytes = 0
+    for slot in slots(ofChunk: chunk, selecting: selector) where slot >= start {
+      guard let record = records[slot], let found = element(record) else { continue }
+      if bytes > bytesMax { return (elements, slot) }
+      bytes += record.costBytes
+      elements.append(found)
+    }
+    return (elements, nil)
+  }
+
   /// The slots of a chunk in which there can be selected widgets, in order.
   private func slots(ofChunk chunk: Int, selecting selector: Selector) -> [Int] {
     let first = chunk * WidgetStore.chunkSlotCount

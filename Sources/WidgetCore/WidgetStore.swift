@@ -68,6 +68,9 @@ public struct WidgetStore: ~Copyable {
   /// By how much the ceiling of event numbers is raised: one durable write for that many events.
   static let eventSequenceBlock: UInt64 = 4_096
 
+  /// For how many kinds it is remembered which automatic ids were given out.
+  static let numberedKindsMax = 1_024
+
   /// A store that continues an image, or an empty one from an empty image.
   ///
   /// `isRevocable` makes `rollbackGroup` possible and costs a copy of each record that changes.
@@ -256,21 +259,26 @@ public struct WidgetStore: ~Copyable {
 
   /// Ends the group: it can no longer be taken back. Also forgets what exceeds its limit or has
   /// expired.
-  public mutating func commitGroup(at now: Timestamp) {
+  ///
+  /// Removals after `retained` are kept whatever their number, for readers that stand there.
+  public mutating func commitGroup(at now: Timestamp, retaining retained: Revision = .max) {
     journal.inverses.removeAll(keepingCapacity: journal.inverses.count < 256)
     events.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax)
     ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
     ledger.expire(at: now)
-    if tombstones.count > limits.tombstonesMax { compact() }
+    if tombstones.count > limits.tombstonesMax { compact(upTo: retained) }
+    // Ids stay unique without it; only their numbers begin anew.
+    if numbering.count > WidgetStore.numberedKindsMax { numbering.removeAll() }
   }
 
   /// Takes back everything since the last group. O(what was done). Only of a revocable store.
   public mutating func rollbackGroup() { undo(to: 0) }
 
   /// Forgets the older half of the removals, and all of a revision or none.
-  private mutating func compact() {
+  private mutating func compact(upTo retained: Revision) {
     let keep = limits.tombstonesMax / 2
-    while let first = tombstones.first, tombstones.count > keep || first.revision == compactRevision
+    while let first = tombstones.first, first.revision <= retained,
+      tombstones.count > keep || first.revision == compactRevision
     {
       tombstones.removeFirst()
       compactRevision = first.revision

@@ -36,6 +36,12 @@ public struct ServerLimits: Hashable, Sendable {
 
   public init() {}
 
+  /// How high some limits may be set at most: what they bound has to fit in a frame.
+  public static let ceilings: [String: Int] = [
+    "widget_bytes_max": 3 << 20, "page_bytes_max": 2 << 20, "frame_bytes_target": 2 << 20,
+    "event_payload_bytes_max": 1 << 20, "value_depth_max": 16,
+  ]
+
   /// Every limit by its name, for `GetStats` and the configuration.
   public static let names:
     [(name: String, path: any WritableKeyPath<ServerLimits, Int> & Sendable)] = [

@@ -314,20 +314,21 @@ extension ServiceLoop {
 
   /// Reads the settings off the loop and answers when that is done.
   private func reload(_ call: UInt32, _ responder: any CallResponder) {
-    let bound = NIOLoopBound((service: self, responder: responder), eventLoop: eventLoop)
+    let bound = NIOLoopBound(responder, eventLoop: eventLoop)
     let (onReload, eventLoop) = (onReload, eventLoop)
     Task {
       let outcome = await onReload()
       eventLoop.execute {
-        let (service, responder) = bound.value
-        service.openTurn()
-        if let error = outcome.error {
-          responder.refuse(.invalidConfiguration(error), to: call)
-        } else {
-          responder.respond(
-            ReloadResponse(applied: outcome.applied, needsRestart: outcome.needsRestart), to: call)
+        let responder = bound.value
+        responder.answerNow {
+          if let error = outcome.error {
+            responder.refuse(.invalidConfiguration(error), to: call)
+          } else {
+            responder.respond(
+              ReloadResponse(applied: outcome.applied, needsRestart: outcome.needsRestart),
+              to: call)
+          }
         }
-        service.touch(responder)
       }
     }
   }

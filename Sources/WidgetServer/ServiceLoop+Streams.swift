@@ -3,6 +3,7 @@ import NIOCore
 import WidgetCore
 import WidgetModel
 import WidgetProto
+import WidgetTransport
 
 /// Opening streams, and giving each what it lacks.
 extension ServiceLoop {
@@ -169,6 +170,8 @@ extension ServiceLoop {
       subscription.isReady = false
       serve(subscription, at: instant)
     }
+    // What readers that were behind shared is of no more use.
+    for group in groups.values { group.changeCache.removeAll() }
   }
 
   private func broadcast(
@@ -180,12 +183,20 @@ extension ServiceLoop {
     }
     let eventCount = messages.count
     if group.filter.wantsState, fromRevision != sentRevision {
-      messages += changeMessages(group, since: fromRevision) ?? []
+      guard let changes = changeMessages(group, since: fromRevision) else {
+        // Cannot be sent to all at once; each is told by itself why, or gets it in parts.
+        for subscription in group.members where subscription.isCaughtUp {
+          subscription.position = .behind(fromRevision)
+          subscription.eventCursor = fromSequence
+          markReady(subscription)
+        }
+        return
+      }
+      messages += changes
     }
     guard !messages.isEmpty else { return }
     let hasChanges = messages.count > eventCount
-    for subscription in group.members {
-      guard case .caughtUp = subscription.position else { continue }
+    for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
       let isTooEarly = hasChanges && instant < subscription.nextFrameAt
       guard subscription.sink.isWritable, !isTooEarly else {
         counters.readersBehind += 1
@@ -201,7 +212,11 @@ extension ServiceLoop {
   /// Gives a stream what it lacks, as long as it takes it.
   private func serve(_ subscription: Subscription, at instant: NIODeadline) {
     let group = subscription.group
+    var steps = 0
     while !subscription.isFinished, subscription.sink.isWritable {
+      steps += 1
+      // A long transfer lets others have their turn, also if it finds nothing to send.
+      if steps > ServiceLoop.stepsPerTurnMax { return markReady(subscription) }
       if case .caughtUp = subscription.position {
         if subscription.wantsProgress { sendProgress(subscription) }
         return
@@ -231,30 +246,35 @@ extension ServiceLoop {
           continue
         }
         guard let messages = changeMessages(group, since: cursor) else {
-          return finishCompacted(subscription)
+          return finishUnsendable(subscription, since: cursor)
         }
         subscription.position = .caughtUp
         deliver(messages, to: subscription, at: instant, isChange: true)
       case .transferring(var transfer):
-        if transfer.nextChunk < transfer.chunkCount {
-          let messages = chunkMessages(group, transfer)
-          transfer.nextChunk += 1
-          subscription.position = .transferring(transfer)
-          deliver(messages, to: subscription, at: instant, isChange: false)
+        let messages: [EncodedMessage]?
+        let isEnd = transfer.nextChunk >= transfer.chunkCount
+        if isEnd {
+          messages = finalMessages(group, transfer)
         } else {
-          guard let messages = finalMessages(group, transfer) else {
-            return finishCompacted(subscription)
-          }
-          subscription.position = .caughtUp
-          deliver(messages, to: subscription, at: instant, isChange: true)
+          messages = chunkMessages(group, &transfer)
         }
+        guard let messages else {
+          return finishUnsendable(subscription, since: transfer.startedAt)
+        }
+        subscription.position = isEnd ? .caughtUp : .transferring(transfer)
+        deliver(messages, to: subscription, at: instant, isChange: isEnd)
       }
     }
   }
 
+  /// How many steps one stream is served in one turn.
+  private static var stepsPerTurnMax: Int { 64 }
   private static var eventsPerFrameMax: Int { 256 }
 
-  private func finishCompacted(_ subscription: Subscription) {
+  /// Ends a stream that cannot be given what it lacks: it stands before what is remembered, or a
+  /// frame would be too large.
+  private func finishUnsendable(_ subscription: Subscription, since cursor: Revision) {
+    guard cursor < store.compactRevision else { return finish(subscription, .frameTooLarge) }
     counters.readersCompacted += 1
     finish(subscription, RPCStatus(.revisionCompacted(compactRevision: store.compactRevision)))
   }
@@ -318,24 +338,23 @@ extension ServiceLoop {
     ResumeToken(epoch: store.epoch, filterHash: group.filterHash, revision: revision).bytes
   }
 
-  /// Change frames from a cursor to now; nil if the cursor is too old.
+  /// Change frames from a cursor to now; nil if the cursor is too old, or a frame too large.
   private func changeMessages(_ group: WatchGroup, since cursor: Revision) -> [EncodedMessage]? {
     if group.changeCacheRevision != store.revision {
       group.changeCache.removeAll(keepingCapacity: true)
       group.changeCacheRevision = store.revision
     }
     if let cached = group.changeCache[cursor] { return cached }
-    do throws(StoreError) {
-      let delta = try store.changes(since: cursor, selecting: group.filter.selector)
-      let changes = filter(delta.changes, group.filter.mask)
-      let messages =
-        changes.isEmpty
-        ? [] : changeMessages(group, changes, from: cursor, to: delta.toRevision)
-      group.changeCache[cursor] = messages
-      return messages
-    } catch {
+    guard let delta = try? store.changes(since: cursor, selecting: group.filter.selector) else {
       return nil
     }
+    let changes = filter(delta.changes, group.filter.mask)
+    guard
+      let messages = changes.isEmpty
+        ? [] : changeMessages(group, changes, from: cursor, to: delta.toRevision)
+    else { return nil }
+    group.changeCache[cursor] = messages
+    return messages
   }
 
   private func filter(_ changes: [WidgetChange], _ mask: ReadMask) -> [WidgetChange] {
@@ -351,7 +370,7 @@ extension ServiceLoop {
   /// Change frames with `more` on all but the last; `to` is nil if even the last has more.
   private func changeMessages(
     _ group: WatchGroup, _ changes: [WidgetChange], from: Revision, to: Revision?
-  ) -> [EncodedMessage] {
+  ) -> [EncodedMessage]? {
     split(changes, group.filter.mask) { piece, isLast in
       let isEnd = isLast && to != nil
       return WatchWidgetsResponse.changes(
@@ -361,27 +380,36 @@ extension ServiceLoop {
     }
   }
 
-  /// The frames of one chunk of a transfer.
+  /// The next frames of a transfer: a chunk, or a part of one with much state; nil if a frame would
+  /// be too large. Moves the transfer on.
   private func chunkMessages(
-    _ group: WatchGroup, _ transfer: Subscription.Transfer
-  ) -> [EncodedMessage] {
-    let chunk = transfer.nextChunk
+    _ group: WatchGroup, _ transfer: inout Subscription.Transfer
+  ) -> [EncodedMessage]? {
+    let (chunk, slot) = (transfer.nextChunk, transfer.nextSlot)
+    let selector = group.filter.selector
     guard transfer.isSnapshot else {
-      let changes = filter(
-        store.changes(inChunk: chunk, since: transfer.cursor, selecting: group.filter.selector),
-        group.filter.mask)
-      return changes.isEmpty
-        ? [] : changeMessages(group, changes, from: transfer.cursor, to: nil)
+      let (changes, next) = store.changes(
+        inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, since: transfer.cursor,
+        selecting: selector)
+      transfer.advance(to: next)
+      let wanted = filter(changes, group.filter.mask)
+      return wanted.isEmpty ? [] : changeMessages(group, wanted, from: transfer.cursor, to: nil)
     }
     keepSnapshot(of: group)
     while group.snapshotCache.count <= chunk { group.snapshotCache.append(nil) }
-    if let cached = group.snapshotCache[chunk], cached.revision >= store.chunkRevision(chunk) {
+    if slot == 0, let cached = group.snapshotCache[chunk],
+      cached.revision >= store.chunkRevision(chunk)
+    {
+      transfer.advance(to: nil)
       return cached.messages
     }
-    let widgets = store.widgets(inChunk: chunk, selecting: group.filter.selector)
-    let messages =
-      widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask)
-    group.snapshotCache[chunk] = (store.revision, messages)
+    let (widgets, next) = store.widgets(
+      inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, selecting: selector)
+    transfer.advance(to: next)
+    guard let messages = widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask) else {
+      return nil
+    }
+    if slot == 0, next == nil { group.snapshotCache[chunk] = (store.revision, messages) }
     return messages
   }
 
@@ -397,21 +425,34 @@ extension ServiceLoop {
     eventLoop.assumeIsolated().scheduleTask(deadline: due) { [weak group] in
       guard let group, !group.snapshotCache.isEmpty else { return }
       if group.snapshotUsedAt + .seconds(1) <= .now() {
+        let bytes = group.snapshotBytes
         group.snapshotCache.removeAll()
-        self.releaseMemory()
+        self.releaseMemory(afterFreeing: bytes)
       } else {
         self.forgetSnapshotLater(of: group)
       }
     }
   }
 
-  private func snapshotMessages(_ widgets: [Widget], _ mask: ReadMask) -> [EncodedMessage] {
+  /// Gives memory back to the system after a large snapshot; not often, since code that is in use
+  /// has to come back afterwards.
+  private func releaseMemory(afterFreeing bytes: Int) {
+    let instant = NIODeadline.now()
+    guard bytes >= ServiceLoop.releasedBytesMin, instant >= nextReleaseAt else { return }
+    nextReleaseAt = instant + .seconds(60)
+    releaseMemory()
+  }
+
+  private static var releasedBytesMin: Int { 1 << 20 }
+
+  private func snapshotMessages(_ widgets: [Widget], _ mask: ReadMask) -> [EncodedMessage]? {
     split(widgets, mask) { piece, _ in
       WatchWidgetsResponse.snapshot(SnapshotChunk(widgets: Array(piece)))
     }
   }
 
-  /// The frames that end a transfer; nil if what it started from is too old by now.
+  /// The frames that end a transfer; nil if what it started from is too old by now, or a frame too
+  /// large.
   private func finalMessages(
     _ group: WatchGroup, _ transfer: Subscription.Transfer
   ) -> [EncodedMessage]? {
@@ -438,11 +479,16 @@ extension ServiceLoop {
       }
     }
     var messages: [EncodedMessage] = []
-    if !widgets.isEmpty { messages = snapshotMessages(widgets, group.filter.mask) }
+    if !widgets.isEmpty {
+      guard let frames = snapshotMessages(widgets, group.filter.mask) else { return nil }
+      messages += frames
+    }
     if !removed.isEmpty {
-      messages += split(removed, .all) { piece, _ in
+      let frames = split(removed, .all) { piece, _ in
         WatchWidgetsResponse.snapshot(SnapshotChunk(removedIDs: Array(piece)))
       }
+      guard let frames else { return nil }
+      messages += frames
     }
     let synced = WatchWidgetsResponse.synced(
       WatchSynced(revision: delta.toRevision, resumeToken: token(group, delta.toRevision)))
@@ -467,38 +513,39 @@ extension ServiceLoop {
     }
     if !page.events.isEmpty {
       if group.filter.wantsState {
-        messages += split(page.events, .all) { piece, _ in
-          WatchWidgetsResponse.events(EventBatch(events: Array(piece)))
-        }
+        messages +=
+          split(page.events, .all) { piece, _ in
+            WatchWidgetsResponse.events(EventBatch(events: Array(piece)))
+          } ?? []
       } else {
-        messages += split(page.events, .all) { piece, _ in
-          WatchEventsResponse.events(EventBatch(events: Array(piece)))
-        }
+        messages +=
+          split(page.events, .all) { piece, _ in
+            WatchEventsResponse.events(EventBatch(events: Array(piece)))
+          } ?? []
       }
     }
     return (messages, page.cursor)
   }
 
   /// Encodes all elements in as few messages as keep to `frameBytesTarget`, halving as long as one
-  /// is larger and has more than one element.
+  /// is larger and has more than one element. nil if one element alone is too large for a frame.
   private func split<Element, M: WireMessage>(
     _ elements: [Element], _ mask: ReadMask,
     _ message: (ArraySlice<Element>, _ isLast: Bool) -> M
-  ) -> [EncodedMessage] {
+  ) -> [EncodedMessage]? {
     var messages: [EncodedMessage] = []
-    func append(_ piece: ArraySlice<Element>) {
+    func append(_ piece: ArraySlice<Element>) -> Bool {
       let isLast = piece.endIndex == elements.endIndex
-      let limit = piece.count > 1 ? limits.frameBytesTarget : Int.max
+      let limit = piece.count > 1 ? limits.frameBytesTarget : FrameHeader.frameDataBytesMax
       if let encoded = encode(message(piece, isLast), mask: mask, atMost: limit) {
         messages.append(encoded)
-      } else if piece.count > 1 {
-        let middle = piece.startIndex + piece.count / 2
-        append(piece[..<middle])
-        append(piece[middle...])
+        return true
       }
+      guard piece.count > 1 else { return false }
+      let middle = piece.startIndex + piece.count / 2
+      return append(piece[..<middle]) && append(piece[middle...])
     }
-    append(elements[...])
-    return messages
+    return append(elements[...]) ? messages : nil
   }
 
   private func send(_ message: some WireMessage, to subscription: Subscription) {
@@ -507,7 +554,7 @@ extension ServiceLoop {
 
   /// Encodes a message; nil if it is larger than `atMost` or cannot be encoded.
   private func encode<M: WireMessage>(
-    _ message: M, mask: ReadMask = .all, atMost limit: Int = .max
+    _ message: M, mask: ReadMask = .all, atMost limit: Int = FrameHeader.frameDataBytesMax
   ) -> EncodedMessage? {
     do throws(WireError) {
       let encoded: EncodedMessage? = try codec.withEncoded(message, mask: mask) { packed in
@@ -517,9 +564,7 @@ extension ServiceLoop {
       if encoded != nil { counters.framesEncoded += 1 }
       return encoded
     } catch {
-      if limit == .max {
-        logger.error("a frame cannot be encoded", metadata: ["error": "\(error)"])
-      }
+      logger.debug("a frame cannot be encoded", metadata: ["error": "\(error)"])
       return nil
     }
   }

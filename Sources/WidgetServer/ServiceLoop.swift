@@ -34,6 +34,7 @@ final class ServiceLoop {
 
   /// See `WidgetServer.Configuration.releaseMemory`.
   var releaseMemory: @Sendable () -> Void = {}
+  var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
 
   var store: WidgetStore
   /// Encoded answers to GetWidget, by slot of a small table; see `cachedWidget`.
@@ -161,7 +162,7 @@ final class ServiceLoop {
         takeBackTurn(because: error)
       }
     }
-    store.commitGroup(at: now)
+    store.commitGroup(at: now, retaining: sentRevision)
   }
 
   private func takeBackTurn(because error: StorageError) {

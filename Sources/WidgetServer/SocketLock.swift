@@ -15,6 +15,7 @@ final class SocketLock: Sendable {
       throw .pathTooLong(socketPath)
     }
     self.socketPath = socketPath
+    try SocketLock.checkIsSocketOrNothing(socketPath)
     if let slash = socketPath.lastIndex(of: "/"), slash != socketPath.startIndex {
       let folder = String(socketPath[..<slash])
       if mkdir(folder, 0o755) != 0, errno != EEXIST {
@@ -48,14 +49,40 @@ final class SocketLock: Sendable {
 
   /// Removes a socket file that nobody listens on. Refuses to remove anything that is no socket.
   func removeStaleSocket() throws(SocketError) {
-    var status = stat()
-    guard lstat(socketPath, &status) == 0 else { return }
-    guard status.st_mode & S_IFMT == S_IFSOCK else {
-      throw .cannotUse(socketPath, reason: "there is a file of that name that is no socket")
-    }
+    guard try SocketLock.checkIsSocketOrNothing(socketPath) else { return }
+    guard !isServed else { throw .served(socketPath) }
     guard unlink(socketPath) == 0 else {
       throw .cannotUse(socketPath, reason: String(cString: strerror(errno)))
     }
+  }
+
+  /// Returns whether there is a socket; throws if there is something else.
+  @discardableResult
+  private static func checkIsSocketOrNothing(_ path: String) throws(SocketError) -> Bool {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return false }
+    guard status.st_mode & S_IFMT == S_IFSOCK else {
+      throw .cannotUse(path, reason: "there is a file of that name that is no socket")
+    }
+    return true
+  }
+
+  /// Whether somebody accepts connections there: a program that does not know this lock.
+  private var isServed: Bool {
+    let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
+    guard probe >= 0 else { return true }
+    defer { Glibc.close(probe) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { path in
+      path.copyBytes(from: socketPath.utf8.prefix(path.count - 1))
+    }
+    let result = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(probe, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    return result == 0 || errno != ECONNREFUSED
   }
 
   /// Lets the client group, if there is one, connect.
@@ -82,6 +109,7 @@ final class SocketLock: Sendable {
 public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
   case pathTooLong(String)
   case inUse(String, pid: String)
+  case served(String)
   case cannotUse(String, reason: String)
 
   public var description: String {
@@ -92,6 +120,8 @@ public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
     case .inUse(let path, let pid):
       "another widgetd (process \(pid)) serves \(path) already. Stop it, or choose another path with "
         + "--socket."
+    case .served(let path):
+      "another program serves \(path) already. Stop it, or choose another path with --socket."
     case .cannotUse(let path, let reason):
       "\(path) cannot be used: \(reason). Mend that, or choose another path with --socket."
     }

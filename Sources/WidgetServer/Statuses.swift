@@ -185,6 +185,10 @@ extension RPCStatus {
       "The settings stay as they were, because the new ones cannot be used: \(description)")
   }
 
+  static let frameTooLarge = RPCStatus(
+    .resourceExhausted, "RESPONSE_TOO_LARGE",
+    "A widget is too large for a frame. Watch less of it with a read mask, or make it smaller.")
+
   static let deadlineExceeded = RPCStatus(
     .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's deadline has passed.")
 

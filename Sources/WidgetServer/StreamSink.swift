@@ -29,6 +29,10 @@ protocol CallResponder: AnyObject {
   /// Answers a call with an error.
   func refuse(_ status: RPCStatus, to call: UInt32)
 
+  /// Answers calls for good, whatever becomes of the turn's group: for answers that do not depend
+  /// on the store.
+  func answerNow(_ body: () -> Void)
+
   /// Sends the answers that were given since the last time.
   func flushResponses()
 

@@ -45,6 +45,14 @@ final class Subscription {
     let startedAt: Revision
     let chunkCount: Int
     var nextChunk = 0
+    /// Where to go on within the chunk; 0 at its beginning.
+    var nextSlot = 0
+
+    /// Goes on at a slot of this chunk, or at the next chunk.
+    mutating func advance(to slot: Int?) {
+      nextChunk += slot == nil ? 1 : 0
+      nextSlot = slot ?? 0
+    }
   }
 
   init(
@@ -59,6 +67,10 @@ final class Subscription {
     self.progressInterval = progressInterval
     self.position = position
     self.eventCursor = eventCursor
+  }
+
+  var isCaughtUp: Bool {
+    if case .caughtUp = position { true } else { false }
   }
 
   func cancelTimers() {

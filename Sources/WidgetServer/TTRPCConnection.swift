@@ -230,6 +230,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
       do throws(RPCStatus) {
         guard timeoutNanoseconds >= 0 else { throw .deadlineExceeded }
         let subscription = try body()
+        // The stream's first frame is written by now, and that may have shown the peer to be gone.
+        guard sinks[sink.streamID] === sink else { return service.forget(subscription) }
         sink.subscription = subscription
         if timeoutNanoseconds > 0 {
           service.setDeadline(of: subscription, in: .nanoseconds(timeoutNanoseconds))
@@ -316,7 +318,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   /// Answers for good, whatever becomes of the turn's group: for what does not depend on the store.
   /// The answers that do are held back as before.
-  private func answerNow(_ body: () -> Void) {
+  func answerNow(_ body: () -> Void) {
     let answers = responses
     responses = ByteBuffer()
     body()
@@ -418,7 +420,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
 /// A stream of a ttrpc connection.
 final class TTRPCStreamSink: StreamSink {
-  fileprivate unowned let connection: TTRPCConnection
+  /// Gone once the connection is; the subscription is then forgotten a moment later.
+  fileprivate weak var connection: TTRPCConnection?
   fileprivate let streamID: UInt32
   fileprivate var subscription: Subscription?
 
@@ -427,13 +430,13 @@ final class TTRPCStreamSink: StreamSink {
     self.streamID = streamID
   }
 
-  var isWritable: Bool { connection.isWritable }
+  var isWritable: Bool { connection?.isWritable ?? false }
 
-  func send(_ message: EncodedMessage) { connection.send(message, on: streamID) }
+  func send(_ message: EncodedMessage) { connection?.send(message, on: streamID) }
 
   func finish(_ status: RPCStatus?) {
     subscription = nil
-    connection.endStream(streamID, status)
+    connection?.endStream(streamID, status)
   }
 }
 

@@ -62,6 +62,13 @@ final class WatchGroup {
     members.removeLast()
   }
 
+  /// How many bytes the snapshot frames take.
+  var snapshotBytes: Int {
+    snapshotCache.reduce(0) { sum, chunk in
+      sum + (chunk?.messages.reduce(0) { $0 + $1.payload.readableBytes } ?? 0)
+    }
+  }
+
   func forgetFrames() {
     snapshotCache.removeAll()
     changeCache.removeAll()

@@ -1,4 +1,5 @@
 import Logging
+import WidgetCore
 import WidgetServer
 
 /// Reads the settings again and puts in force what can change while the daemon runs.
@@ -7,6 +8,13 @@ actor Reloader {
   private let flags: [String: String]
   private let file: String?
   private let server: WidgetServer
+
+  /// Limits that the commit log keeps to as well, and learns at its start.
+  private static let limitsOfTheLog: [(String, any WritableKeyPath<ServerLimits, Int> & Sendable)] =
+    [
+      ("requests_kept_max", \.store.requestsKeptMax),
+      ("request_bytes_kept_max", \.store.requestBytesKeptMax),
+    ]
 
   init(settings: Settings, flags: [String: String], file: String?, server: WidgetServer) {
     self.settings = settings
@@ -27,7 +35,13 @@ actor Reloader {
     }
     var outcome = WidgetServer.ReloadOutcome()
     if new.logLevel != settings.logLevel { outcome.applied.append("log_level") }
-    if new.limits != settings.limits { outcome.applied.append("limits") }
+    var limits = new.limits
+    for (name, path) in Reloader.limitsOfTheLog
+    where limits[keyPath: path] != settings.limits[keyPath: path] {
+      outcome.needsRestart.append("limits.\(name)")
+      limits[keyPath: path] = settings.limits[keyPath: path]
+    }
+    if limits != settings.limits { outcome.applied.append("limits") }
     if new.socket != settings.socket { outcome.needsRestart.append("socket") }
     if new.socketMode != settings.socketMode { outcome.needsRestart.append("socket_mode") }
     if new.stateDirectory != settings.stateDirectory {
@@ -36,8 +50,8 @@ actor Reloader {
     if new.store != settings.store { outcome.needsRestart.append("store") }
     if new.durability != settings.durability { outcome.needsRestart.append("durability") }
     if new.clientGroup != settings.clientGroup { outcome.needsRestart.append("client_group") }
-    await server.reconfigure(limits: new.limits, logLevel: new.logLevel)
-    settings.limits = new.limits
+    await server.reconfigure(limits: limits, logLevel: new.logLevel)
+    settings.limits = limits
     settings.logLevel = new.logLevel
     return outcome
   }

@@ -75,6 +75,9 @@ struct Settings: Equatable {
       guard let value = Int(text), value > 0 else {
         throw SettingsError(name: "limits.\(name)", value: text, expected: "a whole number above 0")
       }
+      if let ceiling = ServerLimits.ceilings[name], value > ceiling {
+        throw SettingsError(name: "limits.\(name)", value: text, expected: "at most \(ceiling)")
+      }
       limits[keyPath: path] = value
     }
   }

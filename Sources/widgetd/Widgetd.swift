@@ -189,6 +189,8 @@ struct Widgetd: AsyncParsableCommand {
   case .sqlite:
     var options = SQLiteCommitLog.Options()
     options.durability = settings.durability
+    // The event loop waits that long for another program that has the database open.
+    options.busyTimeout = .milliseconds(100)
     options.requestsKeptMax = settings.limits.store.requestsKeptMax
     options.requestBytesKeptMax = settings.limits.store.requestBytesKeptMax
     let log = try SQLiteCommitLog(

@@ -134,5 +134,6 @@ final class FakeResponder: CallResponder {
   func respond(encoded message: [UInt8], to call: UInt32) {}
   func refuse(_ status: RPCStatus, to call: UInt32) { refusals.append(status) }
   func flushResponses() {}
+  func answerNow(_ body: () -> Void) { body() }
   func discardResponses() {}
 }

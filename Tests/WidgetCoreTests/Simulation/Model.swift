@@ -184,7 +184,13 @@ struct ModelEvents {
     var widget: Widget
   }
 
-  var bytes: Int { kept.reduce(0) { $0 + 64 + $1.event.payload.cost } }
+  var bytes: Int {
+    kept.reduce(0) { sum, entry in
+      let labels = entry.widget.labels.entries
+      return sum + 64 + entry.event.payload.cost
+        + labels.reduce(0) { $0 + 16 + $1.key.utf8.count + $1.value.utf8.count }
+    }
+  }
 
   func page(after cursor: UInt64, limit: Int, selecting selector: Selector) -> EventPage {
     let oldest = last - UInt64(kept.count)

@@ -1,0 +1,108 @@
+import Glibc
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetTransport
+
+@testable import WidgetServer
+
+/// Hazards between the store, the rounds and the sockets.
+struct LossTests {
+  @Test(arguments: [2, 9, 40])
+  func `no removal is lost on compaction, however many there are at once`(count: Int) async throws {
+    let limits = ServerLimits.with { $0.store.tombstonesMax = 4 }
+    try await withServer(limits: limits) { server in
+      let client = try server.connect()
+      let kind = try KindName.make("k")
+      try client.apply(try (0...count).map { WidgetSpec(id: try .make("w\($0)"), kind: kind) })
+      let watcher = try Watcher(server.connect()).sync()
+      #expect(watcher.mirror.widgets.count == count + 1)
+      let revision = try client.apply(
+        [WidgetSpec(id: try .make("w0"), kind: kind)], prune: true
+      ).revision
+      try watcher.catchUp(to: revision)
+      #expect(watcher.mirror.widgets.keys.map(\.rawValue) == ["w0"])
+    }
+  }
+
+  @Test func `streams whose peer goes away while they open are forgotten`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
+      for _ in 0..<40 {
+        let client = try server.connect()
+        var bytes: [UInt8] = []
+        for _ in 0..<65 {
+          bytes += try client.request(
+            "WatchWidgets", WatchWidgetsRequest(resumeToken: [1, 2, 3]), id: client.takeStreamID(),
+            flags: .remoteClosed)
+        }
+        for _ in 0..<30 {
+          bytes += try client.request(
+            "WatchWidgets", WatchWidgetsRequest(), id: client.takeStreamID(), flags: .remoteClosed)
+        }
+        try client.send(bytes)
+        shutdown(client.fd, CInt(SHUT_RDWR))
+      }
+      let client = try server.connect()
+      try client.set("w0", ["n": .int(5)])
+      while try client.stats().connections > 1 {}
+      try client.set("w0", ["n": .int(6)])
+      #expect(try client.stats().subscriptions == 0)
+      #expect(try server.onLoop { $0.groups.isEmpty })
+    }
+  }
+
+  @Test func `frames that readers shared are let go after the round`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
+      let watcher = try Watcher(server.connect()).sync()
+      let token = watcher.mirror.token
+      let client = try server.connect()
+      let revision = try client.set("w0", ["n": .int(7)]).revision
+      var mirror = watcher.mirror
+      mirror.reopen()
+      try Watcher(server.connect(), WatchWidgetsRequest(resumeToken: token), mirror: mirror)
+        .catchUp(to: revision)
+      #expect(try server.onLoop { $0.groups.values.allSatisfy(\.changeCache.isEmpty) })
+    }
+  }
+
+  @Test func `a chunk with much state goes out in parts, as fast as its reader reads`() async throws
+  {
+    let limits = ServerLimits.with {
+      $0.eagerBytesMax = 32 << 10
+      $0.frameBytesTarget = 8 << 10
+    }
+    let image = StoreImage.sample(count: 200) { _ in
+      ["pad": .bytes([UInt8](repeating: 1, count: 20_000))]
+    }
+    try await withServer(limits: limits, log: TestLog.State(image: image)) { server in
+      let watcher = try Watcher(server.connect())
+      let client = try server.connect()
+      _ = try client.set("w0", ["n": .int(1)])
+      let sent = try #require(try client.stats().counters["frames"])
+      // What the socket holds, and a part; not the whole chunk of 200 frames.
+      #expect(sent < 100)
+      try watcher.sync()
+      #expect(watcher.mirror.widgets == (try client.list().widgets))
+    }
+  }
+
+  @Test func `a socket that another program serves is left alone`() async throws {
+    let folder = try TestFolder()
+    let other = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+    defer { close(other) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: folder.socketPath.utf8) }
+    let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+    let bound = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(other, $0, size) }
+    }
+    try #require(bound == 0)
+    try #require(listen(other, 1) == 0)
+    await #expect(throws: SocketError.served(folder.socketPath)) {
+      _ = try await startServer(folder: folder)
+    }
+    #expect(access(folder.socketPath, F_OK) == 0)
+  }
+}
