@@ -404,11 +404,12 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   private func forget(_ sink: TTRPCStreamSink) {
     sink.subscription.map(service.forget)
     sink.subscription = nil
+    sink.connection = nil
   }
 
   fileprivate func endStream(_ streamID: UInt32, _ status: RPCStatus?) {
     guard streams.end(streamID) else { return }
-    sinks[streamID] = nil
+    sinks.removeValue(forKey: streamID)?.connection = nil
     if let status { return refuseNow(status, streamID) }
     var frame = ByteBuffer()
     frame.writeEndOfStream(streamID: streamID)
@@ -420,8 +421,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
 /// A stream of a ttrpc connection.
 final class TTRPCStreamSink: StreamSink {
-  /// Gone once the connection is; the subscription is then forgotten a moment later.
-  fileprivate weak var connection: TTRPCConnection?
+  /// nil once the stream or the connection has ended. A strong reference, cut by hand: weak ones make
+  /// every other reference count of the connection slow.
+  fileprivate var connection: TTRPCConnection?
   fileprivate let streamID: UInt32
   fileprivate var subscription: Subscription?
 
