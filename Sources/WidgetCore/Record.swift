@@ -165,8 +165,6 @@ struct Boxed<Value> {
 struct Tombstone {
   var id: WidgetID
   var kind: KindName
-  var family: Family
-  var labels: Labels
   var createdRevision: Revision
   var transition: Transition?
 

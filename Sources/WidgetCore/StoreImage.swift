@@ -105,21 +105,17 @@ public struct RevisedEntry: Hashable, Sendable {
 public struct TombstoneImage: Hashable, Sendable {
   public var id: WidgetID
   public var kind: KindName
-  public var family: Family
-  public var labels: Labels
   public var createdRevision: Revision
   /// The revision that removed it.
   public var revision: Revision
   public var transition: Transition?
 
   public init(
-    id: WidgetID, kind: KindName, family: Family, labels: Labels, createdRevision: Revision,
+    id: WidgetID, kind: KindName, createdRevision: Revision,
     revision: Revision, transition: Transition? = nil
   ) {
     self.id = id
     self.kind = kind
-    self.family = family
-    self.labels = labels
     self.createdRevision = createdRevision
     self.revision = revision
     self.transition = transition

@@ -155,7 +155,7 @@ extension WidgetStore {
         revision: revision,
         what: .widget(
           Tombstone(
-            id: record.id, kind: record.kind, family: record.family, labels: record.labels,
+            id: record.id, kind: record.kind,
             createdRevision: record.createdRevision, transition: transition))))
   }
 

@@ -124,7 +124,7 @@ public struct WidgetStore: ~Copyable {
         revision: image.revision,
         what: .widget(
           Tombstone(
-            id: image.id, kind: image.kind, family: image.family, labels: image.labels,
+            id: image.id, kind: image.kind,
             createdRevision: image.createdRevision, transition: image.transition)))
     }
     for (slot, record) in records.enumerated() {
@@ -296,7 +296,7 @@ public struct WidgetStore: ~Copyable {
 extension TombstoneImage {
   init(_ tombstone: Tombstone, revision: Revision) {
     self.init(
-      id: tombstone.id, kind: tombstone.kind, family: tombstone.family, labels: tombstone.labels,
+      id: tombstone.id, kind: tombstone.kind,
       createdRevision: tombstone.createdRevision, revision: revision,
       transition: tombstone.transition)
   }

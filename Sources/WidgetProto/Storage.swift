@@ -121,9 +121,6 @@ extension Reader {
 public struct StoredTombstone: Hashable, Sendable {
   public var id: WidgetID
   public var kind: KindName
-  public var family: Family
-  /// Its labels when it was removed.
-  public var labels: Labels
   public var createdRevision: Revision
   /// The revision that removed it.
   public var revision: Revision
@@ -131,13 +128,11 @@ public struct StoredTombstone: Hashable, Sendable {
   public var transition: Transition?
 
   public init(
-    id: WidgetID, kind: KindName, family: Family = .medium, labels: Labels = [:],
+    id: WidgetID, kind: KindName,
     createdRevision: Revision = 0, revision: Revision = 0, transition: Transition? = nil
   ) {
     self.id = id
     self.kind = kind
-    self.family = family
-    self.labels = labels
     self.createdRevision = createdRevision
     self.revision = revision
     self.transition = transition
@@ -150,8 +145,6 @@ extension StoredTombstone: ConvertibleMessage {
   ) throws(WireError) {
     id = try reader.widgetID("id", c.pointee.id)
     kind = try reader.kind("kind", c.pointee.kind)
-    family = Family(number: c.pointee.family.rawValue) ?? .medium
-    labels = try reader.labels("labels", c.pointee.n_labels, c.pointee.labels)
     createdRevision = c.pointee.created_revision
     revision = c.pointee.revision
     transition = try reader.optional("transition", c.pointee.transition)
@@ -162,10 +155,6 @@ extension StoredTombstone: ConvertibleMessage {
   ) throws(WireError) {
     c.pointee.id = try writer.string("id", id.rawValue)
     c.pointee.kind = try writer.string("kind", kind.rawValue)
-    c.pointee.family = Widgetd__V1__Family(family)
-    c.pointee.n_labels = labels.count
-    c.pointee.labels = try writer.entries(
-      "labels", labels, of: Widgetd__Storage__V1__StoredTombstone__LabelsEntry.self)
     c.pointee.created_revision = createdRevision
     c.pointee.revision = revision
     c.pointee.transition = try writer.message("transition", optional: transition)

@@ -102,9 +102,6 @@ public final class WidgetServer: Sendable {
         .recvAllocator,
         value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 65_536)
       )
-      .childChannelOption(
-        .writeBufferWaterMark, value: .init(low: 32 << 10, high: 64 << 10)
-      )
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value) }
       }

@@ -41,7 +41,7 @@ extension StoredEntry {
 extension StoredTombstone {
   init(_ image: TombstoneImage) {
     self.init(
-      id: image.id, kind: image.kind, family: image.family, labels: image.labels,
+      id: image.id, kind: image.kind,
       createdRevision: image.createdRevision, revision: image.revision,
       transition: image.transition)
   }
@@ -50,7 +50,7 @@ extension StoredTombstone {
 extension TombstoneImage {
   init(_ stored: StoredTombstone) {
     self.init(
-      id: stored.id, kind: stored.kind, family: stored.family, labels: stored.labels,
+      id: stored.id, kind: stored.kind,
       createdRevision: stored.createdRevision, revision: stored.revision,
       transition: stored.transition)
   }

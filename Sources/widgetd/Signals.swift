@@ -15,7 +15,8 @@ enum Signals {
       of: CInt.self, bufferingPolicy: .bufferingNewest(16))
     var ends: [CInt] = [-1, -1]
     guard pipe(&ends) == 0 else {
-      continuation.finish()
+      // Their default actions then stay: SIGTERM still ends the daemon, without draining.
+      writeError("widgetd: signals are not handled: no pipe can be made (errno \(errno))")
       return stream
     }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

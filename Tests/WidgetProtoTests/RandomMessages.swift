@@ -115,7 +115,7 @@ struct RandomMessages {
       Sample(entry()),
       Sample(
         StoredTombstone(
-          id: id(), kind: kind(), family: pick(Family.allCases), labels: labels(),
+          id: id(), kind: kind(),
           createdRevision: number(), revision: number(), transition: maybe { $0.transition() })),
       Sample(status()), Sample(ErrorInfo(reason: text(), metadata: [name(): text()])),
       Sample(RetryInfo(retryDelay: duration())),

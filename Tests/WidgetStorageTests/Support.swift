@@ -120,7 +120,7 @@ func record(_ name: String, revision: Revision, note: String = "note") throws ->
 
 func tombstone(_ name: String, revision: Revision) throws -> TombstoneImage {
   TombstoneImage(
-    id: try id(name), kind: try kind("clock"), family: .inline, labels: ["room": "attic"],
+    id: try id(name), kind: try kind("clock"),
     createdRevision: 1, revision: revision, transition: Transition(curve: .opacity))
 }
 

@@ -54,8 +54,6 @@ wp_descriptor_widgetd__storage__v1__stored_entry(void) { return &widgetd__storag
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__storage__v1__stored_tombstone(void) { return &widgetd__storage__v1__stored_tombstone__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
-wp_descriptor_widgetd__storage__v1__stored_tombstone__labels_entry(void) { return &widgetd__storage__v1__stored_tombstone__labels_entry__descriptor; }
-static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__storage__v1__stored_widget(void) { return &widgetd__storage__v1__stored_widget__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__apply_result(void) { return &widgetd__v1__apply_result__descriptor; }

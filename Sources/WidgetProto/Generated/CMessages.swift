@@ -71,10 +71,6 @@ extension Widgetd__Storage__V1__StoredTombstone: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_tombstone() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_tombstone__init(message) }
 }
-extension Widgetd__Storage__V1__StoredTombstone__LabelsEntry: CStringEntry {
-  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_tombstone__labels_entry() }
-  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_tombstone__labels_entry__init(message) }
-}
 extension Widgetd__Storage__V1__StoredWidget: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_widget() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_widget__init(message) }

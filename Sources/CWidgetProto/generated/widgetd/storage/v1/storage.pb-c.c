@@ -98,12 +98,6 @@ void   widgetd__storage__v1__stored_entry__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_entry__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   widgetd__storage__v1__stored_tombstone__labels_entry__init
-                     (Widgetd__Storage__V1__StoredTombstone__LabelsEntry         *message)
-{
-  static const Widgetd__Storage__V1__StoredTombstone__LabelsEntry init_value = WIDGETD__STORAGE__V1__STORED_TOMBSTONE__LABELS_ENTRY__INIT;
-  *message = init_value;
-}
 void   widgetd__storage__v1__stored_tombstone__init
                      (Widgetd__Storage__V1__StoredTombstone         *message)
 {
@@ -355,58 +349,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_entry__descriptor 
   (ProtobufCMessageInit) widgetd__storage__v1__stored_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_tombstone__labels_entry__field_descriptors[2] =
-{
-  {
-    "key",
-    1,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
-    0,   /* quantifier_offset */
-    offsetof(Widgetd__Storage__V1__StoredTombstone__LabelsEntry, key),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "value",
-    2,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
-    0,   /* quantifier_offset */
-    offsetof(Widgetd__Storage__V1__StoredTombstone__LabelsEntry, value),
-    NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-};
-static const unsigned widgetd__storage__v1__stored_tombstone__labels_entry__field_indices_by_name[] = {
-  0,   /* field[0] = key */
-  1,   /* field[1] = value */
-};
-static const ProtobufCIntRange widgetd__storage__v1__stored_tombstone__labels_entry__number_ranges[1 + 1] =
-{
-  { 1, 0 },
-  { 0, 2 }
-};
-const ProtobufCMessageDescriptor widgetd__storage__v1__stored_tombstone__labels_entry__descriptor =
-{
-  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "widgetd.storage.v1.StoredTombstone.LabelsEntry",
-  "LabelsEntry",
-  "Widgetd__Storage__V1__StoredTombstone__LabelsEntry",
-  "widgetd.storage.v1",
-  sizeof(Widgetd__Storage__V1__StoredTombstone__LabelsEntry),
-  2,
-  widgetd__storage__v1__stored_tombstone__labels_entry__field_descriptors,
-  widgetd__storage__v1__stored_tombstone__labels_entry__field_indices_by_name,
-  1,  widgetd__storage__v1__stored_tombstone__labels_entry__number_ranges,
-  (ProtobufCMessageInit) widgetd__storage__v1__stored_tombstone__labels_entry__init,
-  NULL,NULL,NULL    /* reserved[123] */
-};
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_tombstone__field_descriptors[7] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_tombstone__field_descriptors[5] =
 {
   {
     "id",
@@ -433,32 +376,8 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_tombstone__fi
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "family",
-    3,
-    PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_ENUM,
-    0,   /* quantifier_offset */
-    offsetof(Widgetd__Storage__V1__StoredTombstone, family),
-    &widgetd__v1__family__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
-    "labels",
-    4,
-    PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Widgetd__Storage__V1__StoredTombstone, n_labels),
-    offsetof(Widgetd__Storage__V1__StoredTombstone, labels),
-    &widgetd__storage__v1__stored_tombstone__labels_entry__descriptor,
-    NULL,
-    0,             /* flags */
-    0,NULL,NULL    /* reserved1,reserved2, etc */
-  },
-  {
     "created_revision",
-    5,
+    3,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT64,
     0,   /* quantifier_offset */
@@ -470,7 +389,7 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_tombstone__fi
   },
   {
     "revision",
-    6,
+    4,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_UINT64,
     0,   /* quantifier_offset */
@@ -482,7 +401,7 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_tombstone__fi
   },
   {
     "transition",
-    7,
+    5,
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
@@ -494,18 +413,16 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_tombstone__fi
   },
 };
 static const unsigned widgetd__storage__v1__stored_tombstone__field_indices_by_name[] = {
-  4,   /* field[4] = created_revision */
-  2,   /* field[2] = family */
+  2,   /* field[2] = created_revision */
   0,   /* field[0] = id */
   1,   /* field[1] = kind */
-  3,   /* field[3] = labels */
-  5,   /* field[5] = revision */
-  6,   /* field[6] = transition */
+  3,   /* field[3] = revision */
+  4,   /* field[4] = transition */
 };
 static const ProtobufCIntRange widgetd__storage__v1__stored_tombstone__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_tombstone__descriptor =
 {
@@ -515,7 +432,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_tombstone__descrip
   "Widgetd__Storage__V1__StoredTombstone",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__StoredTombstone),
-  7,
+  5,
   widgetd__storage__v1__stored_tombstone__field_descriptors,
   widgetd__storage__v1__stored_tombstone__field_indices_by_name,
   1,  widgetd__storage__v1__stored_tombstone__number_ranges,

@@ -21,7 +21,6 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Widgetd__Storage__V1__StoredWidget Widgetd__Storage__V1__StoredWidget;
 typedef struct Widgetd__Storage__V1__StoredEntry Widgetd__Storage__V1__StoredEntry;
 typedef struct Widgetd__Storage__V1__StoredTombstone Widgetd__Storage__V1__StoredTombstone;
-typedef struct Widgetd__Storage__V1__StoredTombstone__LabelsEntry Widgetd__Storage__V1__StoredTombstone__LabelsEntry;
 
 
 /* --- enums --- */
@@ -61,32 +60,18 @@ struct  Widgetd__Storage__V1__StoredEntry
     , (char *)protobuf_c_empty_string, NULL, 0 }
 
 
-struct  Widgetd__Storage__V1__StoredTombstone__LabelsEntry
-{
-  ProtobufCMessage base;
-  char *key;
-  char *value;
-};
-#define WIDGETD__STORAGE__V1__STORED_TOMBSTONE__LABELS_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__stored_tombstone__labels_entry__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
-
-
 struct  Widgetd__Storage__V1__StoredTombstone
 {
   ProtobufCMessage base;
   char *id;
   char *kind;
-  Widgetd__V1__Family family;
-  size_t n_labels;
-  Widgetd__Storage__V1__StoredTombstone__LabelsEntry **labels;
   uint64_t created_revision;
   uint64_t revision;
   Widgetd__V1__Transition *transition;
 };
 #define WIDGETD__STORAGE__V1__STORED_TOMBSTONE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__stored_tombstone__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, 0, 0, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, 0, NULL }
 
 
 /* Widgetd__Storage__V1__StoredWidget methods */
@@ -127,9 +112,6 @@ Widgetd__Storage__V1__StoredEntry *
 void   widgetd__storage__v1__stored_entry__free_unpacked
                      (Widgetd__Storage__V1__StoredEntry *message,
                       ProtobufCAllocator *allocator);
-/* Widgetd__Storage__V1__StoredTombstone__LabelsEntry methods */
-void   widgetd__storage__v1__stored_tombstone__labels_entry__init
-                     (Widgetd__Storage__V1__StoredTombstone__LabelsEntry         *message);
 /* Widgetd__Storage__V1__StoredTombstone methods */
 void   widgetd__storage__v1__stored_tombstone__init
                      (Widgetd__Storage__V1__StoredTombstone         *message);
@@ -157,9 +139,6 @@ typedef void (*Widgetd__Storage__V1__StoredWidget_Closure)
 typedef void (*Widgetd__Storage__V1__StoredEntry_Closure)
                  (const Widgetd__Storage__V1__StoredEntry *message,
                   void *closure_data);
-typedef void (*Widgetd__Storage__V1__StoredTombstone__LabelsEntry_Closure)
-                 (const Widgetd__Storage__V1__StoredTombstone__LabelsEntry *message,
-                  void *closure_data);
 typedef void (*Widgetd__Storage__V1__StoredTombstone_Closure)
                  (const Widgetd__Storage__V1__StoredTombstone *message,
                   void *closure_data);
@@ -172,7 +151,6 @@ typedef void (*Widgetd__Storage__V1__StoredTombstone_Closure)
 extern const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__storage__v1__stored_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__storage__v1__stored_tombstone__descriptor;
-extern const ProtobufCMessageDescriptor widgetd__storage__v1__stored_tombstone__labels_entry__descriptor;
 
 PROTOBUF_C__END_DECLS
 
