@@ -311,7 +311,7 @@ def normalise(schema, message):
         message.null_value = 0
     if name == "Presence":
         message.state = 2 if not message.visible else 1 if message.enabled else 3
-    if name in ("Widget", "StoredTombstone"):
+    if name == "Widget":
         message.family = known(message.family, 7, 2)
     if name == "Widget":
         if not message.HasField("presence"):
