@@ -119,8 +119,21 @@ struct TableTests {
         """)
   }
 
-  @Test func `without rows there is no header`() {
-    #expect(Table.of([], now: .epoch).text(width: nil, Samples.plain) == "")
+  @Test func `without rows there is the header`() {
+    #expect(
+      Table.of([], now: .epoch).text(width: nil, Samples.plain)
+        == "ID  KIND  STATE  REVISION  AGE  DATA\n")
+  }
+
+  @Test func `what was not asked for stays empty`() throws {
+    let mask = try ReadMask(paths: ["data.n"])
+    let table = Table.of([mask.filter(Samples.widget)], now: Samples.time(1060), mask: mask)
+    #expect(
+      table.text(width: nil, Samples.plain) == """
+        ID     KIND   STATE  REVISION  AGE  DATA
+        clock  clock         9              n=1
+
+        """)
   }
 
   @Test func `the last column is cut to the terminal's width`() {

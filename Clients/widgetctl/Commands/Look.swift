@@ -36,10 +36,10 @@ extension Session {
   /// All pages, in position order. A widget that moved while they were read is in the list once, as
   /// it was read last.
   func list(
-    _ selector: Selector
+    _ selector: Selector, mask: ReadMask = .all
   ) async throws(ClientError) -> (widgets: [TaggedWidget], revision: Revision) {
     var widgets: [WidgetID: TaggedWidget] = [:]
-    var request = ListWidgetsRequest(selector: selector, pageSize: 1000)
+    var request = ListWidgetsRequest(selector: selector, pageSize: 1000, readMask: mask)
     while true {
       let page = try await client.listWidgets(request, options: options)
       for tagged in page.widgets { widgets[tagged.widget.id] = tagged }
@@ -54,9 +54,11 @@ extension Session {
 
 extension Printer {
   /// A table of widgets; a word if there are none and somebody looks.
-  func table(of widgets: [Widget]) -> String {
+  ///
+  /// - Parameter mask: what of them was asked for.
+  func table(of widgets: [Widget], mask: ReadMask = .all) -> String {
     if widgets.isEmpty, width != nil { return "no widgets\n" }
-    return Table.of(widgets, now: Terminal.now).text(width: width, painter)
+    return Table.of(widgets, now: Terminal.now, mask: mask).text(width: width, painter)
   }
 }
 

@@ -153,7 +153,7 @@ struct WatchCommand: AsyncParsableCommand {
             "widgets": $0,
           ])
         }
-      ) { session.printer.table(of: mirror.widgets) }
+      ) { session.printer.table(of: mirror.widgets, mask: mask) }
       return
     }
   }

@@ -17,13 +17,12 @@ struct Table {
 
   mutating func add(_ cells: Cell...) { rows.append(cells) }
 
-  /// The lines, each ending in a newline; none without rows.
+  /// The lines, each ending in a newline; without rows only the header.
   ///
   /// - Parameters:
   ///   - width: the last column is cut so that lines keep within this; nil: never.
   ///   - painter: colours.
   func text(width: Int?, _ painter: Painter) -> String {
-    guard !rows.isEmpty else { return "" }
     let all = [header.map { Cell($0, .header) }] + rows
     let widths = header.indices.map { column in
       all.map { column < $0.count ? $0[column].text.columns : 0 }.max() ?? 0

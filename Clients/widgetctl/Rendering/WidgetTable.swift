@@ -3,14 +3,19 @@ import WidgetModel
 extension Table {
   /// ID KIND STATE REVISION AGE DATA, a row a widget.
   ///
-  /// - Parameter now: what ages are measured from.
-  static func of(_ widgets: [Widget], now: Timestamp) -> Table {
+  /// - Parameters:
+  ///   - now: what ages are measured from.
+  ///   - mask: what was asked for; what was not stays empty.
+  static func of(_ widgets: [Widget], now: Timestamp, mask: ReadMask = .all) -> Table {
     var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA")
     for widget in widgets {
       table.add(
         Cell(widget.id.rawValue), Cell(widget.kind.rawValue),
-        Cell(widget.stateWords, widget.stateStyle), Cell("\(widget.revision)"),
-        Cell(DurationSyntax.age(now.duration(since: widget.createTime))),
+        mask.wants(.presence) ? Cell(widget.stateWords, widget.stateStyle) : Cell(""),
+        Cell("\(widget.revision)"),
+        Cell(
+          mask.wants(.createTime)
+            ? DurationSyntax.age(now.duration(since: widget.createTime)) : ""),
         Cell(widget.data.summary))
     }
     return table
