@@ -242,4 +242,7 @@ let idCompletion = CompletionKind.custom { words, _, prefix in
 extension ReadMask {
   /// Only what always travels.
   static let idsOnly = (try? ReadMask(paths: ["id"])) ?? .all
+  /// To which set a widget belongs.
+  static let setsOnly = (try? ReadMask(paths: ["apply_set"])) ?? .all
+  static let presenceOnly = (try? ReadMask(paths: ["presence"])) ?? .all
 }

@@ -49,6 +49,7 @@ struct WidgetFileTests {
     #"[{"id":"a","kind":"k"},{"id":"b","kind":"k"}]"#,
     #"{"widgets":[{"id":"a","kind":"k"},{"id":"b","kind":"k"}]}"#,
     "{id: a, kind: k}\n---\n{id: b, kind: k}",
+    "{\"id\":\"a\",\"kind\":\"k\"}\n{\"id\":\"b\",\"kind\":\"k\"}\n",
     "- id: a\n  kind: k\n- &x\n  id: b\n  kind: k",
     "[{id: a, kind: k}, {id: b, kind: k}]",
   ])
@@ -68,7 +69,14 @@ struct WidgetFileTests {
   }
 
   @Test(arguments: [
-    ("widgets:\n- {id: a, kind: k}\n- {id: b}", "f.yaml: widgets[1].kind: must be 1 to 64"),
+    ("widgets:\n- {id: a, kind: k}\n- {id: b}", "f.yaml: widgets[1].kind: is missing"),
+    ("{id: a}", "f.yaml: kind: is missing"),
+    ("{kind: k}", "f.yaml: id: is missing"),
+    ("- {id: a, kind: ''}", "f.yaml: widgets[0].kind: must be 1 to 64"),
+    (
+      "- {id: a, kind: k}\n- {id: a, kind: k}",
+      "f.yaml: widgets[1].id: \"a\" is declared twice, first in f.yaml: widgets[0]"
+    ),
     ("- {id: '-', kind: k}", "f.yaml: widgets[0].id: must be 1 to 128"),
     ("- {id: a, kind: k, colour: red}", "f.yaml: widgets[0].colour: there is no such field"),
     ("- {id: a, kind: k, family: huge}", "f.yaml: widgets[0].family: must be small"),
@@ -88,6 +96,34 @@ struct WidgetFileTests {
     let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }
     #expect(failure?.exit == .invalidArgument)
     #expect(failure?.message.hasPrefix(message) == true, "\(failure?.message ?? "")")
+  }
+
+  @Test(arguments: [
+    ("- {id: a, kind: k}", "default"), ("set: s\nwidgets: [{id: a, kind: k}]", "s"),
+    ("- {id: a, kind: k, applySet: s}\n- {id: b, kind: k}", "s"),
+    ("set: s\nwidgets: [{id: a, kind: k, applySet: s}]", "s"),
+  ])
+  func `widgets are applied as the set they belong to`(_ text: String, target: String) throws {
+    #expect(try Self.read(text).target(explicit: nil) == target)
+    #expect(try Self.read(text).target(explicit: "other") == "other")
+  }
+
+  @Test(arguments: [
+    (
+      "- {id: a, kind: k, applySet: s}\n- {id: b, kind: k, applySet: t}",
+      "f.yaml: widgets[1]: belongs to set \"t\", others to \"s\";"
+    ),
+    (
+      "set: s\nwidgets: [{id: a, kind: k, applySet: t}]",
+      "f.yaml: widgets[0]: belongs to set \"t\", others to \"s\";"
+    ),
+  ])
+  func `no widget changes its set unless the set is named`(_ text: String, message: String) throws {
+    let file = try Self.read(text)
+    let failure = #expect(throws: CommandFailure.self) { try file.target(explicit: nil) }
+    #expect(failure?.message.hasPrefix(message) == true, "\(failure?.message ?? "")")
+    #expect(failure?.message.contains("--set s") == true)
+    #expect(try file.target(explicit: "s") == "s")
   }
 
   @Test func `JSON is read by JSON's rules`() {
@@ -124,7 +160,18 @@ struct WidgetFileTests {
           set: "" -> "s"
 
         """)
-    #expect(ApplyCommand.text([result], before: nil, specs: [spec], set: "s") == "clock updated\n")
-    #expect(ApplyCommand.text([], before: nil, specs: [], set: "") == "nothing to do\n")
+    #expect(ApplyCommand.text([], before: [], specs: nil, set: "") == "nothing to do\n")
+  }
+
+  @Test(arguments: [
+    ("", ", moved to set \"s\""), ("t", ", moved from \"t\" to set \"s\""), ("s", ""),
+  ])
+  func `a change of the set is told`(_ before: String, words: String) {
+    var widget = Samples.widget
+    widget.applySet = before
+    let result = ApplyResult(id: widget.id, action: .updated)
+    #expect(
+      ApplyCommand.text([result], before: [widget], specs: nil, set: "s")
+        == "clock updated\(words)\n")
   }
 }

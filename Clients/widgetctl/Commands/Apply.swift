@@ -7,7 +7,8 @@ struct ApplyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "apply", abstract: "Make a declared set of widgets true, in one change.",
     discussion: """
-      Reads JSON or YAML: a list of widgets, {set: NAME, widgets: [...]}, or one widget. A widget \
+      Reads JSON, JSON lines or YAML: a list of widgets, {set: NAME, widgets: [...]}, or one \
+      widget. A widget \
       has id, kind, family, labels, visible, enabled, parameters and data; fields that the daemon \
       fills (revision, state, ...) are passed over, so that what `ls -o yaml` prints can be applied. \
       Creates what is missing and updates what differs. Labels and parameters become exactly what \
@@ -15,10 +16,15 @@ struct ApplyCommand: AsyncParsableCommand {
       With --prune, widgets that an earlier apply of the same set declared, and this one does not, \
       are removed. Either all of it happens or nothing.
 
+      What `ls` prints says in applySet to which set a widget belongs, and is applied as that set; \
+      widgets of different sets have to be applied one set at a time. Only --set moves widgets from \
+      one set to another.
+
       Examples:
         widgetctl apply -f panel.yaml
         widgetctl apply -f panel.yaml --prune --dry-run
-        widgetctl ls -o yaml | sed s/12:00/12:01/ | widgetctl apply -f -
+        widgetctl ls -l panel=top -o yaml | sed s/12:00/12:01/ | widgetctl apply -f -
+        widgetctl ls -o jsonl | jq -c 'select(.applySet == "panel")' | widgetctl apply -f -
       """)
 
   @Option(
@@ -35,7 +41,10 @@ struct ApplyCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The set's name; comes before the file's. Default: default.", valueName: "name"))
+      """
+      The set's name; comes before the file's, and moves widgets of other sets into this one. \
+      Default: default.
+      """, valueName: "name"))
   var set: String?
 
   @OptionGroup var transition: TransitionOptions
@@ -50,20 +59,25 @@ struct ApplyCommand: AsyncParsableCommand {
       guard !documents.isEmpty else {
         throw CommandFailure(.invalidArgument, "\(label): there is nothing in it")
       }
-      for document in documents { try file.add(document, name: label) }
+      for (index, document) in documents.enumerated() {
+        let part = documents.count == 1 ? "" : ": document \(index + 1)"
+        try file.add(document, name: label + part)
+      }
     }
+    let target = try file.target(explicit: set)
     let session = try global.session()
-    // What is there now, to say what would change about it.
+    // What is there now, to say what changes about it: all of it for a dry run, else the sets.
+    let mask = dryRun ? ReadMask.all : .setsOnly
     let before =
-      dryRun && session.printer.format == .table
-      ? try await session.list(Selector()).widgets.map(\.widget) : []
+      session.printer.format == .table
+      ? try await session.list(Selector(), mask: mask).widgets.map(\.widget) : []
     let request = ApplyWidgetsRequest(
-      applySet: set ?? file.set ?? "default", widgets: file.widgets, prune: prune,
+      applySet: target, widgets: file.widgets, prune: prune,
       validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition)
     let answer = try await session.client.applyWidgets(request, options: session.options)
     session.printer.print(document(answer)) {
       ApplyCommand.text(
-        answer.results, before: dryRun ? before : nil, specs: file.widgets, set: request.applySet)
+        answer.results, before: before, specs: dryRun ? file.widgets : nil, set: target)
     }
   }
 
@@ -79,15 +93,23 @@ struct ApplyCommand: AsyncParsableCommand {
     return .map(map)
   }
 
-  /// A line a widget: what was done, or with `before` (the state now) what would be.
+  /// A line a widget: what was done, or with `specs` (what is declared) what would be.
+  ///
+  /// - Parameter before: the state before; of what was done only the sets are looked at.
   static func text(
-    _ results: [ApplyResult], before: [Widget]?, specs: [WidgetSpec], set: String
+    _ results: [ApplyResult], before: [Widget], specs: [WidgetSpec]?, set: String
   ) -> String {
     guard !results.isEmpty else { return "nothing to do\n" }
-    let states = Dictionary((before ?? []).map { ($0.id, $0) }) { $1 }
+    let states = Dictionary(before.map { ($0.id, $0) }) { $1 }
     return results.map { result in
       let line = "\(result.id) \(result.action.name)"
-      guard before != nil else { return line + "\n" }
+      guard let specs else {
+        guard result.action == .updated, let from = states[result.id]?.applySet, from != set else {
+          return line + "\n"
+        }
+        let origin = from.isEmpty ? "" : " from \(JSONWriter.quoted(from))"
+        return line + ", moved\(origin) to set \(JSONWriter.quoted(set))\n"
+      }
       guard result.action == .updated, let state = states[result.id],
         let spec = specs.first(where: { $0.id == result.id })
       else { return line + " (dry run)\n" }

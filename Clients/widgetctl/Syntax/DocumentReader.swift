@@ -1,7 +1,7 @@
 import WidgetModel
 import Yams
 
-/// Reads files of declared widgets: JSON, or YAML with any number of documents.
+/// Reads files of declared widgets: JSON or YAML, either with any number of documents.
 ///
 /// Text that starts with `{` or `[` is tried as JSON first, so that JSON's own rules and error
 /// positions hold for it. YAML's plain scalars are typed as YAML 1.2's core schema says (`yes` and
@@ -16,7 +16,7 @@ enum DocumentReader {
     let first = text.utf8.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
     let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     if looksLikeJSON || name.hasSuffix(".json") {
-      do throws(JSONReader.Failure) { return [try JSONReader.value(of: text)] } catch {
+      do throws(JSONReader.Failure) { return try JSONReader.values(of: text) } catch {
         // YAML's flow style starts the same way; only then is its reader worth a try.
         guard !name.hasSuffix(".json"), let documents = try? yaml(text, name: name) else {
           throw CommandFailure(.invalidArgument, "\(name):\(error)")

@@ -34,6 +34,18 @@ struct JSONReader {
     return value
   }
 
+  /// Reads values that follow each other, as in JSON lines; none if there is only blank space.
+  static func values(of text: some StringProtocol) throws(Failure) -> [Value] {
+    var reader = JSONReader(bytes: Array(text.utf8))
+    var values: [Value] = []
+    reader.skipSpace()
+    while reader.next != nil {
+      values.append(try reader.value(depth: 0))
+      reader.skipSpace()
+    }
+    return values
+  }
+
   private init(bytes: [UInt8]) { self.bytes = bytes }
 
   private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }

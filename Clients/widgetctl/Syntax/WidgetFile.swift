@@ -5,11 +5,25 @@ import WidgetModel
 /// A document is a list of widgets, `{set: NAME, widgets: [...]}`, or a single widget. A widget has
 /// the fields that `get -o json` prints. Of these `position`, `revision` and the like are the
 /// daemon's and are passed over, so that what was printed can be applied; a field of any other name
-/// is an error.
+/// is an error. `applySet` says to which set a widget that was printed belongs: a file does not move
+/// widgets from one set to another unless somebody says so.
 struct WidgetFile: Hashable {
   /// The set's name, if a document says one.
   var set: String?
   var widgets: [WidgetSpec] = []
+  /// Where each widget of `widgets` stands, and to which set it says it belongs.
+  private var origins: [Origin] = []
+  private var placeOfID: [WidgetID: String] = [:]
+
+  private struct Origin: Hashable {
+    /// `f.yaml: widgets[2]`
+    var place: String
+    /// Empty: to none.
+    var set: String
+  }
+
+  /// The set of an apply that is named nowhere.
+  static let setDefault = "default"
 
   /// The fields of a widget that are read, in the order in which messages name them.
   static let fields = [
@@ -25,17 +39,37 @@ struct WidgetFile: Hashable {
 
   /// Adds a document. Failures name the file and the path in it: `f.yaml: widgets[2].kind`.
   mutating func add(_ document: Value, name: String) throws(CommandFailure) {
-    do throws(FieldFailure) { try add(document) } catch {
+    do throws(FieldFailure) { try add(document, of: name) } catch {
       let place = error.path.isEmpty ? "" : " \(error.path):"
       throw CommandFailure(.invalidArgument, "\(name):\(place) \(error.reason)")
     }
   }
 
-  private mutating func add(_ document: Value) throws(FieldFailure) {
+  /// The set that is applied: `explicit`, else the documents', else that of the widgets, else
+  /// "default".
+  ///
+  /// Throws if a widget says that it belongs to another one: it would be moved, and a later
+  /// `--prune` of its old set would no longer know it. Only `explicit` moves widgets.
+  func target(explicit: String?) throws(CommandFailure) -> String {
+    if let explicit { return explicit }
+    let ofWidgets = origins.first { !$0.set.isEmpty }?.set
+    let target = set ?? ofWidgets ?? WidgetFile.setDefault
+    if let other = origins.first(where: { !$0.set.isEmpty && $0.set != target }) {
+      throw CommandFailure(
+        .invalidArgument,
+        "\(other.place): belongs to set \(JSONWriter.quoted(other.set)), others to "
+          + "\(JSONWriter.quoted(target)); apply each set by itself, or give --set \(target) to "
+          + "move it there")
+    }
+    return target
+  }
+
+  private mutating func add(_ document: Value, of name: String) throws(FieldFailure) {
     switch document {
     case .list(let elements):
-      try add(elements)
-    case .map(let map) where map["widgets"] != nil || map["kind"] == nil:
+      try add(elements, of: name)
+    case .map(let map)
+    where map["widgets"] != nil || (map["kind"] == nil && map["id"] == nil):
       for key in map.keys
       where key != "set" && key != "widgets" && !WidgetFile.passedOverInSet.contains(key) {
         throw FieldFailure(key, "there is no such field; use set and widgets")
@@ -50,37 +84,48 @@ struct WidgetFile: Hashable {
       guard case .list(let elements)? = map["widgets"] else {
         throw FieldFailure("widgets", "must be a list of widgets")
       }
-      try add(elements)
+      try add(elements, of: name)
     case .map:
-      widgets.append(try WidgetFile.widget(document))
+      try addWidget(document, place: name)
     default:
       throw FieldFailure("", "must be a list of widgets, or have a list named widgets")
     }
   }
 
-  private mutating func add(_ elements: [Value]) throws(FieldFailure) {
+  private mutating func add(_ elements: [Value], of name: String) throws(FieldFailure) {
     for (index, element) in elements.enumerated() {
-      do throws(FieldFailure) { widgets.append(try WidgetFile.widget(element)) } catch {
+      do throws(FieldFailure) {
+        try addWidget(element, place: "\(name): widgets[\(index)]")
+      } catch {
         throw error.inside("widgets[\(index)]")
       }
     }
   }
 
-  private static func widget(_ value: Value) throws(FieldFailure) -> WidgetSpec {
+  private mutating func addWidget(_ value: Value, place: String) throws(FieldFailure) {
     guard case .map(let map) = value else {
       throw FieldFailure("", "must be a widget: id, kind, …")
     }
+    let spec = try WidgetFile.widget(map)
+    if let id = spec.id, let first = placeOfID.updateValue(place, forKey: id) {
+      throw FieldFailure("id", "\"\(id)\" is declared twice, first in \(first)")
+    }
+    widgets.append(spec)
+    origins.append(Origin(place: place, set: try WidgetFile.text("applySet", map) ?? ""))
+  }
+
+  private static func widget(_ map: ValueMap) throws(FieldFailure) -> WidgetSpec {
     for key in map.keys where !fields.contains(key) && !passedOver.contains(key) {
       throw FieldFailure(
         key, "there is no such field; a widget has \(fields.joined(separator: ", "))")
     }
-    guard let id = WidgetID(try text("id", map) ?? "") else {
+    guard let id = WidgetID(try required("id", map)) else {
       throw FieldFailure(
         "id",
         "must be 1 to 128 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a "
           + "letter or digit")
     }
-    guard let kind = KindName(try text("kind", map) ?? "") else {
+    guard let kind = KindName(try required("kind", map)) else {
       throw FieldFailure(
         "kind",
         "must be 1 to 64 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a "
@@ -112,6 +157,11 @@ struct WidgetFile: Hashable {
     case .string(let text)?: return text
     default: throw FieldFailure(name, "must be text; put it in quotes")
     }
+  }
+
+  private static func required(_ name: String, _ map: ValueMap) throws(FieldFailure) -> String {
+    guard let text = try text(name, map) else { throw FieldFailure(name, "is missing") }
+    return text
   }
 
   private static func bool(_ name: String, _ map: ValueMap) throws(FieldFailure) -> Bool? {
