@@ -284,12 +284,19 @@ struct MoveCommand: AsyncParsableCommand {
 
   func run() async throws {
     let session = try global.session()
+    // Only people are told whether that was a move; a widget that does not move keeps its revision.
+    let before =
+      session.printer.format == .table
+      ? try await session.client.getWidget(
+        GetWidgetRequest(id: id, readMask: .idsOnly), options: session.options
+      ).widget.revision : 0
     let answer = try await session.client.moveWidget(
       MoveWidgetRequest(
         id: id, destination: try destination(), requestID: global.requestId ?? "",
         transition: transition.transition), options: session.options)
     session.printer.print(answer.widget.document(etag: answer.etag)) {
-      "\(id) moved (revision \(answer.widget.revision))\n"
+      answer.widget.revision == before
+        ? "nothing changed\n" : "\(id) moved (revision \(answer.widget.revision))\n"
     }
   }
 }

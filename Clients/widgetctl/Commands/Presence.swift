@@ -39,6 +39,7 @@ struct PresenceOptions: ParsableArguments {
       SetPresenceRequest(
         target: try target(), action: action, transition: transition.transition,
         requestID: global.requestId ?? ""), options: session.options)
+    let words = try await PresenceOptions.words(action, of: answer.changedIDs, session)
     session.printer.print(
       .map([
         "changedIds": .list(answer.changedIDs.map { .string($0.rawValue) }),
@@ -47,8 +48,22 @@ struct PresenceOptions: ParsableArguments {
     ) {
       answer.changedIDs.isEmpty
         ? "nothing changed\n"
-        : answer.changedIDs.map { "\($0) \(action.participle)\n" }.joined()
+        : answer.changedIDs.map { "\($0) \(words[$0] ?? action.participle)\n" }.joined()
     }
+  }
+
+  /// Which way a toggle went, for people: the widgets' state now. None for what needs no asking.
+  private static func words(
+    _ action: PresenceAction, of ids: [WidgetID], _ session: Session
+  ) async throws(ClientError) -> [WidgetID: String] {
+    guard action == .toggle, session.printer.format == .table, !ids.isEmpty else { return [:] }
+    // All of them: there may be more than a selector can name.
+    let widgets = try await session.list(Selector(), mask: .presenceOnly).widgets.map(\.widget)
+    return Dictionary(
+      widgets.map {
+        ($0.id, ($0.presence.isVisible ? PresenceAction.show : .hide).participle)
+      }
+    ) { $1 }
   }
 }
 
