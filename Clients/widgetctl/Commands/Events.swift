@@ -9,6 +9,8 @@ struct EventsCommand: AsyncParsableCommand {
     discussion: """
       On a terminal (or with -o table) a line an event; otherwise (or with -o json or jsonl) one \
       JSON object a line, of type event or gap. A gap names events that are lost to this reader. \
+      Numbers are given out in blocks, so they jump when the daemon starts again; a gap may then \
+      cover numbers that no event ever had. \
       It survives a restart of the daemon. It ends with an interrupt, after --count events, with \
       --timeout (status 8), or when its output is closed.
 
@@ -31,11 +33,14 @@ struct EventsCommand: AsyncParsableCommand {
   var names: [String] = []
 
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       "Start after this event instead of now; 0 for all that are kept.", valueName: "n"))
   var afterSequence: UInt64?
 
-  @Option(help: ArgumentHelp("End after this many events.", valueName: "n"))
+  @Option(
+    parsing: .unconditional,
+    help: ArgumentHelp("End after this many events.", valueName: "n"))
   var count: Int?
 
   @Flag(help: "Wait for the daemon if it cannot be reached at first.")
@@ -59,8 +64,13 @@ struct EventsCommand: AsyncParsableCommand {
     try await follow.limited {
       var notes = ConnectionNotes(follow)
       var left = count
+      var hasLooked = false
       for try await frame in session.client.watchEvents(options) {
         try notes.note(frame)
+        if case .opened = frame, !hasLooked {
+          hasLooked = true
+          try await FollowOptions.noteMissing(of: ids, session)
+        }
         switch frame {
         case .events(let batch):
           let events = batch.events.prefix(left ?? .max)

@@ -43,6 +43,21 @@ struct FollowOptions: Sendable {
 
   func session() throws(CommandFailure) -> Session { try global.session(waits) }
 
+  /// Tells on standard error which of the ids no widget has yet: that may be meant, or mistyped.
+  static func noteMissing(of ids: [WidgetID], _ session: Session) async throws(ClientError) {
+    guard !ids.isEmpty else { return }
+    let there = try await session.list(Selector(ids: ids), mask: .idsOnly).widgets
+    noteMissing(of: ids, among: Set(there.map(\.widget.id)), waits: true)
+  }
+
+  /// The same, of what is known to be there.
+  static func noteMissing(of ids: [WidgetID], among there: Set<WidgetID>, waits: Bool) {
+    for id in ids where !there.contains(id) {
+      Output.writeError(
+        "widgetctl: no widget \"\(id)\"" + (waits ? " yet; waiting for it\n" : "\n"))
+    }
+  }
+
   /// Runs the work, for as long as `--timeout` allows.
   func limited(_ work: @escaping @Sendable () async throws -> Void) async throws {
     guard let limit = global.limit else { return try await work() }
@@ -98,7 +113,9 @@ struct ConnectionNotes {
   mutating func note(_ frame: EventFrame) throws(ClientError) {
     switch frame {
     case .disconnected(let error): try lost(error)
-    case .opened(let opened): self.opened("event \(opened.afterSequence)")
+    case .opened(let opened):
+      if !wasOpen { say("listening…") }
+      self.opened("event \(opened.afterSequence)")
     case .events, .gap, .reconnected: break
     }
   }

@@ -99,17 +99,20 @@ struct WatchCommand: AsyncParsableCommand {
     Output.endWithReader()
     try await follow.limited {
       if once {
-        try await WatchCommand.printState(session, options, follow, mask: mask)
+        try await WatchCommand.printState(session, options, follow, mask: mask, ids: ids)
       } else {
-        try await WatchCommand.follow(session, options, follow, printer: printer, until: until)
+        try await WatchCommand.follow(
+          session, options, follow, printer: printer, until: until, ids: ids)
       }
     }
   }
 
   private static func follow(
     _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, printer: WatchPrinter,
-    until conditions: [Condition]
+    until conditions: [Condition], ids: [WidgetID]
   ) async throws {
+    // Those of a snapshot that is being read; nil when one was read, or none will come.
+    var found: Set<WidgetID>? = options.resumeToken.isEmpty ? [] : nil
     var printer = printer
     var progress = ConnectionNotes(follow)
     // JSON frames need no state, unless somebody asks about it.
@@ -132,11 +135,19 @@ struct WatchCommand: AsyncParsableCommand {
       {
         return
       }
+      switch frame {
+      case .snapshot(let chunk): found?.formUnion(chunk.widgets.map(\.id))
+      case .synced:
+        if let there = found { FollowOptions.noteMissing(of: ids, among: there, waits: true) }
+        found = nil
+      default: break
+      }
     }
   }
 
   private static func printState(
-    _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, mask: ReadMask
+    _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, mask: ReadMask,
+    ids: [WidgetID]
   ) async throws {
     var progress = ConnectionNotes(follow)
     var mirror = WidgetMirror()
@@ -144,6 +155,7 @@ struct WatchCommand: AsyncParsableCommand {
       try progress.note(frame)
       _ = try mirror.apply(frame)
       guard mirror.isSynced else { continue }
+      FollowOptions.noteMissing(of: ids, among: Set(mirror.widgets.map(\.id)), waits: false)
       let (revision, token) = (mirror.revision, mirror.resumeToken)
       session.printer.print(
         list: mirror.widgets.map { $0.document(mask: mask) },
