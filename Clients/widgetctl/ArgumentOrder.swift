@@ -45,14 +45,23 @@ enum ArgumentOrder {
     return false
   }
 
-  /// The first word, if it should be a command's name but is none.
+  /// The first word (behind `help` the second), if it should be a command's name but is none.
   static func unknownCommand(_ arguments: [String]) -> String? {
-    guard let word = arguments.first, !word.hasPrefix("-"), word != "help" else { return nil }
-    let configuration = Widgetctl.configuration
-    let commands = configuration.groupedSubcommands.flatMap(\.subcommands)
-    let names = commands.flatMap { command in
-      [command.configuration.commandName ?? ""] + command.configuration.aliases
+    let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
+    guard let word = words.first, !word.hasPrefix("-"), word != "help" else { return nil }
+    return isCommand(word) ? nil : word
+  }
+
+  /// Where help on the command line is to be had: `widgetctl ls --help`.
+  static func help(_ arguments: [String]) -> String {
+    let command = arguments.first.map { isCommand($0) ? "\($0) " : "" } ?? ""
+    return "widgetctl \(command)--help"
+  }
+
+  private static func isCommand(_ word: String) -> Bool {
+    let commands = Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands)
+    return commands.contains { command in
+      command.configuration.commandName == word || command.configuration.aliases.contains(word)
     }
-    return names.contains(word) ? nil : word
   }
 }

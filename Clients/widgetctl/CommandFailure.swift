@@ -21,7 +21,13 @@ struct CommandFailure: Error, Hashable {
   init(_ error: ClientError) {
     exit = ExitStatus(error)
     guard let status = error.status else {
-      message = "\(error)"
+      if case .unavailable(_, let path) = error, let kind = SocketFile.kindOfOther(path) {
+        message =
+          "\(path) is \(kind), not a socket; name the daemon's with --socket or "
+          + "$\(SocketPath.variable)"
+      } else {
+        message = "\(error)"
+      }
       return
     }
     code = status.code.name

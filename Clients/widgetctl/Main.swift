@@ -24,11 +24,12 @@ enum Main {
       }
       exit(ExitStatus.ok.rawValue)
     } catch {
-      end(with: error, isJSON: ArgumentOrder.wantsJSON(arguments))
+      end(with: error, arguments)
     }
   }
 
-  private static func end(with error: any Error, isJSON: Bool) -> Never {
+  private static func end(with error: any Error, _ arguments: [String]) -> Never {
+    let isJSON = ArgumentOrder.wantsJSON(arguments)
     switch error {
     case let status as ExitStatus:
       // Everything has been said.
@@ -51,12 +52,13 @@ enum Main {
     }
     let isUsage = code == .validationFailure
     let status: ExitStatus = isUsage ? .usage : .otherError
-    if isJSON {
-      report(CommandFailure(status, Widgetctl.message(for: error)), isJSON: true)
+    let message = Widgetctl.message(for: error)
+    if isJSON || !isUsage {
+      report(CommandFailure(status, message), isJSON: isJSON)
     } else {
-      let text = Widgetctl.fullMessage(for: error)
-      let words = text.hasPrefix("Error: ") ? String(text.dropFirst("Error: ".count)) : text
-      Output.writeError("widgetctl: \(words)\n")
+      // All of the usage would push what is wrong off the screen.
+      let next = "see `\(ArgumentOrder.help(arguments))`"
+      report(CommandFailure(status, "\(message)\n\(next)"), isJSON: false)
     }
     exit(status.rawValue)
   }

@@ -109,6 +109,21 @@ enum Output {
   }
 }
 
+/// What stands where a socket should be.
+enum SocketFile {
+  /// What a file is that is no socket, in words; nil for a socket, or if there is nothing.
+  static func kindOfOther(_ path: String) -> String? {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    switch status.st_mode & S_IFMT {
+    case S_IFSOCK: return nil
+    case S_IFDIR: return "a directory"
+    case S_IFREG: return "a regular file"
+    default: return "a special file"
+    }
+  }
+}
+
 /// Reading of files that arguments name.
 enum Input {
   /// The most that is read of a file: more than any message can carry.

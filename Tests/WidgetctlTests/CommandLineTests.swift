@@ -32,7 +32,8 @@ struct CommandLineTests {
     ["show", "-l", "x", "--all"], ["show", "a", "--kind", "k"], ["apply"], ["send", "a"],
     ["watch", "--once", "--events"], ["watch", "--resume", "AQ==", "--until", "a:removed"],
     ["watch", "--resume", "!"], ["watch", "a", "--until", "b:removed"], ["watch", "--until", "x"],
-    ["events", "--count", "0"], ["log-level", "loud"], ["completion", "tcsh"],
+    ["events", "--count", "0"], ["events", "--count", "-1"],
+    ["log-level", "loud"], ["completion", "tcsh"],
     ["ls", "--timeout", "5"], ["ls", "-o", "xml"], ["ls", "-l", "a in x"],
   ])
   func `these command lines are wrong usage`(_ arguments: [String]) {
@@ -66,9 +67,28 @@ struct CommandLineTests {
 
   @Test func `a word that is no command is found`() {
     #expect(ArgumentOrder.unknownCommand(["frob", "ls"]) == "frob")
-    for arguments in [["ls"], ["list"], ["help", "ls"], ["--version"], ["log-level"], []] {
+    #expect(ArgumentOrder.unknownCommand(["help", "frob"]) == "frob")
+    for arguments in [
+      ["ls"], ["list"], ["help", "ls"], ["help"], ["help", "help"], ["--version"], ["log-level"],
+      [],
+    ] {
       #expect(ArgumentOrder.unknownCommand(arguments) == nil)
     }
+  }
+
+  @Test(arguments: [
+    (["ls", "--nope"], "widgetctl ls --help"), (["list"], "widgetctl list --help"),
+    (["--nope"], "widgetctl --help"), ([], "widgetctl --help"),
+  ])
+  func `wrong usage names the help of its command`(_ arguments: [String], help: String) {
+    #expect(ArgumentOrder.help(arguments) == help)
+  }
+
+  @Test func `a negative count is said to be out of range`() {
+    let error = #expect(throws: (any Error).self) {
+      try Widgetctl.parseAsRoot(["events", "--count", "-1"])
+    }
+    if let error { #expect(Widgetctl.message(for: error) == "--count must be 1 or more") }
   }
 
   @Test func `errors are JSON exactly if the output is`() {
@@ -112,6 +132,13 @@ struct FailureTests {
     ] as [(ClientError, Int32)])
   func `every way to lose the daemon has its exit status`(_ error: ClientError, status: Int32) {
     #expect(ExitStatus(error).rawValue == status)
+  }
+
+  @Test(arguments: [("/", "a directory"), ("/dev/null", "a special file")])
+  func `what is no socket is called by its name`(_ path: String, kind: String) {
+    let failure = CommandFailure(.unavailable(.refused, socketPath: path))
+    #expect(failure.exit == .unavailable)
+    #expect(failure.message.hasPrefix("\(path) is \(kind), not a socket;"))
   }
 
   @Test func `no two exit statuses are alike, and all are explained`() {
