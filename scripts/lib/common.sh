@@ -41,11 +41,18 @@ need_packages() {
     die "apt-get failed; run as root: ${command[*]}"
 }
 
+# Runs a command of Swift's. They leave folders in TMPDIR behind, so they get one that is removed.
+tidily() (
+  scratch=$(mktemp -d "${TMPDIR:-/tmp}/widgetd-build.XXXXXX") || exit
+  trap 'rm -rf "$scratch"' EXIT
+  TMPDIR=$scratch "$@"
+)
+
 need_swift() {
   command -v swift >/dev/null ||
     die "there is no swift; install Swift 6.2 or later from https://www.swift.org/install/linux"
   local version
-  version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p')
+  version=$(tidily swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p')
   case $version in
     [0-5].* | 6.[01]) die "this is Swift $version; 6.2 or later is needed" ;;
   esac
