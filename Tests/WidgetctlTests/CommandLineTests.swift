@@ -7,7 +7,8 @@ import WidgetModel
 
 struct CommandLineTests {
   @Test(arguments: [
-    ["ls"], ["list", "-l", "a=b,c!=d", "--kind", "clock", "--family", "extra-large"],
+    ["ls"], ["ls", "--field", "data.n"],
+    ["list", "-l", "a=b,c!=d", "--kind", "clock", "--family", "extra-large"],
     ["get", "a", "--field", "data.n", "--field", "createTime"],
     ["add", "k", "--id", "a", "-l", "x=y", "--param", "p=1", "--data", "d==2", "--hidden"],
     ["set", "a", "n=1", "t=hi", "--unset", "x", "--etag", "e", "--replace", "--no-stale"],

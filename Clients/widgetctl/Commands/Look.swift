@@ -14,20 +14,25 @@ struct ListCommand: AsyncParsableCommand {
       Examples:
         widgetctl ls
         widgetctl ls -l 'panel=top,!draft' --kind clock
+        widgetctl ls --field data.percent
         widgetctl ls -o json | jq -r '.widgets[].id'
       """, aliases: ["list"])
 
   @OptionGroup var selection: SelectorOptions
+  @OptionGroup var fields: FieldOptions
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
     let session = try global.session()
-    let (widgets, revision) = try await session.list(selection.selector())
+    let mask = try fields.mask()
+    // The list is sorted here, by position.
+    let (widgets, revision) = try await session.list(
+      selection.selector(), mask: try fields.mask(adding: ["position"]))
     session.printer.print(
-      list: widgets.map { $0.widget.document(etag: $0.etag) },
+      list: widgets.map { $0.widget.document(etag: $0.etag, mask: mask) },
       around: { .map(["revision": .revision(revision), "widgets": $0]) }
     ) {
-      session.printer.table(of: widgets.map(\.widget))
+      session.printer.table(of: widgets.map(\.widget), mask: mask)
     }
   }
 }
