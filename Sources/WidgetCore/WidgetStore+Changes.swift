@@ -28,9 +28,12 @@ extension WidgetStore {
   /// `start`, and has since been given every chunk as it was at some revision from `start` on. With
   /// the result it holds the state at `revision`.
   ///
+  /// If the chunks were gone through more than once, `lastPass` is the revision at which the last
+  /// pass started; it brought everything up to there.
+  ///
   /// Throws as `changes(since:)`.
   public func changes(
-    endingTransferSince cursor: Revision, startedAt start: Revision,
+    endingTransferSince cursor: Revision, startedAt start: Revision, lastPass: Revision? = nil,
     selecting selector: Selector = Selector()
   ) throws(StoreError) -> Delta {
     if cursor > 0 { try checkCursor(cursor) }
@@ -40,7 +43,8 @@ extension WidgetStore {
     let removals = removals(since: since, selecting: selector, readerHeldUpTo: cursor) { removal in
       removal.revision > start
     }
-    var changes = changedRecords(since: start, selecting: selector, mayHoldNewer: true)
+    var changes = changedRecords(
+      since: lastPass ?? start, selecting: selector, mayHoldNewer: true)
     // A widget whose id was removed and used again, and that is not selected, is in both.
     let removed = Set(removals.map(\.id))
     if !removed.isEmpty { changes.removeAll { removed.contains($0.id) } }
@@ -103,15 +107,16 @@ extension WidgetStore {
   }
 
   /// A part of what happened to a chunk's widgets; see `changes(inChunk:since:selecting:)` and
-  /// `widgets(inChunk:from:bytesMax:selecting:)`.
+  /// `widgets(inChunk:from:bytesMax:selecting:)`. `isFirstPass`: the reader holds nothing newer than
+  /// the cursor.
   public func changes(
     inChunk chunk: Int, from slot: Int, bytesMax: Int, since cursor: Revision,
-    selecting selector: Selector = Selector()
+    isFirstPass: Bool = true, selecting selector: Selector = Selector()
   ) -> (changes: [WidgetChange], next: Int?) {
     guard chunkRevisions[chunk] > cursor else { return ([], nil) }
     return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
       guard record.revision > cursor else { return nil }
-      return record.change(since: cursor, selecting: selector, mayHoldNewer: false)
+      return record.change(since: cursor, selecting: selector, mayHoldNewer: !isFirstPass)
     }
   }
 

@@ -60,11 +60,12 @@ extension ServiceLoop {
   ) -> [EncodedMessage]? {
     let (chunk, slot) = (transfer.nextChunk, transfer.nextSlot)
     let selector = group.filter.selector
-    guard transfer.isSnapshot else {
+    guard transfer.isSnapshot, transfer.passes == 1 else {
       let (changes, next) = store.changes(
-        inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, since: transfer.cursor,
-        selecting: selector)
+        inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, since: transfer.passSince,
+        isFirstPass: transfer.passes == 1, selecting: selector)
       transfer.advance(to: next)
+      if transfer.isSnapshot { return snapshotMessages(changes, group.filter.mask) }
       let wanted = filter(changes, group.filter.mask)
       return wanted.isEmpty ? [] : changeMessages(group, wanted, from: transfer.cursor, to: nil)
     }
@@ -118,6 +119,34 @@ extension ServiceLoop {
 
   private static var releasedBytesMin: Int { 1 << 20 }
 
+  /// What changed, as parts of a snapshot: whole widgets, and ids of removed ones.
+  private func snapshotMessages(
+    _ changes: [WidgetChange], _ mask: ReadMask
+  ) -> [EncodedMessage]? {
+    var widgets: [Widget] = []
+    var removed: [WidgetID] = []
+    for change in changes {
+      switch change {
+      case .added(let widget, _): widgets.append(widget)
+      case .updated(let update): if let widget = store.widget(update.id) { widgets.append(widget) }
+      case .removed(let id, _): removed.append(id)
+      }
+    }
+    var messages: [EncodedMessage] = []
+    if !widgets.isEmpty {
+      guard let frames = snapshotMessages(widgets, mask) else { return nil }
+      messages += frames
+    }
+    if !removed.isEmpty {
+      let frames = split(removed, .all) { piece, _ in
+        WatchWidgetsResponse.snapshot(SnapshotChunk(removedIDs: Array(piece)))
+      }
+      guard let frames else { return nil }
+      messages += frames
+    }
+    return messages
+  }
+
   private func snapshotMessages(_ widgets: [Widget], _ mask: ReadMask) -> [EncodedMessage]? {
     split(widgets, mask) { piece, _ in
       WatchWidgetsResponse.snapshot(SnapshotChunk(widgets: Array(piece)))
@@ -133,7 +162,7 @@ extension ServiceLoop {
     do throws(StoreError) {
       delta = try store.changes(
         endingTransferSince: transfer.cursor, startedAt: transfer.startedAt,
-        selecting: group.filter.selector)
+        lastPass: transfer.passStartedAt, selecting: group.filter.selector)
     } catch {
       return nil
     }
@@ -142,27 +171,7 @@ extension ServiceLoop {
         group, filter(delta.changes, group.filter.mask), from: transfer.cursor,
         to: delta.toRevision)
     }
-    var widgets: [Widget] = []
-    var removed: [WidgetID] = []
-    for change in delta.changes {
-      switch change {
-      case .added(let widget, _): widgets.append(widget)
-      case .updated(let update): if let widget = store.widget(update.id) { widgets.append(widget) }
-      case .removed(let id, _): removed.append(id)
-      }
-    }
-    var messages: [EncodedMessage] = []
-    if !widgets.isEmpty {
-      guard let frames = snapshotMessages(widgets, group.filter.mask) else { return nil }
-      messages += frames
-    }
-    if !removed.isEmpty {
-      let frames = split(removed, .all) { piece, _ in
-        WatchWidgetsResponse.snapshot(SnapshotChunk(removedIDs: Array(piece)))
-      }
-      guard let frames else { return nil }
-      messages += frames
-    }
+    guard var messages = snapshotMessages(delta.changes, group.filter.mask) else { return nil }
     let synced = WatchWidgetsResponse.synced(
       WatchSynced(revision: delta.toRevision, resumeToken: token(group, delta.toRevision)))
     if let message = encode(synced) { messages.append(message) }

@@ -249,21 +249,30 @@ extension ServiceLoop {
         subscription.position = .caughtUp
         deliver(messages, to: subscription, at: instant, isChange: true)
       case .transferring(var transfer):
-        let messages: [EncodedMessage]?
-        let isEnd = transfer.nextChunk >= transfer.chunkCount
-        if isEnd {
-          messages = finalMessages(group, transfer)
-        } else {
-          messages = chunkMessages(group, &transfer)
+        let isThrough = transfer.nextChunk >= transfer.chunkCount
+        if isThrough, transfer.passes < ServiceLoop.passesMax,
+          store.hasChanges(
+            since: transfer.passStartedAt, moreThan: limits.eagerChangesMax,
+            orBytes: limits.eagerBytesMax)
+        {
+          transfer.beginPass(at: store.revision, chunkCount: store.chunkCount)
+          subscription.position = .transferring(transfer)
+          continue
         }
+        let messages =
+          isThrough ? finalMessages(group, transfer) : chunkMessages(group, &transfer)
         guard let messages else {
           return finishUnsendable(subscription, since: transfer.startedAt)
         }
-        subscription.position = isEnd ? .caughtUp : .transferring(transfer)
-        deliver(messages, to: subscription, at: instant, isChange: isEnd)
+        subscription.position = isThrough ? .caughtUp : .transferring(transfer)
+        deliver(messages, to: subscription, at: instant, isChange: isThrough)
       }
     }
   }
+
+  /// How often the chunks are gone through before the rest is sent all at once, however much it is:
+  /// a reader slower than the changes has to arrive at some time.
+  private static var passesMax: Int { 8 }
 
   /// How many steps one stream is served in one turn.
   private static var stepsPerTurnMax: Int { 64 }

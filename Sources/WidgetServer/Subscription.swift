@@ -43,10 +43,32 @@ final class Subscription {
     let cursor: Revision
     let isSnapshot: Bool
     let startedAt: Revision
-    let chunkCount: Int
-    var nextChunk = 0
+    /// How many chunks the pass under way has.
+    private(set) var chunkCount: Int
+    /// When the pass under way started.
+    private(set) var passStartedAt: Revision
+    /// What the pass under way sends: what changed since. 0 in a snapshot's first pass: everything.
+    private(set) var passSince: Revision
+    private(set) var passes = 1
+    private(set) var nextChunk = 0
     /// Where to go on within the chunk; 0 at its beginning.
-    var nextSlot = 0
+    private(set) var nextSlot = 0
+
+    init(cursor: Revision, isSnapshot: Bool, startedAt: Revision, chunkCount: Int) {
+      self.cursor = cursor
+      self.isSnapshot = isSnapshot
+      self.startedAt = startedAt
+      self.chunkCount = chunkCount
+      passStartedAt = startedAt
+      passSince = cursor
+    }
+
+    /// Goes through the chunks again, for what changed while the last pass was under way.
+    mutating func beginPass(at revision: Revision, chunkCount: Int) {
+      (passSince, passStartedAt) = (passStartedAt, revision)
+      (self.chunkCount, nextChunk, nextSlot) = (chunkCount, 0, 0)
+      passes += 1
+    }
 
     /// Goes on at a slot of this chunk, or at the next chunk.
     mutating func advance(to slot: Int?) {

@@ -88,6 +88,57 @@ struct LossTests {
     }
   }
 
+  @Test(arguments: [false, true])
+  func `what changes while a slow reader is given the store arrives too`(resumes: Bool) async throws
+  {
+    let limits = ServerLimits.with {
+      $0.eagerChangesMax = 4
+      $0.frameBytesTarget = 4 << 10
+      $0.frameIntervalMicroseconds = 0
+    }
+    let image = StoreImage.sample(count: 700) { _ in
+      ["pad": .bytes([UInt8](repeating: 1, count: 2_000))]
+    }
+    try await withServer(limits: limits, log: TestLog.State(image: image)) { server in
+      let client = try server.connect()
+      var random = SeededGenerator(seed: 7)
+      var created = 0
+      func churn() throws {
+        for _ in 0..<40 {
+          let id = try WidgetID.make("w\(random.next() % 700)")
+          let pad = Value.bytes([UInt8](repeating: 2, count: 2_000 + Int(random.next() % 50)))
+          _ = try? client.call(
+            "UpdateWidget", UpdateWidgetRequest(id: id, patch: WidgetPatch(setData: ["pad": pad])),
+            as: UpdateWidgetResponse.self)
+        }
+        for _ in 0..<3 {
+          _ = try client.call(
+            "DeleteWidget",
+            DeleteWidgetRequest(id: .make("w\(random.next() % 700)"), allowMissing: true),
+            as: DeleteWidgetResponse.self)
+          created += 1
+          try client.create("new\(created)")
+        }
+      }
+      var watcher = try Watcher(server.connect())
+      if resumes {
+        try watcher.sync()
+        for _ in 0..<10 { try churn() }
+        var mirror = watcher.mirror
+        mirror.reopen()
+        watcher = try Watcher(
+          server.connect(), WatchWidgetsRequest(resumeToken: mirror.token), mirror: mirror)
+      }
+      for _ in 0..<12 {
+        for _ in 0..<20 where resumes || !watcher.mirror.isSynced { try watcher.step() }
+        try churn()
+      }
+      let (widgets, revision) = try client.list()
+      try watcher.catchUp(to: revision)
+      #expect(watcher.mirror.widgets == widgets)
+    }
+  }
+
   @Test func `a socket that another program serves is left alone`() async throws {
     let folder = try TestFolder()
     let other = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
