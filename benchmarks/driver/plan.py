@@ -112,7 +112,7 @@ def plan(quick):
                   Aim(1, "redis")),
              Line("  until up to date, p50", "ms", figure("latency_p50_us", 1e-3))],
             IN_MEMORY, rounds),
-        Run("stalled", "stalled", ["--updates", stalled_updates, "--pairs", pick(21, 11)],
+        Run("stalled", "stalled", ["--updates", stalled_updates, "--pairs", pick(11, 7)],
             [Line(f"stalled reader, {int(stalled_updates):,} updates", "MB growth",
                   figure("growth_kib", 1 / 1024), Aim(1), absolute=True),
              Line("  neighbours' p99, with/without", "ratio", figure("p99_ratio"), Aim(1.05),
