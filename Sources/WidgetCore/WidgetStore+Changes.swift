@@ -79,21 +79,14 @@ extension WidgetStore {
 
   /// The selected widgets of a chunk. O(chunk).
   public func widgets(inChunk chunk: Int, selecting selector: Selector = Selector()) -> [Widget] {
-    slots(ofChunk: chunk, selecting: selector).compactMap { slot in
-      guard let record = records[slot], record.isSelected(by: selector) else { return nil }
-      return record.widget
-    }
+    widgets(inChunk: chunk, from: 0, bytesMax: .max, selecting: selector).widgets
   }
 
   /// What happened to a chunk's widgets after a cursor, removals left out. O(chunk).
   public func changes(
     inChunk chunk: Int, since cursor: Revision, selecting selector: Selector = Selector()
   ) -> [WidgetChange] {
-    guard chunkRevisions[chunk] > cursor else { return [] }
-    return slots(ofChunk: chunk, selecting: selector).compactMap { slot in
-      guard let record = records[slot], record.revision > cursor else { return nil }
-      return record.change(since: cursor, selecting: selector, mayHoldNewer: false)
-    }
+    changes(inChunk: chunk, from: 0, bytesMax: .max, since: cursor, selecting: selector).changes
   }
 
   /// A part of a chunk's selected widgets: those from a slot on, until their state exceeds

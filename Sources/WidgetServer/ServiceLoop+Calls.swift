@@ -47,7 +47,9 @@ extension ServiceLoop {
           widget: try self.tagged(id).widget, etag: try self.tagged(id).etag)
       }
     case .listWidgets:
-      responder.respond(try list(try decode(ListWidgetsRequest.self, payload)), to: call)
+      let request = try decode(ListWidgetsRequest.self, payload)
+      responder.respond(
+        encoded: try encode(try list(request), mask: request.readMask), to: call)
     case .deleteWidget:
       let request = try decode(DeleteWidgetRequest.self, payload)
       try idempotently(request.requestID, payload, method, call, responder) {
@@ -154,11 +156,7 @@ extension ServiceLoop {
     guard let revision = store.revision(of: request.id) else {
       throw RPCStatus(.widgetNotFound(request.id))
     }
-    let slot =
-      Int(
-        truncatingIfNeeded: request.id.rawValue.utf8.count &* 31
-          &+ Int(request.id.rawValue.utf8.last ?? 0))
-      & (ServiceLoop.widgetCacheCount - 1)
+    let slot = ServiceLoop.cacheSlot(of: request.id)
     if request.readMask.isEverything, let cached = widgetCache[slot], cached.revision == revision,
       cached.id == request.id
     {
@@ -166,13 +164,19 @@ extension ServiceLoop {
     }
     let tagged = try tagged(request.id)
     let response = GetWidgetResponse(
-      widget: request.readMask.filter(tagged.widget),
+      widget: tagged.widget,
       etag: request.readMask.wants(.etag) ? tagged.etag : "")
     let bytes = try encode(response, mask: request.readMask)
     if request.readMask.isEverything {
       widgetCache[slot] = CachedWidget(id: request.id, revision: revision, response: bytes)
     }
     responder.respond(encoded: bytes, to: call)
+  }
+
+  /// A place in the table of encoded widgets. Two widgets may share one; then they take turns.
+  private static func cacheSlot(of id: WidgetID) -> Int {
+    let bytes = id.rawValue.utf8
+    return (bytes.count &* 31 &+ Int(bytes.last ?? 0)) & (widgetCacheCount - 1)
   }
 
   private func updateWidget(
@@ -303,7 +307,7 @@ extension ServiceLoop {
     var response = ListWidgetsResponse(
       widgets: page.widgets.map { widget in
         TaggedWidget(
-          widget: request.readMask.filter(widget),
+          widget: widget,
           etag: request.readMask.wants(.etag) ? etag(widget.revision) : "")
       }, revision: store.revision)
     if page.hasMore, let last = page.widgets.last {

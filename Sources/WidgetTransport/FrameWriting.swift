@@ -62,43 +62,6 @@ extension ByteBuffer {
   }
 }
 
-extension FrameHeader {
-  /// Headers to put in front of one payload that several streams share: one encode, one allocation
-  /// for all headers, and for each stream two writes, header and payload, which `writev` joins.
-  ///
-  /// - Returns: one buffer of ten bytes for each stream, in the order of `streamIDs`.
-  /// - Throws: `FrameTooLong` if the payload is longer than a frame may carry.
-  public static func headers(
-    for streamIDs: some Collection<UInt32>, sharing payload: ByteBuffer, type: FrameType = .data,
-    flags: FrameFlags = [], allocator: ByteBufferAllocator = ByteBufferAllocator()
-  ) throws(FrameTooLong) -> [ByteBuffer] {
-    let dataBytes = try FrameTooLong.check(payload.readableBytes)
-    var all = allocator.buffer(capacity: FrameHeader.bytes * streamIDs.count)
-    for streamID in streamIDs {
-      all.writeFrameHeader(
-        FrameHeader(dataBytes: dataBytes, streamID: streamID, type: type, flags: flags))
-    }
-    var result: [ByteBuffer] = []
-    result.reserveCapacity(streamIDs.count)
-    while let header = all.readSlice(length: FrameHeader.bytes) { result.append(header) }
-    return result
-  }
-
-  /// The header to put in front of a payload that is shared with others. See `headers(for:)`.
-  ///
-  /// - Throws: `FrameTooLong` if the payload is longer than a frame may carry.
-  public static func header(
-    for streamID: UInt32, sharing payload: ByteBuffer, type: FrameType = .data,
-    flags: FrameFlags = [], allocator: ByteBufferAllocator = ByteBufferAllocator()
-  ) throws(FrameTooLong) -> ByteBuffer {
-    let dataBytes = try FrameTooLong.check(payload.readableBytes)
-    var result = allocator.buffer(capacity: FrameHeader.bytes)
-    result.writeFrameHeader(
-      FrameHeader(dataBytes: dataBytes, streamID: streamID, type: type, flags: flags))
-    return result
-  }
-}
-
 /// A message does not fit in a frame. The peer would refuse it, so it is not sent.
 public struct FrameTooLong: Error, Hashable, Sendable, CustomStringConvertible {
   /// How long the data is.

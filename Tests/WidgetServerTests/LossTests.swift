@@ -139,6 +139,27 @@ struct LossTests {
     }
   }
 
+  @Test func `what a read mask leaves out is not on the wire, in a list as in a single answer`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a", data: ["n": .int(1), "m": .int(2)])
+      try client.presence(.hide, .ids([.make("a")]))
+      let mask = try ReadMask(paths: ["data.n"])
+      func payload(_ method: String, _ request: some WireMessage) throws -> [UInt8] {
+        let id = client.takeStreamID()
+        try client.send(client.request(method, request, id: id))
+        return try client.response(to: id).payload
+      }
+      let one = try payload("GetWidget", GetWidgetRequest(id: .make("a"), readMask: mask))
+      let all = try payload("ListWidgets", ListWidgetsRequest(readMask: mask))
+      // Both messages begin with a widget as field 1.
+      #expect(all.starts(with: one))
+      #expect(one.count < 40)
+    }
+  }
+
   @Test func `a socket that another program serves is left alone`() async throws {
     let folder = try TestFolder()
     let other = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)

@@ -20,19 +20,6 @@ import WidgetTransport
       ])
   }
 
-  @Test func `headers for a shared payload name each stream and copy nothing of the payload`()
-    throws
-  {
-    let payload = ByteBuffer(string: "the same for all")
-    let headers = try FrameHeader.headers(for: [1, 9, 5], sharing: payload)
-    #expect(headers.count == 3)
-    for (header, streamID) in zip(headers, [UInt32(1), 9, 5]) {
-      #expect(header.readableBytes == FrameHeader.bytes)
-      #expect(header.peekFrameHeader() == .data(streamID, bytes: UInt32(payload.readableBytes)))
-      #expect(try FrameHeader.header(for: streamID, sharing: payload) == header)
-    }
-  }
-
   @Test func `a frame that would be too long is not written`() throws {
     let most = ByteBuffer(repeating: 1, count: FrameHeader.frameDataBytesMax)
     let tooMuch = ByteBuffer(repeating: 1, count: FrameHeader.frameDataBytesMax + 1)
@@ -42,9 +29,6 @@ import WidgetTransport
     }
     #expect(throws: FrameBodyError<Never>.self) {
       try buffer.writeFrame(.data, streamID: 1) { $0.writeImmutableBuffer(tooMuch) }
-    }
-    #expect(throws: FrameTooLong.self) {
-      try FrameHeader.headers(for: [1], sharing: tooMuch)
     }
     #expect(buffer == ByteBuffer(string: "before"))
     try buffer.writeFrame(.data, streamID: 1, data: most)
