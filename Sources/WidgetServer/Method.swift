@@ -5,13 +5,13 @@ enum Method: UInt8, CaseIterable, Sendable {
   case createWidget, getWidget, listWidgets, updateWidget, deleteWidget, setPresence, moveWidget
   case applyWidgets, sendEvent, watchWidgets, watchEvents, unsubscribe, requestProgress
   case getStats, reload, setLogLevel
-  case checkHealth
+  case checkHealth, listHealth, watchHealth
 
   /// The full name of the service it belongs to.
   var service: StaticString {
     switch self {
     case .getStats, .reload, .setLogLevel: "widgetd.v1.AdminService"
-    case .checkHealth: "grpc.health.v1.Health"
+    case .checkHealth, .listHealth, .watchHealth: "grpc.health.v1.Health"
     default: "widgetd.v1.WidgetService"
     }
   }
@@ -35,6 +35,8 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .reload: "Reload"
     case .setLogLevel: "SetLogLevel"
     case .checkHealth: "Check"
+    case .listHealth: "List"
+    case .watchHealth: "Watch"
     }
   }
 
@@ -42,7 +44,12 @@ enum Method: UInt8, CaseIterable, Sendable {
   var fullName: String { "\(service)/\(name)" }
 
   /// Whether it answers with a stream.
-  var isStream: Bool { self == .watchWidgets || self == .watchEvents }
+  var isStream: Bool {
+    switch self {
+    case .watchWidgets, .watchEvents, .watchHealth: true
+    default: false
+    }
+  }
 
   /// Whether it takes part in the tick's group: if the group fails, so does the call.
   var isMutation: Bool {
@@ -58,7 +65,9 @@ enum Method: UInt8, CaseIterable, Sendable {
   /// the tick's group.
   var readsStore: Bool {
     switch self {
-    case .unsubscribe, .requestProgress, .reload, .setLogLevel, .checkHealth: false
+    case .unsubscribe, .requestProgress, .reload, .setLogLevel, .checkHealth, .listHealth,
+      .watchHealth:
+      false
     default: true
     }
   }
@@ -66,7 +75,7 @@ enum Method: UInt8, CaseIterable, Sendable {
   /// What a peer must be allowed to do.
   var requiredLevel: AccessPolicy.Level {
     switch self {
-    case .checkHealth: .nothing
+    case .checkHealth, .listHealth, .watchHealth: .nothing
     case .getWidget, .listWidgets, .sendEvent, .watchWidgets, .watchEvents, .unsubscribe,
       .requestProgress:
       .client

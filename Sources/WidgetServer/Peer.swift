@@ -15,6 +15,11 @@ public struct Peer: Hashable, Sendable {
     self.groups = groups
   }
 
+  /// The process itself.
+  public static var current: Peer {
+    Peer(uid: geteuid(), gid: getegid(), pid: UInt32(clamping: getpid()))
+  }
+
   /// Asks the kernel about a connected Unix socket. nil if it does not know.
   init?(socket: CInt) {
     // glibc hides `struct ucred` without _GNU_SOURCE; its layout is the kernel's.

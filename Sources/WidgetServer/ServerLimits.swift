@@ -8,6 +8,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var connectionsMax = 8_192
   /// How many connections one user may have.
   public var connectionsPerUIDMax = 4_096
+  /// How long a connection may be open without having sent anything, in milliseconds.
+  public var firstByteMilliseconds = 60_000
   /// How many streams one connection may have open.
   public var streamsPerConnectionMax = 1_024
   /// How many streams one user may have open.
@@ -63,6 +65,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("declared_widgets_max", \.store.declaredWidgetsMax),
       ("connections_max", \.connectionsMax),
       ("connections_per_uid_max", \.connectionsPerUIDMax),
+      ("first_byte_milliseconds", \.firstByteMilliseconds),
       ("streams_per_connection_max", \.streamsPerConnectionMax),
       ("subscriptions_per_uid_max", \.subscriptionsPerUIDMax),
       ("selector_terms_max", \.selectorTermsMax),

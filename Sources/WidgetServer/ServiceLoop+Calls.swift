@@ -133,15 +133,12 @@ extension ServiceLoop {
       logger.logLevel = request.level.logger
       responder.respond(SetLogLevelResponse(previous: LogLevel(previous)), to: call)
     case .checkHealth:
-      let service = try decode(HealthCheckRequest.self, payload).service
-      guard ["", "widgetd.v1.WidgetService", "widgetd.v1.AdminService"].contains(service) else {
-        throw RPCStatus(
-          .notFound, "SERVICE_UNKNOWN", "There is no service \"\(service)\" here.",
-          metadata: ["service": service])
-      }
       responder.respond(
-        HealthCheckResponse(status: isDraining ? .notServing : .serving), to: call)
-    case .watchWidgets, .watchEvents:
+        try checkHealth(try decode(HealthCheckRequest.self, payload)), to: call)
+    case .listHealth:
+      _ = try decode(HealthListRequest.self, payload)
+      responder.respond(listHealth(), to: call)
+    case .watchWidgets, .watchEvents, .watchHealth:
       throw .wrongShape(method.fullName, isStream: true)
     }
   }

@@ -17,11 +17,17 @@ extension ServiceLoop {
     return nil
   }
 
-  func connectionOpened(_ connection: TTRPCConnection) {
+  func connectionOpened(_ connection: any ServerConnection) {
     connections[ObjectIdentifier(connection)] = connection
   }
 
-  func connectionClosed(_ connection: TTRPCConnection) {
+  /// A connection goes on as another object. It is still one connection.
+  func connectionBecomes(_ former: any ServerConnection, _ connection: any ServerConnection) {
+    guard connections.removeValue(forKey: ObjectIdentifier(former)) != nil else { return }
+    connectionOpened(connection)
+  }
+
+  func connectionClosed(_ connection: any ServerConnection) {
     guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
     let peer = connection.peer
     connectionCount -= 1
@@ -46,12 +52,5 @@ extension ServiceLoop {
     drainTimer?.cancel()
     drained?.succeed()
     drained = nil
-  }
-
-  /// Ends a stream with DEADLINE_EXCEEDED after a while.
-  func setDeadline(of subscription: Subscription, in delay: TimeAmount) {
-    subscription.deadlineTimer = eventLoop.assumeIsolated().scheduleTask(in: delay) {
-      self.finish(subscription, .deadlineExceeded)
-    }
   }
 }

@@ -235,7 +235,7 @@ extension ServiceLoop {
   }
 
   /// Encodes a message; nil if it is larger than `atMost` or cannot be encoded.
-  private func encode<M: WireMessage>(
+  func encode<M: WireMessage>(
     _ message: M, mask: ReadMask = .all, atMost limit: Int = FrameHeader.frameDataBytesMax
   ) -> EncodedMessage? {
     do throws(WireError) {

@@ -7,6 +7,64 @@ import WidgetProto
 extension ServiceLoop {
   // MARK: - Opening and ending
 
+  /// Opens a stream whose request is decoded; to be called when the turn's group is durable.
+  typealias Opening = () throws(RPCStatus) -> any ServedStream
+
+  /// Decodes the request for a stream, and says how to open it.
+  func prepare(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, sink: any StreamSink, peer: Peer,
+    level: AccessPolicy.Level
+  ) throws(RPCStatus) -> Opening {
+    guard level >= method.requiredLevel else {
+      throw .permissionDenied(method.fullName, peer.uid)
+    }
+    do throws(WireError) {
+      switch method {
+      case .watchWidgets:
+        let request = try codec.decode(WatchWidgetsRequest.self, from: payload)
+        return { () throws(RPCStatus) in try self.open(request, sink: sink, peer: peer) }
+      case .watchEvents:
+        let request = try codec.decode(WatchEventsRequest.self, from: payload)
+        return { () throws(RPCStatus) in try self.open(request, sink: sink, peer: peer) }
+      case .watchHealth:
+        let request = try codec.decode(HealthCheckRequest.self, from: payload)
+        return { () throws(RPCStatus) in try self.open(request, sink: sink, peer: peer) }
+      default: break
+      }
+    } catch {
+      throw RPCStatus(error)
+    }
+    throw .wrongShape(method.fullName, isStream: false)
+  }
+
+  /// The same for a request in a buffer.
+  func prepare(
+    _ method: Method, _ request: ByteBuffer, sink: any StreamSink, peer: Peer,
+    level: AccessPolicy.Level
+  ) throws(RPCStatus) -> Opening {
+    let result: Result<Opening, RPCStatus> = request.withUnsafeReadableBytes { bytes in
+      do throws(RPCStatus) {
+        return .success(try prepare(method, bytes, sink: sink, peer: peer, level: level))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  func becameWritable(_ stream: any ServedStream) { stream.becameWritable(in: self) }
+
+  func forget(_ stream: any ServedStream) { stream.forget(in: self) }
+
+  /// Ends a stream with DEADLINE_EXCEEDED after a while.
+  func setDeadline(of stream: any ServedStream, in delay: Duration) {
+    stream.deadlineTimer = eventLoop.assumeIsolated().scheduleTask(
+      in: .nanoseconds(delay.nanoseconds)
+    ) {
+      stream.finish(.deadlineExceeded, in: self)
+    }
+  }
+
   /// Opens a stream of state. Throws what the call ends with if it cannot be.
   func open(
     _ request: WatchWidgetsRequest, sink: any StreamSink, peer: Peer
@@ -98,10 +156,7 @@ extension ServiceLoop {
     group: WatchGroup, sink: any StreamSink, peer: Peer, position: Subscription.Position,
     eventCursor: UInt64?, minInterval: Duration?, progressInterval: Duration?
   ) throws(RPCStatus) -> Subscription {
-    guard !isDraining else { throw .shuttingDown }
-    guard subscriptionsByUID[peer.uid, default: 0] < limits.subscriptionsPerUIDMax else {
-      throw .quotaExceeded("subscriptions_per_uid_max", limits.subscriptionsPerUIDMax)
-    }
+    try countStream(of: peer)
     lastSubscriptionID += 1
     let subscription = Subscription(
       id: lastSubscriptionID, uid: peer.uid, sink: sink, group: group,
@@ -111,9 +166,22 @@ extension ServiceLoop {
     groups[group.filter] = group
     group.add(subscription)
     subscriptions[subscription.id] = subscription
-    subscriptionsByUID[peer.uid, default: 0] += 1
     markReady(subscription)
     return subscription
+  }
+
+  /// Counts one more stream, if its user may have one more.
+  func countStream(of peer: Peer) throws(RPCStatus) {
+    guard !isDraining else { throw .shuttingDown }
+    guard subscriptionsByUID[peer.uid, default: 0] < limits.subscriptionsPerUIDMax else {
+      throw .quotaExceeded("subscriptions_per_uid_max", limits.subscriptionsPerUIDMax)
+    }
+    subscriptionsByUID[peer.uid, default: 0] += 1
+  }
+
+  func uncountStream(of uid: UInt32) {
+    let remaining = subscriptionsByUID[uid, default: 1] - 1
+    subscriptionsByUID[uid] = remaining > 0 ? remaining : nil
   }
 
   /// Ends a stream and tells its reader why; nil means well.
@@ -131,8 +199,7 @@ extension ServiceLoop {
     subscription.group.remove(subscription)
     if subscription.group.isEmpty { groups[subscription.group.filter] = nil }
     subscriptions[subscription.id] = nil
-    let remaining = subscriptionsByUID[subscription.uid, default: 1] - 1
-    subscriptionsByUID[subscription.uid] = remaining > 0 ? remaining : nil
+    uncountStream(of: subscription.uid)
   }
 
   /// Lets a stream be served at the end of this turn.

@@ -20,6 +20,7 @@ import WidgetStorage
 /// Everything here is confined to `eventLoop`; nothing is locked.
 final class ServiceLoop {
   let eventLoop: any EventLoop
+  let gate: LoopGate
   let codec = WireCodec()
   let log: any CommitLog
   let policy: AccessPolicy
@@ -45,6 +46,7 @@ final class ServiceLoop {
   var subscriptions: [UInt64: Subscription] = [:]
   var subscriptionsByUID: [UInt32: Int] = [:]
   var lastSubscriptionID: UInt64 = 0
+  var healthWatches: [ObjectIdentifier: HealthWatch] = [:]
   /// All that a caught-up reader has been sent.
   var sentRevision: Revision
   var sentSequence: UInt64
@@ -59,14 +61,14 @@ final class ServiceLoop {
   // Connections.
   var connectionCount = 0
   var connectionsByUID: [UInt32: Int] = [:]
-  var connections: [ObjectIdentifier: TTRPCConnection] = [:]
+  var connections: [ObjectIdentifier: any ServerConnection] = [:]
   var drained: EventLoopPromise<Void>?
   var drainTimer: Scheduled<Void>?
 
   // The turn.
   private var isTurnOpen = false
   private var turnCalls: [TurnCall] = []
-  private var touched: [any CallResponder] = []
+  private var touched: [any TurnParticipant] = []
   /// The time of the turn; the same for everything in it.
   private(set) var now: Timestamp
   /// Set while the calls of a failed turn are answered anew.
@@ -93,6 +95,7 @@ final class ServiceLoop {
     limits: ServerLimits, logger: Logger, version: String
   ) {
     self.eventLoop = eventLoop
+    gate = LoopGate(eventLoop: eventLoop)
     self.log = log
     self.policy = policy
     self.limits = limits
@@ -122,8 +125,8 @@ final class ServiceLoop {
     eventLoop.assumeIsolated().execute { self.endTurn() }
   }
 
-  /// Takes a responder in whose answers are to be sent at the end of the turn.
-  func touch(_ responder: any CallResponder) { touched.append(responder) }
+  /// Takes in whose answers are to be sent at the end of the turn.
+  func touch(_ participant: any TurnParticipant) { touched.append(participant) }
 
   /// Remembers how to do a call again, in case the turn's group fails.
   func remember(_ responder: any CallResponder, again: @escaping () -> Void) {
@@ -135,14 +138,14 @@ final class ServiceLoop {
 
   private func endTurn() {
     commit()
-    for responder in touched { responder.flushResponses() }
+    for participant in touched { participant.flushResponses() }
     touched.removeAll(keepingCapacity: true)
     turnCalls.removeAll(keepingCapacity: true)
     let opening = openings
     openings.removeAll()
     for open in opening { open() }
     sendRoundIfDue()
-    for responder in touched { responder.flushResponses() }
+    for participant in touched { participant.flushResponses() }
     touched.removeAll(keepingCapacity: true)
     isTurnOpen = false
     if !ready.isEmpty || !openings.isEmpty { openTurn() }
@@ -174,7 +177,7 @@ final class ServiceLoop {
     }
     store.rollbackGroup()
     forgetEncodings()
-    for responder in touched { responder.discardResponses() }
+    for participant in touched { participant.discardResponses() }
     storageFailure = error
     let calls = turnCalls
     turnCalls.removeAll()
@@ -230,6 +233,7 @@ final class ServiceLoop {
     for subscription in Array(subscriptions.values) {
       finish(subscription, .shuttingDown)
     }
+    endHealthWatches()
     roundTimer?.cancel()
     deadlineTimer?.cancel()
     do throws(StorageError) { try log.close() } catch {

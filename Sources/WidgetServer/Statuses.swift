@@ -1,6 +1,6 @@
 import WidgetCore
 import WidgetModel
-import WidgetProto
+public import WidgetProto
 import WidgetStorage
 
 /// The errors that callers see: one place that gives each its code, reason and words.
@@ -185,11 +185,17 @@ extension RPCStatus {
       "The settings stay as they were, because the new ones cannot be used: \(description)")
   }
 
+  static func responseTooLarge(_ byteCount: Int, _ maximum: Int) -> RPCStatus {
+    RPCStatus(
+      .resourceExhausted, "RESPONSE_TOO_LARGE",
+      "The answer has \(byteCount) bytes; \(maximum) fit. Ask for less at a time.")
+  }
+
   static let frameTooLarge = RPCStatus(
     .resourceExhausted, "RESPONSE_TOO_LARGE",
     "A widget is too large for a frame. Watch less of it with a read mask, or make it smaller.")
 
-  static let deadlineExceeded = RPCStatus(
+  public static let deadlineExceeded = RPCStatus(
     .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's deadline has passed.")
 
   static let unsubscribed: RPCStatus? = nil

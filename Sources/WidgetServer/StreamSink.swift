@@ -1,3 +1,4 @@
+import NIOCore
 import WidgetProto
 
 /// Where a stream's messages go: the seam between the service and a transport.
@@ -5,7 +6,7 @@ import WidgetProto
 /// Confined to the service's event loop, like everything that holds one.
 protocol StreamSink: AnyObject {
   /// Whether the transport takes more right now. When this becomes true again, the transport calls
-  /// `ServiceLoop.sinkBecameWritable`.
+  /// `ServiceLoop.becameWritable`.
   var isWritable: Bool { get }
 
   /// Sends one message. It may be sent while not writable; but the service stops then.
@@ -15,8 +16,17 @@ protocol StreamSink: AnyObject {
   func finish(_ status: RPCStatus?)
 }
 
+/// What has something to send at the end of a turn.
+protocol TurnParticipant: AnyObject {
+  /// Sends what was gathered since the last time.
+  func flushResponses()
+
+  /// Forgets the answers that were given since the last time.
+  func discardResponses()
+}
+
 /// Where the answers to unary calls go.
-protocol CallResponder: AnyObject {
+protocol CallResponder: TurnParticipant {
   var peer: Peer { get }
   var level: AccessPolicy.Level { get }
 
@@ -32,10 +42,20 @@ protocol CallResponder: AnyObject {
   /// Answers calls for good, whatever becomes of the turn's group: for answers that do not depend
   /// on the store.
   func answerNow(_ body: () -> Void)
+}
 
-  /// Sends the answers that were given since the last time.
-  func flushResponses()
+/// A stream that is being served, as its transport sees it.
+///
+/// Confined to the service's event loop.
+protocol ServedStream: AnyObject {
+  var deadlineTimer: Scheduled<Void>? { get set }
 
-  /// Forgets the answers that were given since the last time.
-  func discardResponses()
+  /// The transport takes more again.
+  func becameWritable(in service: ServiceLoop)
+
+  /// The reader is gone.
+  func forget(in service: ServiceLoop)
+
+  /// Ends the stream and tells its reader why; nil means well.
+  func finish(_ status: RPCStatus?, in service: ServiceLoop)
 }

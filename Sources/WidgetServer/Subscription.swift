@@ -1,5 +1,6 @@
 import NIOCore
 import WidgetModel
+import WidgetProto
 
 /// One open stream: where it goes, what it wants, and how far it is.
 ///
@@ -101,4 +102,10 @@ final class Subscription {
     deadlineTimer?.cancel()
     (intervalTimer, progressTimer, deadlineTimer) = (nil, nil, nil)
   }
+}
+
+extension Subscription: ServedStream {
+  func becameWritable(in service: ServiceLoop) { service.sinkBecameWritable(self) }
+  func forget(in service: ServiceLoop) { service.forget(self) }
+  func finish(_ status: RPCStatus?, in service: ServiceLoop) { service.finish(self, status) }
 }

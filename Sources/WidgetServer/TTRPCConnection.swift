@@ -9,7 +9,7 @@ import WidgetTransport
 /// calls are done on the spot, and their answers are gathered in one buffer that the turn's end
 /// sends with one write. As soon as the kernel has no room for more, nothing more is made for this
 /// peer, and nothing is read from it either: it costs its socket's buffer and what was on its way.
-final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
+final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnection {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = Never
   typealias OutboundIn = ByteBuffer
@@ -55,10 +55,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   // MARK: - Channel
 
-  func handlerAdded(context: ChannelHandlerContext) {
-    self.context = context
-    service.connectionOpened(self)
-  }
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
@@ -107,7 +104,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   private func becameWritable() {
     guard !isClosed else { return }
-    for sink in sinks.values { sink.subscription.map(service.sinkBecameWritable) }
+    for sink in sinks.values { sink.stream.map(service.becameWritable) }
     resumeFrames()
     resumeRead()
   }
@@ -192,27 +189,14 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
         guard method.isStream, kind == .server else {
           return endStream(streamID, .wrongShape(method.fullName, isStream: method.isStream))
         }
-        guard level >= method.requiredLevel else {
-          service.counters.callsFailed += 1
-          return endStream(
-            streamID, .permissionDenied(method.fullName, peer.uid))
-        }
-        do throws(WireError) {
-          let sink = TTRPCStreamSink(connection: self, streamID: streamID)
-          let timeout = envelope.timeoutNanoseconds
-          if method == .watchWidgets {
-            let request = try service.codec.decode(WatchWidgetsRequest.self, from: envelope.payload)
-            open(sink, timeout) { [service, peer] () throws(RPCStatus) in
-              try service.open(request, sink: sink, peer: peer)
-            }
-          } else {
-            let request = try service.codec.decode(WatchEventsRequest.self, from: envelope.payload)
-            open(sink, timeout) { [service, peer] () throws(RPCStatus) in
-              try service.open(request, sink: sink, peer: peer)
-            }
-          }
+        let sink = TTRPCStreamSink(connection: self, streamID: streamID)
+        do throws(RPCStatus) {
+          open(
+            sink, envelope.timeoutNanoseconds,
+            try service.prepare(method, envelope.payload, sink: sink, peer: peer, level: level))
         } catch {
-          endStream(streamID, RPCStatus(error))
+          service.counters.callsFailed += 1
+          endStream(streamID, error)
         }
       }
       if !opened { streams.end(streamID) }
@@ -221,20 +205,19 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   /// Opens a stream at the end of the turn.
   private func open(
-    _ sink: TTRPCStreamSink, _ timeoutNanoseconds: Int64,
-    _ body: @escaping () throws(RPCStatus) -> Subscription
+    _ sink: TTRPCStreamSink, _ timeoutNanoseconds: Int64, _ begin: @escaping ServiceLoop.Opening
   ) {
     sinks[sink.streamID] = sink
     service.openings.append { [self] in
       guard sinks[sink.streamID] === sink else { return }
       do throws(RPCStatus) {
         guard timeoutNanoseconds >= 0 else { throw .deadlineExceeded }
-        let subscription = try body()
+        let stream = try begin()
         // The stream's first frame is written by now, and that may have shown the peer to be gone.
-        guard sinks[sink.streamID] === sink else { return service.forget(subscription) }
-        sink.subscription = subscription
+        guard sinks[sink.streamID] === sink else { return service.forget(stream) }
+        sink.stream = stream
         if timeoutNanoseconds > 0 {
-          service.setDeadline(of: subscription, in: .nanoseconds(timeoutNanoseconds))
+          service.setDeadline(of: stream, in: .nanoseconds(timeoutNanoseconds))
         }
       } catch {
         service.counters.callsFailed += 1
@@ -302,10 +285,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
   private func append(_ packed: PackedMessage, to call: UInt32) {
     guard packed.byteCount <= FrameHeader.frameDataBytesMax else {
       return refuse(
-        RPCStatus(
-          .resourceExhausted, "RESPONSE_TOO_LARGE",
-          "The answer has \(packed.byteCount) bytes; \(FrameHeader.frameDataBytesMax) fit. Ask for "
-            + "less at a time."), to: call)
+        .responseTooLarge(packed.byteCount, FrameHeader.frameDataBytesMax), to: call)
     }
     responses.reserveCapacity(minimumWritableBytes: FrameHeader.bytes + packed.byteCount)
     responses.writeFrameHeader(
@@ -402,8 +382,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder {
 
   /// Lets go of a stream whose reader is gone. The two hold each other until then.
   private func forget(_ sink: TTRPCStreamSink) {
-    sink.subscription.map(service.forget)
-    sink.subscription = nil
+    sink.stream.map(service.forget)
+    sink.stream = nil
     sink.connection = nil
   }
 
@@ -425,7 +405,7 @@ final class TTRPCStreamSink: StreamSink {
   /// every other reference count of the connection slow.
   fileprivate var connection: TTRPCConnection?
   fileprivate let streamID: UInt32
-  fileprivate var subscription: Subscription?
+  fileprivate var stream: (any ServedStream)?
 
   fileprivate init(connection: TTRPCConnection, streamID: UInt32) {
     self.connection = connection
@@ -437,7 +417,7 @@ final class TTRPCStreamSink: StreamSink {
   func send(_ message: EncodedMessage) { connection?.send(message, on: streamID) }
 
   func finish(_ status: RPCStatus?) {
-    subscription = nil
+    stream = nil
     connection?.endStream(streamID, status)
   }
 }

@@ -40,15 +40,17 @@ public final class WidgetServer: Sendable {
 
   private let group: MultiThreadedEventLoopGroup
   private let loop: NIOLoopBound<ServiceLoop>
+  private let guests: [any GuestProtocol]
   private let listener: any Channel
   private let lock: SocketLock
   private let socketPath: String
 
   /// Binds the socket and begins to serve.
   ///
-  /// `makeLog` is called on the event loop's thread, where the log then lives.
+  /// `makeLog` is called on the event loop's thread, where the log then lives. The guests' connections
+  /// are served on the same socket.
   public static func start(
-    _ configuration: Configuration, logger: Logger,
+    _ configuration: Configuration, guests: [any GuestProtocol] = [], logger: Logger,
     makeLog: @escaping @Sendable () throws(StorageError) -> any CommitLog
   ) async throws -> WidgetServer {
     let lock = try SocketLock(socketPath: configuration.socketPath)
@@ -65,12 +67,16 @@ public final class WidgetServer: Sendable {
       }.get()
       do {
         try lock.removeStaleSocket()
-        let listener = try await bind(configuration, group, loop)
+        let host = GuestHost(
+          eventLoop: group.next(), limits: configuration.limits, logger: logger)
+        for guest in guests { try await guest.start(on: host) }
+        let listener = try await bind(configuration, guests, group, loop)
         try lock.setMode(configuration.socketMode, clientGID: configuration.policy.clientGID)
         return WidgetServer(
-          group: group, loop: loop, listener: listener, lock: lock,
+          group: group, loop: loop, guests: guests, listener: listener, lock: lock,
           socketPath: configuration.socketPath)
       } catch {
+        for guest in guests { await guest.stop() }
         try? await group.next().submit { loop.value.close() }.get()
         throw error
       }
@@ -81,19 +87,20 @@ public final class WidgetServer: Sendable {
   }
 
   private init(
-    group: MultiThreadedEventLoopGroup, loop: NIOLoopBound<ServiceLoop>, listener: any Channel,
-    lock: SocketLock, socketPath: String
+    group: MultiThreadedEventLoopGroup, loop: NIOLoopBound<ServiceLoop>,
+    guests: [any GuestProtocol], listener: any Channel, lock: SocketLock, socketPath: String
   ) {
     self.group = group
     self.loop = loop
+    self.guests = guests
     self.listener = listener
     self.lock = lock
     self.socketPath = socketPath
   }
 
   private static func bind(
-    _ configuration: Configuration, _ group: MultiThreadedEventLoopGroup,
-    _ loop: NIOLoopBound<ServiceLoop>
+    _ configuration: Configuration, _ guests: [any GuestProtocol],
+    _ group: MultiThreadedEventLoopGroup, _ loop: NIOLoopBound<ServiceLoop>
   ) async throws -> any Channel {
     try await ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 1024)
@@ -103,13 +110,15 @@ public final class WidgetServer: Sendable {
         value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 65_536)
       )
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value) }
+        channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value, guests) }
       }
       .bind(unixDomainSocketPath: configuration.socketPath)
       .get()
   }
 
-  private static func accept(_ channel: any Channel, _ service: ServiceLoop) throws {
+  private static func accept(
+    _ channel: any Channel, _ service: ServiceLoop, _ guests: [any GuestProtocol]
+  ) throws {
     let pipeline = channel.pipeline.syncOperations
     let socket = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     guard let socket, let peer = Peer(socket: socket) else {
@@ -122,7 +131,9 @@ public final class WidgetServer: Sendable {
         "refusing a connection", metadata: ["uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)"])
       throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
     }
-    try pipeline.addHandler(TTRPCConnection(peer: peer, socket: socket, service: service))
+    try pipeline.addHandler(
+      AcceptedConnection(
+        peer: peer, channel: channel, socket: socket, service: service, guests: guests))
   }
 
   /// What reading the settings again changed.
@@ -166,10 +177,13 @@ public final class WidgetServer: Sendable {
   public func stop() async throws {
     try await listener.close().get()
     let drained = try await group.next().submit {
+      for guest in self.guests { guest.beginShutdown() }
       self.loop.value.close()
       return self.loop.value.connectionsClosed()
     }.get()
     try await drained.get()
+    try await group.next().submit { self.loop.value.gate.close() }.get()
+    for guest in guests { await guest.stop() }
     try await group.shutdownGracefully()
     lock.release()
   }

@@ -123,6 +123,12 @@ struct RandomMessages {
       Sample(FieldViolation(field: text(), description: text())),
       Sample(HealthCheckRequest(service: text())),
       Sample(HealthCheckResponse(status: pick(HealthCheckResponse.ServingStatus.allCases))),
+      Sample(HealthListRequest()),
+      Sample(
+        HealthListResponse(statuses: [
+          name(): HealthCheckResponse(status: pick(HealthCheckResponse.ServingStatus.allCases)),
+          "": HealthCheckResponse(status: .serving),
+        ])),
       Sample(
         TTRPCRequest(
           service: text(), method: text(), payload: bytes(),

@@ -46,7 +46,8 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(StoredEntry.self), MessageType(StoredTombstone.self), MessageType(RPCStatus.self),
     MessageType(ErrorInfo.self), MessageType(RetryInfo.self), MessageType(BadRequest.self),
     MessageType(FieldViolation.self), MessageType(HealthCheckRequest.self),
-    MessageType(HealthCheckResponse.self), MessageType(TTRPCRequest.self),
+    MessageType(HealthCheckResponse.self), MessageType(HealthListRequest.self),
+    MessageType(HealthListResponse.self), MessageType(TTRPCRequest.self),
     MessageType(TTRPCResponse.self), MessageType(MetadataEntry.self),
   ]
 

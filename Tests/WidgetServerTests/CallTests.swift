@@ -532,7 +532,7 @@ import WidgetTransport
 
   @Test(arguments: [
     ("widgetd.v1.WidgetService", "Nope"), ("widgetd.v1.Nope", "GetWidget"), ("", ""),
-    ("widgetd.v1.AdminService", "GetWidget"), ("grpc.health.v1.Health", "Watch"),
+    ("widgetd.v1.AdminService", "GetWidget"), ("grpc.health.v1.Health", "Look"),
   ])
   func `of what does not exist is UNIMPLEMENTED`(service: String, method: String) async throws {
     try await withServer { server in

@@ -44,6 +44,12 @@ wp_descriptor_grpc__health__v1__health_check_request(void) { return &grpc__healt
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_grpc__health__v1__health_check_response(void) { return &grpc__health__v1__health_check_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__health__v1__health_list_request(void) { return &grpc__health__v1__health_list_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__health__v1__health_list_response(void) { return &grpc__health__v1__health_list_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__health__v1__health_list_response__statuses_entry(void) { return &grpc__health__v1__health_list_response__statuses_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_ttrpc__v1__key_value(void) { return &ttrpc__v1__key_value__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_ttrpc__v1__request(void) { return &ttrpc__v1__request__descriptor; }

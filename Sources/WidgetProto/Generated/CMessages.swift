@@ -51,6 +51,18 @@ extension Grpc__Health__V1__HealthCheckResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__health__v1__health_check_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__health__v1__health_check_response__init(message) }
 }
+extension Grpc__Health__V1__HealthListRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__health__v1__health_list_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__health__v1__health_list_request__init(message) }
+}
+extension Grpc__Health__V1__HealthListResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__health__v1__health_list_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__health__v1__health_list_response__init(message) }
+}
+extension Grpc__Health__V1__HealthListResponse__StatusesEntry: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__health__v1__health_list_response__statuses_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__health__v1__health_list_response__statuses_entry__init(message) }
+}
 extension Ttrpc__V1__KeyValue: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_ttrpc__v1__key_value() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { ttrpc__v1__key_value__init(message) }

@@ -41,6 +41,9 @@ final class RawClient {
 
   deinit { Glibc.close(fd) }
 
+  /// Hangs up. The object may still be asked for what came before.
+  func close() { Glibc.shutdown(fd, CInt(SHUT_RDWR)) }
+
   // MARK: - Writing
 
   func send(_ bytes: [UInt8]) throws {
@@ -125,6 +128,18 @@ final class RawClient {
     bytesReceived += count
     reader.append(ByteBuffer(bytes: bytes[..<count]))
     return true
+  }
+
+  /// Reads so many bytes, whatever they are.
+  func receive(_ count: Int) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      var part = [UInt8](repeating: 0, count: count - bytes.count)
+      let received = recv(fd, &part, part.count, 0)
+      guard received > 0 else { throw TestFault("recv: \(received), errno \(errno)") }
+      bytes += part.prefix(received)
+    }
+    return bytes
   }
 
   /// Whether anything is there to be read, or was read and not asked for.

@@ -24,6 +24,11 @@ struct TestServer: Sendable {
     try server.onLoop(body).wait()
   }
 
+  /// Waits until something is so on the event loop; it has to become so by itself.
+  func eventually(_ isSo: @escaping @Sendable (ServiceLoop) -> Bool) throws {
+    while try !onLoop(isSo) { sched_yield() }
+  }
+
   /// Whatever happened to other connections: a new one is served.
   func expectHealthy(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation)
     throws
@@ -95,7 +100,7 @@ func withServer<R: Sendable>(
 
 func startServer(
   limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
-  log: TestLog.State = TestLog.State(), folder: TestFolder
+  log: TestLog.State = TestLog.State(), folder: TestFolder, guests: [any GuestProtocol] = []
 ) async throws -> TestServer {
   var limits = limits
   limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
@@ -103,7 +108,7 @@ func startServer(
   logger.logLevel = .critical
   let server = try await WidgetServer.start(
     .init(socketPath: folder.socketPath, policy: policy, limits: limits, version: "test"),
-    logger: logger, makeLog: { () throws(StorageError) in TestLog(log) })
+    guests: guests, logger: logger, makeLog: { () throws(StorageError) in TestLog(log) })
   return TestServer(server: server, folder: folder, log: log)
 }
 

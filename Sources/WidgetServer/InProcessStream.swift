@@ -1,0 +1,178 @@
+public import NIOCore
+public import WidgetProto
+
+/// An open stream inside the process.
+///
+/// It is read by one task at a time. What is not read is not queued beyond a bound: a late reader
+/// gets conflated frames, as on a socket. Letting go of it ends it.
+public final class InProcessStream: Sendable {
+  private let sink: NIOLoopBound<InProcessSink>
+  private let gate: LoopGate
+
+  init(sink: InProcessSink, service: ServiceLoop) {
+    self.sink = NIOLoopBound(sink, eventLoop: service.eventLoop)
+    gate = service.gate
+  }
+
+  deinit { cancel() }
+
+  /// The next messages, at least one; nil when the stream has ended well or was cancelled. Cancelling
+  /// the task cancels the stream.
+  ///
+  /// - Throws: what the stream ended with.
+  public func next() async throws(RPCStatus) -> [ByteBuffer]? {
+    let sink = sink
+    let batch = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        guard !gate.run({ sink.value.next(continuation) }) else { return }
+        continuation.resume(returning: InProcessSink.Batch.end(.shuttingDown))
+      }
+    } onCancel: {
+      cancel()
+    }
+    switch batch {
+    case .messages(let messages): return messages
+    case .end(nil): return nil
+    case .end(let status?): throw status
+    }
+  }
+
+  /// Ends the stream; the reader gets what was underway, then nil.
+  public func cancel() { cancel(with: nil) }
+
+  /// Ends the stream with an error, which the reader gets.
+  public func cancel(_ status: RPCStatus) { cancel(with: status) }
+
+  private func cancel(with status: RPCStatus?) {
+    let sink = sink
+    // If the server has stopped, the stream has ended.
+    _ = gate.run { sink.value.cancel(status) }
+  }
+}
+
+/// Where a stream's messages wait until they are read. Confined to the event loop.
+///
+/// What waits is bounded: beyond `waitingBytesMax` nothing more is taken, so a reader that stops
+/// costs that and what it has in its hands.
+final class InProcessSink: StreamSink, TurnParticipant {
+  enum Batch: Sendable {
+    case messages([ByteBuffer])
+    case end(RPCStatus?)
+  }
+
+  private let peer: Peer
+  private let service: ServiceLoop
+  private var stream: (any ServedStream)?
+  private var waiting: [ByteBuffer] = []
+  private var waitingBytes = 0
+  private var isOver = false
+  private var status: RPCStatus?
+  private var reader: CheckedContinuation<Batch, Never>?
+  private var isTouched = false
+
+  /// How many bytes may wait for the next more to be taken; as much as a usual socket holds.
+  private static let waitingBytesMax = 128 << 10
+  /// What a message counts beyond its bytes.
+  private static let messageOverheadBytes = 128
+
+  init(peer: Peer, service: ServiceLoop) {
+    self.peer = peer
+    self.service = service
+  }
+
+  /// Opens the stream at the end of the turn.
+  func open(
+    _ method: Method, _ request: ByteBuffer, _ timeout: Duration?,
+    _ opened: CheckedContinuation<Result<InProcessStream, RPCStatus>, Never>
+  ) {
+    service.openTurn()
+    do throws(RPCStatus) {
+      let begin = try service.prepare(
+        method, request, sink: self, peer: peer, level: service.policy.level(of: peer))
+      service.openings.append { [self] in
+        do throws(RPCStatus) {
+          if let timeout, timeout <= .zero { throw .deadlineExceeded }
+          let stream = try begin()
+          self.stream = stream
+          if let timeout { service.setDeadline(of: stream, in: timeout) }
+          opened.resume(returning: .success(InProcessStream(sink: self, service: service)))
+        } catch {
+          service.counters.callsFailed += 1
+          opened.resume(returning: .failure(error))
+        }
+      }
+    } catch {
+      service.counters.callsFailed += 1
+      opened.resume(returning: .failure(error))
+    }
+  }
+
+  // MARK: - The service's side
+
+  var isWritable: Bool { !isOver && waitingBytes < InProcessSink.waitingBytesMax }
+
+  func send(_ message: EncodedMessage) {
+    guard !isOver else { return }
+    let payload = message.payload
+    waiting.append(payload)
+    waitingBytes += payload.readableBytes + InProcessSink.messageOverheadBytes
+    touch()
+  }
+
+  func finish(_ status: RPCStatus?) {
+    stream = nil
+    guard !isOver else { return }
+    (isOver, self.status) = (true, status)
+    touch()
+  }
+
+  /// The reader is woken when the turn has given it all it will.
+  private func touch() {
+    guard !isTouched, reader != nil else { return }
+    isTouched = true
+    service.openTurn()
+    service.touch(self)
+  }
+
+  func flushResponses() {
+    isTouched = false
+    guard let reader, !waiting.isEmpty || isOver else { return }
+    self.reader = nil
+    reader.resume(returning: take())
+  }
+
+  /// What is sent on a stream is durable.
+  func discardResponses() {}
+
+  // MARK: - The reader's side
+
+  func next(_ reader: CheckedContinuation<Batch, Never>) {
+    guard self.reader == nil else {
+      preconditionFailure("a stream is read by one task at a time")
+    }
+    guard waiting.isEmpty, !isOver else { return reader.resume(returning: take()) }
+    self.reader = reader
+  }
+
+  private func take() -> Batch {
+    guard !waiting.isEmpty else { return .end(status) }
+    let wasWritable = isWritable
+    let messages = waiting
+    waiting = []
+    waitingBytes = 0
+    if !wasWritable, let stream { service.becameWritable(stream) }
+    return .messages(messages)
+  }
+
+  func cancel(_ status: RPCStatus? = nil) {
+    guard !isOver else { return }
+    (isOver, self.status) = (true, status)
+    waiting = []
+    if let stream { service.forget(stream) }
+    stream = nil
+    if let reader {
+      self.reader = nil
+      reader.resume(returning: .end(status))
+    }
+  }
+}

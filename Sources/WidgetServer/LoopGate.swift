@@ -1,0 +1,31 @@
+import NIOCore
+import Synchronization
+
+/// The way onto the service's event loop from other threads, until the server stops.
+///
+/// What is put on an event loop that has ended is dropped, and who waits for it waits for ever. The
+/// gate is closed before the loop ends, and says so.
+final class LoopGate: Sendable {
+  private let eventLoop: any EventLoop
+  private let isOpen = Mutex(true)
+
+  init(eventLoop: any EventLoop) {
+    self.eventLoop = eventLoop
+  }
+
+  /// Does something on the event loop, at once if this is it. False if the server has stopped; then
+  /// nothing is done.
+  func run(_ body: @escaping @Sendable () -> Void) -> Bool {
+    if eventLoop.inEventLoop {
+      body()
+      return true
+    }
+    return isOpen.withLock { isOpen in
+      if isOpen { eventLoop.execute(body) }
+      return isOpen
+    }
+  }
+
+  /// What was let through before is still done.
+  func close() { isOpen.withLock { $0 = false } }
+}

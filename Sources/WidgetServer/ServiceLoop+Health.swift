@@ -1,0 +1,80 @@
+import NIOCore
+import WidgetProto
+
+/// grpc.health.v1: whether the daemon can be used.
+extension ServiceLoop {
+  /// The services that health is told of; the empty name is the daemon as a whole.
+  static let healthServices = ["", "widgetd.v1.WidgetService", "widgetd.v1.AdminService"]
+
+  var health: HealthCheckResponse {
+    HealthCheckResponse(status: isDraining ? .notServing : .serving)
+  }
+
+  func checkHealth(_ request: HealthCheckRequest) throws(RPCStatus) -> HealthCheckResponse {
+    guard ServiceLoop.healthServices.contains(request.service) else {
+      throw RPCStatus(
+        .notFound, "SERVICE_UNKNOWN", "There is no service \"\(request.service)\" here.",
+        metadata: ["service": request.service])
+    }
+    return health
+  }
+
+  func listHealth() -> HealthListResponse {
+    HealthListResponse(
+      statuses: Dictionary(uniqueKeysWithValues: ServiceLoop.healthServices.map { ($0, health) }))
+  }
+
+  /// Opens a stream of the state of a service, also of one that is not there, as the protocol wants.
+  func open(
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
+  ) throws(RPCStatus) -> HealthWatch {
+    try countStream(of: peer)
+    let isKnown = ServiceLoop.healthServices.contains(request.service)
+    let watch = HealthWatch(sink: sink, uid: peer.uid, isKnown: isKnown)
+    healthWatches[ObjectIdentifier(watch)] = watch
+    tell(watch)
+    return watch
+  }
+
+  private func tell(_ watch: HealthWatch) {
+    let response = watch.isKnown ? health : HealthCheckResponse(status: .serviceUnknown)
+    if let encoded = encode(response) { watch.sink.send(encoded) }
+  }
+
+  /// Tells those who watch that the daemon is going down, and ends their streams.
+  func endHealthWatches() {
+    for watch in Array(healthWatches.values) {
+      if watch.isKnown, watch.sink.isWritable { tell(watch) }
+      watch.finish(.shuttingDown, in: self)
+    }
+  }
+}
+
+/// An open stream of the state of a service.
+final class HealthWatch: ServedStream {
+  let sink: any StreamSink
+  let uid: UInt32
+  let isKnown: Bool
+  var deadlineTimer: Scheduled<Void>?
+
+  init(sink: any StreamSink, uid: UInt32, isKnown: Bool) {
+    self.sink = sink
+    self.uid = uid
+    self.isKnown = isKnown
+  }
+
+  /// There is never more than what was sent.
+  func becameWritable(in service: ServiceLoop) {}
+
+  func forget(in service: ServiceLoop) {
+    guard service.healthWatches.removeValue(forKey: ObjectIdentifier(self)) != nil else { return }
+    deadlineTimer?.cancel()
+    service.uncountStream(of: uid)
+  }
+
+  func finish(_ status: RPCStatus?, in service: ServiceLoop) {
+    guard service.healthWatches[ObjectIdentifier(self)] != nil else { return }
+    forget(in: service)
+    sink.finish(status)
+  }
+}

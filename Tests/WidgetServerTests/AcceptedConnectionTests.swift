@@ -1,0 +1,99 @@
+import Glibc
+import NIOCore
+import Testing
+import WidgetProto
+
+@testable import WidgetServer
+
+@Suite struct `A connection's first byte` {
+  @Test(arguments: [
+    "GET / HTTP/1.1\r\n\r\n", "POST / HTTP/1.1\r\n\r\n", "\u{16}\u{03}\u{01}", "\u{01}", "\u{7f}",
+  ])
+  func `decides, and what nothing here begins with is closed`(bytes: String) async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.send(Array(bytes.utf8))
+      #expect(try client.fill() == false)
+      try server.expectHealthy()
+    }
+  }
+
+  @Test func `is waited for only so long`() async throws {
+    try await withServer(limits: .with { $0.firstByteMilliseconds = 1_000 }) { server in
+      let speaker = try server.connect()
+      #expect(try speaker.health() == .serving)
+      let silent = try server.connect()
+      #expect(try silent.fill() == false)
+      // This one is older, so its time would have been over too.
+      #expect(try speaker.health() == .serving)
+      #expect(try speaker.stats().connections == 1)
+      #expect(try speaker.stats().counters["protocol_errors"] == 1)
+    }
+  }
+
+  @Test func `counts as a connection before it came`() async throws {
+    try await withServer(limits: .with { $0.connectionsMax = 2 }) { server in
+      let silent = try server.connect()
+      let speaker = try server.connect()
+      #expect(try speaker.stats().connections == 2)
+      let refused = try server.connect()
+      #expect(try refused.fill() == false)
+      _ = silent
+    }
+  }
+
+  @Test func `brings a guest its connections, whole, with their peer`() async throws {
+    let folder = try TestFolder()
+    let guest = EchoGuest()
+    let server = try await startServer(folder: folder, guests: [guest])
+    try await onThread {
+      let client = try server.connect()
+      let bytes = Array("Please echo this".utf8)
+      try client.send(bytes)
+      #expect(try client.receive(bytes.count) == bytes)
+      #expect(guest.peers.get().map(\.pid) == [UInt32(getpid())])
+      #expect(try server.onLoop { $0.connectionCount } == 1)
+      // ttrpc beside it.
+      try server.expectHealthy()
+      client.close()
+      try server.eventually { $0.connectionCount == 0 }
+    }
+    try await server.server.stop()
+    #expect(guest.calls.get() == ["start", "beginShutdown", "stop"])
+  }
+
+  @Test func `leaves no connection behind when the server stops`() async throws {
+    let folder = try TestFolder()
+    let server = try await startServer(folder: folder)
+    let silent = try server.connect()
+    try await server.server.stop()
+    #expect(try silent.fill() == false)
+  }
+}
+
+/// A guest protocol that sends back what it gets.
+private final class EchoGuest: GuestProtocol {
+  let firstByte = UInt8(ascii: "P")
+  let peers = Box<[Peer]>([])
+  let calls = Box<[String]>([])
+
+  func start(on host: GuestHost) async throws { calls.update { $0.append("start") } }
+
+  func adopt(_ channel: any Channel, for client: InProcessClient) {
+    peers.update { $0.append(client.peer) }
+    do { try channel.pipeline.syncOperations.addHandler(Echo()) } catch {
+      channel.close(promise: nil)
+    }
+  }
+
+  func beginShutdown() { calls.update { $0.append("beginShutdown") } }
+
+  func stop() async { calls.update { $0.append("stop") } }
+
+  private final class Echo: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      context.writeAndFlush(data, promise: nil)
+    }
+  }
+}

@@ -1,0 +1,259 @@
+import Glibc
+import NIOCore
+import Testing
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+@testable import WidgetServer
+
+@Suite struct `A call inside the process` {
+  @Test func `is answered like any other`() async throws {
+    try await withInProcessClient { client, _ in
+      let created = try await client.create("a", data: ["n": .int(1)])
+      #expect(created.id == (try .make("a")))
+      let read = try await client.call(
+        "GetWidget", GetWidgetRequest(id: .make("a")), as: GetWidgetResponse.self)
+      #expect(read.widget == created)
+    }
+  }
+
+  @Test func `is refused like any other`() async throws {
+    try await withInProcessClient { client, _ in
+      _ = try await client.create("a")
+      await #expect(throws: RPCStatus.self) { try await client.create("a") }
+      do { _ = try await client.create("a") } catch let status as RPCStatus {
+        #expect(status.code == .alreadyExists)
+        #expect(status.reason == "WIDGET_EXISTS")
+      }
+    }
+  }
+
+  @Test(arguments: ["", "x", "widgetd.v1.WidgetService/Nope", "/", "a/b/c"])
+  func `of an unknown method is UNIMPLEMENTED`(method: String) async throws {
+    try await withInProcessClient { client, _ in
+      let status = await client.status { _ = try await $0.call(method, ByteBuffer()) }
+      #expect(status?.code == .unimplemented)
+      let opened = await client.status { _ = try await $0.open(method, ByteBuffer()) }
+      #expect(opened?.code == .unimplemented)
+    }
+  }
+
+  @Test func `of the wrong shape is refused`() async throws {
+    try await withInProcessClient { client, _ in
+      let call = await client.status {
+        _ = try await $0.call("widgetd.v1.WidgetService/WatchWidgets", ByteBuffer())
+      }
+      #expect(call?.reason == "WRONG_CALL_TYPE")
+      let open = await client.status {
+        _ = try await $0.open("widgetd.v1.WidgetService/GetWidget", ByteBuffer())
+      }
+      #expect(open?.reason == "WRONG_CALL_TYPE")
+    }
+  }
+
+  @Test func `may do what its peer may`() async throws {
+    try await withInProcessClient(policy: .client) { client, _ in
+      let status = await client.status { _ in _ = try await client.create("a") }
+      #expect(status?.code == .permissionDenied)
+      _ = try await client.call("ListWidgets", ListWidgetsRequest(), as: ListWidgetsResponse.self)
+    }
+    try await withInProcessClient(policy: .nobody) { client, _ in
+      let status = await client.status {
+        _ = try await $0.open("widgetd.v1.WidgetService/WatchWidgets", ByteBuffer())
+      }
+      #expect(status?.code == .permissionDenied)
+    }
+  }
+
+  @Test func `changes nothing if it cannot be stored`() async throws {
+    let log = TestLog.State()
+    try await withInProcessClient(log: log) { client, _ in
+      log.failure = .full(path: "db")
+      let status = await client.status { _ in _ = try await client.create("a") }
+      #expect(status?.reason == "STORAGE_FAILED")
+      // A reader of the same turn is told what is there.
+      async let change = client.status { _ in _ = try await client.create("b") }
+      async let list = client.call(
+        "ListWidgets", ListWidgetsRequest(), as: ListWidgetsResponse.self)
+      #expect(await change?.reason == "STORAGE_FAILED")
+      #expect(try await list.widgets.isEmpty)
+      log.failure = nil
+      _ = try await client.create("a")
+    }
+  }
+}
+
+@Suite struct `A stream inside the process` {
+  @Test func `is a snapshot, then every change`() async throws {
+    try await withInProcessClient { client, _ in
+      _ = try await client.create("a", data: ["n": .int(0)])
+      let watch = try await client.watch()
+      try await watch.sync()
+      #expect(watch.mirror.widgets.count == 1)
+      _ = try await client.create("b")
+      while watch.mirror.widgets.count < 2 { try await watch.step() }
+      watch.stream.cancel()
+      #expect(try await watch.stream.next() == nil)
+      #expect(try await watch.stream.next() == nil)
+    }
+  }
+
+  @Test func `that nobody reads holds a bounded amount, and gets it all conflated`() async throws {
+    try await withInProcessClient { client, server in
+      let text = Value.string(String(repeating: "x", count: 2_000))
+      for index in 0..<200 { _ = try await client.create("w\(index)", data: ["t": text]) }
+      let watch = try await client.watch()
+      for round in 0..<20 {
+        for index in 0..<200 { try await client.set("w\(index)", ["n": .int(Int64(round))]) }
+      }
+      let held = try server.onLoop { $0.subscriptions.count }
+      #expect(held == 1)
+      var bytes = 0
+      let batch = try #require(try await watch.stream.next())
+      bytes = batch.reduce(0) { $0 + $1.readableBytes }
+      // What waited: the bound, and the part of the snapshot that went over it; of 8 MB of changes
+      // nothing.
+      #expect(bytes < 1 << 20)
+      try watch.apply(batch)
+      let revision = try await client.revision()
+      while watch.mirror.revision < revision { try await watch.step() }
+      for index in 0..<200 {
+        #expect(watch.mirror.widgets[try .make("w\(index)")]?.data["n"] == .int(19))
+      }
+    }
+  }
+
+  @Test func `ends when nobody holds it`() async throws {
+    try await withInProcessClient { client, server in
+      var watch: InProcessWatch? = try await client.watch()
+      try await watch?.sync()
+      #expect(try server.onLoop { $0.subscriptions.count } == 1)
+      watch = nil
+      try server.eventually { $0.subscriptions.isEmpty && $0.subscriptionsByUID.isEmpty }
+    }
+  }
+
+  @Test func `ends when its reader's task is cancelled`() async throws {
+    try await withInProcessClient { client, server in
+      let watch = try await client.watch()
+      try await watch.sync()
+      let stream = watch.stream
+      let reader = Task { try await stream.next() }
+      reader.cancel()
+      #expect(try await reader.value == nil)
+      try server.eventually { $0.subscriptions.isEmpty }
+    }
+  }
+
+  @Test func `ends at its deadline`() async throws {
+    try await withInProcessClient { client, _ in
+      let late = await client.status {
+        _ = try await $0.open(
+          "widgetd.v1.WidgetService/WatchWidgets", ByteBuffer(), timeout: .zero)
+      }
+      #expect(late?.code == .deadlineExceeded)
+      let stream = try await client.open(
+        "widgetd.v1.WidgetService/WatchWidgets", ByteBuffer(), timeout: .milliseconds(1))
+      let status = await client.status { _ in while try await stream.next() != nil {} }
+      #expect(status?.code == .deadlineExceeded)
+    }
+  }
+
+  @Test func `is told when the server stops`() async throws {
+    let server = try await startServer(folder: TestFolder())
+    let client = try await server.server.inProcessClient(for: .current)
+    let watch = try await client.watch()
+    try await watch.sync()
+    try await server.server.stop()
+    let status = await client.status { _ in while try await watch.stream.next() != nil {} }
+    #expect(status?.reason == "SHUTTING_DOWN")
+  }
+}
+
+// MARK: - Support
+
+private func withInProcessClient(
+  policy: AccessPolicy = .own, log: TestLog.State = TestLog.State(),
+  _ body: (InProcessClient, TestServer) async throws -> Void
+) async throws {
+  let server = try await startServer(policy: policy, log: log, folder: TestFolder())
+  let client = try await server.server.inProcessClient(for: .current)
+  do { try await body(client, server) } catch {
+    try await server.server.stop()
+    throw error
+  }
+  try await server.server.stop()
+}
+
+/// A stream of state and what it says.
+private final class InProcessWatch {
+  let stream: InProcessStream
+  var mirror = Mirror()
+  private let codec = WireCodec()
+
+  init(_ stream: InProcessStream) { self.stream = stream }
+
+  func apply(_ batch: [ByteBuffer]) throws {
+    for message in batch {
+      try mirror.apply(
+        codec.decode(WatchWidgetsResponse.self, from: Array(message.readableBytesView)))
+    }
+  }
+
+  func step() async throws {
+    guard let batch = try await stream.next() else { throw StreamEnded() }
+    try apply(batch)
+  }
+
+  func sync() async throws {
+    while !mirror.isSynced || !mirror.isOpen { try await step() }
+  }
+}
+
+extension InProcessClient {
+  fileprivate func call<A: WireMessage>(
+    _ method: String, _ message: some WireMessage, as type: A.Type
+  ) async throws -> A {
+    let codec = WireCodec()
+    let answer = try await call(
+      "widgetd.v1.WidgetService/" + method, ByteBuffer(bytes: codec.encode(message)))
+    return try codec.decode(type, from: Array(answer.readableBytesView))
+  }
+
+  @discardableResult
+  fileprivate func create(_ id: String, data: ValueMap = [:]) async throws -> Widget {
+    try await call(
+      "CreateWidget",
+      CreateWidgetRequest(widget: WidgetSpec(id: .make(id), kind: .make("clock"), data: data)),
+      as: CreateWidgetResponse.self
+    ).widget
+  }
+
+  fileprivate func set(_ id: String, _ data: ValueMap) async throws {
+    _ = try await call(
+      "UpdateWidget",
+      UpdateWidgetRequest(id: .make(id), patch: WidgetPatch(setData: data), omitWidget: true),
+      as: UpdateWidgetResponse.self)
+  }
+
+  fileprivate func revision() async throws -> Revision {
+    try await call("ListWidgets", ListWidgetsRequest(), as: ListWidgetsResponse.self).revision
+  }
+
+  fileprivate func watch() async throws -> InProcessWatch {
+    InProcessWatch(try await open("widgetd.v1.WidgetService/WatchWidgets", ByteBuffer()))
+  }
+
+  /// What something ended with; nil for well.
+  fileprivate func status(
+    _ body: (InProcessClient) async throws -> Void
+  ) async -> RPCStatus? {
+    do {
+      try await body(self)
+      return nil
+    } catch {
+      return error as? RPCStatus
+    }
+  }
+}
