@@ -18,6 +18,17 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let collections = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 
+/// gRPC beside ttrpc. `swift build --disable-default-traits` builds a daemon without HTTP/2 and TLS.
+let grpcTrait = "GRPC"
+let withGRPC = TargetDependencyCondition.when(traits: [grpcTrait])
+let grpc: [Target.Dependency] = [
+  .product(name: "GRPCCore", package: "grpc-swift-2", condition: withGRPC),
+  .product(
+    name: "GRPCNIOTransportHTTP2Posix", package: "grpc-swift-nio-transport", condition: withGRPC),
+  .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: withGRPC),
+  .product(name: "NIOHPACK", package: "swift-nio-http2", condition: withGRPC),
+]
+
 let package = Package(
   name: "widgetd",
   products: [
@@ -26,8 +37,15 @@ let package = Package(
     .executable(name: "widgetd-sysmon", targets: ["widgetd-sysmon"]),
     .library(name: "WidgetClient", targets: ["WidgetClient", "WidgetModel"]),
   ],
+  traits: [
+    .default(enabledTraits: [grpcTrait]),
+    .trait(name: grpcTrait, description: "The daemon answers gRPC on its socket, beside ttrpc."),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+    .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
+    .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
@@ -65,10 +83,15 @@ let package = Package(
         "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTransport",
         nioCore, nioPosix, logging,
       ], swiftSettings: strict),
+    .target(
+      name: "WidgetGRPC",
+      dependencies: ["WidgetServer", "WidgetProto", nioCore, nioPosix, logging] + grpc,
+      swiftSettings: strict),
     .executableTarget(
       name: "widgetd",
       dependencies: [
         "WidgetCore", "WidgetServer", "WidgetStorage", arguments, logging,
+        .target(name: "WidgetGRPC", condition: withGRPC),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "SystemPackage", package: "swift-system"),
       ], swiftSettings: strict),

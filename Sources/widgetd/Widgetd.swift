@@ -5,6 +5,10 @@ import WidgetCore
 import WidgetServer
 import WidgetStorage
 
+#if GRPC
+  import WidgetGRPC
+#endif
+
 /// The daemon: parse, build, run.
 struct Widgetd: AsyncParsableCommand {
   static let version = "0.1.0"
@@ -150,7 +154,8 @@ struct Widgetd: AsyncParsableCommand {
         socketPath: settings.socket, socketMode: settings.socketMode,
         policy: .current(clientGID: clientGID), limits: settings.limits,
         version: Widgetd.version, releaseMemory: releaseMemory),
-      logger: logger, makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
+      guests: guests, logger: logger,
+      makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
     )
     releaseMemory()
     let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
@@ -178,6 +183,15 @@ struct Widgetd: AsyncParsableCommand {
     logger.notice("stopping")
     try await server.stop()
   }
+}
+
+/// What is spoken on the socket beside ttrpc.
+private var guests: [any GuestProtocol] {
+  #if GRPC
+    [GRPCProtocol()]
+  #else
+    []
+  #endif
 }
 
 /// Opens the commit log that the settings ask for.

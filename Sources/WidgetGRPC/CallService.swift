@@ -1,0 +1,90 @@
+#if GRPC
+  import GRPCCore
+  import NIOCore
+  import WidgetProto
+  import WidgetServer
+
+  /// All calls of the daemon, as grpc-swift wants them: each passes the bytes of its message on.
+  struct CallService: RegistrableRPCService {
+    let callers: Callers
+
+    func registerMethods<Transport: ServerTransport>(with router: inout RPCRouter<Transport>) {
+      for method in InProcessClient.methods {
+        let descriptor = MethodDescriptor(
+          fullyQualifiedService: method.service, method: method.name,
+          type: method.isStream ? .serverStreaming : .unary)
+        let name = method.fullName
+        let answer = method.isStream ? stream : unary
+        router.registerHandler(
+          forMethod: descriptor, deserializer: MessageBytes(), serializer: MessageBytes()
+        ) { request, context in
+          try await answer(name, request)
+        }
+      }
+    }
+
+    @Sendable private func unary(
+      _ name: String, _ request: StreamingServerRequest<ByteBuffer>
+    ) async throws -> StreamingServerResponse<ByteBuffer> {
+      let client = try callers.client(of: request.metadata)
+      let message = try await request.onlyMessage()
+      do throws(RPCStatus) {
+        return StreamingServerResponse(
+          single: ServerResponse(message: try await client.call(name, message)))
+      } catch {
+        throw RPCError(error)
+      }
+    }
+
+    @Sendable private func stream(
+      _ name: String, _ request: StreamingServerRequest<ByteBuffer>
+    ) async throws -> StreamingServerResponse<ByteBuffer> {
+      let client = try callers.client(of: request.metadata)
+      let message = try await request.onlyMessage()
+      let stream: InProcessStream
+      do throws(RPCStatus) { stream = try await client.open(name, message) } catch {
+        throw RPCError(error)
+      }
+      return StreamingServerResponse { writer in
+        try await withRPCCancellationHandler {
+          do {
+            while let batch = try await stream.next() { try await writer.write(contentsOf: batch) }
+          } catch let status as RPCStatus {
+            throw RPCError(status)
+          }
+        } onCancelRPC: {
+          // The deadline has passed, or the peer has gone and reads no reasons.
+          stream.cancel(.deadlineExceeded)
+        }
+        return [:]
+      }
+    }
+  }
+
+  extension StreamingServerRequest<ByteBuffer> {
+    /// The message of a call that has exactly one.
+    func onlyMessage() async throws -> ByteBuffer {
+      var iterator = messages.makeAsyncIterator()
+      guard let message = try await iterator.next() else {
+        throw RPCError(
+          code: .invalidArgument, message: "The call has no message; send exactly one.")
+      }
+      guard try await iterator.next() == nil else {
+        throw RPCError(
+          code: .invalidArgument, message: "The call has several messages; send exactly one.")
+      }
+      return message
+    }
+  }
+
+  /// Leaves messages as they are: what they mean is read and written by protobuf-c, in the service.
+  struct MessageBytes: MessageSerializer, MessageDeserializer {
+    func serialize<Bytes: GRPCContiguousBytes>(_ message: ByteBuffer) throws -> Bytes {
+      Bytes(message.readableBytesView)
+    }
+
+    func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> ByteBuffer {
+      bytes.withUnsafeBytes { ByteBuffer(bytes: $0) }
+    }
+  }
+#endif

@@ -1,0 +1,88 @@
+#if GRPC
+  import GRPCCore
+  import GRPCNIOTransportHTTP2Posix
+  public import NIOCore
+  import NIOHTTP2
+  import Synchronization
+  public import WidgetServer
+
+  /// gRPC on the daemon's socket, beside ttrpc.
+  ///
+  /// HTTP/2 and the lifecycle of calls are grpc-swift's. It gets its connections from the daemon's
+  /// listener (`HandedConnections`) and runs on the daemon's event loop (`EventLoopTaskExecutor`),
+  /// so a call takes part in a turn like any other. Messages pass as bytes to the same service that
+  /// ttrpc calls, in the name of the peer that the kernel says it is.
+  public final class GRPCProtocol: GuestProtocol {
+    /// "P", as in the first line of every HTTP/2 connection.
+    public let firstByte: UInt8 = 0x50
+
+    private let callers = Callers()
+    private let state = Mutex(State())
+
+    private struct State {
+      var server: GRPCServer<HTTP2ServerTransport.Custom<HandedConnections>>?
+      var serving: Task<Void, any Error>?
+      var connections: HandedConnections?
+    }
+
+    public init() {}
+
+    public func start(on host: GuestHost) async throws {
+      let connections = HandedConnections(eventLoop: host.eventLoop)
+      let transport = HTTP2ServerTransport.Custom(
+        listenerFactory: connections, config: .widgetd(host.limits, callers: callers))
+      let server = GRPCServer(
+        transport: transport, services: [CallService(callers: callers), ReflectionService()])
+      let executor = EventLoopTaskExecutor(eventLoop: host.eventLoop)
+      let serving = Task(executorPreference: executor) { try await server.serve() }
+      state.withLock {
+        $0 = State(server: server, serving: serving, connections: connections)
+      }
+      try await connections.ready.get()
+    }
+
+    public func adopt(_ channel: any Channel, for client: InProcessClient) {
+      let connections = state.withLock { $0.connections }
+      callers.add(client, on: channel)
+      guard let connections, connections.hand(over: channel) else {
+        return channel.close(promise: nil)
+      }
+    }
+
+    public func beginShutdown() {
+      state.withLock { $0.server }?.beginGracefulShutdown()
+    }
+
+    public func stop() async {
+      let state = state.withLock { state in
+        defer { state = State() }
+        return state
+      }
+      state.server?.beginGracefulShutdown()
+      state.serving?.cancel()
+      // How it ended matters to nobody any more.
+      _ = await state.serving?.result
+    }
+  }
+
+  extension HTTP2ServerTransport.Custom.Config {
+    /// How the daemon speaks HTTP/2.
+    static func widgetd(_ limits: ServerLimits, callers: Callers) -> Self {
+      var config = Self.defaults
+      // With coalescing, what a peer does not read piles up in memory without bound. The daemon
+      // gathers flushes itself, see `TurnFlushing`.
+      config.connection.flushCoalescing = nil
+      config.connection.keepalive = .init(
+        time: .seconds(2 * 60 * 60), timeout: .seconds(20),
+        // A Unix socket has no middleboxes that pings would disturb.
+        clientBehavior: .init(minPingIntervalWithoutCalls: .seconds(10), allowWithoutCalls: true))
+      config.connection.maxGraceTime = .milliseconds(limits.drainMilliseconds)
+      config.http2.maxConcurrentStreams = limits.streamsPerConnectionMax
+      config.rpc.maxRequestPayloadSize = 4 << 20
+      config.channelDebuggingCallbacks.onAcceptHTTP2Stream = { stream in
+        stream.eventLoop.makeCompletedFuture { try callers.tag(stream) }
+      }
+      return config
+    }
+  }
+#endif

@@ -1,0 +1,98 @@
+#if GRPC
+  import GRPCNIOTransportHTTP2Posix
+  import NIOCore
+  import NIOHTTP2
+  import NIOPosix
+  import Synchronization
+
+  /// The listener that grpc-swift asks for, which gets its connections handed instead of accepting
+  /// them: the socket is the daemon's, and only what begins as HTTP/2 is for gRPC.
+  ///
+  /// grpc-swift reads accepted connections from a channel. This one is a pipe on which no byte ever
+  /// arrives: connections are put into its pipeline. There they pass the handler that tells them of
+  /// a graceful shutdown, then they are set up for HTTP/2, then grpc-swift takes them.
+  final class HandedConnections: HTTP2ServerTransport.ListenerFactory {
+    typealias Connection = HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel
+
+    /// Succeeds when connections can be handed over.
+    let ready: EventLoopFuture<Void>
+    private let readyPromise: EventLoopPromise<Void>
+    private let eventLoop: any EventLoop
+    private let listener = Mutex<(any Channel)?>(nil)
+
+    init(eventLoop: any EventLoop) {
+      self.eventLoop = eventLoop
+      readyPromise = eventLoop.makePromise()
+      ready = readyPromise.futureResult
+    }
+
+    var eventLoopGroup: any EventLoopGroup { eventLoop }
+
+    func makeListeningChannel(
+      listenerConfigurator: HTTP2ServerTransport.ListenerConfigurator,
+      connectionConfigurator: HTTP2ServerTransport.ConnectionConfigurator
+    ) async throws -> NIOAsyncChannel<Connection, Never> {
+      do {
+        let pipe = try SystemPipe()
+        let listening = try await NIOPipeBootstrap(group: eventLoop)
+          .takingOwnershipOfDescriptors(input: pipe.reading, output: pipe.writing) { channel in
+            listenerConfigurator.configure(channel: channel).flatMapThrowing {
+              try channel.pipeline.syncOperations.addHandler(
+                ConnectionSetup(configurator: connectionConfigurator))
+              return try NIOAsyncChannel<Connection, Never>(wrappingChannelSynchronously: channel)
+            }
+          }
+        listener.withLock { $0 = listening.channel }
+        readyPromise.succeed()
+        return listening
+      } catch {
+        readyPromise.fail(error)
+        throw error
+      }
+    }
+
+    /// Hands a connection over. False if none are taken any more.
+    ///
+    /// Call on the event loop. When it returns true, the channel's handlers are in place.
+    func hand(over channel: any Channel) -> Bool {
+      guard let listener = listener.withLock({ $0 }), listener.isActive else { return false }
+      listener.pipeline.fireChannelRead(channel)
+      listener.pipeline.fireChannelReadComplete()
+      // The connection is active already: what its handlers do then, they have to do now. The HTTP/2
+      // handler has noticed by itself and would not pass it on.
+      let pipeline = channel.pipeline.syncOperations
+      guard let context = try? pipeline.context(handlerType: NIOHTTP2Handler.self) else {
+        return false
+      }
+      context.fireChannelActive()
+      return true
+    }
+  }
+
+  /// Sets up a connection for HTTP/2 and passes on what grpc-swift takes.
+  private final class ConnectionSetup: ChannelInboundHandler {
+    typealias InboundIn = any Channel
+    typealias InboundOut = HandedConnections.Connection
+
+    private let configurator: HTTP2ServerTransport.ConnectionConfigurator
+
+    init(configurator: HTTP2ServerTransport.ConnectionConfigurator) {
+      self.configurator = configurator
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      let channel = unwrapInboundIn(data)
+      do {
+        try channel.pipeline.syncOperations.addHandler(TurnFlushing())
+      } catch {
+        return channel.close(promise: nil)
+      }
+      configurator.configure(channel: channel, tls: .none).assumeIsolated().whenComplete {
+        switch $0 {
+        case .success(let connection): context.fireChannelRead(self.wrapInboundOut(connection))
+        case .failure: channel.close(promise: nil)
+        }
+      }
+    }
+  }
+#endif

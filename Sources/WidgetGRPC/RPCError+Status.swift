@@ -1,0 +1,32 @@
+#if GRPC
+  import GRPCCore
+  import WidgetProto
+
+  extension RPCError {
+    /// Where gRPC puts the details of an error: the encoded `google.rpc.Status`.
+    private static let detailsKey = "grpc-status-details-bin"
+    /// Clients take 8 KiB of metadata; details larger than this are left out.
+    private static let detailsBytesMax = 4 << 10
+    /// How much of an error's words is sent.
+    private static let messageBytesMax = 1 << 10
+
+    /// An error of the service, with its details.
+    init(_ status: RPCStatus) {
+      var metadata = Metadata()
+      // Of its own: errors are rare, and codecs belong to one thread.
+      if let details = try? WireCodec().encode(status),
+        details.count <= RPCError.detailsBytesMax
+      {
+        metadata.addBinary(details, forKey: RPCError.detailsKey)
+      }
+      let code = Status.Code(rawValue: Int(status.code.rawValue)).flatMap { RPCError.Code($0) }
+      self.init(
+        code: code ?? .unknown, message: RPCError.shortened(status.message), metadata: metadata)
+    }
+
+    private static func shortened(_ message: String) -> String {
+      guard message.utf8.count > messageBytesMax else { return message }
+      return String(decoding: message.utf8.prefix(messageBytesMax), as: UTF8.self) + "…"
+    }
+  }
+#endif
