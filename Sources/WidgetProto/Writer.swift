@@ -122,6 +122,22 @@ struct Writer {
     return ProtobufCBinaryData(len: bytes.count, data: copy)
   }
 
+  func byteStrings(
+    _ strings: [[UInt8]]
+  ) throws(WireError) -> UnsafeMutablePointer<ProtobufCBinaryData>? {
+    guard !strings.isEmpty else { return nil }
+    let copies = try allocate(strings.count, of: ProtobufCBinaryData.self)
+    for index in strings.indices { copies[index] = try bytes(strings[index]) }
+    return copies
+  }
+
+  func numbers(_ numbers: [Int32]) throws(WireError) -> UnsafeMutablePointer<Int32>? {
+    guard !numbers.isEmpty else { return nil }
+    let copies = try allocate(numbers.count, of: Int32.self)
+    for index in numbers.indices { copies[index] = numbers[index] }
+    return copies
+  }
+
   /// A message, packed, as the content of a bytes field.
   func packed(_ tree: WireTree) throws(WireError) -> ProtobufCBinaryData {
     let packed = PackedMessage(tree: tree)

@@ -124,6 +124,15 @@ struct RandomMessages {
       Sample(HealthCheckRequest(service: text())),
       Sample(HealthCheckResponse(status: pick(HealthCheckResponse.ServingStatus.allCases))),
       Sample(HealthListRequest()),
+      Sample(reflectionQuestion()),
+      Sample(ReflectionExtension(containingType: text(), number: 7)),
+      Sample(
+        ReflectionResponse(
+          question: reflectionQuestion(),
+          answer: pick([
+            .files([[1, 2], []]), .services([text(), text()]), .error(.notFound, text()),
+            .extensionNumbers(ofType: text(), [1, 2]), .files([]),
+          ]))),
       Sample(
         HealthListResponse(statuses: [
           name(): HealthCheckResponse(status: pick(HealthCheckResponse.ServingStatus.allCases)),
@@ -329,6 +338,16 @@ struct RandomMessages {
 
   private mutating func entry() -> StoredEntry {
     StoredEntry(key: text(), value: maybe { $0.value() }, revision: number())
+  }
+
+  private mutating func reflectionQuestion() -> ReflectionRequest {
+    ReflectionRequest(
+      host: text(),
+      question: pick([
+        .fileByName(text()), .fileContainingSymbol(text()), .allExtensionNumbers(ofType: text()),
+        .listServices(text()), nil,
+        .fileContainingExtension(ReflectionExtension(containingType: text(), number: -1)),
+      ]))
   }
 
   private mutating func status() -> RPCStatus {

@@ -47,15 +47,21 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(ErrorInfo.self), MessageType(RetryInfo.self), MessageType(BadRequest.self),
     MessageType(FieldViolation.self), MessageType(HealthCheckRequest.self),
     MessageType(HealthCheckResponse.self), MessageType(HealthListRequest.self),
-    MessageType(HealthListResponse.self), MessageType(TTRPCRequest.self),
+    MessageType(HealthListResponse.self), MessageType(ReflectionRequest.self),
+    MessageType(ReflectionExtension.self), MessageType(ReflectionResponse.self),
+    MessageType(TTRPCRequest.self),
     MessageType(TTRPCResponse.self), MessageType(MetadataEntry.self),
   ]
 
   static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
-  /// Messages that exist only inside others: they are cases of `WidgetChange`.
+  /// Messages that exist only inside others: they are cases of `WidgetChange` and of
+  /// `ReflectionResponse.Answer`.
   static let onlyInside: Set<String> = [
     "widgetd.v1.WidgetChange", "widgetd.v1.WidgetAdded", "widgetd.v1.WidgetRemoved",
+    "grpc.reflection.v1.FileDescriptorResponse", "grpc.reflection.v1.ExtensionNumberResponse",
+    "grpc.reflection.v1.ListServiceResponse", "grpc.reflection.v1.ServiceResponse",
+    "grpc.reflection.v1.ErrorResponse",
   ]
 }
 

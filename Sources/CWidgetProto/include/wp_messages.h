@@ -9,6 +9,7 @@
 #include "google/rpc/error_details.pb-c.h"
 #include "google/rpc/status.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "grpc/reflection/v1/reflection.pb-c.h"
 #include "ttrpc/v1/ttrpc.pb-c.h"
 #include "widgetd/storage/v1/storage.pb-c.h"
 #include "widgetd/v1/admin_service.pb-c.h"
@@ -49,6 +50,22 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_grpc__health__v1__health_list_response(void) { return &grpc__health__v1__health_list_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_grpc__health__v1__health_list_response__statuses_entry(void) { return &grpc__health__v1__health_list_response__statuses_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__reflection__v1__error_response(void) { return &grpc__reflection__v1__error_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__reflection__v1__extension_number_response(void) { return &grpc__reflection__v1__extension_number_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__reflection__v1__extension_request(void) { return &grpc__reflection__v1__extension_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__reflection__v1__file_descriptor_response(void) { return &grpc__reflection__v1__file_descriptor_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__reflection__v1__list_service_response(void) { return &grpc__reflection__v1__list_service_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__reflection__v1__server_reflection_request(void) { return &grpc__reflection__v1__server_reflection_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__reflection__v1__server_reflection_response(void) { return &grpc__reflection__v1__server_reflection_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_grpc__reflection__v1__service_response(void) { return &grpc__reflection__v1__service_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_ttrpc__v1__key_value(void) { return &ttrpc__v1__key_value__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

@@ -63,6 +63,38 @@ extension Grpc__Health__V1__HealthListResponse__StatusesEntry: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__health__v1__health_list_response__statuses_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__health__v1__health_list_response__statuses_entry__init(message) }
 }
+extension Grpc__Reflection__V1__ErrorResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__reflection__v1__error_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__reflection__v1__error_response__init(message) }
+}
+extension Grpc__Reflection__V1__ExtensionNumberResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__reflection__v1__extension_number_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__reflection__v1__extension_number_response__init(message) }
+}
+extension Grpc__Reflection__V1__ExtensionRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__reflection__v1__extension_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__reflection__v1__extension_request__init(message) }
+}
+extension Grpc__Reflection__V1__FileDescriptorResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__reflection__v1__file_descriptor_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__reflection__v1__file_descriptor_response__init(message) }
+}
+extension Grpc__Reflection__V1__ListServiceResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__reflection__v1__list_service_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__reflection__v1__list_service_response__init(message) }
+}
+extension Grpc__Reflection__V1__ServerReflectionRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__reflection__v1__server_reflection_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__reflection__v1__server_reflection_request__init(message) }
+}
+extension Grpc__Reflection__V1__ServerReflectionResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__reflection__v1__server_reflection_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__reflection__v1__server_reflection_response__init(message) }
+}
+extension Grpc__Reflection__V1__ServiceResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_grpc__reflection__v1__service_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { grpc__reflection__v1__service_response__init(message) }
+}
 extension Ttrpc__V1__KeyValue: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_ttrpc__v1__key_value() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { ttrpc__v1__key_value__init(message) }
