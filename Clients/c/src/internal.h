@@ -1,0 +1,183 @@
+/*
+ * What the files of the library share. The layers, each using only those above it:
+ *
+ *   error    codes, wc_error, what a google.rpc.Status says
+ *   socket   which socket, and connecting to it
+ *   message  encoded and decoded messages, checked and bounded; which method takes which
+ *   link     one connection: frames in, frames out, never blocking
+ *   client, stream, mirror, watch    what widgetclient.h promises
+ *
+ * Nothing here is exported. Errors: functions return a wc_code and fill a wc_error, which may be
+ * NULL; wc_fail does both.
+ */
+#ifndef WC_INTERNAL_H
+#define WC_INTERNAL_H
+
+#include "widgetclient.h"
+
+#include <stdarg.h>
+
+/* The data of a frame, from docs/PROTOCOL.md. */
+#define WC_FRAME_BYTES_MAX ((size_t)4 << 20)
+/* What one message may take in memory; unpacked messages are larger than encoded ones. */
+#define WC_MESSAGE_BYTES_MAX ((size_t)32 << 20)
+#define WC_DEPTH_LIMIT 64
+/* What the daemon allows for its socket's path. */
+#define WC_PATH_BYTES_MAX 103
+
+/* --- error.c --- */
+
+wc_code wc_fail(wc_error *error, wc_code code, const char *reason, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+wc_code wc_fail_memory(wc_error *error);
+/* Fills the error from a status that the daemon sent, whose code must not be OK. */
+wc_code wc_fail_status(wc_error *error, const Google__Rpc__Status *status);
+
+/* --- socket.c --- */
+
+/* Writes the path in use, terminated. */
+wc_code wc_find_socket(const char *explicit_path, char path[WC_PATH_BYTES_MAX + 1],
+                       wc_error *error);
+/* Connects without blocking; on WC_OK `*fd` is non-blocking. `*full` says that the daemon has no room
+ * for another connection just now. */
+wc_code wc_dial(const char *path, int *fd, bool *full, wc_error *error);
+/* Nanoseconds on the monotonic clock. */
+int64_t wc_now(void);
+/* Fills with bytes that a peer cannot guess. */
+void wc_random(void *bytes, size_t count);
+
+/* --- message.c --- */
+
+typedef struct wc_method {
+  const char *service;
+  const ProtobufCMethodDescriptor *descriptor;
+  bool is_stream;
+} wc_method;
+
+/* Finds a method by its short or full name. */
+wc_code wc_find_method(const char *name, wc_method *method, wc_error *error);
+
+/* Checks and decodes; the result is freed with wc_free. Fails with a protocol violation: it is
+ * for what the daemon sends. `*bytes_used`, if not NULL, gets the memory that the message takes. */
+wc_code wc_decode(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t count,
+                  size_t memory_max, ProtobufCMessage **message, size_t *bytes_used,
+                  wc_error *error);
+
+/* Encodes the frame of a request with `payload` in it: header, then envelope. `*frame` is to be freed
+ * with free(3). */
+wc_code wc_encode_request(const wc_method *method, uint32_t stream_id, uint8_t flags,
+                          const uint8_t *payload, size_t payload_count, int64_t timeout_nanoseconds,
+                          uint8_t **frame, size_t *frame_count, wc_error *error);
+
+/* Encodes a message; `*bytes` is to be freed with free(3) and is never NULL on WC_OK. */
+wc_code wc_encode(const ProtobufCMessage *message, uint8_t **bytes, size_t *count,
+                  wc_error *error);
+
+/* A copy, freed with wc_free. */
+wc_code wc_copy_message(const ProtobufCMessage *message, ProtobufCMessage **copy, wc_error *error);
+
+/* The memory that a message takes. */
+size_t wc_message_cost(const ProtobufCMessage *message);
+
+/* --- link.c --- */
+
+enum { WC_FRAME_REQUEST = 1, WC_FRAME_RESPONSE = 2, WC_FRAME_DATA = 3 };
+enum { WC_FLAG_REMOTE_CLOSED = 1, WC_FLAG_REMOTE_OPEN = 2, WC_FLAG_NO_DATA = 4 };
+
+typedef struct wc_frame {
+  uint32_t stream_id;
+  uint8_t type;
+  uint8_t flags;
+  /* Within the link's buffer: valid until the next wc_link_read. */
+  const uint8_t *data;
+  size_t count;
+} wc_frame;
+
+/* One connection. `fd` is -1 while there is none. */
+typedef struct wc_link {
+  int fd;
+  uint32_t next_stream_id;
+  uint8_t *in;
+  size_t in_start, in_end, in_capacity;
+  uint8_t *out;
+  size_t out_start, out_end;
+} wc_link;
+
+void wc_link_init(wc_link *link);
+/* Takes over a connected descriptor. */
+void wc_link_open(wc_link *link, int fd);
+void wc_link_close(wc_link *link);
+/* Takes over `bytes` (from malloc) and begins to send them. Only when nothing waits to be sent. */
+void wc_link_send(wc_link *link, uint8_t *bytes, size_t count);
+static inline bool wc_link_is_sending(const wc_link *link) { return link->out != NULL; }
+/* Sends what the kernel takes. False if the connection is lost. */
+bool wc_link_flush(wc_link *link);
+
+typedef enum wc_read { WC_READ_SOME, WC_READ_NOTHING, WC_READ_END, WC_READ_NO_MEMORY } wc_read;
+/* Reads once. */
+wc_read wc_link_read(wc_link *link);
+
+typedef enum wc_next { WC_NEXT_FRAME, WC_NEXT_NONE, WC_NEXT_TOO_LONG } wc_next;
+/* Takes the next whole frame that was read. */
+wc_next wc_link_next(wc_link *link, wc_frame *frame);
+
+/* What a frame says to whoever waits on one stream. */
+typedef enum wc_incoming_kind {
+  /* For another stream, or of an unknown type. */
+  WC_INCOMING_OTHER,
+  /* `payload` holds a message: the answer, or one of the stream's. */
+  WC_INCOMING_ANSWER,
+  WC_INCOMING_MESSAGE,
+  /* The stream ended well. */
+  WC_INCOMING_END,
+  /* The daemon refused; `error` is filled. */
+  WC_INCOMING_REFUSED,
+  /* The frame must not be; `error` is filled. */
+  WC_INCOMING_VIOLATION
+} wc_incoming_kind;
+
+typedef struct wc_incoming {
+  wc_incoming_kind kind;
+  const uint8_t *payload;
+  size_t count;
+  /* What keeps `payload` alive, if it is not the link's buffer. */
+  ProtobufCMessage *envelope;
+} wc_incoming;
+
+/* Reads a frame as one for `stream_id`. With REFUSED, `*status` gets the encoded status, from
+ * malloc. wc_incoming_done must follow. */
+wc_incoming wc_incoming_read(const wc_frame *frame, uint32_t stream_id, bool is_stream,
+                             uint8_t **status, size_t *status_count, wc_error *error);
+void wc_incoming_done(wc_incoming *incoming);
+
+/* --- mirror.c --- */
+
+typedef struct wc_mirror wc_mirror;
+
+/* Is told each difference that became visible, in `notice`. Returns false to hear no more. */
+typedef bool (*wc_mirror_fn)(void *context, const wc_notice *notice);
+
+typedef enum wc_mirror_result {
+  WC_MIRROR_OK,
+  /* What is visible changed, or was confirmed: a whole state is held. */
+  WC_MIRROR_SETTLED,
+  /* The frame does not fit what came before; watch anew without a token. */
+  WC_MIRROR_LOST,
+  WC_MIRROR_TOO_LARGE,
+  WC_MIRROR_NO_MEMORY
+} wc_mirror_result;
+
+wc_mirror *wc_mirror_new(size_t memory_max);
+void wc_mirror_free(wc_mirror *mirror);
+void wc_mirror_set_memory_max(wc_mirror *mirror, size_t bytes);
+/* A stream begins: what is unfinished is forgotten. */
+void wc_mirror_begin(wc_mirror *mirror, uint64_t epoch, bool with_token);
+/* Takes over a frame, which may be of any kind, and `bytes`, the memory that it takes. */
+wc_mirror_result wc_mirror_take(wc_mirror *mirror, Widgetd__V1__WatchWidgetsResponse *frame,
+                                size_t bytes, wc_mirror_fn each, void *context);
+const Widgetd__V1__Widget *wc_mirror_find(const wc_mirror *mirror, const char *id);
+const Widgetd__V1__Widget *const *wc_mirror_sorted(wc_mirror *mirror, size_t *count);
+bool wc_mirror_is_settled(const wc_mirror *mirror);
+uint64_t wc_mirror_revision(const wc_mirror *mirror);
+
+#endif
