@@ -43,7 +43,7 @@ static wc_code fail_lost(const wc_client *client, wc_error *error) {
                  client->path);
 }
 
-/* Nanoseconds left, as poll(2) wants them; -1 without a deadline. */
+/* The time left, as poll(2) wants it; -1 without a deadline. */
 static int milliseconds_left(int64_t deadline) {
   if (deadline == INT64_MAX) return -1;
   int64_t left = deadline - wc_now();
@@ -233,10 +233,10 @@ wc_code wc_call_bytes(wc_client *client, const char *name, const uint8_t *reques
   if (code != WC_OK) return code;
   code = perform(client, &method, request, request_length, &incoming, error);
   if (code != WC_OK) return code;
-  *answer = malloc(incoming.count == 0 ? 1 : incoming.count);
-  if (*answer == NULL) {
-    code = wc_fail_memory(error);
-  } else {
+  code = wc_check(method.descriptor->output, incoming.payload, incoming.count, error);
+  if (code == WC_OK) *answer = malloc(incoming.count == 0 ? 1 : incoming.count);
+  if (code == WC_OK && *answer == NULL) code = wc_fail_memory(error);
+  if (*answer != NULL) {
     if (incoming.count > 0) memcpy(*answer, incoming.payload, incoming.count);
     *answer_length = incoming.count;
   }

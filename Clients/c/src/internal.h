@@ -63,6 +63,10 @@ wc_code wc_decode(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, 
                   size_t memory_max, ProtobufCMessage **message, size_t *bytes_used,
                   wc_error *error);
 
+/* Checks without decoding. */
+wc_code wc_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t count,
+                 wc_error *error);
+
 /* Encodes the frame of a request with `payload` in it: header, then envelope. `*frame` is to be freed
  * with free(3). */
 wc_code wc_encode_request(const wc_method *method, uint32_t stream_id, uint8_t flags,

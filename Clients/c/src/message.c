@@ -136,13 +136,19 @@ static wc_code violation(wc_error *error, const ProtobufCMessageDescriptor *type
                  fault->path_count == 0 ? "" : fault->path[fault->path_count - 1]);
 }
 
+wc_code wc_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t count,
+                 wc_error *error) {
+  wp_fault fault;
+  if (wp_scan(type, bytes, count, WC_DEPTH_LIMIT, &fault) == WP_FAULT_NONE) return WC_OK;
+  return violation(error, type, &fault);
+}
+
 wc_code wc_decode(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t count,
                   size_t memory_max, ProtobufCMessage **message, size_t *bytes_used,
                   wc_error *error) {
-  wp_fault fault;
   *message = NULL;
-  if (wp_scan(type, bytes, count, WC_DEPTH_LIMIT, &fault) != WP_FAULT_NONE)
-    return violation(error, type, &fault);
+  wc_code code = wc_check(type, bytes, count, error);
+  if (code != WC_OK) return code;
   budget left = {.max = memory_max};
   ProtobufCAllocator allocator = {take, give_back, &left};
   *message = protobuf_c_message_unpack(type, &allocator, bytes == NULL ? 0 : count, bytes);
@@ -153,8 +159,7 @@ wc_code wc_decode(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, 
     return wc_fail(error, WC_RESOURCE_EXHAUSTED, "ANSWER_TOO_LARGE",
                    "a %s takes more than %zu bytes of memory; ask for less at a time", type->name,
                    memory_max);
-  fault.code = WP_FAULT_UNPACK;
-  fault.path_count = 0;
+  wp_fault fault = {.code = WP_FAULT_UNPACK};
   return violation(error, type, &fault);
 }
 

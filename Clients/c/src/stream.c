@@ -21,6 +21,25 @@ struct wc_stream {
   size_t status_count;
 };
 
+/* Sends the whole request: whoever polls the stream polls for reading only. */
+static wc_code send_all(wc_stream *stream, wc_error *error) {
+  int64_t deadline = wc_now() + (int64_t)WC_TIMEOUT_DEFAULT * 1000000;
+  while (wc_link_flush(&stream->link)) {
+    if (!wc_link_is_sending(&stream->link)) return WC_OK;
+    int64_t left = deadline - wc_now();
+    struct pollfd wanted = {.fd = stream->link.fd, .events = POLLOUT};
+    if (left <= 0)
+      return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
+                     "the daemon at %s did not take the request within %d ms; try again",
+                     stream->path, WC_TIMEOUT_DEFAULT);
+    poll(&wanted, 1, (int)((left + 999999) / 1000000));
+  }
+  return wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
+                 "the daemon at %s closed the connection at once; it may have too many, so try again "
+                 "later",
+                 stream->path);
+}
+
 wc_stream *wc_stream_open_message(const char *socket, const char *name,
                                   const ProtobufCMessage *request, int timeout, wc_error *error) {
   wc_method method;
@@ -47,10 +66,13 @@ wc_stream *wc_stream_open_message(const char *socket, const char *name,
       && wc_encode_request(&method, STREAM_ID, WC_FLAG_REMOTE_CLOSED, payload, payload_count,
                            (int64_t)timeout * 1000000, &frame, &frame_count, error) == WC_OK
       && wc_dial(stream->path, &fd, &full, error) == WC_OK) {
-    free(payload);
     wc_link_open(&stream->link, fd);
     wc_link_send(&stream->link, frame, frame_count);
-    return stream;
+    frame = NULL;
+    if (send_all(stream, error) == WC_OK) {
+      free(payload);
+      return stream;
+    }
   }
   free(payload);
   free(frame);
@@ -103,14 +125,13 @@ wc_code wc_stream_next_message(wc_stream *stream, void **message, int timeout, w
   for (;;) {
     wc_code code;
     if (take(stream, message, &code, error)) return code;
-    bool alive = wc_link_flush(&stream->link);
     wc_read result = wc_link_read(&stream->link);
     if (result == WC_READ_SOME) continue;
     if (result == WC_READ_NO_MEMORY) {
       wc_fail_memory(&stream->end);
       return finish(stream, error);
     }
-    if (result == WC_READ_END || !alive) {
+    if (result == WC_READ_END) {
       wc_fail(&stream->end, WC_UNAVAILABLE, "CONNECTION_LOST",
               "the connection to the daemon at %s was lost; open the stream again, with its last "
               "token to go on from there",
@@ -122,7 +143,6 @@ wc_code wc_stream_next_message(wc_stream *stream, void **message, int timeout, w
       return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
                      "nothing came within %d ms; the stream goes on, so wait again", timeout);
     struct pollfd wanted = {.fd = stream->link.fd, .events = POLLIN};
-    if (wc_link_is_sending(&stream->link)) wanted.events |= POLLOUT;
     poll(&wanted, 1, left < 0 ? -1 : (int)((left + 999999) / 1000000));
   }
 }
