@@ -266,8 +266,14 @@ static bool put_entries(map_entry ***entries, size_t *count, new_map *map,
  * so when `*moved` is true. */
 static bool apply_update(widget *to, updated *update, bool *moved) {
   new_map data, parameters, labels;
-  size_t label_count = update->labels == NULL ? 0 : update->labels->n_labels;
   *moved = false;
+  /* Each key once, so that all that is moved stays, and the update can be shown afterwards. */
+  if (!sort_map((map_entry **)update->set_data, &update->n_set_data)
+      || !sort_map((map_entry **)update->set_parameters, &update->n_set_parameters)
+      || (update->labels != NULL
+          && !sort_map((map_entry **)update->labels->labels, &update->labels->n_labels)))
+    return false;
+  size_t label_count = update->labels == NULL ? 0 : update->labels->n_labels;
   bool ready = new_map_make(&data, to->n_data, update->n_set_data);
   ready = new_map_make(&parameters, to->n_parameters, update->n_set_parameters) && ready;
   ready = new_map_make(&labels, 0, label_count) && ready;

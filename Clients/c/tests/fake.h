@@ -158,7 +158,7 @@ static inline void append_refusal(bytes *to, uint32_t id, int code, const char *
   Google__Protobuf__Duration delay = GOOGLE__PROTOBUF__DURATION__INIT;
   Google__Protobuf__Any any[2] = {GOOGLE__PROTOBUF__ANY__INIT, GOOGLE__PROTOBUF__ANY__INIT};
   Google__Protobuf__Any *details[] = {&any[0], &any[1]};
-  uint8_t packed[2][512];
+  uint8_t packed[2][8192];
   entry.key = "widget_id";
   entry.value = "clock";
   info.reason = (char *)reason;

@@ -1,0 +1,418 @@
+/* Calls, errors, streams and values, against a daemon in a thread that says what the test wants. */
+#include "fake.h"
+
+#include <sys/stat.h>
+
+/* What the daemon does with the next requests, one after the other. */
+typedef struct script {
+  fake server;
+  pthread_t thread;
+  void (*play)(struct script *);
+  /* Of the last request. */
+  char method[128];
+  int64_t timeout;
+  uint8_t payload[4096];
+  size_t payload_count;
+  uint32_t id;
+} script;
+
+static bool next_request(script *with) {
+  Ttrpc__V1__Request *request = fake_request(&with->server, &with->id);
+  if (request == NULL) return false;
+  snprintf(with->method, sizeof with->method, "%s/%s", request->service, request->method);
+  with->timeout = request->timeout_nano;
+  with->payload_count = request->payload.len < sizeof with->payload ? request->payload.len : 0;
+  if (with->payload_count > 0) memcpy(with->payload, request->payload.data, with->payload_count);
+  wc_free(request);
+  return true;
+}
+
+static void *run(void *context) {
+  script *with = context;
+  fake_accept(&with->server);
+  with->play(with);
+  fake_hang_up(&with->server);
+  return NULL;
+}
+
+static wc_client *begin(script *with, void (*play)(script *)) {
+  wc_error error;
+  *with = (script){.server = fake_start(), .play = play};
+  CHECK(pthread_create(&with->thread, NULL, run, with) == 0);
+  wc_client *client = wc_connect(with->server.path, &error);
+  CHECK(client != NULL);
+  return client;
+}
+
+static void end(script *with, wc_client *client) {
+  wc_close(client);
+  pthread_join(with->thread, NULL);
+  fake_stop(&with->server);
+}
+
+/* --- */
+
+static void answer_with_a_widget(script *with) {
+  while (next_request(with)) {
+    bytes all = {0};
+    Widgetd__V1__GetWidgetResponse answer = WIDGETD__V1__GET_WIDGET_RESPONSE__INIT;
+    Widgetd__V1__Widget widget;
+    Widgetd__V1__Widget__DataEntry entry, *entries[1];
+    Widgetd__V1__Value value;
+    make_widget(&widget, &entry, entries, &value, "clock", 12, 3);
+    answer.widget = &widget;
+    append_answer(&all, with->id, &answer.base);
+    send_and_free(&with->server, &all);
+  }
+}
+
+static void a_call_sends_its_request_and_gives_the_answer(void) {
+  script with;
+  wc_error error;
+  wc_client *client = begin(&with, answer_with_a_widget);
+  wc_set_timeout(client, 1500);
+  Widgetd__V1__Widget *widget = wc_get(client, "clock", &error);
+  CHECK(widget != NULL);
+  CHECK_TEXT(widget->id, "clock");
+  CHECK(wc_data(widget, "n")->int_value == 12 && wc_data(widget, "none") == NULL);
+  CHECK_TEXT(with.method, "widgetd.v1.WidgetService/GetWidget");
+  CHECK(with.timeout == 1500000000);
+  Widgetd__V1__GetWidgetRequest *request =
+      widgetd__v1__get_widget_request__unpack(NULL, with.payload_count, with.payload);
+  CHECK_TEXT(request->id, "clock");
+  wc_free(request);
+  wc_free(widget);
+  CHECK(with.id == 1);
+  wc_free(wc_get(client, "clock", NULL));
+  CHECK(with.id == 3);
+  end(&with, client);
+}
+
+static void take_and_answer_empty(script *with) {
+  while (next_request(with)) {
+    bytes all = {0};
+    append_frame(&all, with->id, WC_FRAME_RESPONSE, 0, NULL, 0);
+    send_and_free(&with->server, &all);
+  }
+}
+
+static void the_short_calls_say_what_they_are_asked_to(void) {
+  script with;
+  wc_client *client = begin(&with, take_and_answer_empty);
+  wc_pair data[] = {{"a", wc_int(-1)}, {"b", wc_text("x")}};
+  uint64_t sequence = 9;
+  CHECK(wc_set(client, "cpu", data, 2, NULL) == WC_OK);
+  Widgetd__V1__UpdateWidgetRequest *update =
+      widgetd__v1__update_widget_request__unpack(NULL, with.payload_count, with.payload);
+  CHECK_TEXT(update->id, "cpu");
+  CHECK(update->omit_widget && update->patch->n_set_data == 2);
+  CHECK(update->patch->set_data[0]->value->int_value == -1);
+  CHECK_TEXT(update->patch->set_data[1]->value->string_value, "x");
+  wc_free(update);
+  CHECK(wc_hide(client, "cpu", NULL) == WC_OK);
+  Widgetd__V1__SetPresenceRequest *presence =
+      widgetd__v1__set_presence_request__unpack(NULL, with.payload_count, with.payload);
+  CHECK(presence->n_ids == 1
+        && presence->action == WIDGETD__V1__PRESENCE_ACTION__PRESENCE_ACTION_HIDE);
+  wc_free(presence);
+  CHECK(wc_send_event(client, "cpu", "click", data, 1, &sequence, NULL) == WC_OK);
+  CHECK(sequence == 0);
+  Widgetd__V1__SendEventRequest *event =
+      widgetd__v1__send_event_request__unpack(NULL, with.payload_count, with.payload);
+  CHECK_TEXT(event->name, "click");
+  CHECK(event->n_payload == 1 && event->payload[0]->value->int_value == -1);
+  wc_free(event);
+  CHECK(wc_delete(client, "cpu", NULL) == WC_OK);
+  CHECK_TEXT(with.method, "widgetd.v1.WidgetService/DeleteWidget");
+  wc_error error;
+  CHECK(wc_check_health(client, &error) == WC_UNAVAILABLE);
+  CHECK_TEXT(with.method, "grpc.health.v1.Health/Check");
+  /* An answer without the widget that it should have. */
+  CHECK(wc_get(client, "cpu", &error) == NULL);
+  CHECK_TEXT(error.reason, "PROTOCOL_VIOLATION");
+  CHECK(wc_create(client, NULL, "gauge", data, 2, &error) == NULL);
+  Widgetd__V1__CreateWidgetRequest *create =
+      widgetd__v1__create_widget_request__unpack(NULL, with.payload_count, with.payload);
+  CHECK_TEXT(create->widget->id, "");
+  CHECK(create->widget->n_data == 2);
+  wc_free(create);
+  end(&with, client);
+}
+
+static void refuse(script *with) {
+  bytes all = {0};
+  while (next_request(with)) {
+    append_refusal(&all, with->id, WC_NOT_FOUND, "There is no widget \"clock\". List them.",
+                   "WIDGET_NOT_FOUND", 2);
+    send_and_free(&with->server, &all);
+  }
+}
+
+static void an_error_has_code_reason_words_and_particulars(void) {
+  script with;
+  wc_error error;
+  size_t length;
+  wc_client *client = begin(&with, refuse);
+  CHECK(wc_get(client, "clock", &error) == NULL);
+  CHECK(error.code == WC_NOT_FOUND && error.from_daemon && error.retry_milliseconds == 2000);
+  CHECK_TEXT(error.reason, "WIDGET_NOT_FOUND");
+  CHECK_TEXT(error.message, "There is no widget \"clock\". List them.");
+  CHECK_TEXT(wc_error_metadata(&error, "widget_id"), "clock");
+  CHECK(wc_error_metadata(&error, "none") == NULL);
+  CHECK_TEXT(wc_code_name(error.code), "NOT_FOUND");
+  const uint8_t *raw = wc_last_status(client, &length);
+  Google__Rpc__Status *status = google__rpc__status__unpack(NULL, length, raw);
+  CHECK(status != NULL && status->code == 5 && status->n_details == 2);
+  wc_free(status);
+  CHECK(wc_delete(client, "clock", NULL) == WC_NOT_FOUND);
+  end(&with, client);
+}
+
+static void refuse_at_length(script *with) {
+  bytes all = {0};
+  char words[4000] = "";
+  for (int i = 0; i < 1300; i++) strcat(words, "\xe2\x82\xac");
+  while (next_request(with)) {
+    append_refusal(&all, with->id, 99, words, words, 0);
+    send_and_free(&with->server, &all);
+  }
+}
+
+static void long_texts_are_cut_between_characters(void) {
+  script with;
+  wc_error error;
+  wc_client *client = begin(&with, refuse_at_length);
+  CHECK(wc_delete(client, "clock", &error) == WC_UNKNOWN);
+  CHECK(strlen(error.message) == 1023 / 3 * 3 && strlen(error.reason) == 63 / 3 * 3);
+  end(&with, client);
+}
+
+static pthread_barrier_t slow;
+
+static void answer_late(script *with) {
+  bytes all = {0};
+  CHECK(next_request(with));
+  pthread_barrier_wait(&slow);
+  Widgetd__V1__DeleteWidgetResponse late = WIDGETD__V1__DELETE_WIDGET_RESPONSE__INIT;
+  late.revision = 111;
+  append_answer(&all, with->id, &late.base);
+  CHECK(next_request(with));
+  late.revision = 222;
+  append_answer(&all, with->id, &late.base);
+  send_and_free(&with->server, &all);
+  next_request(with);
+}
+
+static void a_late_answer_is_skipped(void) {
+  script with;
+  wc_error error;
+  pthread_barrier_init(&slow, NULL, 2);
+  wc_client *client = begin(&with, answer_late);
+  Widgetd__V1__DeleteWidgetRequest request = WIDGETD__V1__DELETE_WIDGET_REQUEST__INIT;
+  Widgetd__V1__DeleteWidgetResponse *answer;
+  wc_set_timeout(client, 20);
+  CHECK(wc_call(client, "DeleteWidget", &request, &answer, &error) == WC_DEADLINE_EXCEEDED);
+  CHECK(!error.from_daemon && answer == NULL && strstr(error.message, "20 ms") != NULL);
+  pthread_barrier_wait(&slow);
+  wc_set_timeout(client, 0);
+  CHECK(wc_call(client, "DeleteWidget", &request, &answer, &error) == WC_OK);
+  CHECK(answer->revision == 222 && with.timeout == 0);
+  wc_free(answer);
+  wc_set_timeout(client, -1);
+  CHECK(wc_call(client, "DeleteWidget", &request, &answer, &error) == WC_DEADLINE_EXCEEDED);
+  end(&with, client);
+  pthread_barrier_destroy(&slow);
+}
+
+static void hang_up_and_come_back(script *with) {
+  bytes all = {0};
+  for (int i = 0; i < 2; i++) {
+    CHECK(next_request(with));
+    append_frame(&all, with->id, WC_FRAME_RESPONSE, 0, NULL, 0);
+    send_and_free(&with->server, &all);
+    fake_hang_up(&with->server);
+    pthread_barrier_wait(&slow);
+    fake_accept(&with->server);
+  }
+  CHECK(next_request(with));
+}
+
+static void a_lost_connection_is_made_again_by_the_next_call(void) {
+  script with;
+  wc_error error;
+  pthread_barrier_init(&slow, NULL, 2);
+  wc_client *client = begin(&with, hang_up_and_come_back);
+  CHECK(wc_delete(client, "a", &error) == WC_OK);
+  pthread_barrier_wait(&slow);
+  CHECK(wc_delete(client, "a", &error) == WC_OK);
+  pthread_barrier_wait(&slow);
+  /* Lost after the request was sent: nobody knows. */
+  CHECK(wc_delete(client, "a", &error) == WC_UNAVAILABLE);
+  CHECK_TEXT(error.reason, "CONNECTION_LOST");
+  CHECK(strstr(error.message, "request_id") != NULL);
+  end(&with, client);
+  pthread_barrier_destroy(&slow);
+}
+
+static void wrong_calls_are_refused_before_they_are_sent(void) {
+  script with;
+  wc_error error;
+  void *answer;
+  wc_client *client = begin(&with, take_and_answer_empty);
+  Widgetd__V1__GetWidgetRequest get = WIDGETD__V1__GET_WIDGET_REQUEST__INIT;
+  Widgetd__V1__WatchWidgetsRequest watch = WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT;
+  CHECK(wc_call(client, "GetWidgets", &get, &answer, &error) == WC_UNIMPLEMENTED);
+  CHECK(wc_call(client, "other.Service/GetWidget", &get, &answer, &error) == WC_UNIMPLEMENTED);
+  CHECK(wc_call(client, "DeleteWidget", &get, &answer, &error) == WC_INVALID_ARGUMENT);
+  CHECK(strstr(error.message, "widgetd.v1.DeleteWidgetRequest") != NULL);
+  CHECK(wc_call(client, "WatchWidgets", &watch, &answer, &error) == WC_INVALID_ARGUMENT);
+  CHECK(strstr(error.message, "wc_watch_new") != NULL);
+  char *ids[] = {NULL};
+  Widgetd__V1__SetPresenceRequest presence = WIDGETD__V1__SET_PRESENCE_REQUEST__INIT;
+  presence.n_ids = 1;
+  presence.ids = ids;
+  CHECK(wc_call(client, "SetPresence", &presence, &answer, &error) == WC_INVALID_ARGUMENT);
+  char *large = malloc(WC_FRAME_BYTES_MAX + 2);
+  memset(large, 'x', WC_FRAME_BYTES_MAX + 1);
+  large[WC_FRAME_BYTES_MAX + 1] = 0;
+  get.id = large;
+  CHECK(wc_call(client, "GetWidget", &get, &answer, &error) == WC_RESOURCE_EXHAUSTED);
+  CHECK_TEXT(error.reason, "REQUEST_TOO_LARGE");
+  large[WC_FRAME_BYTES_MAX - 200] = 0;
+  /* The largest that fits is sent, although the kernel takes it in pieces. */
+  CHECK(wc_call(client, "GetWidget", &get, &answer, &error) == WC_OK);
+  CHECK(with.id == 1);
+  wc_free(answer);
+  free(large);
+  CHECK(wc_stream_open(with.server.path, "GetWidget", &get, 0, &error) == NULL);
+  watch.resume_token = token_of("t");
+  CHECK(wc_watch_new(with.server.path, &watch, 0, NULL, NULL, &error) == NULL);
+  CHECK(strstr(error.message, "WC_WATCH_NO_COPY") != NULL);
+  end(&with, client);
+}
+
+static void the_socket_is_found(void) {
+  wc_error error;
+  fake server = fake_start();
+  setenv("WIDGETD_SOCKET", server.path, 1);
+  wc_client *client = wc_connect(NULL, &error);
+  CHECK(client != NULL);
+  CHECK_TEXT(wc_socket(client), server.path);
+  wc_close(client);
+  char address[128];
+  snprintf(address, sizeof address, "unix:%s", server.path);
+  setenv("WIDGETD_SOCKET", "/nonexistent", 1);
+  client = wc_connect(address, &error);
+  CHECK(client != NULL);
+  wc_close(client);
+  CHECK(wc_connect(NULL, &error) == NULL && error.code == WC_UNAVAILABLE);
+  CHECK(strstr(error.message, "/nonexistent") && strstr(error.message, "is widgetd running"));
+  setenv("WIDGETD_SOCKET", "", 1);
+  /* $XDG_RUNTIME_DIR/widgetd/widgetd.sock */
+  char folder[128], path[160];
+  snprintf(folder, sizeof folder, "%s/widgetd", server.folder);
+  snprintf(path, sizeof path, "%s/widgetd.sock", folder);
+  setenv("XDG_RUNTIME_DIR", server.folder, 1);
+  if (access("/run/widgetd/widgetd.sock", F_OK) != 0) {
+    CHECK(wc_connect(NULL, &error) == NULL);
+    CHECK_TEXT(error.reason, "SOCKET_NOT_FOUND");
+    CHECK(strstr(error.message, path) && strstr(error.message, "/run/widgetd/widgetd.sock"));
+  }
+  CHECK(mkdir(folder, 0700) == 0 && symlink(server.path, path) == 0);
+  client = wc_connect(NULL, &error);
+  CHECK(client != NULL);
+  CHECK_TEXT(wc_socket(client), path);
+  wc_close(client);
+  unlink(path);
+  rmdir(folder);
+  char long_path[200];
+  memset(long_path, 'x', 199);
+  long_path[199] = 0;
+  CHECK(wc_connect(long_path, &error) == NULL && error.code == WC_INVALID_ARGUMENT);
+  CHECK(strstr(error.message, "at most 103 bytes") != NULL);
+  close(server.listener);
+  server.listener = -1;
+  CHECK(wc_connect(server.path, &error) == NULL);
+  CHECK(strstr(error.message, "stale socket") != NULL);
+  fake_stop(&server);
+}
+
+static void stream_and_end(script *with) {
+  bytes all = {0};
+  CHECK(next_request(with));
+  append_opened(&all, 1, 0);
+  append_snapshot(&all, "a", 1, 1);
+  send_and_free(&with->server, &all);
+  pthread_barrier_wait(&slow);
+  append_end(&all);
+  send_and_free(&with->server, &all);
+  next_request(with);
+}
+
+static void a_stream_gives_its_messages_and_its_end(void) {
+  script with = {.server = fake_start(), .play = stream_and_end};
+  wc_error error;
+  watch_frame *frame;
+  pthread_barrier_init(&slow, NULL, 2);
+  CHECK(pthread_create(&with.thread, NULL, run, &with) == 0);
+  Widgetd__V1__WatchWidgetsRequest request = WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT;
+  wc_stream *stream = wc_stream_open(with.server.path, "WatchWidgets", &request, 0, &error);
+  CHECK(stream != NULL);
+  CHECK(wc_stream_next(stream, &frame, -1, &error) == WC_OK);
+  CHECK(frame->frame_case == WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_OPENED);
+  wc_free(frame);
+  CHECK(wc_stream_next(stream, &frame, -1, &error) == WC_OK);
+  CHECK_TEXT(frame->snapshot->widgets[0]->id, "a");
+  wc_free(frame);
+  CHECK(wc_stream_next(stream, &frame, 0, &error) == WC_DEADLINE_EXCEEDED && frame == NULL);
+  CHECK(wc_stream_fd(stream) >= 0);
+  pthread_barrier_wait(&slow);
+  for (int i = 0; i < 2; i++) {
+    CHECK(wc_stream_next(stream, &frame, -1, &error) == WC_OK && frame == NULL);
+    CHECK(wc_stream_fd(stream) == -1);
+  }
+  wc_stream_close(stream);
+  pthread_join(with.thread, NULL);
+  fake_stop(&with.server);
+  pthread_barrier_destroy(&slow);
+}
+
+static void values_are_told_as_text(void) {
+  char text[64];
+  Widgetd__V1__Value values[] = {wc_null(), wc_bool(true), wc_int(-37), wc_double(1.5),
+                                 wc_text("h\xc3\xa9llo")};
+  const char *expected[] = {"null", "true", "-37", "1.5", "h\xc3\xa9llo"};
+  Widgetd__V1__Value *pointers[5];
+  for (int i = 0; i < 5; i++) {
+    CHECK_TEXT(wc_value_text(&values[i], text, sizeof text), expected[i]);
+    pointers[i] = &values[i];
+  }
+  Widgetd__V1__ListValue items = WIDGETD__V1__LIST_VALUE__INIT;
+  Widgetd__V1__Value list = WIDGETD__V1__VALUE__INIT;
+  items.n_values = 5;
+  items.values = pointers;
+  list.kind_case = WIDGETD__V1__VALUE__KIND_LIST_VALUE;
+  list.list_value = &items;
+  CHECK_TEXT(wc_value_text(&list, text, sizeof text), "[null, true, -37, 1.5, h\xc3\xa9llo]");
+  CHECK_TEXT(wc_value_text(&list, text, 28), "[null, true, -37, 1.5, h\xc3\xa9l");
+  /* Cut between characters, and nothing after the cut. */
+  CHECK_TEXT(wc_value_text(&list, text, 27), "[null, true, -37, 1.5, h\xc3\xa9");
+  CHECK_TEXT(wc_value_text(&list, text, 26), "[null, true, -37, 1.5, h");
+  CHECK_TEXT(wc_value_text(NULL, text, sizeof text), "null");
+  text[0] = 'x';
+  wc_value_text(&list, text, 0);
+  CHECK(text[0] == 'x');
+}
+
+int main(void) {
+  TEST(a_call_sends_its_request_and_gives_the_answer);
+  TEST(the_short_calls_say_what_they_are_asked_to);
+  TEST(an_error_has_code_reason_words_and_particulars);
+  TEST(long_texts_are_cut_between_characters);
+  TEST(a_late_answer_is_skipped);
+  TEST(a_lost_connection_is_made_again_by_the_next_call);
+  TEST(wrong_calls_are_refused_before_they_are_sent);
+  TEST(the_socket_is_found);
+  TEST(a_stream_gives_its_messages_and_its_end);
+  TEST(values_are_told_as_text);
+}
