@@ -9,11 +9,11 @@
  *    programs with an event loop of their own;
  *  - a stream is what a watch is made of: the messages as they come, until the connection ends.
  *
- * Messages are the structs that protoc-c makes of the daemon's .proto files: Widgetd__V1__Widget and
- * so on, in the headers below.
+ * Messages are the structs that protoc-c makes of the daemon's .proto files: Widgetd__V1__Widget
+ * and so on, in the headers below.
  *
- * Errors: what can fail takes a wc_error, which may be NULL, and returns a wc_code (WC_OK is 0) or a
- * pointer (NULL is failure). A wc_error is plain memory of the caller's; nothing has to be freed.
+ * Errors: what can fail takes a wc_error, which may be NULL, and returns a wc_code (WC_OK is 0) or
+ * a pointer (NULL is failure). A wc_error is plain memory of the caller's; nothing has to be freed.
  *
  * Threads: the library starts none and has no global state. A client, watch or stream may be used
  * by any thread, but by one at a time; different ones may be used at the same moment.
@@ -113,8 +113,8 @@ typedef struct wc_client wc_client;
 
 /*
  * Connects to the daemon. `socket` is the path of its socket; NULL means $WIDGETD_SOCKET, else
- * $XDG_RUNTIME_DIR/widgetd/widgetd.sock, else /run/widgetd/widgetd.sock, whichever is there. A client
- * whose connection was lost makes a new one with its next call. Returns NULL on failure.
+ * $XDG_RUNTIME_DIR/widgetd/widgetd.sock, else /run/widgetd/widgetd.sock, whichever is there. A
+ * client whose connection was lost makes a new one with its next call. Returns NULL on failure.
  */
 WC_API wc_client *wc_connect(const char *socket, wc_error *error);
 /* Closes the connection and frees the client. NULL is fine. */
@@ -126,9 +126,9 @@ WC_API void wc_set_timeout(wc_client *client, int milliseconds);
 WC_API const char *wc_socket(const wc_client *client);
 
 /*
- * Makes a call. `method` is "GetWidget" or, in full, "widgetd.v1.WidgetService/GetWidget"; `request` is
- * that method's request message. On WC_OK, `*answer` is that method's response message, to be freed
- * with wc_free; `answer` may be NULL if it does not matter.
+ * Makes a call. `method` is "GetWidget" or, in full, "widgetd.v1.WidgetService/GetWidget";
+ * `request` is that method's request message. On WC_OK, `*answer` is that method's response
+ * message, to be freed with wc_free; `answer` may be NULL if it does not matter.
  *
  *   Widgetd__V1__GetStatsRequest request = WIDGETD__V1__GET_STATS_REQUEST__INIT;
  *   Widgetd__V1__GetStatsResponse *stats;
@@ -161,33 +161,38 @@ typedef struct wc_pair {
 } wc_pair;
 
 static inline Widgetd__V1__Value wc_null(void) {
-  Widgetd__V1__Value value = WIDGETD__V1__VALUE__INIT;
+  Widgetd__V1__Value value;
+  widgetd__v1__value__init(&value);
   value.kind_case = WIDGETD__V1__VALUE__KIND_NULL_VALUE;
   return value;
 }
 static inline Widgetd__V1__Value wc_bool(bool content) {
-  Widgetd__V1__Value value = WIDGETD__V1__VALUE__INIT;
+  Widgetd__V1__Value value;
+  widgetd__v1__value__init(&value);
   value.kind_case = WIDGETD__V1__VALUE__KIND_BOOL_VALUE;
   value.bool_value = content;
   return value;
 }
 static inline Widgetd__V1__Value wc_int(int64_t content) {
-  Widgetd__V1__Value value = WIDGETD__V1__VALUE__INIT;
+  Widgetd__V1__Value value;
+  widgetd__v1__value__init(&value);
   value.kind_case = WIDGETD__V1__VALUE__KIND_INT_VALUE;
   value.int_value = content;
   return value;
 }
 static inline Widgetd__V1__Value wc_double(double content) {
-  Widgetd__V1__Value value = WIDGETD__V1__VALUE__INIT;
+  Widgetd__V1__Value value;
+  widgetd__v1__value__init(&value);
   value.kind_case = WIDGETD__V1__VALUE__KIND_DOUBLE_VALUE;
   value.double_value = content;
   return value;
 }
 /* The text is not copied: it must live as long as the value. */
 static inline Widgetd__V1__Value wc_text(const char *content) {
-  Widgetd__V1__Value value = WIDGETD__V1__VALUE__INIT;
+  Widgetd__V1__Value value;
+  widgetd__v1__value__init(&value);
   value.kind_case = WIDGETD__V1__VALUE__KIND_STRING_VALUE;
-  value.string_value = (char *)content;
+  value.string_value = (char *)(uintptr_t)content;
   return value;
 }
 
@@ -249,8 +254,8 @@ WC_API const Widgetd__V1__Value *wc_parameter(const Widgetd__V1__Widget *widget,
 WC_API const char *wc_label(const Widgetd__V1__Widget *widget, const char *key);
 /* One value of an event's payload, or NULL. */
 WC_API const Widgetd__V1__Value *wc_payload(const Widgetd__V1__Event *event, const char *key);
-/* A value as text into `buffer`, which is always terminated: 37, 1.5, true, hello; lists and maps as
- * [...] and {...}. NULL is "null". Returns `buffer`. */
+/* A value as text into `buffer`, which is always terminated: 37, 1.5, true, hello; lists and
+ * maps as [...] and {...}. NULL is "null". Returns `buffer`. */
 WC_API char *wc_value_text(const Widgetd__V1__Value *value, char *buffer, size_t size);
 
 /* --- Watching --------------------------------------------------------------------------------- */
@@ -260,8 +265,8 @@ typedef struct wc_watch wc_watch;
 typedef enum wc_notice_kind {
   /* The stream is open: `again` says whether for the first time. */
   WC_NOTICE_CONNECTED = 1,
-  /* The connection was lost: `error` says why, `milliseconds` when the next attempt is made. What is
-   * held is kept. Told once; attempts go on until WC_NOTICE_CONNECTED. */
+  /* The connection was lost: `error` says why, `milliseconds` when the next attempt is made.
+   * What is held is kept. Told once; attempts go on until WC_NOTICE_CONNECTED. */
   WC_NOTICE_DISCONNECTED,
   /* The daemon cannot go on from where the watch was: `error` says why (REVISION_COMPACTED,
    * EPOCH_CHANGED). All widgets come anew. What is held stays until they are complete; then what
@@ -308,7 +313,8 @@ typedef void (*wc_notice_fn)(wc_watch *watch, const wc_notice *notice, void *con
 
 /* Also tell each message (WC_NOTICE_FRAME). */
 #define WC_WATCH_FRAMES 1u
-/* Hold no widgets: tell messages, events and connections, but not ADDED, UPDATED, REMOVED, SETTLED. */
+/* Hold no widgets: tell messages, events and connections, but not ADDED, UPDATED, REMOVED,
+ * SETTLED. */
 #define WC_WATCH_NO_COPY 2u
 
 /*
@@ -334,8 +340,8 @@ WC_API void wc_watch_free(wc_watch *watch);
 
 /*
  * Follows until wc_watch_stop (WC_OK), until somebody ends the stream with Unsubscribe (WC_OK), or
- * until an error that waiting does not mend. A signal whose handler returns ends it with WC_CANCELLED
- * (INTERRUPTED); call it again to go on.
+ * until an error that waiting does not mend. A signal whose handler returns ends it with
+ * WC_CANCELLED (INTERRUPTED); call it again to go on.
  */
 WC_API wc_code wc_watch_run(wc_watch *watch, wc_error *error);
 /* Lets wc_watch_run return and tells no more. For use in the callback. */
@@ -344,8 +350,8 @@ WC_API void wc_watch_stop(wc_watch *watch);
 /* For event loops: a descriptor that is readable when wc_watch_process has something to do. It is
  * the same for the watch's whole life, also across connections. Only poll it. */
 WC_API int wc_watch_fd(const wc_watch *watch);
-/* Does what there is to do, without blocking, and tells what happened. Once the watch is over it does
- * nothing, and returns how it ended. */
+/* Does what there is to do, without blocking, and tells what happened. Once the watch is over it
+ * does nothing, and returns how it ended. */
 WC_API wc_code wc_watch_process(wc_watch *watch, wc_error *error);
 /* Whether the watch has ended. */
 WC_API bool wc_watch_is_over(const wc_watch *watch);
@@ -375,8 +381,8 @@ WC_API const uint8_t *wc_watch_status(const wc_watch *watch, size_t *length);
 
 typedef struct wc_stream wc_stream;
 
-/* Opens a server stream ("WatchWidgets", "WatchEvents") on a connection of its own. The daemon ends it
- * after `timeout` milliseconds; 0: never. Does not wait for an answer. */
+/* Opens a server stream ("WatchWidgets", "WatchEvents") on a connection of its own. The daemon
+ * ends it after `timeout` milliseconds; 0: never. Does not wait for an answer. */
 #define wc_stream_open(socket, method, request, timeout, error) \
   wc_stream_open_message(socket, method, &(request)->base, timeout, error)
 WC_API wc_stream *wc_stream_open_message(const char *socket, const char *method,
@@ -384,8 +390,8 @@ WC_API wc_stream *wc_stream_open_message(const char *socket, const char *method,
                                          wc_error *error);
 /*
  * Waits at most so many milliseconds (0: not at all; below 0: as long as it takes) for the next
- * message. WC_OK with a message, to be freed with wc_free; WC_OK with NULL: the stream ended well, or
- * ended before; WC_DEADLINE_EXCEEDED: nothing came, try again; else: it failed and is over.
+ * message. WC_OK with a message, to be freed with wc_free; WC_OK with NULL: the stream ended well,
+ * or ended before; WC_DEADLINE_EXCEEDED: nothing came, try again; else: it failed and is over.
  */
 #define wc_stream_next(stream, message, timeout, error) \
   wc_stream_next_message(stream, (void **)(message), timeout, error)

@@ -98,8 +98,8 @@ const uint8_t *wc_last_status(const wc_client *client, size_t *length) {
   return client->status;
 }
 
-/* Makes sure that there is a connection that was alive a moment ago, so that a daemon that came back
- * between two calls does not cost the second one. */
+/* Makes sure that there is a connection that was alive a moment ago, so that a daemon that came
+ * back between two calls does not cost the second one. */
 static wc_code ensure_connected(wc_client *client, int64_t deadline, wc_error *error) {
   wc_link *link = &client->link;
   if (link->fd >= 0 && link->next_stream_id > UINT32_MAX - 2) wc_link_close(link);
@@ -142,8 +142,8 @@ static wc_code await(wc_client *client, uint32_t stream_id, int64_t deadline,
     if (next == WC_NEXT_TOO_LONG) {
       wc_link_close(link);
       return wc_fail(error, WC_INTERNAL, "PROTOCOL_VIOLATION",
-                     "the daemon at %s broke the protocol: a frame is longer than 4 MiB. Check that "
-                     "this is widgetd's socket",
+                     "the daemon at %s broke the protocol: a frame is longer than 4 MiB. Check "
+                     "that this is widgetd's socket",
                      client->path);
     }
     if (!alive || result == WC_READ_END) {

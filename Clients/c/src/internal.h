@@ -38,8 +38,8 @@ wc_code wc_fail_status(wc_error *error, const Google__Rpc__Status *status);
 /* Writes the path in use, terminated. */
 wc_code wc_find_socket(const char *explicit_path, char path[WC_PATH_BYTES_MAX + 1],
                        wc_error *error);
-/* Connects without blocking; on WC_OK `*fd` is non-blocking. `*full` says that the daemon has no room
- * for another connection just now. */
+/* Connects without blocking; on WC_OK `*fd` is non-blocking. `*full` says that the daemon has no
+ * room for another connection just now. */
 wc_code wc_dial(const char *path, int *fd, bool *full, wc_error *error);
 /* Nanoseconds on the monotonic clock. */
 int64_t wc_now(void);
@@ -67,8 +67,8 @@ wc_code wc_decode(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, 
 wc_code wc_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t count,
                  wc_error *error);
 
-/* Encodes the frame of a request with `payload` in it: header, then envelope. `*frame` is to be freed
- * with free(3). */
+/* Encodes the frame of a request with `payload` in it: header, then envelope. `*frame` is to be
+ * freed with free(3). */
 wc_code wc_encode_request(const wc_method *method, uint32_t stream_id, uint8_t flags,
                           const uint8_t *payload, size_t payload_count, int64_t timeout_nanoseconds,
                           uint8_t **frame, size_t *frame_count, wc_error *error);

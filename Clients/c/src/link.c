@@ -1,10 +1,11 @@
 /*
- * One connection: bytes to frames and frames to bytes, and what a frame means to the one stream that
- * its owner waits for. Never blocks and never decides to wait; its owners poll.
+ * One connection: bytes to frames and frames to bytes, and what a frame means to the one stream
+ * that its owner waits for. Never blocks and never decides to wait; its owners poll.
  *
- * Invariants: in_start <= in_end <= in_capacity. The input buffer holds at most one frame that is not
- * whole and what one read brought, so it is bounded by the longest frame. A frame longer than that
- * is refused as soon as its header is there. The buffer of a large frame is given back after it.
+ * Invariants: in_start <= in_end <= in_capacity. The input buffer holds at most one frame that is
+ * not whole and what one read brought, so it is bounded by the longest frame. A frame longer than
+ * that is refused as soon as its header is there. The buffer of a large frame is given back after
+ * it.
  */
 #include "internal.h"
 #include "ttrpc/v1/ttrpc.pb-c.h"

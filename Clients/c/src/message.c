@@ -40,7 +40,8 @@ wc_code wc_find_method(const char *name, wc_method *method, wc_error *error) {
     return WC_OK;
   }
   return wc_fail(error, WC_UNIMPLEMENTED, "INVALID_CALL",
-                 "this library knows no method %.200s; check the name, or get a newer library", name);
+                 "this library knows no method %.200s; check the name, or get a newer library",
+                 name);
 }
 
 /* --- Encoding --- */
@@ -49,8 +50,8 @@ wc_code wc_encode(const ProtobufCMessage *message, uint8_t **bytes, size_t *coun
                   wc_error *error) {
   if (!protobuf_c_message_check(message))
     return wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL",
-                   "the message %s has a NULL among its elements, or was not initialised; start with "
-                   "its ..._INIT",
+                   "the message %s has a NULL among its elements, or was not initialised; start "
+                   "with its ..._INIT",
                    message->descriptor == NULL ? "?" : message->descriptor->name);
   size_t size = protobuf_c_message_get_packed_size(message);
   if (size > WC_FRAME_BYTES_MAX)

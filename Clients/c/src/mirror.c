@@ -6,8 +6,8 @@
  * it is checked as a whole, so one that does not fit changes nothing.
  *
  * Frames are taken over: what becomes part of a widget is moved out of its frame, not copied. Until
- * everybody has been told, the frame keeps pointing to it, so that a notice can show the update as it
- * came; then `disown` clears those pointers and the frame is freed.
+ * everybody has been told, the frame keeps pointing to it, so that a notice can show the update as
+ * it came; then `disown` clears those pointers and the frame is freed.
  *
  * Invariants: the map fields of a visible widget are sorted by key, each key once, so that applying
  * an update costs n log n. `bytes` of a table is the sum of what its widgets take in memory, and no
@@ -218,8 +218,8 @@ static bool new_map_make(new_map *map, size_t held, size_t added) {
 
 /* Removes keys from a sorted map. */
 static void unset_keys(map_entry **entries, size_t *count, char *const *keys, size_t keys_count) {
-  /* What goes is only marked at first, since searching needs every key. The mark is a descriptor that
-   * no entry in use has. */
+  /* What goes is only marked at first, since searching needs every key. The mark is a descriptor
+   * that no entry in use has. */
   static const ProtobufCMessageDescriptor removed;
   size_t removed_count = 0, kept = 0;
   const ProtobufCMessageDescriptor *type = *count == 0 ? NULL : entries[0]->base.descriptor;

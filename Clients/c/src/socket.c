@@ -1,7 +1,8 @@
 /*
- * Which socket, and connecting to it. A path that is named is taken at its word; of the usual places
- * the first that exists is taken. A Unix socket connects at once or not at all, so connecting never
- * blocks; only a daemon with a full queue makes it worth another attempt a little later.
+ * Which socket, and connecting to it. A path that is named is taken at its word; of the usual
+ * places the first that exists is taken. A Unix socket connects at once or not at all, so
+ * connecting never blocks; only a daemon with a full queue makes it worth another attempt a little
+ * later.
  */
 #include "internal.h"
 
@@ -32,7 +33,8 @@ wc_code wc_find_socket(const char *explicit_path, char path[WC_PATH_BYTES_MAX + 
     named = without_scheme(named);
     if (strlen(named) > WC_PATH_BYTES_MAX)
       return wc_fail(error, WC_INVALID_ARGUMENT, "CONNECT_FAILED",
-                     "the path %.200s is too long for a socket (at most %d bytes); use a shorter one",
+                     "the path %.200s is too long for a socket (at most %d bytes); use a "
+                     "shorter one",
                      named, WC_PATH_BYTES_MAX);
     strcpy(path, named);
     return WC_OK;
@@ -59,7 +61,9 @@ static wc_code cannot_connect(const char *path, int number, wc_error *error) {
   wc_code code = WC_UNAVAILABLE;
   switch (number) {
   case ENOENT:
-  case ENOTDIR: what = "there is no such socket; is widgetd running, and is this its socket?"; break;
+  case ENOTDIR:
+    what = "there is no such socket; is widgetd running, and is this its socket?";
+    break;
   case ECONNREFUSED: what = "nobody listens there (a stale socket); start widgetd"; break;
   case EACCES:
   case EPERM:

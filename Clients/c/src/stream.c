@@ -35,8 +35,8 @@ static wc_code send_all(wc_stream *stream, wc_error *error) {
     poll(&wanted, 1, (int)((left + 999999) / 1000000));
   }
   return wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
-                 "the daemon at %s closed the connection at once; it may have too many, so try again "
-                 "later",
+                 "the daemon at %s closed the connection at once; it may have too many, so try "
+                 "again later",
                  stream->path);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Looking into widgets and events: maps arrive as lists of entries, in which the last entry of a key
- * counts and an entry may lack its value.
+ * Looking into widgets and events: maps arrive as lists of entries, in which the last entry of a
+ * key counts and an entry may lack its value.
  */
 #include "internal.h"
 

@@ -1,6 +1,7 @@
 /*
- * A watch: opens the stream, tells what comes, and when it is lost waits and opens it again where it
- * was. Everything happens inside wc_watch_process, without blocking; wc_watch_run is a loop around it.
+ * A watch: opens the stream, tells what comes, and when it is lost waits and opens it again where
+ * it was. Everything happens inside wc_watch_process, without blocking; wc_watch_run is a loop
+ * around it.
  *
  *            due                    opened                 lost: wait, longer each time
  *   waiting ─────► opening ──────────────────► open ──────────────────────► waiting
@@ -11,9 +12,9 @@
  * The descriptor for event loops is an epoll of the connection and a timer, so it stays the same.
  *
  * Invariants: the token is that of the last whole frame that was told, so what comes after a break
- * neither repeats nor skips anything. `after` is the number of the last event that was told or named as
- * missed; an event with a number up to it is not told. Once a notice function called wc_watch_stop it
- * is not called again.
+ * neither repeats nor skips anything. `after` is the number of the last event that was told or
+ * named as missed; an event with a number up to it is not told. Once a notice function called
+ * wc_watch_stop it is not called again.
  */
 #include "internal.h"
 
@@ -85,7 +86,8 @@ static uint64_t after(const wc_watch *watch) {
 static void set_after(wc_watch *watch, uint64_t sequence) {
   if (!wants_events(watch)) return;
   if (watch->events != NULL) {
-    watch->events->_after_sequence_case = WIDGETD__V1__WATCH_EVENTS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE;
+    watch->events->_after_sequence_case =
+        WIDGETD__V1__WATCH_EVENTS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE;
     watch->events->after_sequence = sequence;
   } else {
     watch->widgets->_after_sequence_case =
@@ -134,8 +136,9 @@ static void wait_for(wc_watch *watch, int64_t nanoseconds) {
   timerfd_settime(watch->timer, 0, &time, NULL);
 }
 
-/* The wait before the next attempt: doubled each time up to a bound, then shortened at random by up
- * to half, so that not all clients of a daemon come back at once; but at least what it asked for. */
+/* The wait before the next attempt: doubled each time up to a bound, then shortened at random by
+ * up to half, so that not all clients of a daemon come back at once; but at least what it asked
+ * for. */
 static uint32_t next_wait(wc_watch *watch, uint32_t least) {
   uint64_t wait = watch->first_wait;
   for (unsigned i = 0; i < watch->attempt && wait < watch->last_wait; i++) wait *= 2;

@@ -1,7 +1,7 @@
 /*
  * What the tests share: checks that end the program, a daemon that says what a test wants, and the
- * messages it says. The daemon listens on a socket in a folder of its own and is driven by the test,
- * in the same thread where the library does not block.
+ * messages it says. The daemon listens on a socket in a folder of its own and is driven by the
+ * test, in the same thread where the library does not block.
  */
 #ifndef FAKE_H
 #define FAKE_H
@@ -186,7 +186,8 @@ static inline Ttrpc__V1__Request *fake_request(fake *server, uint32_t *id) {
   uint8_t header[10];
   if (!receive_bytes(server->peer, header, 10)) return NULL;
   size_t count = (size_t)header[0] << 24 | header[1] << 16 | header[2] << 8 | header[3];
-  *id = (uint32_t)header[4] << 24 | (uint32_t)header[5] << 16 | (uint32_t)header[6] << 8 | header[7];
+  *id = (uint32_t)header[4] << 24 | (uint32_t)header[5] << 16 | (uint32_t)header[6] << 8
+        | header[7];
   uint8_t *data = malloc(count + 1);
   CHECK(receive_bytes(server->peer, data, count));
   Ttrpc__V1__Request *request = ttrpc__v1__request__unpack(NULL, count, data);

@@ -1,7 +1,7 @@
 /*
- * A hostile daemon: whatever it sends, the client ends with an error or goes on, and neither crashes,
- * nor leaks, nor takes more memory than it says. Run with sanitizers. The random part is decided by a
- * seed, which a failure names: WIDGETCLIENT_SEED=N runs it alone.
+ * A hostile daemon: whatever it sends, the client ends with an error or goes on, and neither
+ * crashes, nor leaks, nor takes more memory than it says. Run with sanitizers. The random part is
+ * decided by a seed, which a failure names: WIDGETCLIENT_SEED=N runs it alone.
  */
 #include "fake.h"
 

@@ -1,5 +1,5 @@
-/* Prints what a program that uses the messages was compiled against: each message with its fields in
- * the order of the struct. The same on every machine. */
+/* Prints what a program that uses the messages was compiled against: each message with its
+ * fields in the order of the struct. The same on every machine. */
 #include "widgetclient.h"
 
 #include <stdio.h>

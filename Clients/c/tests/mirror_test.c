@@ -1,8 +1,8 @@
 /*
- * The copy of the widgets beside a naive one: random histories of changes, cut into parts at random,
- * with breaks in the middle and snapshots in between. After each set the copy must be the naive state,
- * and so must be what somebody holds who only heard the notices. Decided by a seed, which a failure
- * names: WIDGETCLIENT_SEED=N runs it again.
+ * The copy of the widgets beside a naive one: random histories of changes, cut into parts at
+ * random, with breaks in the middle and snapshots in between. After each set the copy must be the
+ * naive state, and so must be what somebody holds who only heard the notices. Decided by a seed,
+ * which a failure names: WIDGETCLIENT_SEED=N runs it again.
  */
 #include "fake.h"
 

@@ -1,9 +1,10 @@
-/* Watches against a daemon that says what the test wants. All in one thread: a watch never blocks. */
+/* Watches against a daemon that says what the test wants. All in one thread: a watch never
+ * blocks. */
 #include "fake.h"
 
 /* What a watch told, as text: one word a notice. */
 static char told[4096];
-static wc_watch *stop_at_event;
+static wc_watch *stop_at_event, *stop_at_added;
 
 static void note(const char *format, ...) {
   size_t used = strlen(told);
@@ -30,6 +31,7 @@ static void on_notice(wc_watch *watch, const wc_notice *notice, void *context) {
   case WC_NOTICE_RESET: note("%sreset:%s", separator, notice->error->reason); break;
   case WC_NOTICE_ADDED:
     note("%s+%s=%lld", separator, notice->widget->id, number_of(notice->widget));
+    if (watch == stop_at_added) wc_watch_stop(watch);
     break;
   case WC_NOTICE_UPDATED:
     note("%s%s%s=%lld", separator, notice->update == NULL ? "!" : "", notice->widget->id,
@@ -82,7 +84,8 @@ static wc_code turn(wc_watch *watch, wc_error *error) {
 }
 
 /* Connects, and gives the request that came. */
-static Widgetd__V1__WatchWidgetsRequest *accept_watch(fake *server, wc_watch *watch) {
+static void *accept_stream(fake *server, wc_watch *watch, const char *method,
+                           const ProtobufCMessageDescriptor *type) {
   uint32_t id;
   struct pollfd incoming = {.fd = server->listener, .events = POLLIN};
   for (int i = 0; i < 1000 && poll(&incoming, 1, 0) == 0; i++) turn(watch, NULL);
@@ -90,12 +93,17 @@ static Widgetd__V1__WatchWidgetsRequest *accept_watch(fake *server, wc_watch *wa
   Ttrpc__V1__Request *envelope = fake_request(server, &id);
   CHECK(envelope != NULL && id == 1);
   CHECK_TEXT(envelope->service, "widgetd.v1.WidgetService");
-  CHECK_TEXT(envelope->method, "WatchWidgets");
-  Widgetd__V1__WatchWidgetsRequest *request = widgetd__v1__watch_widgets_request__unpack(
-      NULL, envelope->payload.len, envelope->payload.data);
+  CHECK_TEXT(envelope->method, method);
+  void *request =
+      protobuf_c_message_unpack(type, NULL, envelope->payload.len, envelope->payload.data);
   CHECK(request != NULL);
   wc_free(envelope);
   return request;
+}
+
+static Widgetd__V1__WatchWidgetsRequest *accept_watch(fake *server, wc_watch *watch) {
+  return accept_stream(server, watch, "WatchWidgets",
+                       &widgetd__v1__watch_widgets_request__descriptor);
 }
 
 static void check_token(const Widgetd__V1__WatchWidgetsRequest *request, const char *token) {
@@ -277,8 +285,9 @@ static void resets_in_a_row_are_not_a_busy_loop(void) {
     send_and_free(&server, &all);
     turn(watch, NULL);
   }
-  struct pollfd wanted = {.fd = wc_watch_fd(watch), .events = POLLIN};
-  CHECK(poll(&wanted, 1, 0) == 0);
+  struct pollfd wanted[] = {{.fd = wc_watch_fd(watch), .events = POLLIN},
+                            {.fd = server.listener, .events = POLLIN}};
+  CHECK(poll(wanted, 2, 0) == 0);
   wc_watch_free(watch);
   fake_stop(&server);
 }
@@ -318,6 +327,93 @@ static void an_event_is_told_once_and_a_gap_is_told(void) {
   fake_stop(&server);
 }
 
+static void append_events_opened(bytes *to, uint64_t epoch, uint64_t after) {
+  Widgetd__V1__WatchEventsResponse frame = WIDGETD__V1__WATCH_EVENTS_RESPONSE__INIT;
+  Widgetd__V1__WatchEventsOpened opened = WIDGETD__V1__WATCH_EVENTS_OPENED__INIT;
+  opened.subscription_id = 8;
+  opened.epoch = epoch;
+  opened.after_sequence = after;
+  frame.frame_case = WIDGETD__V1__WATCH_EVENTS_RESPONSE__FRAME_OPENED;
+  frame.opened = &opened;
+  append_message(to, 1, WC_FRAME_DATA, &frame.base);
+}
+
+static void append_one_event(bytes *to, uint64_t sequence) {
+  Widgetd__V1__WatchEventsResponse frame = WIDGETD__V1__WATCH_EVENTS_RESPONSE__INIT;
+  Widgetd__V1__EventBatch batch = WIDGETD__V1__EVENT_BATCH__INIT;
+  Widgetd__V1__Event event = WIDGETD__V1__EVENT__INIT, *events[] = {&event};
+  event.sequence = sequence;
+  batch.n_events = 1;
+  batch.events = events;
+  frame.frame_case = WIDGETD__V1__WATCH_EVENTS_RESPONSE__FRAME_EVENTS;
+  frame.events = &batch;
+  append_message(to, 1, WC_FRAME_DATA, &frame.base);
+}
+
+static void a_watch_of_events_alone_goes_on_after_the_last(void) {
+  fake server = fake_start();
+  wc_error error;
+  wc_watch *watch = wc_watch_events(server.path, NULL, 0, on_notice, told, &error);
+  const ProtobufCMessageDescriptor *type = &widgetd__v1__watch_events_request__descriptor;
+  CHECK(watch != NULL);
+  wc_watch_set_backoff(watch, 1, 2);
+  Widgetd__V1__WatchEventsRequest *request = accept_stream(&server, watch, "WatchEvents", type);
+  CHECK(request->_after_sequence_case == 0);
+  wc_free(request);
+  bytes all = {0};
+  append_events_opened(&all, 1, 10);
+  append_one_event(&all, 11);
+  append_one_event(&all, 12);
+  append_one_event(&all, 12);
+  send_and_free(&server, &all);
+  turn(watch, NULL);
+  CHECK_TEXT(heard(), "connected event:11 event:12");
+  CHECK(wc_watch_subscription(watch) == 8 && wc_watch_widget(watch, "a") == NULL);
+  fake_hang_up(&server);
+  turn(watch, NULL);
+  request = accept_stream(&server, watch, "WatchEvents", type);
+  CHECK(request->_after_sequence_case != 0 && request->after_sequence == 12);
+  wc_free(request);
+  append_events_opened(&all, 2, 3);
+  send_and_free(&server, &all);
+  turn(watch, NULL);
+  CHECK_TEXT(heard(), "lost:CONNECTION_LOST reset:EPOCH_CHANGED");
+  request = accept_stream(&server, watch, "WatchEvents", type);
+  CHECK(request->_after_sequence_case != 0 && request->after_sequence == 0);
+  wc_free(request);
+  wc_watch_free(watch);
+  fake_stop(&server);
+}
+
+static void without_a_copy_a_watch_goes_on_from_a_token(void) {
+  fake server = fake_start();
+  Widgetd__V1__WatchWidgetsRequest asked = WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT;
+  wc_error error;
+  asked.resume_token = token_of("t7");
+  wc_watch *watch =
+      wc_watch_new(server.path, &asked, WC_WATCH_NO_COPY, on_notice, told, &error);
+  CHECK(watch != NULL);
+  wc_watch_set_backoff(watch, 1, 2);
+  Widgetd__V1__WatchWidgetsRequest *request = accept_watch(&server, watch);
+  check_token(request, "t7");
+  wc_free(request);
+  bytes all = {0};
+  append_opened(&all, 1, 0);
+  append_changes(&all, 7, 0, NULL, (small_change[]){{'=', "a", 4}}, 1);
+  append_changes(&all, 7, 8, "t8", (small_change[]){{'=', "a", 5}}, 1);
+  append_changes(&all, 8, 0, NULL, (small_change[]){{'=', "a", 6}}, 1);
+  send_and_free(&server, &all);
+  turn(watch, NULL);
+  fake_hang_up(&server);
+  turn(watch, NULL);
+  request = accept_watch(&server, watch);
+  check_token(request, "t8");
+  wc_free(request);
+  CHECK_TEXT(heard(), "connected lost:CONNECTION_LOST");
+  wc_watch_free(watch);
+  fake_stop(&server);
+}
+
 static void stopping_in_a_notice_tells_no_more(void) {
   fake server = fake_start();
   wc_watch *watch = watch_of(&server, true);
@@ -332,6 +428,19 @@ static void stopping_in_a_notice_tells_no_more(void) {
   CHECK_TEXT(heard(), "connected event:1");
   CHECK(wc_watch_is_over(watch));
   stop_at_event = NULL;
+  wc_watch_free(watch);
+  /* Not even that the set of changes is whole. */
+  watch = watch_of(&server, false);
+  stop_at_added = watch;
+  wc_free(accept_watch(&server, watch));
+  append_opened(&all, 1, 0);
+  append_snapshot(&all, "a", 1, 1);
+  append_snapshot(&all, "b", 1, 1);
+  append_synced(&all, 1, "t1");
+  send_and_free(&server, &all);
+  CHECK(wc_watch_run(watch, NULL) == WC_OK);
+  CHECK_TEXT(heard(), "connected +a=1");
+  stop_at_added = NULL;
   wc_watch_free(watch);
   fake_stop(&server);
 }
@@ -455,6 +564,8 @@ int main(void) {
   TEST(a_watch_that_cannot_go_on_starts_anew_and_tells_what_differs);
   TEST(resets_in_a_row_are_not_a_busy_loop);
   TEST(an_event_is_told_once_and_a_gap_is_told);
+  TEST(a_watch_of_events_alone_goes_on_after_the_last);
+  TEST(without_a_copy_a_watch_goes_on_from_a_token);
   TEST(stopping_in_a_notice_tells_no_more);
   TEST(errors_that_waiting_does_not_mend_end_a_watch);
   TEST(changes_that_do_not_fit_change_nothing_and_start_anew);
