@@ -263,7 +263,7 @@ static void command(char *line) {
     say("end", words[1], "error CANCELLED -", NULL, 0);
     forget(slot);
   } else if (strcmp(verb, "supports") == 0) {
-    say("supports", "call open follow pause cancel timeout", "", NULL, 0);
+    say("supports", "call open follow pause cancel timeout both others", "", NULL, 0);
   } else if (strcmp(verb, "quit") == 0) {
     exit(0);
   } else if (slot == NULL && count >= 2

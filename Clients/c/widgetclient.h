@@ -142,7 +142,8 @@ WC_API const char *wc_socket(const wc_client *client);
 WC_API wc_code wc_call_message(wc_client *client, const char *method,
                                const ProtobufCMessage *request, void **answer, wc_error *error);
 
-/* The same with encoded messages: `*answer` is to be freed with free(3). */
+/* The same with encoded messages: `*answer` is to be freed with free(3). In full, `method` may also
+ * be one that this library does not know; then the answer is not checked. */
 WC_API wc_code wc_call_bytes(wc_client *client, const char *method, const uint8_t *request,
                              size_t request_length, uint8_t **answer, size_t *answer_length,
                              wc_error *error);

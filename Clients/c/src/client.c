@@ -18,6 +18,8 @@
 #define FULL_WAIT_MILLISECONDS 10
 /* How much of what came unasked is read before a call. */
 #define STALE_READS_MAX 64
+/* The longest name of a service that the library does not know. */
+#define METHOD_BYTES_MAX 255
 
 struct wc_client {
   char path[WC_PATH_BYTES_MAX + 1];
@@ -169,11 +171,11 @@ static wc_code perform(wc_client *client, const wc_method *method, const uint8_t
   if (method->is_stream)
     return wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL",
                    "%s answers with a stream; use wc_watch_new, wc_watch_events or wc_stream_open",
-                   method->descriptor->name);
+                   method->name);
   if (client->timeout_milliseconds < 0)
     return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
                    "the time for %s was over before it began; allow more with wc_set_timeout",
-                   method->descriptor->name);
+                   method->name);
   int64_t timeout = (int64_t)client->timeout_milliseconds * 1000000;
   int64_t deadline = timeout == 0 ? INT64_MAX : wc_now() + timeout;
   wc_code code = ensure_connected(client, deadline, error);
@@ -198,9 +200,9 @@ wc_code wc_call_message(wc_client *client, const char *name, const ProtobufCMess
   wc_method method;
   wc_code code = wc_find_method(name, &method, error);
   if (code != WC_OK) return code;
-  if (request->descriptor != method.descriptor->input)
+  if (request->descriptor != method.input)
     return wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL", "%s takes a %s, not a %s", name,
-                   method.descriptor->input->name,
+                   method.input->name,
                    request->descriptor == NULL ? "message that was not initialised"
                                                : request->descriptor->name);
   uint8_t *bytes;
@@ -212,7 +214,7 @@ wc_code wc_call_message(wc_client *client, const char *name, const ProtobufCMess
   free(bytes);
   if (code != WC_OK) return code;
   ProtobufCMessage *message;
-  code = wc_decode(method.descriptor->output, incoming.payload, incoming.count,
+  code = wc_decode(method.output, incoming.payload, incoming.count,
                    WC_MESSAGE_BYTES_MAX, &message, NULL, error);
   wc_incoming_done(&incoming);
   if (answer != NULL)
@@ -229,11 +231,20 @@ wc_code wc_call_bytes(wc_client *client, const char *name, const uint8_t *reques
   *answer_length = 0;
   wc_method method;
   wc_incoming incoming;
+  char service[METHOD_BYTES_MAX + 1];
   wc_code code = wc_find_method(name, &method, error);
-  if (code != WC_OK) return code;
+  if (code != WC_OK) {
+    /* A method of a newer daemon, by its full name. */
+    const char *slash = strrchr(name, '/');
+    if (slash == NULL || slash - name > METHOD_BYTES_MAX) return code;
+    memcpy(service, name, (size_t)(slash - name));
+    service[slash - name] = 0;
+    method = (wc_method){.service = service, .name = slash + 1};
+  }
   code = perform(client, &method, request, request_length, &incoming, error);
   if (code != WC_OK) return code;
-  code = wc_check(method.descriptor->output, incoming.payload, incoming.count, error);
+  if (method.output != NULL)
+    code = wc_check(method.output, incoming.payload, incoming.count, error);
   if (code == WC_OK) *answer = malloc(incoming.count == 0 ? 1 : incoming.count);
   if (code == WC_OK && *answer == NULL) code = wc_fail_memory(error);
   if (*answer != NULL) {

@@ -50,7 +50,9 @@ void wc_random(void *bytes, size_t count);
 
 typedef struct wc_method {
   const char *service;
-  const ProtobufCMethodDescriptor *descriptor;
+  const char *name;
+  /* NULL if the library does not know them. */
+  const ProtobufCMessageDescriptor *input, *output;
   bool is_stream;
 } wc_method;
 

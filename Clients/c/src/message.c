@@ -34,7 +34,9 @@ wc_code wc_find_method(const char *name, wc_method *method, wc_error *error) {
         protobuf_c_service_descriptor_get_method_by_name(service, short_name);
     if (found == NULL) continue;
     method->service = service->name;
-    method->descriptor = found;
+    method->name = found->name;
+    method->input = found->input;
+    method->output = found->output;
     method->is_stream = service == &widgetd__v1__widget_service__descriptor
                         && strncmp(found->name, "Watch", 5) == 0;
     return WC_OK;
@@ -73,7 +75,7 @@ wc_code wc_encode_request(const wc_method *method, uint32_t stream_id, uint8_t f
                           uint8_t **frame, size_t *frame_count, wc_error *error) {
   Ttrpc__V1__Request envelope = TTRPC__V1__REQUEST__INIT;
   envelope.service = (char *)method->service;
-  envelope.method = (char *)method->descriptor->name;
+  envelope.method = (char *)method->name;
   envelope.payload.data = (uint8_t *)payload;
   envelope.payload.len = payload_count;
   envelope.timeout_nano = timeout;

@@ -44,10 +44,10 @@ wc_stream *wc_stream_open_message(const char *socket, const char *name,
                                   const ProtobufCMessage *request, int timeout, wc_error *error) {
   wc_method method;
   if (wc_find_method(name, &method, error) != WC_OK) return NULL;
-  if (!method.is_stream || request->descriptor != method.descriptor->input) {
+  if (!method.is_stream || request->descriptor != method.input) {
     wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL",
             method.is_stream ? "%s takes a %s" : "%s is no stream; use wc_call with a %s", name,
-            method.descriptor->input->name);
+            method.input->name);
     return NULL;
   }
   wc_stream *stream = calloc(1, sizeof *stream);
@@ -60,7 +60,7 @@ wc_stream *wc_stream_open_message(const char *socket, const char *name,
     return NULL;
   }
   wc_link_init(&stream->link);
-  stream->type = method.descriptor->output;
+  stream->type = method.output;
   if (wc_find_socket(socket, stream->path, error) == WC_OK
       && wc_encode(request, &payload, &payload_count, error) == WC_OK
       && wc_encode_request(&method, STREAM_ID, WC_FLAG_REMOTE_CLOSED, payload, payload_count,

@@ -371,7 +371,7 @@ static void take_message(wc_watch *watch, const uint8_t *bytes, size_t count) {
   ProtobufCMessage *message;
   size_t memory;
   wc_error error;
-  if (wc_decode(watch->method.descriptor->output, bytes, count, WC_MESSAGE_BYTES_MAX, &message,
+  if (wc_decode(watch->method.output, bytes, count, WC_MESSAGE_BYTES_MAX, &message,
                 &memory, &error) != WC_OK) {
     fail(watch, &error);
     return;

@@ -139,6 +139,27 @@ static void the_short_calls_say_what_they_are_asked_to(void) {
   end(&with, client);
 }
 
+static void a_method_of_a_newer_daemon_is_called_by_its_full_name(void) {
+  script with;
+  wc_error error;
+  uint8_t *answer;
+  size_t length;
+  wc_client *client = begin(&with, answer_with_a_widget);
+  CHECK(wc_call_bytes(client, "NewMethod", NULL, 0, &answer, &length, &error)
+        == WC_UNIMPLEMENTED);
+  CHECK(wc_call_bytes(client, "widgetd.v2.Other/NewMethod", (const uint8_t *)"abc", 3, &answer,
+                      &length, &error)
+        == WC_OK);
+  CHECK_TEXT(with.method, "widgetd.v2.Other/NewMethod");
+  CHECK(with.payload_count == 3 && memcmp(with.payload, "abc", 3) == 0);
+  Widgetd__V1__GetWidgetResponse *got =
+      widgetd__v1__get_widget_response__unpack(NULL, length, answer);
+  CHECK_TEXT(got->widget->id, "clock");
+  wc_free(got);
+  free(answer);
+  end(&with, client);
+}
+
 static void refuse(script *with) {
   bytes all = {0};
   while (next_request(with)) {
@@ -407,6 +428,7 @@ static void values_are_told_as_text(void) {
 int main(void) {
   TEST(a_call_sends_its_request_and_gives_the_answer);
   TEST(the_short_calls_say_what_they_are_asked_to);
+  TEST(a_method_of_a_newer_daemon_is_called_by_its_full_name);
   TEST(an_error_has_code_reason_words_and_particulars);
   TEST(long_texts_are_cut_between_characters);
   TEST(a_late_answer_is_skipped);

@@ -1,28 +1,43 @@
-/* Prints what a program that uses the messages was compiled against: each message with its
- * fields in the order of the struct. The same on every machine. */
+/*
+ * Prints what a program that uses the messages was compiled against: a line for each message, with
+ * a hash of its fields in the order of the struct. The same on every machine. A message that is new
+ * does no harm to such a program; one whose line is another does.
+ */
 #include "widgetclient.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+static uint64_t hash;
+
+/* FNV-1a. */
+static void add(const char *text) {
+  for (; *text != 0; text++) hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+}
+
 static void print(const ProtobufCMessageDescriptor *message) {
-  printf("%s\n", message->name);
-  /* Fields are listed by number; the struct has them by offset. */
-  unsigned last = 0;
-  for (unsigned done = 0; done < message->n_fields; done++) {
+  hash = UINT64_C(0xcbf29ce484222325);
+  /* Fields are listed by number; the struct has them by offset, members of a oneof at the same. */
+  unsigned from = 0;
+  for (;;) {
     const ProtobufCFieldDescriptor *next = NULL;
     for (unsigned i = 0; i < message->n_fields; i++) {
       const ProtobufCFieldDescriptor *field = &message->fields[i];
-      if (field->offset >= last && (next == NULL || field->offset < next->offset)) next = field;
+      if (field->offset >= from && (next == NULL || field->offset < next->offset)) next = field;
     }
     if (next == NULL) break;
     for (unsigned i = 0; i < message->n_fields; i++) {
       const ProtobufCFieldDescriptor *field = &message->fields[i];
+      char text[64];
       if (field->offset != next->offset) continue;
-      printf("  %s %u type %d label %d flags %u\n", field->name, field->id, (int)field->type,
-             (int)field->label, field->flags);
+      snprintf(text, sizeof text, " %u %d %d %u ", field->id, (int)field->type, (int)field->label,
+               field->flags);
+      add(text);
+      add(field->name);
     }
-    last = next->offset + 1;
+    from = next->offset + 1;
   }
+  printf("%s %016" PRIx64 "\n", message->name, hash);
 }
 
 int main(void) {
