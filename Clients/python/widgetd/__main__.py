@@ -1,0 +1,390 @@
+"""`python -m widgetd`: look at widgets, follow them, send events.
+
+Prints text for people, and with --json one object a line in the shape of widgetctl's. An interrupt
+ends it as it does any other program; when its output is no longer read it ends quietly with 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import select
+import signal
+import stat
+import sys
+import threading
+from typing import Any, NoReturn, Optional, Sequence
+
+from . import __version__, _json
+from .client import Client, Watch
+from .errors import CallError, Code, SocketNotFound, WidgetdError
+from .frames import Disconnected, Events, Gap, Reconnected, Reset
+from .mirror import Mirror
+from .model import LabelOperator, LabelRequirement, Selector, Widget
+
+_STATUS = {
+    Code.NOT_FOUND: 3,
+    Code.ALREADY_EXISTS: 4,
+    Code.FAILED_PRECONDITION: 5,
+    Code.ABORTED: 5,
+    Code.PERMISSION_DENIED: 6,
+    Code.UNAUTHENTICATED: 6,
+    Code.UNAVAILABLE: 7,
+    Code.DEADLINE_EXCEEDED: 8,
+    Code.RESOURCE_EXHAUSTED: 9,
+    Code.INVALID_ARGUMENT: 10,
+    Code.OUT_OF_RANGE: 10,
+}
+
+_EPILOG = """exit status, as widgetctl's:
+  0 done   1 other error   2 wrong command line   3 no such widget   4 id taken
+  5 refused in this state   6 not permitted   7 daemon not reached   8 timed out
+  9 a limit is reached   10 wrong content
+
+examples:
+  python -m widgetd watch
+  python -m widgetd watch -l panel=top --json | jq -c .type
+  python -m widgetd get clock --json
+  python -m widgetd send counter click n=1
+"""
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    # Also where the locale cannot say what a widget says.
+    streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
+    for stream in streams:
+        stream.reconfigure(errors="backslashreplace")
+    options = _parser().parse_args(arguments)
+    try:
+        with Client(options.socket, timeout=options.timeout) as client:
+            status: int = options.run(client, options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        _abandon_output()
+        return 0
+    except WidgetdError as error:
+        return _complain(error, options.json)
+    except (ValueError, TypeError) as error:
+        print(f"widgetd: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        _abandon_output()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+        return 130
+
+
+def _abandon_output() -> None:
+    """Nothing more is to be written, also not when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _complain(error: WidgetdError, as_json: bool) -> int:
+    print(_json.dumps(_json.error(error)) if as_json else f"widgetd: {error}", file=sys.stderr)
+    if isinstance(error, CallError):
+        return _STATUS.get(error.code, 1)
+    return 7 if isinstance(error, SocketNotFound) else 1
+
+
+# --- The command line -----------------------------------------------------------------------------
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--socket",
+        metavar="PATH",
+        help="the daemon's socket; default: $WIDGETD_SOCKET, "
+        "$XDG_RUNTIME_DIR/widgetd/widgetd.sock, /run/widgetd/widgetd.sock",
+    )
+    common.add_argument("--json", action="store_true", help="print one JSON object a line")
+    common.add_argument(
+        "--timeout",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="give calls up after this long; default 30",
+    )
+    picking = argparse.ArgumentParser(add_help=False)
+    picking.add_argument("-l", "--selector", metavar="LABELS", help="as in 'a=b,c!=d,f,!g'")
+    picking.add_argument("--kind", action="append", default=[], help="of this kind; repeatable")
+    picking.add_argument("--family", action="append", default=[], help="of this family; repeatable")
+    fields = argparse.ArgumentParser(add_help=False)
+    fields.add_argument(
+        "--field",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="only this of each widget: data.KEY, parameters.KEY, labels, …; repeatable",
+    )
+    parser = argparse.ArgumentParser(
+        prog="python -m widgetd",
+        description="Looks at the widgets of widgetd, and follows them.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Any, help: str, *parents: argparse.ArgumentParser) -> Any:
+        made = commands.add_parser(name, help=help, description=help, parents=[*parents, common])
+        made.set_defaults(run=run)
+        return made
+
+    command("ls", _ls, "list widgets, in display order", picking, fields)
+    get = command("get", _get, "show widgets", fields)
+    get.add_argument("ids", nargs="+", metavar="ID")
+    watch = command("watch", _watch, "follow widgets: what is there, then changes", picking, fields)
+    watch.add_argument("ids", nargs="*", metavar="ID", help="only these, the ones to come included")
+    watch.add_argument("--events", action="store_true", help="also show their events")
+    watch.add_argument(
+        "--min-interval",
+        type=float,
+        metavar="SECONDS",
+        help="the least time between two changes; what is between is merged",
+    )
+    watch.add_argument("--wait", action="store_true", help="wait for the daemon at the beginning")
+    events = command("events", _events, "follow events: what users and programs do", picking)
+    events.add_argument("ids", nargs="*", metavar="ID", help="only of these widgets")
+    events.add_argument("--name", action="append", default=[], help="only these; repeatable")
+    events.add_argument("--after-sequence", type=int, metavar="N", help="also those kept after N")
+    events.add_argument("--wait", action="store_true", help="wait for the daemon at the beginning")
+    send = command("send", _send, "send an event to a widget")
+    send.add_argument("id", metavar="ID")
+    send.add_argument("name", metavar="EVENT", help="what happens: click, toggle, submit, …")
+    send.add_argument("payload", nargs="*", metavar="KEY=VALUE", help="VALUE is JSON, else text")
+    send.add_argument("--node", default="", help="the part of the widget it happens to")
+    send.add_argument("--force", action="store_true", help="even if it is hidden or disabled")
+    send.add_argument("--request-id", default="", help="makes it safe to send it again")
+    command("health", _health, "say whether the daemon serves: status 0 if so, else 7")
+    return parser
+
+
+def _selector(options: argparse.Namespace) -> Selector:
+    return Selector(
+        ids=getattr(options, "ids", ()),
+        kinds=options.kind,
+        families=options.family,
+        labels=label_requirements(options.selector) if options.selector else (),
+    )
+
+
+_KEY = r"[^\s!=()<>,]+"
+_REQUIREMENT = re.compile(
+    rf"\s*(?:(?P<key>{_KEY})\s+(?P<word>in|notin)\s*\((?P<list>[^()]*)\)"
+    rf"|(?P<absent>!)\s*(?P<gone>{_KEY})"
+    rf"|(?P<name>{_KEY})\s*(?P<sign>!=|==|=)(?P<value>[^,]*)"
+    rf"|(?P<there>{_KEY}))\s*(?:,|$)"
+)
+
+
+def label_requirements(text: str) -> list[LabelRequirement]:
+    """Labels as widgetctl's -l has them: 'a=b,c!=d,e in (x,y),f,!g'."""
+    found, at = [], 0
+    while at < len(text) or text.endswith(",") and at == len(text):
+        match = _REQUIREMENT.match(text, at)
+        if match is None or match.end() == at:
+            raise ValueError(f"{text!r} picks no labels; write 'a=b,c!=d,e in (x,y),f,!g'")
+        at = match.end() + (1 if match.end() == len(text) and not text.endswith(",") else 0)
+        if match["key"]:
+            operator = LabelOperator.IN if match["word"] == "in" else LabelOperator.NOT_IN
+            values = tuple(value.strip() for value in match["list"].split(","))
+            found.append(LabelRequirement(match["key"], operator, values))
+        elif match["absent"]:
+            found.append(LabelRequirement(match["gone"], LabelOperator.NOT_EXISTS))
+        elif match["name"]:
+            operator = LabelOperator.NOT_IN if match["sign"] == "!=" else LabelOperator.IN
+            found.append(LabelRequirement(match["name"], operator, (match["value"].strip(),)))
+        else:
+            found.append(LabelRequirement(match["there"], LabelOperator.EXISTS))
+    return found
+
+
+def _payload(words: Sequence[str]) -> dict[str, Any]:
+    payload = {}
+    for word in words:
+        key, sign, text = word.partition("=")
+        if not sign or not key:
+            raise ValueError(f"{word!r} is no payload; write KEY=VALUE")
+        try:
+            payload[key] = json.loads(text)
+        except (ValueError, RecursionError):
+            payload[key] = text
+    return payload
+
+
+# --- The commands ---------------------------------------------------------------------------------
+
+
+def _ls(client: Client, options: argparse.Namespace) -> int:
+    if options.json:
+        for widget in client.widgets(_selector(options), fields=options.field):
+            print(_json.dumps(_json.widget(widget, options.field)))
+        return 0
+    rows = [("ID", "KIND", "STATE", "DATA")]
+    for widget in client.widgets(_selector(options), fields=options.field):
+        rows.append((widget.id, widget.kind, _state(widget), _entries(widget.data)))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths)] + [row[3]]
+        print("  ".join(cells).rstrip())
+    return 0
+
+
+def _get(client: Client, options: argparse.Namespace) -> int:
+    for id in options.ids:
+        document = _json.widget(client.get_widget(id, fields=options.field), options.field)
+        print(_json.dumps(document) if options.json else _block(document), flush=True)
+    return 0
+
+
+def _watch(client: Client, options: argparse.Namespace) -> int:
+    watch = client.watch(
+        _selector(options),
+        fields=options.field,
+        events=options.events,
+        min_interval=options.min_interval,
+        wait=options.wait,
+    )
+    mirror = Mirror()
+    with _until_closed(watch):
+        for frame in watch:
+            if options.json:
+                for document in _json.frame(frame, options.field):
+                    print(_json.dumps(document), flush=True)
+            elif isinstance(frame, (Events, Gap, Reset, Disconnected, Reconnected)):
+                _say(frame)
+            difference = None if options.json else mirror.apply(frame)
+            if difference is not None:
+                for id in difference.added:
+                    _line("+", mirror[id])
+                for id in difference.updated:
+                    _line("~", mirror[id])
+                for widget in difference.removed:
+                    print(f"- {_safe(widget.id)}", flush=True)
+    return 0
+
+
+def _events(client: Client, options: argparse.Namespace) -> int:
+    watch = client.watch_events(
+        _selector(options),
+        names=options.name,
+        after_sequence=options.after_sequence,
+        wait=options.wait,
+    )
+    with _until_closed(watch):
+        for frame in watch:
+            if options.json:
+                for document in _json.frame(frame):
+                    print(_json.dumps(document), flush=True)
+            else:
+                _say(frame)
+    return 0
+
+
+def _send(client: Client, options: argparse.Namespace) -> int:
+    sent = client.send_event(
+        options.id,
+        options.name,
+        _payload(options.payload),
+        node_id=options.node,
+        force=options.force,
+        client="python -m widgetd",
+        request_id=options.request_id,
+    )
+    if options.json:
+        print(_json.dumps({"sequence": sent.sequence, "revision": sent.revision}))
+    else:
+        print(f"event {sent.sequence}")
+    return 0
+
+
+def _health(client: Client, options: argparse.Namespace) -> int:
+    health = client.check_health()
+    print(_json.dumps({"status": health.word}) if options.json else health.word)
+    return 0 if health.word == "serving" else 7
+
+
+# --- What people read -----------------------------------------------------------------------------
+
+
+def _safe(text: str) -> str:
+    """Without what a terminal would take for a command."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
+def _state(widget: Widget) -> str:
+    marks = (" stale" if widget.stale else "") + (" error" if widget.error else "")
+    return widget.state.word + marks
+
+
+def _entries(data: dict[str, Any]) -> str:
+    return "  ".join(f"{_safe(key)}={_safe(_json.dumps(_json.plain(data[key])))}" for key in data)
+
+
+def _line(sign: str, widget: Widget) -> None:
+    text = f"{sign} {_safe(widget.id)}  {_state(widget)}  {_entries(widget.data)}"
+    print(text.rstrip(), flush=True)
+
+
+def _block(document: dict[str, Any]) -> str:
+    return "\n".join(
+        f"{key}: {_safe(value if isinstance(value, str) else _json.dumps(value))}"
+        for key, value in document.items()
+    )
+
+
+def _say(frame: Any) -> None:
+    """What happened beside the widgets: events on standard output, the rest beside it."""
+    if isinstance(frame, Events):
+        for event in frame.events:
+            node = f" {_safe(event.node_id)}" if event.node_id else ""
+            entries = _entries(event.payload)
+            print(
+                f"! {_safe(event.widget_id)}{node} {_safe(event.name)}  {entries}".rstrip(),
+                flush=True,
+            )
+        return
+    text = None
+    if isinstance(frame, Gap):
+        text = f"events {frame.first_sequence} to {frame.last_sequence} may be missing"
+    elif isinstance(frame, Reset):
+        text = f"starting over ({frame.reason.value})"
+    elif isinstance(frame, Disconnected):
+        text = f"{frame.error}; trying again"
+    elif isinstance(frame, Reconnected):
+        text = "connected again"
+    if text is not None:
+        print(f"widgetd: {text}", file=sys.stderr, flush=True)
+
+
+class _until_closed:
+    """Ends a watch also when its output is closed while there is nothing to write."""
+
+    def __init__(self, watch: Watch[Any]) -> None:
+        self._watch = watch
+
+    def __enter__(self) -> None:
+        mode = os.fstat(1).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            threading.Thread(target=self._look, daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.close()
+
+    def _look(self) -> None:
+        poll = select.poll()
+        poll.register(1, select.POLLERR)
+        poll.poll()
+        self._watch.close()
+
+
+def run() -> NoReturn:
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,238 @@
+"""Makes requests of arguments, for both clients. Wrong arguments are ValueError or TypeError."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Iterable, Mapping, Optional, Union
+
+from google.protobuf.field_mask_pb2 import FieldMask
+
+from ._proto.v1 import widget_service_pb2 as pb
+from .model import (
+    Family,
+    PresenceAction,
+    Selector,
+    Transition,
+    WidgetError,
+    WidgetSpec,
+    _number,
+    _text,
+    labels,
+    seconds,
+    to_duration,
+    to_values,
+)
+
+Length = Union[float, timedelta]
+#: The store counts in 64 bits.
+_SEQUENCE_MAX = (1 << 64) - 1
+
+
+def _list(name: str, things: Iterable[str]) -> list[str]:
+    if isinstance(things, str):
+        raise TypeError(f"{name} is a list of text; write [{things!r}]")
+    return [_text(thing) for thing in things]
+
+
+def mask(fields: Iterable[str]) -> Optional[FieldMask]:
+    paths = _list("fields", fields)
+    return FieldMask(paths=paths) if paths else None
+
+
+def hint(transition: Optional[Transition]) -> Any:
+    return None if transition is None else transition.message_pb()
+
+
+def picked(selector: Optional[Selector]) -> Any:
+    return None if selector is None else selector.message_pb()
+
+
+def create_widget(
+    kind: str,
+    id: str,
+    family: Union[Family, str, None],
+    labels: Optional[Mapping[str, str]],
+    visible: Optional[bool],
+    enabled: Optional[bool],
+    parameters: Optional[Mapping[str, Any]],
+    data: Optional[Mapping[str, Any]],
+    transition: Optional[Transition],
+    request_id: str,
+) -> pb.CreateWidgetRequest:
+    spec = WidgetSpec(
+        id, kind, family, labels or {}, visible, enabled, parameters or {}, data or {}
+    )
+    return pb.CreateWidgetRequest(
+        widget=spec.message_pb(), transition=hint(transition), request_id=_text(request_id)
+    )
+
+
+def list_widgets(
+    selector: Optional[Selector], fields: Iterable[str], page_size: int, page_token: str
+) -> pb.ListWidgetsRequest:
+    return pb.ListWidgetsRequest(
+        selector=picked(selector),
+        read_mask=mask(fields),
+        page_size=page_size,
+        page_token=_text(page_token),
+    )
+
+
+def update_widget(
+    id: str,
+    data: Optional[Mapping[str, Any]],
+    unset_data: Iterable[str],
+    replace_data: bool,
+    parameters: Optional[Mapping[str, Any]],
+    unset_parameters: Iterable[str],
+    set_labels: Optional[Mapping[str, str]],
+    unset_labels: Iterable[str],
+    stale: Optional[bool],
+    error: Optional[WidgetError],
+    etag: str,
+    omit_widget: bool,
+    transition: Optional[Transition],
+    request_id: str,
+) -> pb.UpdateWidgetRequest:
+    patch = pb.WidgetPatch(
+        set_data=to_values(data),
+        unset_data=_list("unset_data", unset_data),
+        replace_data=replace_data,
+        set_parameters=to_values(parameters),
+        unset_parameters=_list("unset_parameters", unset_parameters),
+        set_labels=labels(set_labels),
+        unset_labels=_list("unset_labels", unset_labels),
+        error=None if error is None else error.message_pb(),
+    )
+    if stale is not None:
+        patch.stale = stale
+    return pb.UpdateWidgetRequest(
+        id=_text(id),
+        patch=patch,
+        etag=_text(etag),
+        omit_widget=omit_widget,
+        transition=hint(transition),
+        request_id=_text(request_id),
+    )
+
+
+def set_presence(
+    action: Union[PresenceAction, str],
+    ids: Iterable[str],
+    selector: Optional[Selector],
+    all: bool,
+    transition: Optional[Transition],
+    request_id: str,
+) -> pb.SetPresenceRequest:
+    return pb.SetPresenceRequest(
+        action=_number(PresenceAction.of(action)),
+        ids=_list("ids", ids),
+        selector=picked(selector),
+        all=all,
+        transition=hint(transition),
+        request_id=_text(request_id),
+    )
+
+
+def move_widget(
+    id: str,
+    first: bool,
+    last: bool,
+    before: Optional[str],
+    after: Optional[str],
+    transition: Optional[Transition],
+    request_id: str,
+) -> pb.MoveWidgetRequest:
+    if [first, last, before is not None, after is not None].count(True) != 1:
+        raise ValueError("say where to: exactly one of first, last, before and after")
+    request = pb.MoveWidgetRequest(
+        id=_text(id), transition=hint(transition), request_id=_text(request_id)
+    )
+    if first:
+        request.first = True
+    elif last:
+        request.last = True
+    elif before is not None:
+        request.before = _text(before)
+    elif after is not None:
+        request.after = _text(after)
+    return request
+
+
+def apply_widgets(
+    widgets: Iterable[WidgetSpec],
+    apply_set: str,
+    prune: bool,
+    validate_only: bool,
+    transition: Optional[Transition],
+    request_id: str,
+) -> pb.ApplyWidgetsRequest:
+    return pb.ApplyWidgetsRequest(
+        widgets=[widget.message_pb() for widget in widgets],
+        apply_set=_text(apply_set),
+        prune=prune,
+        validate_only=validate_only,
+        transition=hint(transition),
+        request_id=_text(request_id),
+    )
+
+
+def send_event(
+    widget_id: str,
+    name: str,
+    payload: Optional[Mapping[str, Any]],
+    node_id: str,
+    force: bool,
+    client: str,
+    request_id: str,
+) -> pb.SendEventRequest:
+    return pb.SendEventRequest(
+        widget_id=_text(widget_id),
+        name=_text(name),
+        payload=to_values(payload),
+        node_id=_text(node_id),
+        force=force,
+        client=_text(client),
+        request_id=_text(request_id),
+    )
+
+
+def watch(
+    selector: Optional[Selector],
+    fields: Iterable[str],
+    events: bool,
+    after_sequence: Optional[int],
+    resume_token: bytes,
+    min_interval: Optional[Length],
+    progress_interval: Optional[Length],
+) -> pb.WatchWidgetsRequest:
+    request = pb.WatchWidgetsRequest(
+        selector=picked(selector),
+        read_mask=mask(fields),
+        include_events=events,
+        resume_token=resume_token,
+    )
+    if min_interval is not None:
+        request.min_interval.CopyFrom(to_duration(seconds(min_interval)))
+    if progress_interval is not None:
+        request.progress_interval.CopyFrom(to_duration(seconds(progress_interval)))
+    if after_sequence is not None:
+        if not events:
+            raise ValueError("after_sequence is about events: set events=True as well")
+        request.after_sequence = _sequence(after_sequence)
+    return request
+
+
+def watch_events(
+    selector: Optional[Selector], names: Iterable[str], after_sequence: Optional[int]
+) -> pb.WatchEventsRequest:
+    request = pb.WatchEventsRequest(selector=picked(selector), names=_list("names", names))
+    if after_sequence is not None:
+        request.after_sequence = _sequence(after_sequence)
+    return request
+
+
+def _sequence(number: int) -> int:
+    if not 0 <= number <= _SEQUENCE_MAX:
+        raise ValueError(f"there is no event {number}; numbers begin at 0 and have 64 bits")
+    return number

@@ -1,0 +1,406 @@
+"""What a watch remembers from one connection to the next, without any I/O.
+
+`Session` takes encoded messages and errors, and gives frames and waits; `Watch` and `AsyncWatch` do
+what it says. Its invariants, which docs/PROTOCOL.md asks of a client:
+
+- The resume token is that of the last whole frame. Parts of a snapshot or of a change set are kept
+  apart, dropped when the stream ends, and sent again by the daemon.
+- An event is delivered once: a number that was seen in an epoch is never delivered again.
+- What does not fit what came before makes the watch start over with a snapshot, never a guess.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import Callable, Generic, Iterable, Optional, TypeVar, Union
+
+from google.protobuf.message import DecodeError, Message
+
+from ._proto.v1 import event_pb2
+from ._proto.v1 import widget_service_pb2 as pb
+from .errors import (
+    CallError,
+    Code,
+    ConnectionFailed,
+    ProtocolError,
+    QuotaExceeded,
+    Unavailable,
+    WidgetdError,
+)
+from .frames import (
+    Changes,
+    Disconnected,
+    EventFrame,
+    Events,
+    Frame,
+    Gap,
+    Opened,
+    Progress,
+    Reconnected,
+    Reset,
+    ResetReason,
+    Snapshot,
+)
+from .model import Event
+
+F = TypeVar("F", bound=Union[Frame, EventFrame])
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How long to wait before trying again, and how often.
+
+    The wait doubles from attempt to attempt up to a bound, and is shortened at random by up to
+    half, so that clients that lost the same daemon do not all come back at the same moment.
+    """
+
+    #: Seconds before the first attempt, before they are shortened.
+    delay_initial: float = 0.1
+    #: The longest wait, in seconds.
+    delay_max: float = 10.0
+    #: How many attempts to make in a row before giving up; None: never give up.
+    attempts_max: Optional[int] = None
+    #: A number from 0 up to 1 by which waits are shortened: 0 leaves them, nearly 1 halves them.
+    jitter: Callable[[], float] = field(default=random.random, compare=False)
+
+    def delay(self, attempt: int, least: float = 0.0) -> Optional[float]:
+        """Seconds before an attempt, after so many that failed; None: no more."""
+        if self.attempts_max is not None and attempt >= self.attempts_max:
+            return None
+        # Doubling stops at 2**64, so it neither overflows nor takes long.
+        bounded = min(self.delay_initial * 2.0 ** min(attempt, 64), self.delay_max)
+        return max(bounded * (1 - 0.5 * min(max(self.jitter(), 0.0), 1.0)), least, 0.0)
+
+
+class StartOver(WidgetdError):
+    """The stream cannot go on; open it again, as the session now says."""
+
+    def __init__(self, reason: ResetReason) -> None:
+        self.reason = reason
+        super().__init__(reason.value)
+
+
+class Session(Generic[F]):
+    """Decides what a watch does next. See `WidgetSession` and `EventSession`."""
+
+    def __init__(
+        self, retry: RetryPolicy, wait: bool, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._retry = retry
+        self._wait = wait
+        self._now = now
+        self.is_open = False
+        self.subscription_id = 0
+        self.epoch: Optional[int] = None
+        self._ever_opened = False
+        self._opened_at = 0.0
+        # How many attempts failed since the stream last proved to work.
+        self._attempt = 0
+        # How often the watch started over since something whole arrived.
+        self._restarts = 0
+        self._owes_reconnected = False
+
+    # What the two kinds of watch have in common: open, receive, fail.
+
+    def open(self) -> bytes:
+        """The stream is about to be opened: the request, encoded."""
+        self.is_open = False
+        self._forget_parts()
+        return self._request().SerializeToString(deterministic=True)
+
+    def receive(self, data: bytes) -> list[F]:
+        """Takes a message; returns what to deliver. Raises StartOver, ProtocolError."""
+        was_open = self.is_open
+        frames = list(self._receive(data))
+        if was_open:
+            # `opened` alone proves nothing: a daemon that dies of each stream sends it as well.
+            self._attempt = 0
+        elif self._owes_reconnected:
+            self._owes_reconnected = False
+            frames.insert(0, Reconnected())  # type: ignore[arg-type]
+        if any(isinstance(frame, (Snapshot, Changes, Progress, Events)) for frame in frames):
+            self._restarts = 0
+        return frames
+
+    def fail(self, error: WidgetdError) -> tuple[list[F], float]:
+        """The stream failed: what to deliver, and how many seconds to wait before opening it again.
+
+        Raises the error if trying again cannot help.
+        """
+        if self.is_open and self._now() - self._opened_at > self._retry.delay_max:
+            self._attempt = 0
+        was_open, self.is_open = self.is_open, False
+        reason = self._restart_reason(error, was_open)
+        if reason is not None:
+            self.start_over(reason)
+            # The first time at once. A daemon that refuses every stream is not asked in a loop.
+            delay = self._retry.delay(self._restarts - 1) if self._restarts else 0.0
+            self._restarts += 1
+            if delay is None:
+                raise error
+            return [Reset(reason)], delay  # type: ignore[list-item]
+        if not self._can_be_retried(error, was_open):
+            raise error
+        least = (error.retry_delay or 0.0) if isinstance(error, CallError) else 0.0
+        delay = self._retry.delay(self._attempt, least)
+        if delay is None:
+            raise error
+        self._attempt += 1
+        if self._owes_reconnected or not self._ever_opened:
+            return [], delay
+        self._owes_reconnected = True
+        return [Disconnected(error)], delay  # type: ignore[list-item]
+
+    def _can_be_retried(self, error: WidgetdError, was_open: bool) -> bool:
+        if not self._ever_opened and not self._wait:
+            return False
+        if isinstance(error, ConnectionFailed):
+            return error.is_transient
+        if isinstance(error, Unavailable):
+            return True
+        if isinstance(error, QuotaExceeded):
+            # The daemon may not have noticed yet that the last connection is gone.
+            return self._ever_opened
+        # What gRPC makes of a connection that breaks at an odd moment. No word of the daemon's.
+        odd = (Code.UNKNOWN, Code.INTERNAL, Code.CANCELLED)
+        return (
+            isinstance(error, CallError)
+            and error.status is None
+            and was_open
+            and (error.code in odd)
+        )
+
+    @staticmethod
+    def _restart_reason(error: WidgetdError, was_open: bool) -> Optional[ResetReason]:
+        if isinstance(error, StartOver):
+            return error.reason
+        if isinstance(error, CallError):
+            if error.reason == "REVISION_COMPACTED":
+                return ResetReason.COMPACTED
+            if error.reason == "EPOCH_CHANGED":
+                return ResetReason.EPOCH_CHANGED
+        return None
+
+    def _opened(self, frame: Opened) -> Iterable[Frame]:
+        if self.is_open:
+            raise ProtocolError("the daemon opened a stream twice; restart or update it")
+        known, self.epoch = self.epoch, frame.epoch
+        if known is not None and known != frame.epoch:
+            if self._stands_on_epoch():
+                raise StartOver(ResetReason.EPOCH_CHANGED)
+            self.start_over(ResetReason.EPOCH_CHANGED)
+            self.epoch = frame.epoch
+            yield Reset(ResetReason.EPOCH_CHANGED)
+        self.is_open = self._ever_opened = True
+        self._opened_at = self._now()
+        self.subscription_id = frame.subscription_id
+        yield frame
+
+    def _needs_opened(self) -> None:
+        if not self.is_open:
+            raise ProtocolError("a stream does not begin with `opened`; restart or update widgetd")
+
+    def start_over(self, reason: ResetReason) -> None:
+        """Forget how far the watch was."""
+        raise NotImplementedError
+
+    def _request(self) -> Message:
+        raise NotImplementedError
+
+    def _forget_parts(self) -> None:
+        raise NotImplementedError
+
+    def _receive(self, data: bytes) -> Iterable[F]:
+        raise NotImplementedError
+
+    def _stands_on_epoch(self) -> bool:
+        """Whether the request spoke of something that means nothing in another epoch."""
+        raise NotImplementedError
+
+
+def _new_events(batch: pb.EventBatch, after: int) -> Optional[Events]:
+    """The events that were not seen before; None if there are none."""
+    fresh: list[event_pb2.Event] = []
+    for event in batch.events:
+        if event.sequence > after:
+            after = event.sequence
+            fresh.append(event)
+    if not fresh:
+        return None
+    message = batch if len(fresh) == len(batch.events) else pb.EventBatch(events=fresh)
+    return Events(tuple(Event.from_pb(event) for event in fresh), message)
+
+
+def _new_gap(gap: pb.EventGap, after: int) -> Optional[Gap]:
+    first = max(gap.first_sequence, after + 1)
+    return Gap(first, gap.last_sequence) if first <= gap.last_sequence else None
+
+
+class WidgetSession(Session[Frame]):
+    """What a watch of widgets remembers: the last resume token and the last event."""
+
+    def __init__(
+        self,
+        request: pb.WatchWidgetsRequest,
+        retry: RetryPolicy,
+        wait: bool,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(retry, wait, now)
+        self.request = pb.WatchWidgetsRequest()
+        self.request.CopyFrom(request)
+        # The revision of the last whole frame; None if it is not known.
+        self._revision: Optional[int] = None
+        self._holds_state = False
+        self._chunks: list[pb.WatchWidgetsResponse] = []
+        self._parts: Optional[pb.ChangeSet] = None
+
+    def _request(self) -> Message:
+        return self.request
+
+    def _forget_parts(self) -> None:
+        self._chunks = []
+        self._parts = None
+        self._holds_state = bool(self.request.resume_token)
+
+    def start_over(self, reason: ResetReason) -> None:
+        self.request.resume_token = b""
+        self._revision = None
+        if reason is ResetReason.EPOCH_CHANGED and self.request.HasField("after_sequence"):
+            self.request.after_sequence = 0  # All events of another store are new.
+
+    def _stands_on_epoch(self) -> bool:
+        return bool(self.request.resume_token) or self.request.after_sequence > 0
+
+    def _receive(self, data: bytes) -> Iterable[Frame]:
+        try:
+            message = pb.WatchWidgetsResponse.FromString(data)
+        except DecodeError as error:
+            raise ProtocolError(f"a frame of WatchWidgets cannot be decoded: {error}") from error
+        kind = message.WhichOneof("frame")
+        if kind == "opened":
+            said = message.opened
+            yield from self._opened(
+                Opened(said.subscription_id, said.epoch, said.revision, said.last_sequence)
+            )
+            if self.request.include_events:
+                self.request.after_sequence = said.last_sequence
+            return
+        self._needs_opened()
+        if kind == "snapshot":
+            if self._holds_state:
+                raise StartOver(ResetReason.INCONSISTENT)
+            self._chunks.append(message)
+        elif kind == "synced":
+            if self._holds_state:
+                raise StartOver(ResetReason.INCONSISTENT)
+            chunks, self._chunks = tuple(self._chunks), []
+            self._holds_state = True
+            self._stands_at(message.synced.revision, message.synced.resume_token)
+            yield Snapshot(message.synced.revision, message.synced.resume_token, chunks)
+        elif kind == "changes":
+            yield from self._changes(message.changes)
+        elif kind == "progress":
+            progress = message.progress
+            if not self._holds_state:
+                raise StartOver(ResetReason.INCONSISTENT)
+            token = progress.resume_token or self.request.resume_token
+            self._stands_at(max(progress.revision, self._revision or 0), token)
+            if self.request.include_events:
+                self._saw(progress.last_sequence)
+            yield Progress(progress.revision, progress.resume_token, progress.last_sequence)
+        elif kind == "events":
+            events = _new_events(message.events, self.request.after_sequence)
+            if events is not None:
+                self._saw(events.events[-1].sequence)
+                yield events
+        elif kind == "gap":
+            gap = _new_gap(message.gap, self.request.after_sequence)
+            if gap is not None:
+                self._saw(gap.last_sequence)
+                yield gap
+
+    def _changes(self, part: pb.ChangeSet) -> Iterable[Frame]:
+        whole = self._parts
+        if (
+            not self._holds_state
+            or (self._revision is not None and part.from_revision < self._revision)
+            or (whole is not None and whole.from_revision != part.from_revision)
+        ):
+            raise StartOver(ResetReason.INCONSISTENT)
+        if whole is None:
+            whole = part
+        else:
+            whole.changes.extend(part.changes)
+        if part.more:
+            self._parts = whole
+            return
+        self._parts = None
+        if part.to_revision < part.from_revision:
+            raise StartOver(ResetReason.INCONSISTENT)
+        whole.more = False
+        whole.to_revision = part.to_revision
+        whole.resume_token = part.resume_token
+        self._stands_at(part.to_revision, part.resume_token)
+        yield Changes(whole.from_revision, whole.to_revision, whole.resume_token, whole)
+
+    def _stands_at(self, revision: int, token: bytes) -> None:
+        self._revision = revision
+        self.request.resume_token = token
+
+    def _saw(self, sequence: int) -> None:
+        self.request.after_sequence = max(self.request.after_sequence, sequence)
+
+
+class EventSession(Session[EventFrame]):
+    """What a watch of events remembers: the last event, and the epoch that its number is of."""
+
+    def __init__(
+        self,
+        request: pb.WatchEventsRequest,
+        retry: RetryPolicy,
+        wait: bool,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(retry, wait, now)
+        self.request = pb.WatchEventsRequest()
+        self.request.CopyFrom(request)
+
+    def _request(self) -> Message:
+        return self.request
+
+    def _forget_parts(self) -> None:
+        pass
+
+    def start_over(self, reason: ResetReason) -> None:
+        self.request.after_sequence = 0
+
+    def _stands_on_epoch(self) -> bool:
+        return self.request.after_sequence > 0
+
+    def _receive(self, data: bytes) -> Iterable[EventFrame]:
+        try:
+            message = pb.WatchEventsResponse.FromString(data)
+        except DecodeError as error:
+            raise ProtocolError(f"a frame of WatchEvents cannot be decoded: {error}") from error
+        kind = message.WhichOneof("frame")
+        if kind == "opened":
+            said = message.opened
+            opened = Opened(said.subscription_id, said.epoch, 0, said.after_sequence)
+            yield from self._opened(opened)  # type: ignore[misc]
+            self.request.after_sequence = said.after_sequence
+            return
+        self._needs_opened()
+        after = self.request.after_sequence
+        if kind == "events":
+            events = _new_events(message.events, after)
+            if events is not None:
+                self.request.after_sequence = events.events[-1].sequence
+                yield events
+        elif kind == "gap":
+            gap = _new_gap(message.gap, after)
+            if gap is not None:
+                self.request.after_sequence = gap.last_sequence
+                yield gap

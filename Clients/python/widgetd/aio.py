@@ -1,0 +1,600 @@
+"""The client for asyncio: as `client.Client`, with `await`.
+
+Cancelling the task that waits cancels the call. A client belongs to the event loop that first used
+it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections import deque
+from types import TracebackType
+from typing import Any, AsyncIterator, Deque, Generic, Iterable, Mapping, Optional, Type, Union
+
+import grpc
+import grpc.aio
+
+from . import _requests, methods
+from ._address import socket_path, target
+from ._channel import (
+    AGAIN,
+    CHANNEL_OPTIONS,
+    STREAM_OPTIONS,
+    can_be_repeated,
+    closed,
+    decode,
+    encode,
+    error_of,
+    seconds_left,
+)
+from ._proto.health import health_pb2
+from ._proto.v1 import admin_service_pb2
+from ._proto.v1 import widget_service_pb2 as pb
+from ._requests import Length
+from ._resume import EventSession, F, RetryPolicy, Session, StartOver, WidgetSession
+from .errors import CallError, ConnectionLost, WidgetdError
+from .frames import EventFrame, Frame, ResetReason
+from .methods import Method, Request, Response
+from .mirror import Inconsistent, Mirror
+from .model import (
+    Applied,
+    ApplyAction,
+    Family,
+    Health,
+    LogLevel,
+    PresenceAction,
+    PresenceChanged,
+    Reloaded,
+    Selector,
+    Sent,
+    Stats,
+    Transition,
+    Updated,
+    Widget,
+    WidgetError,
+    WidgetPage,
+    WidgetSpec,
+    _number,
+    _text,
+)
+
+
+class AsyncClient:
+    """A client of the daemon.
+
+    socket   the socket's path; else $WIDGETD_SOCKET, $XDG_RUNTIME_DIR/widgetd/widgetd.sock,
+             /run/widgetd/widgetd.sock
+    timeout  how many seconds calls wait unless they say otherwise; None: for ever
+
+    Use it within one event loop. Every call takes a `timeout` of its own in seconds (math.inf: for
+    ever), and raises a subclass of `CallError`. Calls that change something take a `request_id`:
+    with the same one, the same call can be made again when its answer was lost, and is carried out
+    once (within ten minutes). When the connection is lost, calls that only read or have a
+    request_id are made again by themselves.
+
+    Raises SocketNotFound if no socket is named and none is there.
+    """
+
+    def __init__(
+        self, socket: Union[str, os.PathLike[str], None] = None, *, timeout: Optional[float] = 30.0
+    ) -> None:
+        self._path = socket_path(socket)
+        self._timeout = timeout
+        # Made with the first call, since it belongs to the event loop of who calls.
+        self._channel: Optional[grpc.aio.Channel] = None
+        self._is_closed = False
+
+    @property
+    def path(self) -> str:
+        """The socket's path."""
+        return self._path
+
+    async def close(self) -> None:
+        """Ends the connection. Watches have their own, and go on."""
+        self._is_closed = True
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await channel.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await self.close()
+
+    # --- Any method ---
+
+    async def call(
+        self,
+        method: Method[Request, Response],
+        request: Request,
+        *,
+        timeout: Optional[float] = None,
+    ) -> Response:
+        """Makes a call with messages as they are: `client.call(methods.GET_WIDGET, …)`."""
+        if method.is_stream:
+            raise ValueError(f"{method.name} is a stream; use watch or watch_events")
+        waits = AGAIN if can_be_repeated(method, request) else ()
+        deadline = seconds_left(timeout, self._timeout)
+        end = None if deadline is None else time.monotonic() + deadline
+        data = encode(request)
+        for wait in waits:
+            left = None if end is None else end - time.monotonic()
+            try:
+                return decode(method, await self._once(method.path, data, left, deadline))
+            except ConnectionLost:
+                await asyncio.sleep(wait)
+        left = None if end is None else end - time.monotonic()
+        return decode(method, await self._once(method.path, data, left, deadline))
+
+    async def _once(
+        self, path: str, data: bytes, left: Optional[float], deadline: Optional[float]
+    ) -> bytes:
+        if self._is_closed:
+            raise closed()
+        if self._channel is None:
+            self._channel = grpc.aio.insecure_channel(target(self._path), options=CHANNEL_OPTIONS)
+        make: Any = self._channel.unary_unary(path, None, None)
+        try:
+            answer: bytes = await make(data, timeout=left)
+        except grpc.aio.AioRpcError as error:
+            raise _error_of(error, self._path, deadline) from None
+        except (asyncio.CancelledError, grpc.aio.UsageError):
+            # A channel that another task closed cancels its calls. That is not this task's end.
+            if self._is_closed and not _is_cancelled():
+                raise closed() from None
+            raise
+        return answer
+
+    # --- Widgets ---
+
+    async def create_widget(
+        self,
+        kind: str,
+        id: str = "",
+        *,
+        family: Union[Family, str, None] = None,
+        labels: Optional[Mapping[str, str]] = None,
+        visible: Optional[bool] = None,
+        enabled: Optional[bool] = None,
+        parameters: Optional[Mapping[str, Any]] = None,
+        data: Optional[Mapping[str, Any]] = None,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Widget:
+        """Adds a widget. Without an id the daemon picks one. Raises WidgetExists."""
+        request = _requests.create_widget(
+            kind, id, family, labels, visible, enabled, parameters, data, transition, request_id
+        )
+        answer = await self.call(methods.CREATE_WIDGET, request, timeout=timeout)
+        return Widget.from_pb(answer.widget)
+
+    async def get_widget(
+        self, id: str, *, fields: Iterable[str] = (), timeout: Optional[float] = None
+    ) -> Widget:
+        """One widget; of `fields` ("data", "data.percent", …) only these. Raises WidgetNotFound."""
+        request = pb.GetWidgetRequest(id=_text(id), read_mask=_requests.mask(fields))
+        answer = await self.call(methods.GET_WIDGET, request, timeout=timeout)
+        return Widget.from_pb(answer.widget)
+
+    async def list_widgets(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        fields: Iterable[str] = (),
+        page_size: int = 0,
+        page_token: str = "",
+        timeout: Optional[float] = None,
+    ) -> WidgetPage:
+        """One page, in position order; 0 widgets means 100, at most 1000. `widgets` has them
+        all."""
+        request = _requests.list_widgets(selector, fields, page_size, page_token)
+        answer = await self.call(methods.LIST_WIDGETS, request, timeout=timeout)
+        found = tuple(Widget.from_pb(widget) for widget in answer.widgets)
+        return WidgetPage(found, answer.next_page_token, answer.revision)
+
+    async def widgets(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        fields: Iterable[str] = (),
+        timeout: Optional[float] = None,
+    ) -> AsyncIterator[Widget]:
+        """All widgets, read page by page: one that moves meanwhile can appear twice or not at all.
+        A watch begins with a state of one revision."""
+        paths, token = tuple(fields), ""
+        while True:
+            page = await self.list_widgets(
+                selector, fields=paths, page_size=1000, page_token=token, timeout=timeout
+            )
+            for widget in page.widgets:
+                yield widget
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def update_widget(
+        self,
+        id: str,
+        data: Optional[Mapping[str, Any]] = None,
+        *,
+        unset_data: Iterable[str] = (),
+        replace_data: bool = False,
+        parameters: Optional[Mapping[str, Any]] = None,
+        unset_parameters: Iterable[str] = (),
+        labels: Optional[Mapping[str, str]] = None,
+        unset_labels: Iterable[str] = (),
+        stale: Optional[bool] = None,
+        error: Optional[WidgetError] = None,
+        etag: str = "",
+        omit_widget: bool = False,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Updated:
+        """Changes a widget; what is not named stays. `replace_data` removes data that `data` does
+        not name, WidgetError("") clears the error. Raises WidgetNotFound, EtagMismatch."""
+        request = _requests.update_widget(
+            id,
+            data,
+            unset_data,
+            replace_data,
+            parameters,
+            unset_parameters,
+            labels,
+            unset_labels,
+            stale,
+            error,
+            etag,
+            omit_widget,
+            transition,
+            request_id,
+        )
+        answer = await self.call(methods.UPDATE_WIDGET, request, timeout=timeout)
+        widget = Widget.from_pb(answer.widget) if answer.HasField("widget") else None
+        return Updated(widget, answer.revision, answer.changed)
+
+    async def delete_widget(
+        self,
+        id: str,
+        *,
+        etag: str = "",
+        allow_missing: bool = False,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> int:
+        """Removes a widget; returns the store's revision. Raises WidgetNotFound, EtagMismatch."""
+        request = pb.DeleteWidgetRequest(
+            id=_text(id),
+            etag=_text(etag),
+            allow_missing=allow_missing,
+            transition=_requests.hint(transition),
+            request_id=_text(request_id),
+        )
+        answer = await self.call(methods.DELETE_WIDGET, request, timeout=timeout)
+        return answer.revision
+
+    async def set_presence(
+        self,
+        action: Union[PresenceAction, str],
+        *,
+        ids: Iterable[str] = (),
+        selector: Optional[Selector] = None,
+        all: bool = False,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> PresenceChanged:
+        """Does "show", "hide", "enable", "disable" or "toggle" for these ids, a selector, or all;
+        in one commit. Raises WidgetNotFound, and changes nothing, if one of the ids is not
+        there."""
+        request = _requests.set_presence(action, ids, selector, all, transition, request_id)
+        answer = await self.call(methods.SET_PRESENCE, request, timeout=timeout)
+        return PresenceChanged(tuple(answer.changed_ids), answer.changed_count, answer.revision)
+
+    async def move_widget(
+        self,
+        id: str,
+        *,
+        first: bool = False,
+        last: bool = False,
+        before: Optional[str] = None,
+        after: Optional[str] = None,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Widget:
+        """Changes a widget's place: exactly one of first, last, before and after."""
+        request = _requests.move_widget(id, first, last, before, after, transition, request_id)
+        answer = await self.call(methods.MOVE_WIDGET, request, timeout=timeout)
+        return Widget.from_pb(answer.widget)
+
+    async def apply_widgets(
+        self,
+        widgets: Iterable[WidgetSpec],
+        *,
+        apply_set: str = "",
+        prune: bool = False,
+        validate_only: bool = False,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Applied:
+        """Makes a declared set of widgets true, in one commit. `prune` removes what the set
+        declared before and does not any more, `validate_only` only says what would happen."""
+        request = _requests.apply_widgets(
+            widgets, apply_set, prune, validate_only, transition, request_id
+        )
+        answer = await self.call(methods.APPLY_WIDGETS, request, timeout=timeout)
+        results = tuple((result.id, ApplyAction.read(result.action)) for result in answer.results)
+        return Applied(results, answer.deleted_count, answer.revision)
+
+    # --- Events ---
+
+    async def send_event(
+        self,
+        widget_id: str,
+        name: str,
+        payload: Optional[Mapping[str, Any]] = None,
+        *,
+        node_id: str = "",
+        force: bool = False,
+        client: str = "",
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Sent:
+        """Sends an event. Raises WidgetHidden and WidgetDisabled, unless it is forced."""
+        request = _requests.send_event(widget_id, name, payload, node_id, force, client, request_id)
+        answer = await self.call(methods.SEND_EVENT, request, timeout=timeout)
+        return Sent(answer.sequence, answer.revision)
+
+    # --- Following ---
+
+    async def follow(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        fields: Iterable[str] = (),
+        min_interval: Optional[Length] = None,
+        retry: RetryPolicy = RetryPolicy(),
+        wait: bool = False,
+    ) -> AsyncIterator[Mirror]:
+        """Follows state: yields the mirror of it at the beginning, and again after each change.
+
+        It is the same mirror each time, and changes only while the next one is waited for; what
+        changed is its `difference`. Survives lost connections and restarts of the daemon; raises as
+        `watch` does. The arguments are those of `watch`.
+        """
+        mirror, is_shown = Mirror(), False
+        watch = self.watch(
+            selector, fields=fields, min_interval=min_interval, retry=retry, wait=wait
+        )
+        try:
+            async for frame in watch:
+                try:
+                    difference = mirror.apply(frame)
+                except Inconsistent:
+                    await watch.start_over()
+                    continue
+                # The first snapshot is worth showing even if it is empty.
+                if difference is not None and (difference or not is_shown):
+                    is_shown = True
+                    yield mirror
+        finally:
+            await watch.close()
+
+    def watch(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        fields: Iterable[str] = (),
+        events: bool = False,
+        after_sequence: Optional[int] = None,
+        resume_token: bytes = b"",
+        min_interval: Optional[Length] = None,
+        progress_interval: Optional[Length] = None,
+        retry: RetryPolicy = RetryPolicy(),
+        wait: bool = False,
+    ) -> AsyncWatch[Frame]:
+        """Watches widgets: a snapshot, then every change; see `frames`.
+
+        selector           which widgets, the ones to come included; None: all
+        fields             what to send of each ("data", "data.percent", "labels", …); (): all
+        events             also their events, in order with the changes, after `after_sequence` or
+                           from now on
+        resume_token       goes on after the frame that it came with, without a snapshot; needs the
+                           same selector and fields
+        min_interval       the least seconds from one change to the next; what is between is merged
+        progress_interval  a Progress after so many seconds without another frame; at least 0.1
+        retry              what to do when the connection is lost
+        wait               also wait for the daemon at the beginning, rather than raise
+
+        Raises CallError or ProtocolError when trying again cannot help.
+        """
+        request = _requests.watch(
+            selector, fields, events, after_sequence, resume_token, min_interval, progress_interval
+        )
+        return AsyncWatch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
+
+    def watch_events(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        names: Iterable[str] = (),
+        after_sequence: Optional[int] = None,
+        retry: RetryPolicy = RetryPolicy(),
+        wait: bool = False,
+    ) -> AsyncWatch[EventFrame]:
+        """Watches events: those with one of `names`, or all, from now on or after
+        `after_sequence`. What is no longer kept is said in a Gap; none comes twice. The other
+        arguments are those of `watch`."""
+        request = _requests.watch_events(selector, names, after_sequence)
+        return AsyncWatch(self._path, methods.WATCH_EVENTS, EventSession(request, retry, wait))
+
+    async def unsubscribe(self, subscription_id: int, *, timeout: Optional[float] = None) -> None:
+        """Ends a stream of the same user, in whatever process: that watch ends without an error."""
+        request = pb.UnsubscribeRequest(subscription_id=subscription_id)
+        await self.call(methods.UNSUBSCRIBE, request, timeout=timeout)
+
+    async def request_progress(
+        self, subscription_id: int, *, timeout: Optional[float] = None
+    ) -> None:
+        """Asks a watch of widgets of the same user for a Progress."""
+        request = pb.RequestProgressRequest(subscription_id=subscription_id)
+        await self.call(methods.REQUEST_PROGRESS, request, timeout=timeout)
+
+    # --- The daemon ---
+
+    async def get_stats(self, *, timeout: Optional[float] = None) -> Stats:
+        """Counters, gauges and the limits in force."""
+        request = admin_service_pb2.GetStatsRequest()
+        return Stats.from_pb(await self.call(methods.GET_STATS, request, timeout=timeout))
+
+    async def reload(self, *, timeout: Optional[float] = None) -> Reloaded:
+        """Has the daemon read its configuration again."""
+        request = admin_service_pb2.ReloadRequest()
+        answer = await self.call(methods.RELOAD, request, timeout=timeout)
+        return Reloaded(tuple(answer.applied), tuple(answer.needs_restart))
+
+    async def set_log_level(
+        self, level: Union[LogLevel, str], *, timeout: Optional[float] = None
+    ) -> LogLevel:
+        """Changes the log level until the next reload or restart; returns the one before."""
+        request = admin_service_pb2.SetLogLevelRequest(level=_number(LogLevel.of(level)))
+        answer = await self.call(methods.SET_LOG_LEVEL, request, timeout=timeout)
+        return LogLevel.read(answer.previous)
+
+    async def check_health(self, service: str = "", *, timeout: Optional[float] = None) -> Health:
+        """Whether the daemon, or one of its services, serves."""
+        request = health_pb2.HealthCheckRequest(service=_text(service))
+        answer = await self.call(methods.CHECK, request, timeout=timeout)
+        return Health.read(answer.status)
+
+
+def _is_cancelled() -> bool:
+    """Whether this task was cancelled, as far as Python says (from 3.11 on)."""
+    task = asyncio.current_task()
+    return sys.version_info < (3, 11) or (task is not None and task.cancelling() > 0)
+
+
+def _error_of(error: grpc.aio.AioRpcError, path: str, timeout: Optional[float] = None) -> CallError:
+    trailers: Any = error.trailing_metadata()
+    return error_of(error.code(), error.details(), trailers, path, timeout)
+
+
+class AsyncWatch(Generic[F]):
+    """An asynchronous iterator of frames that goes on where it was when the connection was lost.
+
+    Nothing happens until it is iterated, and it is iterated by one task. It ends after `close`, or
+    when somebody ended its stream with `unsubscribe`. It is also an asynchronous context manager.
+    """
+
+    def __init__(self, path: str, method: Method[Any, Any], session: Session[F]) -> None:
+        self._path = path
+        self._method = method
+        self._session = session
+        self._pending: Deque[F] = deque()
+        self._delay = 0.0
+        self._is_closed = False
+        self._wake: Optional[asyncio.Event] = None
+        self._channel: Optional[grpc.aio.Channel] = None
+        self._stream: Any = None
+
+    @property
+    def subscription_id(self) -> int:
+        """Names the open stream in request_progress and unsubscribe; 0 before it was opened."""
+        return self._session.subscription_id
+
+    def __aiter__(self) -> AsyncWatch[F]:
+        return self
+
+    async def __anext__(self) -> F:
+        while not self._pending:
+            if self._is_closed:
+                raise StopAsyncIteration
+            try:
+                await self._advance()
+            except BaseException:
+                await self.close()
+                raise
+        return self._pending.popleft()
+
+    async def __aenter__(self) -> AsyncWatch[F]:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the watch: the task that waits for the next frame gets the end."""
+        self._is_closed = True
+        if self._wake is not None:
+            self._wake.set()
+        await self._drop()
+
+    async def start_over(self) -> None:
+        """Begins again with a snapshot, after a Reset. For whoever finds that frames do not fit."""
+        await self._drop()
+        self._pending.clear()
+        self._fail(StartOver(ResetReason.INCONSISTENT))
+
+    async def _advance(self) -> None:
+        if self._stream is None:
+            if self._delay > 0:
+                self._wake = asyncio.Event()
+                try:
+                    await asyncio.wait_for(self._wake.wait(), self._delay)
+                    return
+                except asyncio.TimeoutError:
+                    pass
+            self._delay = 0.0
+            self._channel = grpc.aio.insecure_channel(target(self._path), options=STREAM_OPTIONS)
+            make: Any = self._channel.unary_stream(self._method.path, None, None)
+            self._stream = make(self._session.open())
+        try:
+            data = await self._stream.read()
+            if data is grpc.aio.EOF:
+                await self.close()
+                return
+            self._pending.extend(self._session.receive(data))
+        except grpc.aio.AioRpcError as error:
+            if not self._is_closed:
+                await self._drop()
+                self._fail(_error_of(error, self._path))
+        except (asyncio.CancelledError, grpc.aio.UsageError):
+            # `close` by another task cancels the stream. That is not this task's end.
+            if not self._is_closed or _is_cancelled():
+                raise
+        except StartOver as error:
+            await self._drop()
+            self._fail(error)
+
+    async def _drop(self) -> None:
+        stream, self._stream = self._stream, None
+        channel, self._channel = self._channel, None
+        if stream is not None:
+            stream.cancel()
+        if channel is not None:
+            await channel.close()
+
+    def _fail(self, error: WidgetdError) -> None:
+        try:
+            frames, self._delay = self._session.fail(error)
+        except WidgetdError as final:
+            raise final from None
+        self._pending.extend(frames)

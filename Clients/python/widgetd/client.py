@@ -1,0 +1,587 @@
+"""The client whose calls wait for their answer. `aio.AsyncClient` has the same methods.
+
+A client is one connection, made when it is needed and again when it was lost; it can be used by
+several threads. A watch has a connection of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from types import TracebackType
+from typing import Any, Deque, Generic, Iterable, Iterator, Mapping, Optional, Type, Union
+
+import grpc
+
+from . import _requests, methods
+from ._address import socket_path, target
+from ._channel import (
+    AGAIN,
+    CHANNEL_OPTIONS,
+    STREAM_OPTIONS,
+    can_be_repeated,
+    closed,
+    decode,
+    encode,
+    error_of,
+    seconds_left,
+)
+from ._proto.health import health_pb2
+from ._proto.v1 import admin_service_pb2
+from ._proto.v1 import widget_service_pb2 as pb
+from ._requests import Length
+from ._resume import EventSession, F, RetryPolicy, Session, StartOver, WidgetSession
+from .errors import CallError, ConnectionLost, WidgetdError
+from .frames import EventFrame, Frame, ResetReason
+from .methods import Method, Request, Response
+from .mirror import Inconsistent, Mirror
+from .model import (
+    Applied,
+    ApplyAction,
+    Family,
+    Health,
+    LogLevel,
+    PresenceAction,
+    PresenceChanged,
+    Reloaded,
+    Selector,
+    Sent,
+    Stats,
+    Transition,
+    Updated,
+    Widget,
+    WidgetError,
+    WidgetPage,
+    WidgetSpec,
+    _number,
+    _text,
+)
+
+
+class Client:
+    """A client of the daemon.
+
+    socket   the socket's path; else $WIDGETD_SOCKET, $XDG_RUNTIME_DIR/widgetd/widgetd.sock,
+             /run/widgetd/widgetd.sock
+    timeout  how many seconds calls wait unless they say otherwise; None: for ever
+
+    Every call takes a `timeout` of its own in seconds (math.inf: for ever), and raises a subclass
+    of `CallError`. Calls that change something take a `request_id`: with the same one, the same
+    call can be made again when its answer was lost, and is carried out once (within ten minutes).
+    When the connection is lost, calls that only read or have a request_id are made again by
+    themselves.
+
+    Raises SocketNotFound if no socket is named and none is there.
+    """
+
+    def __init__(
+        self, socket: Union[str, os.PathLike[str], None] = None, *, timeout: Optional[float] = 30.0
+    ) -> None:
+        self._path = socket_path(socket)
+        self._timeout = timeout
+        self._channel = grpc.insecure_channel(target(self._path), options=CHANNEL_OPTIONS)
+        self._is_closed = False
+
+    @property
+    def path(self) -> str:
+        """The socket's path."""
+        return self._path
+
+    def close(self) -> None:
+        """Ends the connection. Watches have their own, and go on."""
+        self._is_closed = True
+        self._channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    # --- Any method ---
+
+    def call(
+        self,
+        method: Method[Request, Response],
+        request: Request,
+        *,
+        timeout: Optional[float] = None,
+    ) -> Response:
+        """Makes a call with messages as they are: `client.call(methods.GET_WIDGET, …)`."""
+        if method.is_stream:
+            raise ValueError(f"{method.name} is a stream; use watch or watch_events")
+        waits = AGAIN if can_be_repeated(method, request) else ()
+        deadline = seconds_left(timeout, self._timeout)
+        end = None if deadline is None else time.monotonic() + deadline
+        data = encode(request)
+        for wait in waits:
+            left = None if end is None else end - time.monotonic()
+            try:
+                return decode(method, self._once(method.path, data, left, deadline))
+            except ConnectionLost:
+                time.sleep(wait)
+        left = None if end is None else end - time.monotonic()
+        return decode(method, self._once(method.path, data, left, deadline))
+
+    def _once(
+        self, path: str, data: bytes, left: Optional[float], deadline: Optional[float]
+    ) -> bytes:
+        if self._is_closed:
+            raise closed()
+        make: Any = self._channel.unary_unary(path, None, None)
+        try:
+            answer: bytes = make(data, timeout=left)
+        except grpc.RpcError as error:
+            raise _error_of(error, self._path, deadline) from None
+        except ValueError:  # gRPC's word for a channel that another thread closed meanwhile.
+            if self._is_closed:
+                raise closed() from None
+            raise
+        return answer
+
+    # --- Widgets ---
+
+    def create_widget(
+        self,
+        kind: str,
+        id: str = "",
+        *,
+        family: Union[Family, str, None] = None,
+        labels: Optional[Mapping[str, str]] = None,
+        visible: Optional[bool] = None,
+        enabled: Optional[bool] = None,
+        parameters: Optional[Mapping[str, Any]] = None,
+        data: Optional[Mapping[str, Any]] = None,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Widget:
+        """Adds a widget. Without an id the daemon picks one. Raises WidgetExists."""
+        request = _requests.create_widget(
+            kind, id, family, labels, visible, enabled, parameters, data, transition, request_id
+        )
+        answer = self.call(methods.CREATE_WIDGET, request, timeout=timeout)
+        return Widget.from_pb(answer.widget)
+
+    def get_widget(
+        self, id: str, *, fields: Iterable[str] = (), timeout: Optional[float] = None
+    ) -> Widget:
+        """One widget; of `fields` ("data", "data.percent", …) only these. Raises WidgetNotFound."""
+        request = pb.GetWidgetRequest(id=_text(id), read_mask=_requests.mask(fields))
+        answer = self.call(methods.GET_WIDGET, request, timeout=timeout)
+        return Widget.from_pb(answer.widget)
+
+    def list_widgets(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        fields: Iterable[str] = (),
+        page_size: int = 0,
+        page_token: str = "",
+        timeout: Optional[float] = None,
+    ) -> WidgetPage:
+        """One page, in position order; 0 widgets means 100, at most 1000. `widgets` has them
+        all."""
+        request = _requests.list_widgets(selector, fields, page_size, page_token)
+        answer = self.call(methods.LIST_WIDGETS, request, timeout=timeout)
+        found = tuple(Widget.from_pb(widget) for widget in answer.widgets)
+        return WidgetPage(found, answer.next_page_token, answer.revision)
+
+    def widgets(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        fields: Iterable[str] = (),
+        timeout: Optional[float] = None,
+    ) -> Iterator[Widget]:
+        """All widgets, read page by page: one that moves meanwhile can appear twice or not at all.
+        A watch begins with a state of one revision."""
+        paths, token = tuple(fields), ""
+        while True:
+            page = self.list_widgets(
+                selector, fields=paths, page_size=1000, page_token=token, timeout=timeout
+            )
+            for widget in page.widgets:
+                yield widget
+            token = page.next_page_token
+            if not token:
+                return
+
+    def update_widget(
+        self,
+        id: str,
+        data: Optional[Mapping[str, Any]] = None,
+        *,
+        unset_data: Iterable[str] = (),
+        replace_data: bool = False,
+        parameters: Optional[Mapping[str, Any]] = None,
+        unset_parameters: Iterable[str] = (),
+        labels: Optional[Mapping[str, str]] = None,
+        unset_labels: Iterable[str] = (),
+        stale: Optional[bool] = None,
+        error: Optional[WidgetError] = None,
+        etag: str = "",
+        omit_widget: bool = False,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Updated:
+        """Changes a widget; what is not named stays. `replace_data` removes data that `data` does
+        not name, WidgetError("") clears the error. Raises WidgetNotFound, EtagMismatch."""
+        request = _requests.update_widget(
+            id,
+            data,
+            unset_data,
+            replace_data,
+            parameters,
+            unset_parameters,
+            labels,
+            unset_labels,
+            stale,
+            error,
+            etag,
+            omit_widget,
+            transition,
+            request_id,
+        )
+        answer = self.call(methods.UPDATE_WIDGET, request, timeout=timeout)
+        widget = Widget.from_pb(answer.widget) if answer.HasField("widget") else None
+        return Updated(widget, answer.revision, answer.changed)
+
+    def delete_widget(
+        self,
+        id: str,
+        *,
+        etag: str = "",
+        allow_missing: bool = False,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> int:
+        """Removes a widget; returns the store's revision. Raises WidgetNotFound, EtagMismatch."""
+        request = pb.DeleteWidgetRequest(
+            id=_text(id),
+            etag=_text(etag),
+            allow_missing=allow_missing,
+            transition=_requests.hint(transition),
+            request_id=_text(request_id),
+        )
+        answer = self.call(methods.DELETE_WIDGET, request, timeout=timeout)
+        return answer.revision
+
+    def set_presence(
+        self,
+        action: Union[PresenceAction, str],
+        *,
+        ids: Iterable[str] = (),
+        selector: Optional[Selector] = None,
+        all: bool = False,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> PresenceChanged:
+        """Does "show", "hide", "enable", "disable" or "toggle" for these ids, a selector, or all;
+        in one commit. Raises WidgetNotFound, and changes nothing, if one of the ids is not
+        there."""
+        request = _requests.set_presence(action, ids, selector, all, transition, request_id)
+        answer = self.call(methods.SET_PRESENCE, request, timeout=timeout)
+        return PresenceChanged(tuple(answer.changed_ids), answer.changed_count, answer.revision)
+
+    def move_widget(
+        self,
+        id: str,
+        *,
+        first: bool = False,
+        last: bool = False,
+        before: Optional[str] = None,
+        after: Optional[str] = None,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Widget:
+        """Changes a widget's place: exactly one of first, last, before and after."""
+        request = _requests.move_widget(id, first, last, before, after, transition, request_id)
+        answer = self.call(methods.MOVE_WIDGET, request, timeout=timeout)
+        return Widget.from_pb(answer.widget)
+
+    def apply_widgets(
+        self,
+        widgets: Iterable[WidgetSpec],
+        *,
+        apply_set: str = "",
+        prune: bool = False,
+        validate_only: bool = False,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Applied:
+        """Makes a declared set of widgets true, in one commit. `prune` removes what the set
+        declared before and does not any more, `validate_only` only says what would happen."""
+        request = _requests.apply_widgets(
+            widgets, apply_set, prune, validate_only, transition, request_id
+        )
+        answer = self.call(methods.APPLY_WIDGETS, request, timeout=timeout)
+        results = tuple((result.id, ApplyAction.read(result.action)) for result in answer.results)
+        return Applied(results, answer.deleted_count, answer.revision)
+
+    # --- Events ---
+
+    def send_event(
+        self,
+        widget_id: str,
+        name: str,
+        payload: Optional[Mapping[str, Any]] = None,
+        *,
+        node_id: str = "",
+        force: bool = False,
+        client: str = "",
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Sent:
+        """Sends an event. Raises WidgetHidden and WidgetDisabled, unless it is forced."""
+        request = _requests.send_event(widget_id, name, payload, node_id, force, client, request_id)
+        answer = self.call(methods.SEND_EVENT, request, timeout=timeout)
+        return Sent(answer.sequence, answer.revision)
+
+    # --- Following ---
+
+    def follow(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        fields: Iterable[str] = (),
+        min_interval: Optional[Length] = None,
+        retry: RetryPolicy = RetryPolicy(),
+        wait: bool = False,
+    ) -> Iterator[Mirror]:
+        """Follows state: yields the mirror of it at the beginning, and again after each change.
+
+        It is the same mirror each time, and changes only while the next one is waited for; what
+        changed is its `difference`. Survives lost connections and restarts of the daemon; raises as
+        `watch` does. The arguments are those of `watch`.
+        """
+        mirror, is_shown = Mirror(), False
+        watch = self.watch(
+            selector, fields=fields, min_interval=min_interval, retry=retry, wait=wait
+        )
+        try:
+            for frame in watch:
+                try:
+                    difference = mirror.apply(frame)
+                except Inconsistent:
+                    watch.start_over()
+                    continue
+                # The first snapshot is worth showing even if it is empty.
+                if difference is not None and (difference or not is_shown):
+                    is_shown = True
+                    yield mirror
+        finally:
+            watch.close()
+
+    def watch(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        fields: Iterable[str] = (),
+        events: bool = False,
+        after_sequence: Optional[int] = None,
+        resume_token: bytes = b"",
+        min_interval: Optional[Length] = None,
+        progress_interval: Optional[Length] = None,
+        retry: RetryPolicy = RetryPolicy(),
+        wait: bool = False,
+    ) -> Watch[Frame]:
+        """Watches widgets: a snapshot, then every change; see `frames`.
+
+        selector           which widgets, the ones to come included; None: all
+        fields             what to send of each ("data", "data.percent", "labels", …); (): all
+        events             also their events, in order with the changes, after `after_sequence` or
+                           from now on
+        resume_token       goes on after the frame that it came with, without a snapshot; needs the
+                           same selector and fields
+        min_interval       the least seconds from one change to the next; what is between is merged
+        progress_interval  a Progress after so many seconds without another frame; at least 0.1
+        retry              what to do when the connection is lost
+        wait               also wait for the daemon at the beginning, rather than raise
+
+        Raises CallError or ProtocolError when trying again cannot help.
+        """
+        request = _requests.watch(
+            selector, fields, events, after_sequence, resume_token, min_interval, progress_interval
+        )
+        return Watch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
+
+    def watch_events(
+        self,
+        selector: Optional[Selector] = None,
+        *,
+        names: Iterable[str] = (),
+        after_sequence: Optional[int] = None,
+        retry: RetryPolicy = RetryPolicy(),
+        wait: bool = False,
+    ) -> Watch[EventFrame]:
+        """Watches events: those with one of `names`, or all, from now on or after
+        `after_sequence`. What is no longer kept is said in a Gap; none comes twice. The other
+        arguments are those of `watch`."""
+        request = _requests.watch_events(selector, names, after_sequence)
+        return Watch(self._path, methods.WATCH_EVENTS, EventSession(request, retry, wait))
+
+    def unsubscribe(self, subscription_id: int, *, timeout: Optional[float] = None) -> None:
+        """Ends a stream of the same user, in whatever process: that watch ends without an error."""
+        request = pb.UnsubscribeRequest(subscription_id=subscription_id)
+        self.call(methods.UNSUBSCRIBE, request, timeout=timeout)
+
+    def request_progress(self, subscription_id: int, *, timeout: Optional[float] = None) -> None:
+        """Asks a watch of widgets of the same user for a Progress."""
+        request = pb.RequestProgressRequest(subscription_id=subscription_id)
+        self.call(methods.REQUEST_PROGRESS, request, timeout=timeout)
+
+    # --- The daemon ---
+
+    def get_stats(self, *, timeout: Optional[float] = None) -> Stats:
+        """Counters, gauges and the limits in force."""
+        request = admin_service_pb2.GetStatsRequest()
+        return Stats.from_pb(self.call(methods.GET_STATS, request, timeout=timeout))
+
+    def reload(self, *, timeout: Optional[float] = None) -> Reloaded:
+        """Has the daemon read its configuration again."""
+        request = admin_service_pb2.ReloadRequest()
+        answer = self.call(methods.RELOAD, request, timeout=timeout)
+        return Reloaded(tuple(answer.applied), tuple(answer.needs_restart))
+
+    def set_log_level(
+        self, level: Union[LogLevel, str], *, timeout: Optional[float] = None
+    ) -> LogLevel:
+        """Changes the log level until the next reload or restart; returns the one before."""
+        request = admin_service_pb2.SetLogLevelRequest(level=_number(LogLevel.of(level)))
+        answer = self.call(methods.SET_LOG_LEVEL, request, timeout=timeout)
+        return LogLevel.read(answer.previous)
+
+    def check_health(self, service: str = "", *, timeout: Optional[float] = None) -> Health:
+        """Whether the daemon, or one of its services, serves."""
+        request = health_pb2.HealthCheckRequest(service=_text(service))
+        answer = self.call(methods.CHECK, request, timeout=timeout)
+        return Health.read(answer.status)
+
+
+def _error_of(error: grpc.RpcError, path: str, timeout: Optional[float] = None) -> CallError:
+    call: Any = error  # What gRPC raises is the call itself.
+    return error_of(call.code(), call.details(), call.trailing_metadata(), path, timeout)
+
+
+class Watch(Generic[F]):
+    """An iterator of frames that goes on where it was when the connection was lost.
+
+    Nothing happens until it is iterated. It ends after `close`, or when somebody ended its stream
+    with `unsubscribe`. `close` may be called by another thread; it is also a context manager.
+    """
+
+    def __init__(self, path: str, method: Method[Any, Any], session: Session[F]) -> None:
+        self._path = path
+        self._method = method
+        self._session = session
+        self._pending: Deque[F] = deque()
+        self._delay = 0.0
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        # These two are there together; guarded by the lock.
+        self._channel: Optional[grpc.Channel] = None
+        self._stream: Any = None
+
+    @property
+    def subscription_id(self) -> int:
+        """Names the open stream in request_progress and unsubscribe; 0 before it was opened."""
+        return self._session.subscription_id
+
+    def __iter__(self) -> Watch[F]:
+        return self
+
+    def __next__(self) -> F:
+        while not self._pending:
+            if self._closed.is_set():
+                raise StopIteration
+            try:
+                self._advance()
+            except BaseException as error:
+                if not isinstance(error, KeyboardInterrupt):
+                    self.close()
+                raise
+        return self._pending.popleft()
+
+    def __enter__(self) -> Watch[F]:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the watch: whoever waits for the next frame gets the end."""
+        self._closed.set()
+        self._drop()
+
+    def start_over(self) -> None:
+        """Begins again with a snapshot, after a Reset. For whoever finds that frames do not fit."""
+        self._drop()
+        self._pending.clear()
+        self._fail(StartOver(ResetReason.INCONSISTENT))
+
+    def _advance(self) -> None:
+        if self._stream is None:
+            if self._delay > 0 and self._closed.wait(self._delay):
+                return
+            self._delay = 0.0
+            self._open()
+        stream = self._stream
+        if stream is None:
+            return
+        try:
+            data = next(stream)
+            frames = self._session.receive(data)
+        except StopIteration:
+            self.close()
+        except grpc.RpcError as error:
+            if not self._closed.is_set():
+                self._drop()
+                self._fail(_error_of(error, self._path))
+        except StartOver as error:
+            self._drop()
+            self._fail(error)
+        else:
+            self._pending.extend(frames)
+
+    def _open(self) -> None:
+        request = self._session.open()
+        with self._lock:
+            if self._closed.is_set():
+                return
+            self._channel = grpc.insecure_channel(target(self._path), options=STREAM_OPTIONS)
+            make: Any = self._channel.unary_stream(self._method.path, None, None)
+            self._stream = make(request)
+
+    def _drop(self) -> None:
+        with self._lock:
+            stream, self._stream = self._stream, None
+            channel, self._channel = self._channel, None
+        if stream is not None:
+            stream.cancel()
+        if channel is not None:
+            channel.close()
+
+    def _fail(self, error: WidgetdError) -> None:
+        try:
+            frames, self._delay = self._session.fail(error)
+        except WidgetdError as final:
+            raise final from None
+        self._pending.extend(frames)

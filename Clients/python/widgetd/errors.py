@@ -1,0 +1,305 @@
+"""What can go wrong, as exceptions.
+
+    WidgetdError
+    ├── SocketNotFound              no daemon in any of the usual places
+    ├── ProtocolError               the daemon sent what the protocol forbids
+    └── CallError                   a call failed: code, reason, message, metadata, …
+        ├── NotFound                one class for each canonical gRPC code
+        │   └── WidgetNotFound      … and one for each reason that programs often tell apart
+        └── …
+
+The daemon says why in a google.rpc.Status that travels in the trailer grpc-status-details-bin. Go
+by class, `code` and `reason`, never by the words; reasons are stable, and new ones may come.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Iterable, Mapping, Optional, Type
+
+from google.protobuf.message import DecodeError
+
+from ._proto.rpc import error_details_pb2, status_pb2
+
+DETAILS_KEY = "grpc-status-details-bin"
+DOMAIN = "widgetd"
+
+
+class Code(enum.IntEnum):
+    """The canonical gRPC codes."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+class WidgetdError(Exception):
+    """Everything that this package raises for reasons that are not the caller's arguments."""
+
+
+class SocketNotFound(WidgetdError):
+    """No socket was found in any of the usual places."""
+
+    def __init__(self, tried: Iterable[str]) -> None:
+        #: The places that were looked at.
+        self.tried = tuple(tried)
+        super().__init__(
+            f"cannot find the daemon's socket; tried {', '.join(self.tried)}. "
+            "Start widgetd, or name its socket in $WIDGETD_SOCKET"
+        )
+
+
+class ProtocolError(WidgetdError):
+    """The daemon sent something that the protocol forbids, or that cannot be decoded."""
+
+
+class CallError(WidgetdError):
+    """A call or a stream failed.
+
+    code       a canonical gRPC code
+    reason     the stable reason of widgetd ("WIDGET_NOT_FOUND"); "" if the daemon gave none
+    message    what happened and what to do next, in words
+    metadata   particulars by name: {"widget_id": "clock"}
+    violations which fields of the request are wrong, and why: (field, description) pairs
+    retry_delay  wait at least so many seconds before trying again; None if the daemon did not say
+    status     the encoded google.rpc.Status; None if the daemon did not send one, that is, if the
+               failure is one of the connection or of this side
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: Code = Code.UNKNOWN,
+        reason: str = "",
+        metadata: Optional[Mapping[str, str]] = None,
+        violations: Iterable[tuple[str, str]] = (),
+        retry_delay: Optional[float] = None,
+        status: Optional[bytes] = None,
+    ) -> None:
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.metadata: dict[str, str] = dict(metadata or {})
+        self.violations = tuple(violations)
+        self.retry_delay = retry_delay
+        self.status = status
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        reason = f": {self.reason}" if self.reason else ""
+        text = f"{self.message or 'the daemon refused the call'} ({self.code.name}{reason})"
+        for field, description in self.violations:
+            text += f"; {field}: {description}"
+        if self.retry_delay is not None:
+            text += f"; try again in {self.retry_delay:g} s"
+        return text
+
+
+class Cancelled(CallError):
+    """The call was cancelled."""
+
+
+class UnknownError(CallError):
+    """The daemon gave no canonical code."""
+
+
+class InvalidArgument(CallError):
+    """The request is wrong, whatever the state; see `violations`."""
+
+
+class DeadlineExceeded(CallError):
+    """The answer did not come in time. The call may have been carried out all the same."""
+
+
+class NotFound(CallError):
+    """What the request names is not there."""
+
+
+class WidgetNotFound(NotFound):
+    """No widget has this id."""
+
+
+class AlreadyExists(CallError):
+    """What the request would make is there."""
+
+
+class WidgetExists(AlreadyExists):
+    """The id is taken."""
+
+
+class PermissionDenied(CallError):
+    """This user may not do that."""
+
+
+class ResourceExhausted(CallError):
+    """A limit is reached, or a message is too large."""
+
+
+class QuotaExceeded(ResourceExhausted):
+    """A limit is reached: metadata has `limit` and `maximum`."""
+
+
+class FailedPrecondition(CallError):
+    """Not in this state."""
+
+
+class WidgetHidden(FailedPrecondition):
+    """A hidden widget takes no events."""
+
+
+class WidgetDisabled(FailedPrecondition):
+    """A disabled widget takes no events."""
+
+
+class EpochChanged(FailedPrecondition):
+    """The resume token belongs to another history. A watch gets over it by itself."""
+
+
+class Aborted(CallError):
+    """Somebody else was faster."""
+
+
+class EtagMismatch(Aborted):
+    """The widget has changed since its etag was read."""
+
+
+class OutOfRange(CallError):
+    """Beyond what is kept."""
+
+
+class RevisionCompacted(OutOfRange):
+    """The resume token is too old. A watch gets over it by itself."""
+
+
+class Unimplemented(CallError):
+    """There is no such method; the daemon may be older than this client."""
+
+
+class InternalError(CallError):
+    """The daemon has a bug."""
+
+
+class Unavailable(CallError):
+    """The daemon cannot do it now; trying again later can help."""
+
+
+class ConnectionFailed(Unavailable):
+    """No connection could be made. Nothing was sent."""
+
+    def __init__(self, message: str, *, is_transient: bool = True) -> None:
+        super().__init__(message, code=Code.UNAVAILABLE)
+        #: Whether trying again can help without anybody changing something first.
+        self.is_transient = is_transient
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ConnectionLost(Unavailable):
+    """The connection ended before the answer came. The daemon may or may not have done what was
+    asked; with a request id, asking again is safe."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class DataLoss(CallError):
+    """Data is lost."""
+
+
+class Unauthenticated(CallError):
+    """The daemon does not know who calls."""
+
+
+_BY_CODE: Mapping[Code, Type[CallError]] = {
+    Code.CANCELLED: Cancelled,
+    Code.UNKNOWN: UnknownError,
+    Code.INVALID_ARGUMENT: InvalidArgument,
+    Code.DEADLINE_EXCEEDED: DeadlineExceeded,
+    Code.NOT_FOUND: NotFound,
+    Code.ALREADY_EXISTS: AlreadyExists,
+    Code.PERMISSION_DENIED: PermissionDenied,
+    Code.RESOURCE_EXHAUSTED: ResourceExhausted,
+    Code.FAILED_PRECONDITION: FailedPrecondition,
+    Code.ABORTED: Aborted,
+    Code.OUT_OF_RANGE: OutOfRange,
+    Code.UNIMPLEMENTED: Unimplemented,
+    Code.INTERNAL: InternalError,
+    Code.UNAVAILABLE: Unavailable,
+    Code.DATA_LOSS: DataLoss,
+    Code.UNAUTHENTICATED: Unauthenticated,
+}
+
+_BY_REASON: Mapping[str, Type[CallError]] = {
+    "WIDGET_NOT_FOUND": WidgetNotFound,
+    "WIDGET_EXISTS": WidgetExists,
+    "QUOTA_EXCEEDED": QuotaExceeded,
+    "WIDGET_HIDDEN": WidgetHidden,
+    "WIDGET_DISABLED": WidgetDisabled,
+    "EPOCH_CHANGED": EpochChanged,
+    "ETAG_MISMATCH": EtagMismatch,
+    "REVISION_COMPACTED": RevisionCompacted,
+}
+
+
+def call_error(code: int, message: str, status: Optional[bytes]) -> CallError:
+    """The exception for what came over the wire.
+
+    code     the status code of the call
+    message  its words; those in `status` are preferred, since trailers cannot hold all text
+    status   the value of grpc-status-details-bin; None if there is none. Bytes that are no Status
+             are left out of account.
+    """
+    known = Code(code) if code in Code._value2member_map_ else Code.UNKNOWN
+    parsed = status_pb2.Status()
+    if status is not None:
+        try:
+            parsed.ParseFromString(status)
+        except DecodeError:
+            status = None
+    if status is None:
+        return _BY_CODE.get(known, UnknownError)(message, code=known)
+    reason, metadata = "", {}
+    violations: list[tuple[str, str]] = []
+    delay: Optional[float] = None
+    for detail in parsed.details:
+        name = detail.type_url.rpartition("/")[2]
+        try:
+            if name == "google.rpc.ErrorInfo":
+                info = error_details_pb2.ErrorInfo.FromString(detail.value)
+                if info.domain == DOMAIN:
+                    reason, metadata = info.reason, dict(info.metadata)
+            elif name == "google.rpc.BadRequest":
+                bad = error_details_pb2.BadRequest.FromString(detail.value)
+                violations += [(v.field, v.description) for v in bad.field_violations]
+            elif name == "google.rpc.RetryInfo":
+                wait = error_details_pb2.RetryInfo.FromString(detail.value).retry_delay
+                delay = max(0.0, wait.seconds + wait.nanos / 1e9)
+        except DecodeError:
+            continue
+    by_code = _BY_CODE.get(known, UnknownError)
+    chosen = _BY_REASON.get(reason, by_code)
+    return (chosen if issubclass(chosen, by_code) else by_code)(
+        parsed.message or message,
+        code=known,
+        reason=reason,
+        metadata=metadata,
+        violations=violations,
+        retry_delay=delay,
+        status=status,
+    )

@@ -1,0 +1,173 @@
+"""What a watch yields.
+
+A watch of widgets yields, in this order: `Opened`; without a resume token one `Snapshot`; then
+`Changes` and `Progress`, and with events `Events` and `Gap` anywhere after `Opened`. What the
+daemon sends in several parts is yielded whole, so every `Snapshot` and every `Changes` is a state
+that the daemon really had. In between, `Disconnected` and `Reconnected` tell of the connection, and
+`Reset` that the watch could not go on where it was: a new `Snapshot` follows.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Optional, Union
+
+from ._proto.v1 import widget_service_pb2 as pb
+from .errors import WidgetdError
+from .model import Event, Transition, Widget
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The daemon opened the stream; also after a reconnection."""
+
+    #: Names the stream in request_progress and unsubscribe.
+    subscription_id: int
+    #: The store's history: revisions and sequence numbers compare only within one.
+    epoch: int
+    #: The revision at which it was opened; 0 for a watch of events.
+    revision: int
+    #: Events after this one will be sent.
+    last_sequence: int
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The whole state at exactly one revision. It replaces what was known."""
+
+    revision: int
+    #: To continue from here, in another process too.
+    resume_token: bytes
+    messages: tuple[pb.WatchWidgetsResponse, ...]
+
+    @cached_property
+    def widgets(self) -> tuple[Widget, ...]:
+        """In no particular order; `Mirror` sorts."""
+        held: dict[str, Widget] = {}
+        for message in self.messages:
+            for widget in message.snapshot.widgets:
+                held[widget.id] = Widget.from_pb(widget)
+            for name in message.snapshot.removed_ids:
+                held.pop(name, None)
+        return tuple(held.values())
+
+
+@dataclass(frozen=True)
+class Added:
+    """A widget is new to this watch, or to be replaced as a whole."""
+
+    widget: Widget
+    transition: Optional[Transition] = None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Some of a widget changed. `update` has what; `Mirror` applies it."""
+
+    id: str
+    update: pb.WidgetUpdated
+    transition: Optional[Transition] = None
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A widget is gone, or no longer selected. May name one that was never seen; ignore that."""
+
+    id: str
+    transition: Optional[Transition] = None
+
+
+Change = Union[Added, Changed, Removed]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Everything that changed from one revision to another, conflated: whoever held the state at
+    from_revision and applies `changes` in order holds the state at to_revision."""
+
+    from_revision: int
+    to_revision: int
+    resume_token: bytes
+    message: pb.ChangeSet
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """A widget may appear more than once: the later one is applied after the earlier."""
+        result: list[Change] = []
+        for change in self.message.changes:
+            kind = change.WhichOneof("change")
+            if kind == "added":
+                hint = _hint(change.added)
+                result.append(Added(Widget.from_pb(change.added.widget), hint))
+            elif kind == "updated":
+                result.append(Changed(change.updated.id, change.updated, _hint(change.updated)))
+            elif kind == "removed":
+                result.append(Removed(change.removed.id, _hint(change.removed)))
+        return tuple(result)
+
+
+def _hint(
+    change: Union[pb.WidgetAdded, pb.WidgetUpdated, pb.WidgetRemoved],
+) -> Optional[Transition]:
+    return Transition.from_pb(change.transition) if change.HasField("transition") else None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """All changes up to `revision` were sent, and all selected events up to `last_sequence`."""
+
+    revision: int
+    resume_token: bytes
+    last_sequence: int
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events in order of their sequence numbers; none comes twice."""
+
+    events: tuple[Event, ...]
+    message: pb.EventBatch
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Events that this watch will never get: these sequence numbers may be missing."""
+
+    first_sequence: int
+    last_sequence: int
+
+
+class ResetReason(enum.Enum):
+    """Why a watch had to start over."""
+
+    #: The daemon no longer keeps what changed since.
+    COMPACTED = "compacted"
+    #: The daemon's store is another one: revisions and sequence numbers compare to no earlier ones.
+    EPOCH_CHANGED = "epochChanged"
+    #: What came does not fit what came before.
+    INCONSISTENT = "inconsistent"
+
+
+@dataclass(frozen=True)
+class Reset:
+    """The watch cannot go on where it was. A snapshot follows (in a watch of events: nothing)."""
+
+    reason: ResetReason
+
+
+@dataclass(frozen=True)
+class Disconnected:
+    """The connection is gone; it is tried again."""
+
+    error: WidgetdError
+
+
+@dataclass(frozen=True)
+class Reconnected:
+    """The connection is back."""
+
+
+Frame = Union[Opened, Snapshot, Changes, Progress, Events, Gap, Reset, Disconnected, Reconnected]
+EventFrame = Union[Opened, Events, Gap, Reset, Disconnected, Reconnected]

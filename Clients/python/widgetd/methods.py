@@ -1,0 +1,77 @@
+"""Every method of the daemon, with the types of its messages. For `Client.call`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Type, TypeVar
+
+from google.protobuf.message import Message
+
+from ._proto.health import health_pb2 as _health
+from ._proto.v1 import admin_service_pb2 as _admin
+from ._proto.v1 import widget_service_pb2 as _widgets
+
+Request = TypeVar("Request", bound=Message)
+Response = TypeVar("Response", bound=Message)
+
+
+@dataclass(frozen=True)
+class Method(Generic[Request, Response]):
+    """A method: `service` and `name` as in "widgetd.v1.WidgetService/GetWidget"."""
+
+    service: str
+    name: str
+    request: Type[Request]
+    response: Type[Response]
+    is_stream: bool = False
+
+    @property
+    def path(self) -> str:
+        """As HTTP/2 names it."""
+        return f"/{self.service}/{self.name}"
+
+
+_WIDGETS = "widgetd.v1.WidgetService"
+_ADMIN = "widgetd.v1.AdminService"
+
+CREATE_WIDGET = Method(
+    _WIDGETS, "CreateWidget", _widgets.CreateWidgetRequest, _widgets.CreateWidgetResponse
+)
+GET_WIDGET = Method(_WIDGETS, "GetWidget", _widgets.GetWidgetRequest, _widgets.GetWidgetResponse)
+LIST_WIDGETS = Method(
+    _WIDGETS, "ListWidgets", _widgets.ListWidgetsRequest, _widgets.ListWidgetsResponse
+)
+UPDATE_WIDGET = Method(
+    _WIDGETS, "UpdateWidget", _widgets.UpdateWidgetRequest, _widgets.UpdateWidgetResponse
+)
+DELETE_WIDGET = Method(
+    _WIDGETS, "DeleteWidget", _widgets.DeleteWidgetRequest, _widgets.DeleteWidgetResponse
+)
+SET_PRESENCE = Method(
+    _WIDGETS, "SetPresence", _widgets.SetPresenceRequest, _widgets.SetPresenceResponse
+)
+MOVE_WIDGET = Method(
+    _WIDGETS, "MoveWidget", _widgets.MoveWidgetRequest, _widgets.MoveWidgetResponse
+)
+APPLY_WIDGETS = Method(
+    _WIDGETS, "ApplyWidgets", _widgets.ApplyWidgetsRequest, _widgets.ApplyWidgetsResponse
+)
+SEND_EVENT = Method(_WIDGETS, "SendEvent", _widgets.SendEventRequest, _widgets.SendEventResponse)
+WATCH_WIDGETS = Method(
+    _WIDGETS, "WatchWidgets", _widgets.WatchWidgetsRequest, _widgets.WatchWidgetsResponse, True
+)
+WATCH_EVENTS = Method(
+    _WIDGETS, "WatchEvents", _widgets.WatchEventsRequest, _widgets.WatchEventsResponse, True
+)
+UNSUBSCRIBE = Method(
+    _WIDGETS, "Unsubscribe", _widgets.UnsubscribeRequest, _widgets.UnsubscribeResponse
+)
+REQUEST_PROGRESS = Method(
+    _WIDGETS, "RequestProgress", _widgets.RequestProgressRequest, _widgets.RequestProgressResponse
+)
+GET_STATS = Method(_ADMIN, "GetStats", _admin.GetStatsRequest, _admin.GetStatsResponse)
+RELOAD = Method(_ADMIN, "Reload", _admin.ReloadRequest, _admin.ReloadResponse)
+SET_LOG_LEVEL = Method(_ADMIN, "SetLogLevel", _admin.SetLogLevelRequest, _admin.SetLogLevelResponse)
+CHECK = Method(
+    "grpc.health.v1.Health", "Check", _health.HealthCheckRequest, _health.HealthCheckResponse
+)

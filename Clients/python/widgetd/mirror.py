@@ -1,0 +1,226 @@
+"""A local copy of what a watch selects.
+
+`Mirror.apply` takes the frames of a watch, in order. What is visible is always the daemon's state
+at exactly one revision; a frame that does not fit changes nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Iterator, Mapping, Optional
+
+from ._proto.v1 import widget_service_pb2 as pb
+from .errors import WidgetdError
+from .frames import (
+    Added,
+    Change,
+    Changed,
+    Changes,
+    Disconnected,
+    Frame,
+    Opened,
+    Progress,
+    Reconnected,
+    Removed,
+    Snapshot,
+)
+from .model import (
+    _EPOCH,
+    Family,
+    PresenceState,
+    Transition,
+    Widget,
+    _error,
+    from_value,
+)
+
+
+class Inconsistent(WidgetdError):
+    """A frame does not fit what came before it. The mirror is unchanged; watch anew, without a
+    resume token. `follow` does so by itself."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What became visible."""
+
+    #: Ids of widgets that appeared, in display order.
+    added: tuple[str, ...] = ()
+    #: Ids of widgets of which something changed, in display order.
+    updated: tuple[str, ...] = ()
+    #: Widgets that are gone, as they were last, in the order they were shown.
+    removed: tuple[Widget, ...] = ()
+    #: How to animate it, for those widgets that came with a hint.
+    transitions: Mapping[str, Transition] = dataclasses.field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.updated or self.removed)
+
+
+class Mirror:
+    """The widgets of a watch, by id and in display order.
+
+    Iterating gives the widgets by position; `mirror["clock"]`, `"clock" in mirror` and
+    `mirror.get("clock")` look one up; `len(mirror)` counts. The widgets that it gives out do not
+    change: keep them to compare.
+    """
+
+    def __init__(self) -> None:
+        self._widgets: dict[str, Widget] = {}
+        self._ordered: Optional[tuple[Widget, ...]] = ()
+        #: Whether a state is visible: False until the first snapshot.
+        self.is_synced = False
+        #: Whether the stream is open.
+        self.is_connected = False
+        #: The revision of the visible state.
+        self.revision = 0
+        #: The store's history: revisions compare only within one.
+        self.epoch = 0
+        #: Resumes a watch with the same selector and fields after the visible state.
+        self.resume_token = b""
+        #: What the last `apply` that showed something changed.
+        self.difference = Difference()
+
+    def __iter__(self) -> Iterator[Widget]:
+        return iter(self.widgets)
+
+    def __len__(self) -> int:
+        return len(self._widgets)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._widgets
+
+    def __getitem__(self, id: str) -> Widget:
+        return self._widgets[id]
+
+    def get(self, id: str) -> Optional[Widget]:
+        """The widget; None if there is none."""
+        return self._widgets.get(id)
+
+    @property
+    def widgets(self) -> tuple[Widget, ...]:
+        """In display order."""
+        if self._ordered is None:
+            self._ordered = tuple(sorted(self._widgets.values(), key=_place))
+        return self._ordered
+
+    def apply(self, frame: Frame) -> Optional[Difference]:
+        """Takes the watch's next frame.
+
+        Returns what became visible, None if this frame shows nothing (it may still have moved
+        `revision`). Raises Inconsistent.
+        """
+        if isinstance(frame, Snapshot):
+            held = {widget.id: widget for widget in frame.widgets}
+            difference = self._show(held, set(held) | set(self._widgets), {})
+            self.is_synced = True
+            self.revision, self.resume_token = frame.revision, frame.resume_token
+            return difference
+        if isinstance(frame, Changes):
+            return self._change(frame)
+        if isinstance(frame, Progress) and self.is_synced:
+            self.revision = max(self.revision, frame.revision)
+            self.resume_token = frame.resume_token or self.resume_token
+        elif isinstance(frame, Opened):
+            self.epoch, self.is_connected = frame.epoch, True
+        elif isinstance(frame, Disconnected):
+            self.is_connected = False
+        elif isinstance(frame, Reconnected):
+            self.is_connected = True
+        return None
+
+    def _change(self, frame: Changes) -> Difference:
+        if not self.is_synced:
+            raise Inconsistent("changes came before a snapshot")
+        if frame.from_revision < self.revision:
+            raise Inconsistent(
+                f"changes after revision {frame.from_revision} came at revision {self.revision}"
+            )
+        held = dict(self._widgets)
+        touched: set[str] = set()
+        hints: dict[str, Optional[Transition]] = {}
+        for change in frame.changes:
+            name = _take(held, change)
+            touched.add(name)
+            # An update without a hint keeps that of what it changes.
+            if change.transition is not None or not isinstance(change, Changed):
+                hints[name] = change.transition
+        difference = self._show(held, touched, hints)
+        self.revision, self.resume_token = frame.to_revision, frame.resume_token
+        return difference
+
+    def _show(
+        self, held: dict[str, Widget], touched: set[str], hints: dict[str, Optional[Transition]]
+    ) -> Difference:
+        before = self._widgets
+        added = [held[name] for name in touched if name in held and name not in before]
+        updated = [
+            held[name]
+            for name in touched
+            if name in held and name in before and held[name] != before[name]
+        ]
+        removed = [before[name] for name in touched if name in before and name not in held]
+        self._widgets = held
+        self._ordered = None
+        self.difference = Difference(
+            tuple(widget.id for widget in sorted(added, key=_place)),
+            tuple(widget.id for widget in sorted(updated, key=_place)),
+            tuple(sorted(removed, key=_place)),
+            {
+                name: hint
+                for name, hint in hints.items()
+                if hint is not None and (name in held or name in before)
+            },
+        )
+        return self.difference
+
+
+def _place(widget: Widget) -> tuple[int, str]:
+    return widget.position, widget.id
+
+
+def _take(held: dict[str, Widget], change: Change) -> str:
+    if isinstance(change, Added):
+        held[change.widget.id] = change.widget
+        return change.widget.id
+    if isinstance(change, Removed):
+        held.pop(change.id, None)
+        return change.id
+    if change.id not in held:
+        raise Inconsistent(f"the widget {change.id} changed, but it is not there")
+    held[change.id] = updated(held[change.id], change.update)
+    return change.id
+
+
+def updated(widget: Widget, update: pb.WidgetUpdated) -> Widget:
+    """The widget with the update in it. What the update does not name stays."""
+    new: dict[str, Any] = {"revision": update.revision}
+    for name in ("data", "parameters"):
+        set_, unset = getattr(update, f"set_{name}"), getattr(update, f"unset_{name}")
+        if set_ or unset:
+            entries = dict(getattr(widget, name))
+            entries.update((key, from_value(set_[key])) for key in set_)
+            for key in unset:
+                entries.pop(key, None)
+            new[name] = {key: entries[key] for key in sorted(entries)}
+    if update.HasField("labels"):
+        new["labels"] = {key: update.labels.labels[key] for key in sorted(update.labels.labels)}
+    if update.HasField("presence"):
+        new["visible"], new["enabled"] = update.presence.visible, update.presence.enabled
+        new["state"] = PresenceState.read(update.presence.state)
+    for name in ("position", "stale", "apply_set"):
+        if update.HasField(name):
+            new[name] = getattr(update, name)
+    if update.HasField("error"):
+        new["error"] = _error(update.error)
+    if update.family:
+        new["family"] = Family.read(update.family)
+    # The number means something only if the time is one of the fields that are watched.
+    if widget.update_time is not None:
+        try:
+            new["update_time"] = _EPOCH + timedelta(microseconds=update.update_time_nanos // 1000)
+        except OverflowError:
+            pass
+    return dataclasses.replace(widget, **new)

@@ -1,0 +1,599 @@
+"""What the daemon holds and sends, as plain Python values.
+
+Everything here is immutable in spirit: nothing in this package changes an object after it was
+handed out. Data, parameters and payloads are dicts of plain values:
+
+    null None    bool bool    int int    double float    string str    bytes bytes
+    list list    map dict     timestamp datetime (UTC)   duration timedelta
+
+datetime and timedelta have microseconds, the wire has nanoseconds: what is finer is cut off. An int
+beyond 64 bits, a datetime without a time zone, and anything of another type is a ValueError or
+TypeError before anything is sent. Enum numbers that only a later daemon knows read as UNSPECIFIED.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any, Iterable, Mapping, Optional, Type, TypeVar, Union
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from ._proto.v1 import admin_service_pb2, event_pb2, value_pb2, widget_pb2, widget_service_pb2
+
+_DEPTH_MAX = 56
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+
+# --- Values ---------------------------------------------------------------------------------------
+
+
+def to_value(thing: Any, depth: int = 0) -> value_pb2.Value:
+    """A plain value as a message."""
+    if depth > _DEPTH_MAX:
+        raise ValueError(f"a value is nested deeper than {_DEPTH_MAX} levels")
+    if thing is None:
+        return value_pb2.Value(null_value=value_pb2.NULL_VALUE_UNSPECIFIED)
+    if isinstance(thing, bool):
+        return value_pb2.Value(bool_value=thing)
+    if isinstance(thing, int):
+        if not -(1 << 63) <= thing < 1 << 63:
+            raise ValueError(f"{thing} does not fit in 64 bits; send it as text or as a float")
+        return value_pb2.Value(int_value=int(thing))
+    if isinstance(thing, float):
+        return value_pb2.Value(double_value=thing)
+    if isinstance(thing, str):
+        return value_pb2.Value(string_value=_text(thing))
+    if isinstance(thing, (bytes, bytearray, memoryview)):
+        return value_pb2.Value(bytes_value=bytes(thing))
+    if isinstance(thing, datetime):
+        return value_pb2.Value(timestamp_value=to_timestamp(thing))
+    if isinstance(thing, timedelta):
+        return value_pb2.Value(duration_value=to_duration(thing))
+    if isinstance(thing, Mapping):
+        entries = {_key(k): to_value(v, depth + 1) for k, v in thing.items()}
+        return value_pb2.Value(map_value=value_pb2.MapValue(entries=entries))
+    if isinstance(thing, (list, tuple)):
+        values = [to_value(v, depth + 1) for v in thing]
+        return value_pb2.Value(list_value=value_pb2.ListValue(values=values))
+    raise TypeError(
+        f"a widget cannot hold a {type(thing).__name__}; use None, bool, int, float, str, bytes, "
+        "datetime, timedelta, a list or a dict"
+    )
+
+
+def to_values(things: Optional[Mapping[str, Any]]) -> dict[str, value_pb2.Value]:
+    """A dict of plain values as the entries of a message's map."""
+    return {_key(key): to_value(thing) for key, thing in (things or {}).items()}
+
+
+def from_value(message: value_pb2.Value) -> Any:
+    """A message as a plain value. An unknown kind of a later daemon reads as None."""
+    kind = message.WhichOneof("kind")
+    if kind is None or kind == "null_value":
+        return None
+    if kind == "list_value":
+        return [from_value(item) for item in message.list_value.values]
+    if kind == "map_value":
+        return from_values(message.map_value.entries)
+    if kind == "timestamp_value":
+        return from_timestamp(message.timestamp_value)
+    if kind == "duration_value":
+        return from_duration(message.duration_value)
+    return getattr(message, kind)
+
+
+def from_values(messages: Mapping[str, value_pb2.Value]) -> dict[str, Any]:
+    """A message's map as a dict, in order of the keys."""
+    return {key: from_value(messages[key]) for key in sorted(messages)}
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"keys are text, and {key!r} is none")
+    return _text(key)
+
+
+def _text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{text!r} cannot be sent: it is no valid Unicode text") from error
+    return text
+
+
+def to_timestamp(time: datetime) -> Timestamp:
+    if time.tzinfo is None:
+        raise ValueError(f"{time!r} has no time zone; use datetime.now(timezone.utc)")
+    micros = (time - _EPOCH) // _MICROSECOND
+    return Timestamp(seconds=micros // 10**6, nanos=micros % 10**6 * 1000)
+
+
+def from_timestamp(message: Timestamp) -> datetime:
+    try:
+        return _EPOCH + timedelta(seconds=message.seconds, microseconds=message.nanos // 1000)
+    except OverflowError:  # Beyond the years that there are, which a daemon does not send.
+        bound = datetime.max if message.seconds > 0 else datetime.min
+        return bound.replace(tzinfo=timezone.utc)
+
+
+def to_duration(span: timedelta) -> Duration:
+    micros = span // _MICROSECOND
+    whole, part = divmod(abs(micros), 10**6)
+    sign = -1 if micros < 0 else 1
+    return Duration(seconds=sign * whole, nanos=sign * part * 1000)
+
+
+def from_duration(message: Duration) -> timedelta:
+    micros = abs(message.nanos) // 1000 * (-1 if message.nanos < 0 else 1)
+    try:
+        return timedelta(seconds=message.seconds, microseconds=micros)
+    except OverflowError:
+        return timedelta.max if message.seconds > 0 else timedelta.min
+
+
+def seconds(length: Union[float, timedelta]) -> timedelta:
+    """A length of time that was given as seconds or as a timedelta."""
+    return length if isinstance(length, timedelta) else timedelta(seconds=length)
+
+
+# --- Enums ----------------------------------------------------------------------------------------
+
+E = TypeVar("E", bound="Word")
+
+
+class Word(enum.IntEnum):
+    """An enum whose members can be named by word: "small", "extra-large"."""
+
+    @property
+    def word(self) -> str:
+        return self.name.lower().replace("_", "-")
+
+    @classmethod
+    def of(cls: Type[E], thing: Union[str, int]) -> E:
+        """The member that is meant; ValueError, with what there is, if there is none."""
+        if isinstance(thing, str):
+            for member in cls:
+                if member and member.word == thing.lower().replace("_", "-"):
+                    return member
+        elif thing in cls._value2member_map_:
+            return cls(thing)
+        words = ", ".join(member.word for member in cls if member)
+        raise ValueError(f"there is no {cls.__name__} {thing!r}; there are {words}")
+
+    @classmethod
+    def read(cls: Type[E], number: int) -> E:
+        """The member of a number from the wire; UNSPECIFIED if it is not known."""
+        return cls(number) if number in cls._value2member_map_ else cls(0)
+
+    def __str__(self) -> str:
+        return self.word
+
+
+class Family(Word):
+    """The size classes a widget can be made for."""
+
+    UNSPECIFIED = 0
+    SMALL = 1
+    MEDIUM = 2
+    LARGE = 3
+    EXTRA_LARGE = 4
+    INLINE = 5
+    CIRCULAR = 6
+    RECTANGULAR = 7
+
+
+class PresenceState(Word):
+    """What a user sees of a widget's presence."""
+
+    UNSPECIFIED = 0
+    VISIBLE = 1
+    HIDDEN = 2
+    DISABLED = 3
+
+
+class PresenceAction(Word):
+    """What to do to presence."""
+
+    UNSPECIFIED = 0
+    SHOW = 1
+    HIDE = 2
+    ENABLE = 3
+    DISABLE = 4
+    TOGGLE = 5
+
+
+class ApplyAction(Word):
+    """What apply_widgets did (or would do) to one widget."""
+
+    UNSPECIFIED = 0
+    CREATED = 1
+    UPDATED = 2
+    UNCHANGED = 3
+    DELETED = 4
+
+
+class Curve(Word):
+    """The shape of an animation."""
+
+    UNSPECIFIED = 0
+    NONE = 1
+    LINEAR = 2
+    EASE_IN = 3
+    EASE_OUT = 4
+    EASE_IN_OUT = 5
+    SPRING = 6
+    OPACITY = 7
+
+
+class LabelOperator(Word):
+    """What must hold for a label."""
+
+    UNSPECIFIED = 0
+    IN = 1
+    NOT_IN = 2
+    EXISTS = 3
+    NOT_EXISTS = 4
+
+
+class LogLevel(Word):
+    """How much the daemon logs."""
+
+    UNSPECIFIED = 0
+    TRACE = 1
+    DEBUG = 2
+    INFO = 3
+    NOTICE = 4
+    WARNING = 5
+    ERROR = 6
+    CRITICAL = 7
+
+
+class Health(Word):
+    """Whether the daemon serves."""
+
+    UNKNOWN = 0
+    SERVING = 1
+    NOT_SERVING = 2
+
+
+# --- Widgets --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WidgetError:
+    """What is wrong with a widget, for its users to see."""
+
+    reason: str
+    message: str = ""
+
+    def message_pb(self) -> widget_pb2.WidgetError:
+        return widget_pb2.WidgetError(reason=_text(self.reason), message=_text(self.message))
+
+
+@dataclass(frozen=True)
+class Transition:
+    """How a renderer may animate a change. A hint: it never delays the change."""
+
+    curve: Curve = Curve.UNSPECIFIED
+    #: How long it takes; None: the renderer's own default.
+    duration: Optional[timedelta] = None
+    #: For a spring: the seconds one oscillation takes. 0 means unset.
+    spring_response: float = 0.0
+    #: For a spring: 1 is critically damped, less overshoots. 0 means unset.
+    spring_damping: float = 0.0
+
+    def message_pb(self) -> widget_pb2.Transition:
+        return widget_pb2.Transition(
+            curve=_number(self.curve),
+            duration=None if self.duration is None else to_duration(self.duration),
+            spring_response=self.spring_response,
+            spring_damping=self.spring_damping,
+        )
+
+    @staticmethod
+    def from_pb(message: widget_pb2.Transition) -> Transition:
+        has = message.HasField("duration")
+        return Transition(
+            Curve.read(message.curve),
+            from_duration(message.duration) if has else None,
+            message.spring_response,
+            message.spring_damping,
+        )
+
+
+def _number(member: enum.IntEnum) -> Any:
+    """An enum's number, for the constructors of messages, whose stubs want their own enums."""
+    return int(member)
+
+
+@dataclass(frozen=True)
+class Widget:
+    """A widget as the daemon holds it. With a read mask, what it leaves out has its default."""
+
+    id: str
+    kind: str
+    family: Family = Family.UNSPECIFIED
+    labels: dict[str, str] = field(default_factory=dict)
+    #: Whether it is shown.
+    visible: bool = False
+    #: Whether it takes events from users.
+    enabled: bool = False
+    #: What follows from these two.
+    state: PresenceState = PresenceState.UNSPECIFIED
+    #: Ascending order is display order; only the comparison of two means anything.
+    position: int = 0
+    parameters: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    #: True while whoever fed it is gone, so that its data may be old.
+    stale: bool = False
+    #: What is wrong with it.
+    error: Optional[WidgetError] = None
+    created_revision: int = 0
+    revision: int = 0
+    create_time: Optional[datetime] = None
+    update_time: Optional[datetime] = None
+    owner_uid: int = 0
+    apply_set: str = ""
+    #: Give it back to have a change refused if somebody else was faster. "" in frames of a watch.
+    etag: str = ""
+
+    @staticmethod
+    def from_pb(message: widget_pb2.Widget) -> Widget:
+        has_created, has_updated = message.HasField("create_time"), message.HasField("update_time")
+        return Widget(
+            id=message.id,
+            kind=message.kind,
+            family=Family.read(message.family),
+            labels={key: message.labels[key] for key in sorted(message.labels)},
+            visible=message.presence.visible,
+            enabled=message.presence.enabled,
+            state=PresenceState.read(message.presence.state),
+            position=message.position,
+            parameters=from_values(message.parameters),
+            data=from_values(message.data),
+            stale=message.stale,
+            error=_error(message.error),
+            created_revision=message.created_revision,
+            revision=message.revision,
+            create_time=from_timestamp(message.create_time) if has_created else None,
+            update_time=from_timestamp(message.update_time) if has_updated else None,
+            owner_uid=message.owner_uid,
+            apply_set=message.apply_set,
+            etag=message.etag,
+        )
+
+
+def _error(message: widget_pb2.WidgetError) -> Optional[WidgetError]:
+    return WidgetError(message.reason, message.message) if message.reason else None
+
+
+@dataclass(frozen=True)
+class WidgetSpec:
+    """What a widget should be: an element of apply_widgets. None leaves the choice to the daemon,
+    or what is there as it is."""
+
+    id: str
+    kind: str
+    family: Union[Family, str, None] = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    visible: Optional[bool] = None
+    enabled: Optional[bool] = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def message_pb(self) -> widget_service_pb2.WidgetSpec:
+        spec = widget_service_pb2.WidgetSpec(
+            id=_text(self.id),
+            kind=_text(self.kind),
+            family=_number(Family.of(self.family)) if self.family else None,
+            labels=labels(self.labels),
+            parameters=to_values(self.parameters),
+            data=to_values(self.data),
+        )
+        if self.visible is not None:
+            spec.visible = self.visible
+        if self.enabled is not None:
+            spec.enabled = self.enabled
+        return spec
+
+
+def labels(things: Optional[Mapping[str, str]]) -> dict[str, str]:
+    for key, value in (things or {}).items():
+        if not isinstance(value, str):
+            raise TypeError(f"the label {key!r} is {value!r}; labels are text")
+    return {_key(key): _text(value) for key, value in (things or {}).items()}
+
+
+@dataclass(frozen=True)
+class LabelRequirement:
+    """One condition on a widget's labels."""
+
+    key: str
+    operator: LabelOperator
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Selector:
+    """Picks widgets. All conditions that are set must hold; an empty one picks every widget.
+
+    `labels` is a dict of labels that must be there with these values, or LabelRequirements.
+    """
+
+    ids: Iterable[str] = ()
+    kinds: Iterable[str] = ()
+    families: Iterable[Union[Family, str]] = ()
+    labels: Union[Mapping[str, str], Iterable[LabelRequirement]] = ()
+
+    def message_pb(self) -> widget_pb2.WidgetSelector:
+        for name in ("ids", "kinds", "families"):
+            if isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} is a list of text; write [{getattr(self, name)!r}]")
+        wanted = self.labels
+        if isinstance(wanted, Mapping):
+            wanted = [LabelRequirement(k, LabelOperator.IN, (v,)) for k, v in wanted.items()]
+        return widget_pb2.WidgetSelector(
+            ids=[_text(i) for i in self.ids],
+            kinds=[_text(k) for k in self.kinds],
+            families=[_number(Family.of(f)) for f in self.families],
+            labels=[
+                widget_pb2.LabelRequirement(
+                    key=_text(r.key),
+                    operator=_number(r.operator),
+                    values=[_text(v) for v in r.values],
+                )
+                for r in wanted
+            ],
+        )
+
+
+# --- Events ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a widget."""
+
+    #: Its place in the order of all events.
+    sequence: int
+    widget_id: str
+    name: str
+    #: The part of the widget; "" for the widget as a whole.
+    node_id: str = ""
+    payload: dict[str, Any] = field(default_factory=dict)
+    time: Optional[datetime] = None
+    #: The store's revision when it was accepted: its consequences come after.
+    revision: int = 0
+    #: Who sent it, as the kernel tells; pid 0 if unknown.
+    uid: int = 0
+    pid: int = 0
+    #: What the sender calls itself; not verified.
+    client: str = ""
+    #: It was sent past a hidden or disabled widget on purpose.
+    forced: bool = False
+
+    @staticmethod
+    def from_pb(message: event_pb2.Event) -> Event:
+        return Event(
+            sequence=message.sequence,
+            widget_id=message.widget_id,
+            name=message.name,
+            node_id=message.node_id,
+            payload=from_values(message.payload),
+            time=from_timestamp(message.time) if message.HasField("time") else None,
+            revision=message.revision,
+            uid=message.origin.uid,
+            pid=message.origin.pid,
+            client=message.origin.client,
+            forced=message.forced,
+        )
+
+
+# --- Answers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WidgetPage:
+    """A page of list_widgets, in position order."""
+
+    widgets: tuple[Widget, ...]
+    #: Where the next page starts; "" on the last page.
+    next_page_token: str
+    #: The store's revision at the time of the call.
+    revision: int
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What update_widget did."""
+
+    #: The widget after the change; None with omit_widget.
+    widget: Optional[Widget]
+    #: The widget's revision after the change.
+    revision: int
+    #: Whether anything changed.
+    changed: bool
+
+
+@dataclass(frozen=True)
+class PresenceChanged:
+    """What set_presence did."""
+
+    #: The widgets that changed, in position order; of very many, the first 10,000.
+    changed_ids: tuple[str, ...]
+    #: How many changed, also those beyond the list.
+    changed_count: int
+    revision: int
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What apply_widgets did, or would do."""
+
+    #: (id, action): each declared widget in the declared order, then each removed one (of very
+    #: many, the first 10,000).
+    results: tuple[tuple[str, ApplyAction], ...]
+    #: How many were removed, also those beyond the list.
+    deleted_count: int
+    revision: int
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of an event."""
+
+    sequence: int
+    #: The store's revision when it was accepted.
+    revision: int
+
+
+@dataclass(frozen=True)
+class Reloaded:
+    """What reload found, by names of settings."""
+
+    applied: tuple[str, ...]
+    needs_restart: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counters, gauges and limits of the daemon."""
+
+    version: str
+    start_time: datetime
+    uptime: timedelta
+    store: str
+    epoch: int
+    revision: int
+    compact_revision: int
+    widgets: int
+    state_bytes: int
+    last_sequence: int
+    connections: int
+    subscriptions: int
+    counters: dict[str, int]
+    limits: dict[str, int]
+    pid: int
+
+    @staticmethod
+    def from_pb(message: admin_service_pb2.GetStatsResponse) -> Stats:
+        return Stats(
+            version=message.version,
+            start_time=from_timestamp(message.start_time),
+            uptime=from_duration(message.uptime),
+            store=message.store,
+            epoch=message.epoch,
+            revision=message.revision,
+            compact_revision=message.compact_revision,
+            widgets=message.widgets,
+            state_bytes=message.state_bytes,
+            last_sequence=message.last_sequence,
+            connections=message.connections,
+            subscriptions=message.subscriptions,
+            counters={key: message.counters[key] for key in sorted(message.counters)},
+            limits={key: message.limits[key] for key in sorted(message.limits)},
+            pid=message.pid,
+        )
