@@ -1,0 +1,2 @@
+"""What scripts/lint-protos does: `source` compiles, `lint` and `breaking` look, `released` keeps.
+"""
