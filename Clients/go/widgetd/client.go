@@ -1,0 +1,194 @@
+// Package widgetd calls a widgetd over ttrpc, with the client library that Debian has.
+//
+// That library is version 1.1.1, which makes unary calls only: whoever wants to watch needs another
+// client (see the other folders of Clients/). All methods may be called from many goroutines at
+// once. A connection that was lost is made anew by the next call; a call that was under way then
+// fails with codes.Unavailable and is never repeated behind the caller's back, since the daemon may
+// have done what was asked.
+package widgetd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/containerd/ttrpc"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "widgetd/pb"
+)
+
+// Service is the full name of the service that owns the widgets.
+const Service = "widgetd.v1.WidgetService"
+
+// Client is a client of one daemon. Make it with New.
+type Client struct {
+	path string
+
+	mutex sync.Mutex
+	calls *ttrpc.Client
+}
+
+// New makes a client for the socket at path; nothing is connected yet. With an empty path it takes
+// $WIDGETD_SOCKET, else the user's own daemon below $XDG_RUNTIME_DIR, else the system's.
+func New(path string) *Client {
+	return &Client{path: strings.TrimPrefix(socketPath(path), "unix:")}
+}
+
+func socketPath(path string) string {
+	if path != "" {
+		return path
+	}
+	if path := os.Getenv("WIDGETD_SOCKET"); path != "" {
+		return path
+	}
+	if folder := os.Getenv("XDG_RUNTIME_DIR"); folder != "" {
+		path := folder + "/widgetd/widgetd.sock"
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return "/run/widgetd/widgetd.sock"
+}
+
+// Close closes the connection, if there is one. A later call makes another.
+func (c *Client) Close() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.calls == nil {
+		return nil
+	}
+	calls := c.calls
+	c.calls = nil
+	return calls.Close()
+}
+
+// connected returns the connection, or makes one.
+func (c *Client) connected(ctx context.Context) (*ttrpc.Client, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.calls != nil {
+		return c.calls, nil
+	}
+	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", c.path)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, status.Errorf(codes.Unavailable,
+			"cannot connect to widgetd at %s: %v; is it running, and is this its socket?", c.path, err)
+	}
+	// A connection that ends while nothing is under way must not fail the next call.
+	var calls *ttrpc.Client
+	calls = ttrpc.NewClient(connection, ttrpc.WithOnClose(func() {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
+		if c.calls == calls {
+			c.calls = nil
+		}
+	}))
+	c.calls = calls
+	return calls, nil
+}
+
+// Call makes a unary call of any service. A deadline of the context is kept, and told to the daemon.
+// The error is a status of google.golang.org/grpc/status; Reason says why the daemon refused.
+func (c *Client) Call(ctx context.Context, service, method string, request, answer interface{}) error {
+	if err := ctx.Err(); err != nil {
+		return fromContext(err)
+	}
+	calls, err := c.connected(ctx)
+	if err != nil {
+		return fromContext(err)
+	}
+	err = calls.Call(ctx, service, method, request, answer)
+	if errors.Is(err, ttrpc.ErrClosed) {
+		c.mutex.Lock()
+		if c.calls == calls {
+			c.calls = nil
+		}
+		c.mutex.Unlock()
+		return status.Errorf(codes.Unavailable,
+			"the connection to widgetd at %s was lost before it answered; "+
+				"check what was done, or try again with a request id", c.path)
+	}
+	return fromContext(err)
+}
+
+// fromContext makes a status of an error that is none; a daemon's status stays as it is.
+func fromContext(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return status.Error(codes.DeadlineExceeded, "the daemon did not answer in time")
+	case errors.Is(err, context.Canceled):
+		return status.Error(codes.Canceled, "the call was cancelled")
+	}
+	if _, is := status.FromError(err); is {
+		return err
+	}
+	return status.Error(codes.Unavailable, err.Error())
+}
+
+// Reason is the stable reason of a daemon's error: WIDGET_NOT_FOUND. Empty for other errors.
+func Reason(err error) string {
+	s, is := status.FromError(err)
+	if !is {
+		return ""
+	}
+	for _, detail := range s.Details() {
+		if info, is := detail.(*errdetails.ErrorInfo); is && info.Domain == "widgetd" {
+			return info.Reason
+		}
+	}
+	return ""
+}
+
+// Get returns one widget.
+func (c *Client) Get(ctx context.Context, id string) (*pb.Widget, error) {
+	answer := &pb.GetWidgetResponse{}
+	err := c.Call(ctx, Service, "GetWidget", &pb.GetWidgetRequest{Id: id}, answer)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Widget, nil
+}
+
+// Send sends an event to a widget and returns its sequence number. With a requestID that is used
+// once, a call that failed on the way can be made again.
+func (c *Client) Send(
+	ctx context.Context, id, name string, payload map[string]*pb.Value, requestID string,
+) (uint64, error) {
+	answer := &pb.SendEventResponse{}
+	err := c.Call(ctx, Service, "SendEvent", &pb.SendEventRequest{
+		WidgetId: id, Name: name, Payload: payload, Client: "go", RequestId: requestID}, answer)
+	return answer.Sequence, err
+}
+
+// Value makes a value of what Go has: bool, int, int64, float64, string, []byte or nil.
+func Value(from interface{}) (*pb.Value, error) {
+	switch v := from.(type) {
+	case nil:
+		return &pb.Value{Kind: &pb.Value_NullValue{}}, nil
+	case bool:
+		return &pb.Value{Kind: &pb.Value_BoolValue{BoolValue: v}}, nil
+	case int:
+		return &pb.Value{Kind: &pb.Value_IntValue{IntValue: int64(v)}}, nil
+	case int64:
+		return &pb.Value{Kind: &pb.Value_IntValue{IntValue: v}}, nil
+	case float64:
+		return &pb.Value{Kind: &pb.Value_DoubleValue{DoubleValue: v}}, nil
+	case string:
+		return &pb.Value{Kind: &pb.Value_StringValue{StringValue: v}}, nil
+	case []byte:
+		return &pb.Value{Kind: &pb.Value_BytesValue{BytesValue: v}}, nil
+	}
+	return nil, fmt.Errorf("a value cannot be made of a %T", from)
+}
