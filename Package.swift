@@ -113,6 +113,12 @@ let package = Package(
       dependencies: ["WidgetClient", "WidgetModel", arguments],
       path: "Clients/widgetd-sysmon", swiftSettings: strict),
 
+    // The conformance suite's drivers for Swift. See Clients/conformance/README.md.
+    .executableTarget(
+      name: "widgetd-conformance",
+      dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"],
+      path: "Clients/conformance/swift", swiftSettings: strict),
+
     // Measured beside nothing else: the state machine alone. See benchmarks/core/run.
     .executableTarget(
       name: "widgetd-core-benchmark", dependencies: ["WidgetCore", "WidgetModel"],

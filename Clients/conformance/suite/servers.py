@@ -1,0 +1,160 @@
+"""The daemon of a scenario: a widgetd of its own, or the one that a driver hosts.
+
+Both have a socket, where somebody else than the client under test (`other`) can ask them.
+"""
+
+import os
+from typing import Any
+
+from lib.system import Scratch
+from lib.ttrpc import Connection, Lost, Refused
+from suite import messages
+from suite.drivers import Driver, Failed, Unsupported
+from suite.messages import Document
+
+# A group that no user of this machine is in, for the scenarios about permission; and a user and
+# group without any rights.
+CLIENT_GROUP = 61183
+NOBODY = 65534
+
+
+def flags(settings: Document) -> list[str]:
+    """A scenario's settings as flags of widgetd, which the hosting driver shares."""
+    result = ["--store", settings.get("store", "memory")]
+    if settings.get("group"):
+        result += ["--client-group", str(CLIENT_GROUP)]
+    for name, value in settings.get("limits", {}).items():
+        result += ["--limit", f"{name}={value}"]
+    return result
+
+
+class Server:
+    """A widgetd in a folder of its own."""
+
+    def __init__(self, settings: Document) -> None:
+        self.settings = settings
+        self.scratch = Scratch()
+        # Users without rights reach the socket; whether they may do anything is the daemon's word.
+        os.chmod(self.scratch.folder, 0o755)
+        self._connection: Connection | None = None
+
+    def arguments(self) -> list[str]:
+        """What a driver is started with."""
+        return [self.scratch.socket]
+
+    def start(self) -> None:
+        """Starts the daemon on what is there of its state, and waits until it answers."""
+        self.scratch.daemon("--socket-mode", "0666", *flags(self.settings))
+
+    def stop(self) -> None:
+        """Ends the daemon in order."""
+        self._disconnect()
+        status = self.scratch.daemon_process.stop()
+        if status != 0:
+            raise Failed(f"the daemon ended with {status}")
+
+    def kill(self) -> None:
+        """Ends the daemon with SIGKILL."""
+        self._disconnect()
+        self.scratch.daemon_process.process.kill()
+        self.scratch.daemon_process.process.wait()
+
+    def other(self, method: str, request: Document) -> Document:
+        """A call of another program, over a connection of its own. It must succeed."""
+        if self._connection is None:
+            self._connection = self.scratch.connect()
+        filled = messages.filled(messages.request_type(method), request)
+        try:
+            return messages.plain(
+                messages.response_type(method), self._connection.call(method, **filled))
+        except (Refused, Lost) as error:
+            raise Failed(f"another program's {method} failed: {error}") from error
+
+    def raw_widgets(self, request: Document) -> tuple[int, dict[str, Any]]:
+        """The revision, and all widgets that a request picks, as decoded messages."""
+        if self._connection is None:
+            self._connection = self.scratch.connect()
+        found: dict[str, Any] = {}
+        token = ""
+        while True:
+            page = self._connection.call(
+                "ListWidgets", page_size=1000, page_token=token, **request)
+            found.update({widget["id"]: widget for widget in page.get("widgets", [])})
+            token = page.get("next_page_token", "")
+            if not token:
+                return page.get("revision", 0), found
+
+    def answers(self) -> bool:
+        """Whether a daemon answers on the socket."""
+        return self.scratch.answers()
+
+    def memory_bytes(self) -> int:
+        """What the daemon holds in memory now."""
+        return resident_bytes(self.scratch.daemon_process.pid)
+
+    def alive(self) -> bool:
+        """Whether the daemon that should run does."""
+        process = self.scratch.daemon_process
+        return process is not None and process.process.poll() is None
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def close(self) -> None:
+        """Ends the daemon and removes its folder."""
+        self._disconnect()
+        self.scratch.__exit__(None)
+
+    def log(self) -> str:
+        """The end of the daemon's log."""
+        return self.scratch.log_text()[-600:] if os.path.exists(self.scratch.log) else ""
+
+
+class HostedServer(Server):
+    """The daemon in the process of the driver, which is told to start and stop it.
+
+    Its socket is there for other programs; the client under test does not use it.
+    """
+
+    def __init__(self, settings: Document, user: str) -> None:
+        super().__init__(settings)
+        self.user = user
+        self.driver: Driver | None = None
+
+    def arguments(self) -> list[str]:
+        identity = {"client": f"{NOBODY}:{NOBODY},{CLIENT_GROUP}", "stranger": f"{NOBODY}:{NOBODY}"}
+        return ["--socket", self.scratch.socket, "--state-directory", self.scratch.state,
+                *flags(self.settings),
+                *(["--as", identity[self.user]] if self.user else [])]
+
+    def start(self) -> None:
+        """Starts the daemon again; the first time the driver does by itself."""
+        if self.driver is not None:
+            self.driver.host("start", "started")
+
+    def stop(self) -> None:
+        self._disconnect()
+        assert self.driver is not None
+        self.driver.host("stop", "stopped")
+
+    def kill(self) -> None:
+        raise Unsupported("the daemon is in the client's own process")
+
+    def memory_bytes(self) -> int:
+        """What the process holds, client and daemon together."""
+        assert self.driver is not None
+        return resident_bytes(self.driver.process.pid)
+
+    def alive(self) -> bool:
+        return self.driver is not None and self.driver.process.poll() is None
+
+
+def resident_bytes(pid: int) -> int:
+    """Resident memory of a process that is neither shared nor backed by files."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("RssAnon:"):
+                return int(line.split()[1]) * 1024
+    raise Failed(f"process {pid} is gone")

@@ -1,0 +1,167 @@
+import WidgetProto
+
+/// Reads commands and starts what they ask for; each call and each stream is a task of its own.
+actor Driver {
+  private let client: any DrivenClient
+  private var streams: [Int: (gate: Gate, task: Task<Void, Never>)] = [:]
+
+  init(_ client: any DrivenClient) {
+    self.client = client
+  }
+
+  /// Carries out commands until `quit`, or until whoever sends them is gone.
+  func run(_ commands: AsyncStream<String>) async throws {
+    for await line in commands {
+      let words = line.split(separator: " ", omittingEmptySubsequences: false)
+      if words == ["quit"] { break }
+      try await perform(words)
+    }
+    for stream in streams.values { stream.task.cancel() }
+    await client.close()
+  }
+
+  private func perform(_ words: [Substring]) async throws {
+    switch (words[0], words.count) {
+    case ("supports", 1):
+      Output.say("supports call open follow pause cancel timeout both others")
+    case ("call", 5):
+      let (id, request) = (try number(words[1]), try Request(words[2...]))
+      Task { [client] in
+        do throws(Ending) {
+          let answer = try await client.call(request)
+          Output.say("answer \(id) ok \(Hex.text(answer))")
+        } catch {
+          Output.say(error, of: id, after: "answer")
+        }
+      }
+    case ("open", 5):
+      let request = try Request(words[2...])
+      start(try number(words[1])) { [client] take throws(Ending) in
+        try await client.open(request, take)
+      }
+    case ("follow", 3):
+      let request = try Hex.bytes(words[2])
+      start(try number(words[1])) { [client] take throws(Ending) in
+        try await client.follow(request, take)
+      }
+    case ("pause", 2), ("continue", 2):
+      let id = try number(words[1])
+      guard let gate = streams[id]?.gate else { throw Misuse("there is no stream \(id)") }
+      if words[0] == "pause" {
+        await gate.close()
+        Output.say("paused \(id)")
+      } else {
+        // Said first: frames that come again come after it.
+        Output.say("continued \(id)")
+        await gate.open()
+      }
+    case ("cancel", 2):
+      let stream = streams[try number(words[1])]
+      stream?.task.cancel()
+      await stream?.gate.open()
+    case ("stop", 1):
+      try await client.stopDaemon()
+      Output.say("stopped")
+    case ("start", 1):
+      try await client.startDaemon()
+      Output.say("started")
+    default:
+      throw Misuse("\(words[0]) with \(words.count - 1) words is no command")
+    }
+  }
+
+  private func start(
+    _ id: Int,
+    _ body: @escaping @Sendable (_ take: @escaping FrameTaker) async throws(Ending) -> Void
+  ) {
+    let gate = Gate()
+    let task = Task {
+      do throws(Ending) {
+        try await body { frame in
+          await gate.pass()
+          if !Task.isCancelled { Output.say("frame \(id) \(Hex.text(frame))") }
+          // Nothing more is read while the gate is closed.
+          await gate.pass()
+        }
+        Output.say(Task.isCancelled ? "end \(id) error CANCELLED -" : "end \(id) ok -")
+      } catch {
+        if Task.isCancelled, case .error = error {
+          Output.say("end \(id) error CANCELLED -")
+        } else {
+          Output.say(error, of: id, after: "end")
+        }
+      }
+    }
+    streams[id] = (gate, task)
+  }
+
+  private func number(_ word: Substring) throws -> Int {
+    guard let number = Int(word) else { throw Misuse("\(word) is no number") }
+    return number
+  }
+}
+
+/// What a stream gives each of its messages to; it is not read further until that returns.
+typealias FrameTaker = @Sendable ([UInt8]) async -> Void
+
+/// What can be asked of a client under test.
+protocol DrivenClient: Sendable {
+  func call(_ request: Request) async throws(Ending) -> [UInt8]
+  /// Gives all messages of a stream to `take`; returns when it has ended well.
+  func open(_ request: Request, _ take: @escaping FrameTaker) async throws(Ending)
+  /// Watches widgets across whatever happens to the daemon.
+  func follow(_ request: [UInt8], _ take: @escaping FrameTaker) async throws(Ending)
+  func stopDaemon() async throws
+  func startDaemon() async throws
+  func close() async
+}
+
+/// METHOD TIMEOUT HEX of a command.
+struct Request: Sendable {
+  /// "widgetd.v1.WidgetService/GetWidget"
+  let method: String
+  let timeout: Duration?
+  let bytes: [UInt8]
+
+  init(_ words: ArraySlice<Substring>) throws {
+    let words = Array(words)
+    guard let milliseconds = Int(words[1]) else { throw Misuse("\(words[1]) is no timeout") }
+    method = String(words[0])
+    timeout = milliseconds == 0 ? nil : .milliseconds(milliseconds)
+    bytes = try Hex.bytes(words[2])
+  }
+}
+
+/// How a call or a stream ended that did not end well.
+enum Ending: Error {
+  /// With the encoded google.rpc.Status, if the daemon sent one.
+  case error(StatusCode, status: [UInt8])
+  /// The client has no way to do it.
+  case unsupported(String)
+
+  /// The daemon's own words.
+  init(_ status: RPCStatus) {
+    let bytes = try? WireCodec().encode(status)
+    self = .error(status.code, status: bytes ?? [])
+  }
+}
+
+/// Holds a stream's reader up while it is closed.
+actor Gate {
+  private var isOpen = true
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  func close() { isOpen = false }
+
+  func open() {
+    isOpen = true
+    let all = waiting
+    waiting = []
+    for continuation in all { continuation.resume() }
+  }
+
+  func pass() async {
+    guard !isOpen, !Task.isCancelled else { return }
+    await withCheckedContinuation { waiting.append($0) }
+  }
+}

@@ -1,0 +1,56 @@
+import WidgetClient
+
+extension SocketClient {
+  typealias Call =
+    @Sendable (WidgetClient, [UInt8], CallOptions) async throws(Ending) -> [UInt8]
+
+  /// The library's functions by the full names of their methods.
+  static let calls: [String: Call] = {
+    let widgets: [String: Call] = [
+      "CreateWidget": typed { c, r, o throws(ClientError) in try await c.createWidget(r, options: o)
+      },
+      "GetWidget": typed { c, r, o throws(ClientError) in try await c.getWidget(r, options: o) },
+      "ListWidgets": typed { c, r, o throws(ClientError) in try await c.listWidgets(r, options: o)
+      },
+      "UpdateWidget": typed { c, r, o throws(ClientError) in try await c.updateWidget(r, options: o)
+      },
+      "DeleteWidget": typed { c, r, o throws(ClientError) in try await c.deleteWidget(r, options: o)
+      },
+      "SetPresence": typed { c, r, o throws(ClientError) in try await c.setPresence(r, options: o)
+      },
+      "MoveWidget": typed { c, r, o throws(ClientError) in try await c.moveWidget(r, options: o) },
+      "ApplyWidgets": typed { c, r, o throws(ClientError) in try await c.applyWidgets(r, options: o)
+      },
+      "SendEvent": typed { c, r, o throws(ClientError) in try await c.sendEvent(r, options: o) },
+      "Unsubscribe": typed { c, r, o throws(ClientError) in try await c.unsubscribe(r, options: o)
+      },
+      "RequestProgress": typed { c, r, o throws(ClientError) in
+        try await c.requestProgress(r, options: o)
+      },
+    ]
+    let admin: [String: Call] = [
+      "GetStats": typed { c, r, o throws(ClientError) in try await c.getStats(r, options: o) },
+      "Reload": typed { c, r, o throws(ClientError) in try await c.reload(r, options: o) },
+      "SetLogLevel": typed { c, r, o throws(ClientError) in try await c.setLogLevel(r, options: o)
+      },
+    ]
+    var all: [String: Call] = [
+      "grpc.health.v1.Health/Check": typed { c, r, o throws(ClientError) in
+        try await c.checkHealth(r, options: o)
+      }
+    ]
+    for (name, call) in widgets { all["widgetd.v1.WidgetService/\(name)"] = call }
+    for (name, call) in admin { all["widgetd.v1.AdminService/\(name)"] = call }
+    return all
+  }()
+
+  private static func typed<Q: WireMessage, A: WireMessage>(
+    _ call: @escaping @Sendable (WidgetClient, Q, CallOptions) async throws(ClientError) -> A
+  ) -> Call {
+    { client, bytes, options throws(Ending) in
+      let request: Q = try decoded(bytes)
+      return try encoded(
+        try await outcome { () throws(ClientError) in try await call(client, request, options) })
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import WidgetClient
+
+/// The driver's side of `WidgetClient`, which speaks ttrpc.
+///
+/// The library sends and returns values of its own types, so requests are decoded here and what
+/// comes back is encoded again: what the library loses on the way shows. A request that has no such
+/// value is refused here as the types themselves would refuse it.
+final class SocketClient: DrivenClient {
+  private let client: WidgetClient
+
+  init(path: String) {
+    client = WidgetClient(socketPath: path)
+  }
+
+  func call(_ request: Request) async throws(Ending) -> [UInt8] {
+    guard let call = SocketClient.calls[request.method] else {
+      throw .unsupported("WidgetClient has a function for each method there is, and no others")
+    }
+    return try await call(client, request.bytes, CallOptions(timeout: request.timeout))
+  }
+
+  func open(_ request: Request, _ take: @escaping FrameTaker) async throws(Ending) {
+    guard request.timeout == nil else {
+      throw .unsupported("WidgetClient's watches take no deadline; their task is cancelled instead")
+    }
+    if request.method == "widgetd.v1.WidgetService/WatchEvents" {
+      try await openEvents(request.bytes, take)
+    } else if request.method == "widgetd.v1.WidgetService/WatchWidgets" {
+      try await watch(request.bytes, retry: .never, take)
+    } else {
+      throw .unsupported("WidgetClient has no such stream")
+    }
+  }
+
+  func follow(_ request: [UInt8], _ take: @escaping FrameTaker) async throws(Ending) {
+    try await watch(request, retry: .forever, take)
+  }
+
+  private func watch(
+    _ bytes: [UInt8], retry: RetryPolicy, _ take: FrameTaker
+  ) async throws(Ending) {
+    let request: WatchWidgetsRequest = try SocketClient.decoded(bytes)
+    var frames = client.watch(
+      WatchOptions(
+        selector: request.selector, readMask: request.readMask, minInterval: request.minInterval,
+        progressInterval: request.progressInterval, includeEvents: request.includeEvents,
+        afterSequence: request.afterSequence, resumeToken: request.resumeToken, retry: retry)
+    ).makeAsyncIterator()
+    let isRaw = retry.attemptsMax == 0
+    while let frame = try await SocketClient.outcome(of: { () throws(ClientError) in
+      try await frames.next()
+    }) {
+      let message: WatchWidgetsResponse
+      switch frame {
+      case .opened(let opened): message = .opened(opened)
+      case .snapshot(let chunk): message = .snapshot(chunk)
+      case .synced(let synced): message = .synced(synced)
+      case .changes(let changes): message = .changes(changes)
+      case .events(let batch): message = .events(batch)
+      case .gap(let gap): message = .gap(gap)
+      case .progress(let progress): message = .progress(progress)
+      case .reset(let reason):
+        // The library goes on with a snapshot by itself; who asked for one stream gets what ended it.
+        guard isRaw else { continue }
+        throw SocketClient.ending(reason)
+      case .disconnected, .reconnected: continue
+      }
+      await take(try SocketClient.encoded(message))
+    }
+  }
+
+  private func openEvents(_ bytes: [UInt8], _ take: FrameTaker) async throws(Ending) {
+    let request: WatchEventsRequest = try SocketClient.decoded(bytes)
+    var frames = client.watchEvents(
+      WatchEventsOptions(
+        selector: request.selector, names: request.names, afterSequence: request.afterSequence,
+        retry: .never)
+    ).makeAsyncIterator()
+    while let frame = try await SocketClient.outcome(of: { () throws(ClientError) in
+      try await frames.next()
+    }) {
+      switch frame {
+      case .opened(let opened):
+        await take(try SocketClient.encoded(WatchEventsResponse.opened(opened)))
+      case .events(let batch):
+        await take(try SocketClient.encoded(WatchEventsResponse.events(batch)))
+      case .gap(let gap):
+        await take(try SocketClient.encoded(WatchEventsResponse.gap(gap)))
+      case .disconnected, .reconnected: continue
+      }
+    }
+  }
+
+  func stopDaemon() async throws { throw Misuse("this driver does not host the daemon") }
+
+  func startDaemon() async throws { throw Misuse("this driver does not host the daemon") }
+
+  func close() async { await client.close() }
+
+  // MARK: - Messages and errors
+
+  static func decoded<M: WireMessage>(_ bytes: [UInt8]) throws(Ending) -> M {
+    do throws(WireError) {
+      return try WireCodec().decode(M.self, from: bytes)
+    } catch {
+      switch error {
+      case .tooDeep, .budgetExceeded: throw .error(.resourceExhausted, status: [])
+      default: throw .error(.invalidArgument, status: [])
+      }
+    }
+  }
+
+  static func encoded<M: WireMessage>(_ message: M) throws(Ending) -> [UInt8] {
+    do throws(WireError) {
+      return try WireCodec().encode(message)
+    } catch {
+      throw .error(.internalError, status: [])
+    }
+  }
+
+  /// Runs a piece of the library and turns what it throws into what the runner is told.
+  static func outcome<R>(
+    of body: () async throws(ClientError) -> R
+  ) async throws(Ending) -> R {
+    do throws(ClientError) {
+      return try await body()
+    } catch {
+      switch error {
+      case .status(let status): throw Ending(status)
+      case .unavailable, .socketNotFound, .connectionLost, .closed:
+        throw .error(.unavailable, status: [])
+      case .deadlineExceeded: throw .error(.deadlineExceeded, status: [])
+      case .cancelled: throw .error(.cancelled, status: [])
+      case .protocolViolation, .wire: throw .error(.internalError, status: [])
+      case .requestTooLong: throw .error(.resourceExhausted, status: [])
+      }
+    }
+  }
+
+  private static func ending(_ reason: ResetReason) -> Ending {
+    switch reason {
+    case .compacted:
+      Ending(
+        RPCStatus(
+          code: .outOfRange, message: "the watch was reset: compacted",
+          errorInfo: ErrorInfo(reason: "REVISION_COMPACTED")))
+    case .epochChanged:
+      Ending(
+        RPCStatus(
+          code: .failedPrecondition, message: "the watch was reset: another epoch",
+          errorInfo: ErrorInfo(reason: "EPOCH_CHANGED")))
+    }
+  }
+}
