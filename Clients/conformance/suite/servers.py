@@ -4,6 +4,7 @@ Both have a socket, where somebody else than the client under test (`other`) can
 """
 
 import os
+from collections.abc import Generator
 from typing import Any
 
 from lib.system import Scratch
@@ -69,6 +70,21 @@ class Server:
                 messages.response_type(method), self._connection.call(method, **filled))
         except (Refused, Lost) as error:
             raise Failed(f"another program's {method} failed: {error}") from error
+
+    def watch(self, widget: str, path: str) -> Generator[None, None, None]:
+        """A third program's watch of one thing, open already: yields for each change set."""
+        connection = self.scratch.connect()
+        frames = connection.stream("WatchWidgets", selector={"ids": [widget]},
+                                   read_mask={"paths": [path]})
+        while "synced" not in next(frames):
+            pass
+
+        def changes() -> Generator[None, None, None]:
+            with connection:
+                for frame in frames:
+                    if "changes" in frame and not frame["changes"].get("more"):
+                        yield None
+        return changes()
 
     def raw_widgets(self, request: Document) -> tuple[int, dict[str, Any]]:
         """The revision, and all widgets that a request picks, as decoded messages."""
