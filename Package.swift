@@ -116,7 +116,9 @@ let package = Package(
     // The conformance suite's drivers for Swift. See Clients/conformance/README.md.
     .executableTarget(
       name: "widgetd-conformance",
-      dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"],
+      dependencies: [
+        "WidgetClient", "WidgetProto", "WidgetServer", "WidgetStorage", nioCore, logging,
+      ],
       path: "Clients/conformance/swift", swiftSettings: strict),
 
     // Measured beside nothing else: the state machine alone. See benchmarks/core/run.

@@ -42,6 +42,9 @@ class Pair:
     build: str
     # Hosts the daemon itself: is given settings instead of a socket.
     hosts: bool = False
+    # What must be there beside the program, and what it finds in its environment.
+    needs: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
     # Why bytes that its own types would not make cannot be sent with it; empty if they can.
     typed: str = ""
     # Why it lacks a word of `supports`.
@@ -49,10 +52,17 @@ class Pair:
 
     def missing(self) -> str | None:
         """What is not there, and how to get it; None if it can be started."""
-        for part in self.command:
-            if "/" in part and not os.path.exists(part):
+        for part in (self.command[0], *self.needs):
+            if not os.path.exists(part):
                 return f"{os.path.relpath(part, ROOT)} is missing; build it: {self.build}"
         return None
+
+
+def _has_grpc(python: str) -> bool:
+    """Whether this interpreter is there and has grpcio."""
+    return os.path.exists(python) and subprocess.run(
+        [python, "-c", "import grpc, google.protobuf"], capture_output=True, check=False,
+        timeout=60).returncode == 0
 
 
 def pairs() -> list[Pair]:
@@ -60,8 +70,10 @@ def pairs() -> list[Pair]:
     binaries = os.environ.get("WIDGETD_BINARIES", os.path.join(ROOT, ".build", "debug"))
     swift = os.path.join(binaries, "widgetd-conformance")
     swift_build = "swift build --product widgetd-conformance"
-    venv = os.path.join(ROOT, ".build", "venv", "bin", "python3")
-    python = venv if os.path.exists(venv) else shutil.which("python3") or "python3"
+    library = os.path.join(ROOT, "Clients", "python")
+    environments = [os.path.join(ROOT, ".build", *place, "bin", "python3")
+                    for place in (("venv",), ("python-client", "newest"))]
+    python = next((each for each in environments if _has_grpc(each)), environments[0])
     return [
         Pair("Swift/ttrpc", (swift,), swift_build,
              typed="WidgetClient sends values of its own types, not bytes"),
@@ -72,9 +84,10 @@ def pairs() -> list[Pair]:
              "make -C Clients/go",
              lacks={word: "Debian's ttrpc 1.1.1 for Go has unary calls only"
                     for word in ("open", "follow", "pause", "cancel")}),
-        Pair("Python/gRPC",
-             (python, os.path.join(ROOT, "Clients", "python", "conformance.py")),
-             "scripts/test makes what it needs in .build/venv"),
+        Pair("Python/gRPC", (python, "-m", "widgetd._conformance"),
+             "Tests/acceptance/conformance, which makes .build/venv with grpcio in it",
+             needs=(os.path.join(library, "widgetd", "_conformance.py"),),
+             environment={"PYTHONPATH": library}),
     ]
 
 
@@ -115,7 +128,7 @@ class Driver:
             self.process = subprocess.Popen(
                 tied([*identity, *pair.command, *arguments]), stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=errors,
-                env=clean_environment(PYTHONDONTWRITEBYTECODE="1"), cwd="/")
+                env=clean_environment(PYTHONDONTWRITEBYTECODE="1", **pair.environment), cwd="/")
         self._reader = threading.Thread(target=self._read, args=(self.process.stdout,), daemon=True)
         self._reader.start()
 

@@ -7,6 +7,8 @@ raises `Unsupported`, before or instead of a pass.
 
 import os
 import re
+import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,7 @@ from typing import Any
 from lib.protobuf import SCHEMA
 from lib.system import eventually
 from suite import messages
-from suite.drivers import Answer, Driver, Failed, Pair, Unsupported
+from suite.drivers import PATIENCE, Answer, Driver, Failed, Pair, Unsupported
 from suite.messages import Document, Misuse
 from suite.servers import CLIENT_GROUP, NOBODY, HostedServer, Server
 from suite.streams import EventReader, Reader, WatchReader
@@ -91,8 +93,12 @@ class Run:
         if os.geteuid() != 0:
             raise Unsupported("only root can run a client as another user")
         groups = {"client": ("--groups", str(CLIENT_GROUP)), "stranger": ("--clear-groups",)}
-        return ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY),
-                *groups[self.scenario.user], "--")
+        identity = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY),
+                    *groups[self.scenario.user], "--")
+        # The program may be where only root can go: in a home folder, say.
+        if subprocess.run([*identity, "test", "-x", self.pair.command[0]], check=False).returncode:
+            raise Unsupported(f"another user cannot run {os.path.realpath(self.pair.command[0])}")
+        return identity
 
     def _steps(self, steps: list[Document], n: int | None = None) -> None:
         for index, step in enumerate(steps):
@@ -159,9 +165,20 @@ class Run:
     # --- Calls
 
     def do_call(self, step: Document) -> None:
-        """A unary call of the client under test, and what must come of it."""
-        method, number = self._started(step)
-        self._judge(method, self.client.answer(number), step)
+        """A unary call of the client under test, and what must come of it.
+
+        With `retried` it is made again while it is UNAVAILABLE: some libraries wait a while before
+        they connect again, and fail what is called meanwhile.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            method, number = self._started(step)
+            answer = self.client.answer(number)
+            if not step.get("retried") or answer.code != "UNAVAILABLE" \
+                    or time.monotonic() > deadline:
+                break
+            time.sleep(0.02)
+        self._judge(method, answer, step)
 
     def do_begin(self, step: Document) -> None:
         """Starts a call; `answer` is about its answer."""

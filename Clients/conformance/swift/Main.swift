@@ -12,7 +12,7 @@ enum Main {
     do {
       let client: any DrivenClient
       if arguments.first == "--in-process" {
-        throw Misuse("not yet")
+        client = try await HostedDaemon(HostSettings(arguments: arguments.dropFirst()))
       } else if let path = arguments.first, arguments.count == 1, !path.hasPrefix("-") {
         client = SocketClient(path: path)
       } else {
