@@ -72,7 +72,7 @@ def pairs() -> list[Pair]:
     swift_build = "swift build --product widgetd-conformance"
     library = os.path.join(ROOT, "Clients", "python")
     environments = [os.path.join(ROOT, ".build", *place, "bin", "python3")
-                    for place in (("venv",), ("python-client", "newest"))]
+                    for place in (("conformance-python",), ("venv",), ("python-client", "newest"))]
     python = next((each for each in environments if _has_grpc(each)), environments[0])
     return [
         Pair("Swift/ttrpc", (swift,), swift_build,
@@ -85,7 +85,7 @@ def pairs() -> list[Pair]:
              lacks={word: "Debian's ttrpc 1.1.1 for Go has unary calls only"
                     for word in ("open", "follow", "pause", "cancel")}),
         Pair("Python/gRPC", (python, "-m", "widgetd._conformance"),
-             "Tests/acceptance/conformance, which makes .build/venv with grpcio in it",
+             "Tests/acceptance/conformance, which puts grpcio in .build/conformance-python",
              needs=(os.path.join(library, "widgetd", "_conformance.py"),),
              environment={"PYTHONPATH": library}),
     ]
@@ -268,7 +268,9 @@ class Driver:
         def found() -> bytes | Answer | None:
             if number in self._unsupported:
                 raise Unsupported(self._unsupported[number])
-            return stream.frames.popleft() if stream.frames else stream.end
+            if stream.frames:
+                return stream.frames.popleft()
+            return stream.end
         return self._wait("the next frame", found)
 
     def waiting(self, number: int) -> int:

@@ -83,7 +83,8 @@ def _fields(name: str) -> dict[str, Any]:
 
 def filled(name: str, document: Document) -> Document:
     """A message that a scenario wrote, as the encoder takes it."""
-    fields, result = _fields(name), {}
+    fields = _fields(name)
+    result: Document = {}
     for key, value in document.items():
         if key not in fields:
             raise Misuse(f"{name} has no field {key}")
@@ -98,7 +99,7 @@ def filled(name: str, document: Document) -> Document:
 
 
 def _one_filled(field: Any, kind: str | None, value: Any) -> Any:
-    if kind in SCHEMA.enums:
+    if kind and kind in SCHEMA.enums:
         return ENUMS[kind.split(".")[-1]][value] if isinstance(value, str) else value
     if kind == VALUE:
         return value_of(value)
@@ -143,8 +144,10 @@ def value_of(plain_value: Any) -> Document:
 
 
 def plain_of(value: Document) -> Any:
-    """The piece of JSON that a widgetd.v1.Value stands for: bytes in hexadecimal, "nan" and "inf" as
-    text, which JSON has no numbers for."""
+    """The piece of JSON that a widgetd.v1.Value stands for: bytes in hexadecimal; "nan" and "inf"
+    as text, which JSON has no numbers for."""
+    kind: str
+    content: Any
     (kind, content), = value.items() if value else [("null_value", 0)]
     if kind == "null_value":
         return None
@@ -159,7 +162,8 @@ def plain_of(value: Document) -> Any:
 
 def plain(name: str, message: Document) -> Document:
     """A decoded message as a scenario would write it."""
-    fields, result = _fields(name), {}
+    fields = _fields(name)
+    result: Document = {}
     for key, value in message.items():
         field, kind = fields[key]
         if field.key_type:
@@ -172,7 +176,7 @@ def plain(name: str, message: Document) -> Document:
 
 
 def _one_plain(kind: str | None, value: Any) -> Any:
-    if kind in SCHEMA.enums:
+    if kind and kind in SCHEMA.enums:
         names = {number: key for key, number in ENUMS[kind.split(".")[-1]].items()}
         return names.get(value, value)
     if kind == VALUE:

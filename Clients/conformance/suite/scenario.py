@@ -213,6 +213,7 @@ class Run:
 
     def _refused(self, answer: Answer, step: Document) -> None:
         """An error as "CODE REASON", or "CODE" where it is the client's own."""
+        step = {**step, **step.get("wires", {}).get(self.pair.name.split("/")[1], {})}
         code, _, reason = step["error"].partition(" ")
         if answer.ok:
             raise Failed(f"was expected to fail with {step['error']}, and did not")

@@ -86,7 +86,7 @@ class WatchReader(Reader):
         super().__init__(driver, number)
         self.request, self.follows = request, follows
         everything = not (request.get("selector") or request.get("read_mask"))
-        self.mirror = copy.deepcopy(before.mirror) if before else Mirror(strict=everything)
+        self.mirror: Mirror = copy.deepcopy(before.mirror) if before else Mirror(strict=everything)
         self.mirror.disconnected()
         self.needs_snapshot = before is None
         # Set where the library must go on by its token: then a snapshot is a failure.

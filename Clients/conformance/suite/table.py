@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from suite.drivers import Pair
 from suite.scenario import Scenario
 
-LEGEND = ("ok   the client does what the scenario says\n"
-          "FAIL it does not\n"
-          "-    the client has no way to do it, for the reason below; no pass\n"
-          "n/b  the client's driver is not built")
+LEGEND = ("  ok    the client does what the scenario says\n"
+          "  FAIL  it does not\n"
+          "  -     the client has no way to do it, for the reason below; no pass\n"
+          "  n/b   the client's driver is not built")
 
 
 @dataclass(frozen=True)
