@@ -5,6 +5,10 @@
 // update k is base + k: a sequence number that travels in the payload for redis and the floor, a
 // revision for widgetd (every commit takes exactly one). That the answers bear this out is checked
 // with every answer, and that the last frame really holds the last value with every watcher.
+//
+// Where calls that are in flight together may overtake each other (gRPC), position base + k is that
+// of the update that was carried out as number k. It is checked that every position is answered
+// once. The last update is sent when all others are answered, so that it is the last.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,6 +17,19 @@
 
 #include "workload.h"
 
+/// Checks what an answer says about where update `number` took place.
+static void check_position(struct bench *bench, uint64_t number, uint64_t position) {
+  uint64_t place = position - bench->base;
+  bool ordered = bench->options.protocol->ordered || number == bench->target;
+  bool right = ordered ? place == number : place > 0 && place <= bench->sent;
+  if (right) right = !bench->taken[place];
+  if (!right)
+    fail("update %llu got revision %llu, expected %llu: is someone else writing?",
+         (unsigned long long)number, (unsigned long long)position,
+         (unsigned long long)(bench->base + number));
+  bench->taken[place] = true;
+}
+
 static void on_reply(struct bench *bench, const struct message *message, uint64_t now) {
   if (message->failed) fail("the server refused a call: %s", message->text);
   uint64_t set_up = bench->other_replies;
@@ -20,10 +37,7 @@ static void on_reply(struct bench *bench, const struct message *message, uint64_
     fail("call %llu was answered twice", (unsigned long long)message->call);
   uint64_t number = message->call - set_up + 1;
   if (number > bench->sent) fail("an answer to a call that was not made");
-  if (message->position > 0 && bench->has_base && message->position != bench->base + number)
-    fail("update %llu got revision %llu, expected %llu: is someone else writing?",
-         (unsigned long long)number, (unsigned long long)message->position,
-         (unsigned long long)(bench->base + number));
+  if (message->position > 0 && bench->has_base) check_position(bench, number, message->position);
   bench->replied++;
   if (bench->record && bench->options.subscribers == 0)
     histogram_add(&bench->latency, now - bench->sent_at[number]);
@@ -58,7 +72,7 @@ static void on_message(struct loop *loop, struct connection *connection,
     case MESSAGE_REPLY:
       if (connection != bench->control)
         fail("the server ended a stream%s%s", *message->text ? ": " : "", message->text);
-      if (!bench->request.bytes.length) {  // setting up
+      if (bench->request_count == 0) {  // setting up
         if (message->failed) fail("the server refused a call: %s", message->text);
         bench->other_replies++;
         if (message->position > 0) {
@@ -109,10 +123,17 @@ void bench_begin(struct bench *bench, unsigned widgets) {
   loop_until(&bench->loop, &bench->other_replies, bench->control->calls_sent);
 }
 
-void bench_prepare(struct bench *bench, struct request_template request, uint64_t updates) {
-  bench->request = request;
+void bench_prepare(struct bench *bench, void (*encode)(struct buffer *, const struct sizes *),
+                   uint64_t updates) {
+  struct sizes sizes = bench->options.sizes;
+  bench->requests = calloc(bench->options.spread, sizeof *bench->requests);
+  if (!bench->requests) abort();
+  for (; sizes.widget < bench->options.spread; sizes.widget++)
+    bench->requests[sizes.widget] = template_make(bench->options.protocol, &sizes, encode);
+  bench->request_count = bench->options.spread;
   bench->sent_at = calloc(updates + 1, sizeof *bench->sent_at);
-  if (!bench->sent_at) abort();
+  bench->taken = calloc(updates + 1, sizeof *bench->taken);
+  if (!bench->sent_at || !bench->taken) abort();
 }
 
 struct connection *bench_subscribe(struct bench *bench) {
@@ -132,11 +153,24 @@ void bench_subscribe_all(struct bench *bench) {
   for (unsigned index = 0; index < count; index++) bench->watchers[index] = bench_subscribe(bench);
 }
 
+/// Whether the next request must wait for all answers: the last one, where others may overtake it.
+static bool must_wait(const struct bench *bench, uint64_t target) {
+  return !bench->options.protocol->ordered && bench->sent + 1 == target &&
+         bench->replied < bench->sent;
+}
+
+/// Appends the next request.
+static void append_next(struct bench *bench) {
+  uint64_t number = ++bench->sent;
+  template_append(&bench->requests[number % bench->request_count], bench->control, number);
+}
+
 /// Appends requests while the window has room.
 static void top_up(struct bench *bench, uint64_t target, unsigned in_flight) {
   uint64_t now = 0;
-  while (bench->sent < target && bench->sent - bench->replied < in_flight) {
-    template_append(&bench->request, bench->control, ++bench->sent);
+  while (bench->sent < target && bench->sent - bench->replied < in_flight &&
+         !must_wait(bench, target)) {
+    append_next(bench);
     if (now == 0) now = clock_now();
     bench->sent_at[bench->sent] = now;
   }
@@ -149,13 +183,14 @@ static void send_paced(struct bench *bench, uint64_t target) {
   uint64_t step = (uint64_t)(1e9 / bench->options.rate), due = clock_now() + step;
   while (bench->sent < target || bench->replied < target) {
     uint64_t now = clock_now();
-    while (bench->sent < target && now >= due) {
-      template_append(&bench->request, bench->control, ++bench->sent);
+    while (bench->sent < target && now >= due && !must_wait(bench, target)) {
+      append_next(bench);
       bench->sent_at[bench->sent] = due;
       loop_flush(&bench->loop, bench->control);
       due += step;
     }
-    loop_turn(&bench->loop, bench->sent < target ? due : 0);
+    bool waits = bench->sent >= target || must_wait(bench, target);
+    loop_turn(&bench->loop, waits ? 0 : due);
   }
 }
 

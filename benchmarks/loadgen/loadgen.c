@@ -1,6 +1,6 @@
 // loadgen: puts one kind of load on one server and prints one line of JSON about it.
 //
-// One thread, one epoll loop, requests encoded in advance: it should cost less than any server it
+// One thread, one loop, requests encoded in advance: it should cost less than any server that it
 // measures, and where it does not, it says so (client_bound). What it compares is the server's CPU
 // time for an operation, which does not depend on how fast the load generator is, and latencies,
 // which do.
@@ -30,9 +30,11 @@ static const char usage[] =
     "  idle       --subscribers and --widgets, --seconds of nothing\n"
     "  start      from exec to the first answer, --runs times: loadgen ... -- COMMAND ARGUMENTS\n"
     "options (default):\n"
-    "  --protocol ttrpc|resp|floor (ttrpc)   --payload BYTES (120)\n"
+    "  --protocol ttrpc|resp|floor (ttrpc), or grpc, which is all that loadgen-grpc speaks\n"
+    "  --payload BYTES (120)\n"
     "  --updates N (10000)                   --in-flight N (64; 1 for unary)\n"
     "  --rate UPDATES_PER_SECOND (0: as fast as they are acknowledged)\n"
+    "  --spread N (1): over how many widgets the updates of fanout go, in turn\n"
     "  --subscribers N (50)   --neighbours N (4)   --widgets N (10000)   --joiners N (50)\n"
     "  --pairs N (21)         --runs N (5)         --seconds S (10)      --timeout S (120)\n"
     "  --server-pid PID (who listens on the socket)   --pin-client CPU\n"
@@ -41,7 +43,8 @@ static const char usage[] =
 
 enum option_code {
   optionWorkload = 256, optionSocket, optionProtocol, optionPayload, optionUpdates, optionInFlight,
-  optionRate, optionSubscribers, optionNeighbours, optionWidgets, optionJoiners, optionPairs,
+  optionRate, optionSpread, optionSubscribers, optionNeighbours, optionWidgets, optionJoiners,
+  optionPairs,
   optionRuns, optionSeconds, optionTimeout, optionServer, optionPin, optionFloorRequest,
   optionFloorResponse, optionFloorFrame, optionHelp,
 };
@@ -54,6 +57,7 @@ static const struct option optionTable[] = {
     {"updates", 1, 0, optionUpdates},
     {"in-flight", 1, 0, optionInFlight},
     {"rate", 1, 0, optionRate},
+    {"spread", 1, 0, optionSpread},
     {"subscribers", 1, 0, optionSubscribers},
     {"neighbours", 1, 0, optionNeighbours},
     {"widgets", 1, 0, optionWidgets},
@@ -94,9 +98,8 @@ static uint64_t whole(const char *text) {
 }
 
 static const struct protocol *protocol_named(const char *name) {
-  const struct protocol *all[] = {&protocolTTRPC, &protocolRESP, &protocolFloor};
-  for (size_t index = 0; index < 3; index++)
-    if (!strcmp(all[index]->name, name)) return all[index];
+  for (const struct protocol *const *one = protocols; *one; one++)
+    if (!strcmp((*one)->name, name)) return *one;
   refuse("no such protocol");
   return NULL;
 }
@@ -126,6 +129,7 @@ static void parse(int count, char **arguments, struct options *options) {
       case optionUpdates: options->updates = whole(optarg); break;
       case optionInFlight: options->in_flight = (unsigned)whole(optarg); break;
       case optionRate: options->rate = atof(optarg); break;
+      case optionSpread: options->spread = (unsigned)whole(optarg); break;
       case optionSubscribers: options->subscribers = (unsigned)whole(optarg); break;
       case optionNeighbours: options->neighbours = (unsigned)whole(optarg); break;
       case optionWidgets: options->widgets = (unsigned)whole(optarg); break;
@@ -147,7 +151,7 @@ static void parse(int count, char **arguments, struct options *options) {
   if (options->sizes.payload < sequenceDigits || options->sizes.payload > 32768)
     refuse("--payload must be 16 to 32768");
   if (!options->updates || !options->in_flight || !options->joiners || !options->runs ||
-      !options->widgets || !options->neighbours || !options->pairs)
+      !options->widgets || !options->spread || !options->neighbours || !options->pairs)
     refuse("counts must be at least 1");
   if (options->rate < 0 || options->seconds < 0) refuse("a rate or time cannot be negative");
   options->command = arguments + optind;
@@ -171,11 +175,12 @@ int main(int count, char **arguments) {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
-  bench.options = (struct options){.protocol = &protocolTTRPC,
+  bench.options = (struct options){.protocol = protocols[0],
                                    .sizes = {.payload = 120},
                                    .subscribers = 50,
                                    .neighbours = 4,
                                    .widgets = 10000,
+                                   .spread = 1,
                                    .joiners = 50,
                                    .pairs = 21,
                                    .runs = 5,

@@ -1,5 +1,8 @@
-// Connections to the server under test, and one epoll loop over all of them. Single-threaded: what
-// the load generator costs is one number, and no lock hides in it.
+// Connections to the server under test, and one loop over all of them. Single-threaded: what the
+// load generator costs is one number, and no lock hides in it.
+//
+// There are two loops, for two programs: socket/loop.c reads and writes bytes with epoll, and
+// grpc/loop.cc makes the calls of the C++ library. Workloads see no difference.
 #pragma once
 
 #include <stdbool.h>
@@ -20,6 +23,7 @@ struct connection {
   bool synced;
   uint64_t messages, bytes;
   uint64_t visible;  // the number of the last update that became visible
+  void *transport;   // the loop's own
 };
 
 struct loop;
@@ -39,6 +43,8 @@ void loop_init(struct loop *, const struct protocol *, const char *socket_path);
 
 /// Connects. Ends the program if that fails.
 struct connection *loop_connect(struct loop *);
+/// Takes over a socket that is connected.
+struct connection *loop_adopt(struct loop *, int fd);
 /// Closes and frees.
 void loop_disconnect(struct loop *, struct connection *);
 /// From here on nothing is read from this connection, and its hang-up is no error.
@@ -50,6 +56,8 @@ void loop_turn(struct loop *, uint64_t deadline_ns);
 /// Handles what comes until `*counter` is at least `wanted`.
 void loop_until(struct loop *, const uint64_t *counter, uint64_t wanted);
 
+/// Connects to a path. Returns the socket, or -1 with errno if nobody listens there.
+int socket_connect(const char *path);
 /// The process at the other end of the socket.
 pid_t connection_peer(const struct connection *);
 /// Bytes that wait in the socket, unread.

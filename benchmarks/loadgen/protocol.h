@@ -9,12 +9,13 @@
 
 #include "buffer.h"
 
-/// The sizes of what is asked for and answered.
+/// What is asked for and answered: the sizes, and which widget.
 struct sizes {
   size_t payload;         // bytes of user data in a widget, 16 at least
   size_t floor_request;   // bytes of a unary request to the floor, header included
   size_t floor_response;  // bytes of its answer
   size_t floor_frame;     // bytes of a published frame
+  unsigned widget;        // the number of the widget that is read or changed
 };
 
 enum message_kind {
@@ -52,6 +53,8 @@ struct protocol {
   const char *name;
   /// Bytes 4 to 7 of a request are a big-endian stream id: odd, increasing by 2 with each call.
   bool framed;
+  /// True if calls of one connection are carried out in the order in which they were sent.
+  bool ordered;
   /// True if positions are the payload's own sequence number; false if they are revisions, whose
   /// distance from the revision before the first update counts updates.
   bool counts_updates;
@@ -66,7 +69,8 @@ struct protocol {
   void (*parse)(struct parser *, const uint8_t *bytes, size_t count, struct message *);
 };
 
-extern const struct protocol protocolTTRPC, protocolRESP, protocolFloor;
+/// What this program speaks, the default first; ends with NULL.
+extern const struct protocol *const protocols[];
 
 /// The length of a frame's header, and its fields: what ttrpc and the floor share.
 enum { frameHeaderBytes = 10 };

@@ -13,6 +13,7 @@ struct options {
   unsigned subscribers, neighbours, widgets, joiners, pairs, runs;
   uint64_t updates;    // operations of unary, pipelined and update; updates of fanout and stalled
   unsigned in_flight;
+  unsigned spread;     // fanout: over how many widgets the updates go, round and round
   double rate;         // updates a second; 0 is as fast as they are acknowledged
   double seconds;      // idle
   pid_t server;        // 0: whoever listens on the socket
@@ -29,9 +30,11 @@ struct bench {
   struct histogram latency;
   struct report report;
 
-  struct request_template request;  // what the control connection sends over and over
-  uint64_t sent, replied;           // calls of `request`
+  struct request_template *requests;  // what the control connection sends over and over, in turn
+  unsigned request_count;             // 0 while things are set up
+  uint64_t sent, replied;             // calls of `requests`
   uint64_t *sent_at;                // when each was sent, by its number from 1
+  bool *taken;                    // which places, from 1, an answer has named
   bool has_base;
   uint64_t base;                    // the position before update 1
 
@@ -56,8 +59,10 @@ void workload_start(struct bench *);
 /// Opens the control connection, finds the server's process and creates `widgets` widgets, then
 /// writes the first one once, so that `get` finds it and the position before update 1 is known.
 void bench_begin(struct bench *, unsigned widgets);
-/// Prepares to send `request` up to `updates` times in all.
-void bench_prepare(struct bench *, struct request_template, uint64_t updates);
+/// Prepares to send what `encode` makes up to `updates` times in all, to each of options.spread
+/// widgets in turn.
+void bench_prepare(struct bench *, void (*encode)(struct buffer *, const struct sizes *),
+                   uint64_t updates);
 /// Opens one stream and waits until it is up to date.
 struct connection *bench_subscribe(struct bench *);
 /// Opens options.subscribers streams, one after another.

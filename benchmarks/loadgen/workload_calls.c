@@ -24,9 +24,7 @@ void workload_calls(struct bench *bench) {
   if (reads) bench->has_base = false;
 
   uint64_t warm_up = options->updates / 10 + 1;
-  struct request_template request =
-      template_make(protocol, &options->sizes, reads ? protocol->get : protocol->update);
-  bench_prepare(bench, request, warm_up + options->updates + 1);
+  bench_prepare(bench, reads ? protocol->get : protocol->update, warm_up + options->updates + 1);
   uint64_t answer_bytes = probe(bench);
   if (reads && answer_bytes < options->sizes.payload)
     fail("an answer of %llu bytes cannot hold the widget", (unsigned long long)answer_bytes);
@@ -39,7 +37,7 @@ void workload_calls(struct bench *bench) {
 
   bench_report(bench, options->updates);
   report_count(&bench->report, "in_flight", options->in_flight);
-  report_count(&bench->report, "request_bytes", bench->request.bytes.length);
+  report_count(&bench->report, "request_bytes", bench->requests[0].bytes.length);
   report_count(&bench->report, "response_bytes", answer_bytes);
   report_latency(&bench->report, "latency", &bench->latency);
 }

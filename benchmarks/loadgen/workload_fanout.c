@@ -10,10 +10,9 @@ void workload_fanout(struct bench *bench) {
   struct options *options = &bench->options;
   const struct protocol *protocol = options->protocol;
   if (options->subscribers == 0) fail("fanout needs --subscribers");
-  bench_begin(bench, 1);
+  bench_begin(bench, options->spread);
   uint64_t warm_up = options->updates / 10 + 1;
-  bench_prepare(bench, template_make(protocol, &options->sizes, protocol->publish),
-                warm_up + options->updates + 1);
+  bench_prepare(bench, protocol->publish, warm_up + options->updates + 1);
   if (protocol->counts_updates) bench->base = 0;
   bench_subscribe_all(bench);
 
@@ -41,12 +40,14 @@ void workload_fanout(struct bench *bench) {
   report_count(&bench->report, "updates", options->updates);
   report_count(&bench->report, "in_flight", rate > 0 ? 0 : options->in_flight);
   report_number(&bench->report, "rate", rate);
+  report_count(&bench->report, "spread", options->spread);
   report_number(&bench->report, "updates_per_s", (double)options->updates / bench->window.wall_s);
   report_number(&bench->report, "server_us_per_update",
                 bench->window.server_us / (double)options->updates);
   report_count(&bench->report, "frames", frames);
+  report_number(&bench->report, "server_us_per_frame", bench->window.server_us / (double)frames);
   report_number(&bench->report, "visible_per_frame", (double)visible / (double)frames);
   report_number(&bench->report, "frame_bytes", (double)bytes / (double)frames);
-  report_count(&bench->report, "request_bytes", bench->request.bytes.length);
+  report_count(&bench->report, "request_bytes", bench->requests[0].bytes.length);
   report_latency(&bench->report, "latency", &bench->latency);
 }

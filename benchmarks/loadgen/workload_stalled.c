@@ -67,7 +67,7 @@ void workload_stalled(struct bench *bench) {
   bench_begin(bench, 1);
   uint64_t most = options->updates + 2 * stretchUpdates +
                   (uint64_t)options->pairs * (3 * stretchUpdates + fillStep * fillStepsMax);
-  bench_prepare(bench, template_make(protocol, &options->sizes, protocol->publish), most);
+  bench_prepare(bench, protocol->publish, most);
   if (protocol->counts_updates) bench->base = 0;
   bench_subscribe_all(bench);
   send_in_step(bench, stretchUpdates);

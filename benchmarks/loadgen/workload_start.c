@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,45 +29,43 @@ static pid_t launch(char **command) {
 
 /// Tries to connect until it works. Returns the socket.
 static int connect_when_ready(const char *path, pid_t child) {
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
-  if (strlen(path) >= sizeof address.sun_path) fail("the socket's path is too long: %s", path);
-  strcpy(address.sun_path, path);
   for (;;) {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
-    close(fd);
+    int fd = socket_connect(path), status;
+    if (fd >= 0) return fd;
     if (waitpid(child, &status, WNOHANG) == child) fail("the server ended before it answered");
     nanosleep(&(struct timespec){.tv_nsec = pollNanoseconds}, NULL);
   }
 }
 
+/// An error is an answer too: there is no widget yet.
+static void on_answer(struct loop *loop, struct connection *connection,
+                      const struct message *message, uint64_t now) {
+  (void)connection, (void)now;
+  uint64_t *answers = loop->context;
+  if (message->kind == MESSAGE_REPLY) ++*answers;
+}
+
 void workload_start(struct bench *bench) {
   struct options *options = &bench->options;
-  struct buffer request = {0};
-  uint8_t answer[64 * 1024];
+  const struct protocol *protocol = options->protocol;
+  struct loop *loop = &bench->loop;
+  uint64_t rss = 0, answers = 0;
   if (!options->command || !options->command[0]) fail("start needs -- COMMAND ARGUMENTS");
-  options->protocol->get(&request, &options->sizes);
-  uint64_t rss = 0;
+  loop_init(loop, protocol, options->socket_path);
+  loop->on_message = on_answer;
+  loop->context = &answers;
   for (unsigned run = 0; run < options->runs; run++) {
     unlink(options->socket_path);
     uint64_t start = clock_now();
     pid_t child = launch(options->command);
-    int fd = connect_when_ready(options->socket_path, child);
-    size_t count = 0;
-    struct message message = {0};
-    if (send(fd, request.bytes, request.length, MSG_NOSIGNAL) < 0)
-      fail("the server closed the first connection: %s", strerror(errno));
-    while (message.kind == MESSAGE_INCOMPLETE) {
-      struct parser parser = {0};
-      ssize_t got = read(fd, answer + count, sizeof answer - count);
-      if (got <= 0) fail("the server did not answer the first call");
-      count += (size_t)got;
-      options->protocol->parse(&parser, answer, count, &message);
-    }
-    // An error is an answer too: there is no widget yet.
+    struct connection *first = loop_adopt(loop, connect_when_ready(options->socket_path, child));
+    protocol->get(&first->out, &options->sizes);
+    connection_number(protocol, first, 0);
+    loop_flush(loop, first);
+    loop_until(loop, &answers, run + 1);
     histogram_add(&bench->latency, clock_now() - start);
     rss = usage_rss_kib(child);
-    close(fd);
+    loop_disconnect(loop, first);
     kill(child, SIGTERM);
     waitpid(child, NULL, 0);
   }

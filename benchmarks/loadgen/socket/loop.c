@@ -1,32 +1,17 @@
 #define _GNU_SOURCE
-#include "loop.h"
+#include "../loop.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "measure.h"
+#include "../measure.h"
 
 enum { readBytesMax = 256 * 1024, eventsMax = 256 };
-
-void fail(const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  fputs("loadgen: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
-  va_end(arguments);
-  exit(1);
-}
 
 void loop_init(struct loop *loop, const struct protocol *protocol, const char *socket_path) {
   *loop = (struct loop){.protocol = protocol, .socket_path = socket_path};
@@ -42,17 +27,10 @@ static void watch(struct loop *loop, struct connection *connection, int operatio
     fail("epoll_ctl: %s", strerror(errno));
 }
 
-struct connection *loop_connect(struct loop *loop) {
+struct connection *loop_adopt(struct loop *loop, int fd) {
   struct connection *connection = calloc(1, sizeof *connection);
-  struct sockaddr_un address = {.sun_family = AF_UNIX};
   if (!connection) abort();
-  if (strlen(loop->socket_path) >= sizeof address.sun_path)
-    fail("the socket's path is too long: %s", loop->socket_path);
-  strcpy(address.sun_path, loop->socket_path);
-  connection->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (connection->fd < 0) fail("socket: %s", strerror(errno));
-  if (connect(connection->fd, (struct sockaddr *)&address, sizeof address) < 0)
-    fail("cannot connect to %s: %s", loop->socket_path, strerror(errno));
+  connection->fd = fd;
   watch(loop, connection, EPOLL_CTL_ADD);
   return connection;
 }
@@ -148,57 +126,4 @@ void loop_turn(struct loop *loop, uint64_t deadline_ns) {
     if (events[index].events & EPOLLOUT) loop_flush(loop, connection);
     if (events[index].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) read_connection(loop, connection);
   }
-}
-
-void loop_until(struct loop *loop, const uint64_t *counter, uint64_t wanted) {
-  while (*counter < wanted) loop_turn(loop, 0);
-}
-
-pid_t connection_peer(const struct connection *connection) {
-  struct ucred credentials = {0};
-  socklen_t length = sizeof credentials;
-  if (getsockopt(connection->fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) < 0)
-    fail("SO_PEERCRED: %s", strerror(errno));
-  return credentials.pid;
-}
-
-uint64_t connection_unread(const struct connection *connection) {
-  int count = 0;
-  return ioctl(connection->fd, SIOCINQ, &count) < 0 || count < 0 ? 0 : (uint64_t)count;
-}
-
-struct request_template template_make(const struct protocol *protocol, const struct sizes *sizes,
-                             void (*encode)(struct buffer *, const struct sizes *)) {
-  struct request_template template = {.framed = protocol->framed};
-  encode(&template.bytes, sizes);
-  const uint8_t *place = memmem(template.bytes.bytes, template.bytes.length, SEQUENCE_PLACE,
-                                sequenceDigits);
-  template.sequence_at = place ? (size_t)(place - template.bytes.bytes) : 0;
-  return template;
-}
-
-static void patch_stream(uint8_t *header, uint64_t call) {
-  uint32_t stream = (uint32_t)(1 + 2 * call);
-  header[4] = (uint8_t)(stream >> 24), header[5] = (uint8_t)(stream >> 16);
-  header[6] = (uint8_t)(stream >> 8), header[7] = (uint8_t)stream;
-}
-
-void template_append(const struct request_template *template, struct connection *connection,
-                     uint64_t sequence) {
-  static const char digits[] = "0123456789abcdef";
-  uint8_t *at = buffer_reserve(&connection->out, template->bytes.length);
-  memcpy(at, template->bytes.bytes, template->bytes.length);
-  connection->out.length += template->bytes.length;
-  if (template->framed) patch_stream(at, connection->calls_sent);
-  if (template->sequence_at > 0) {
-    uint8_t *place = at + template->sequence_at;
-    for (int index = sequenceDigits - 1; index >= 0; index--, sequence >>= 4)
-      place[index] = (uint8_t)digits[sequence & 15];
-  }
-  connection->calls_sent++;
-}
-
-void connection_number(const struct protocol *protocol, struct connection *connection, size_t at) {
-  if (protocol->framed) patch_stream(connection->out.bytes + at, connection->calls_sent);
-  connection->calls_sent++;
 }

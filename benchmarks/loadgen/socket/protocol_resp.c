@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "protocol.h"
+#include "protocols.h"
 
 static void put_words(struct buffer *out, unsigned count) { buffer_format(out, "*%u\r\n", count); }
 
@@ -130,6 +130,7 @@ static void resp_parse(struct parser *parser, const uint8_t *bytes, size_t count
 const struct protocol protocolRESP = {
     .name = "resp",
     .framed = false,
+    .ordered = true,
     .counts_updates = true,
     .create = resp_create,
     .get = resp_get,

@@ -2,38 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "../floor/floor.h"
-#include "protocol.h"
-
-uint32_t read_u32be(const uint8_t *bytes) {
-  return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
-uint64_t read_sequence(const uint8_t *digits) {
-  uint64_t value = 0;
-  for (int index = 0; index < sequenceDigits; index++) {
-    uint8_t digit = digits[index];
-    value = value << 4 | (uint64_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
-  }
-  return value;
-}
-
-void fill_payload(uint8_t *bytes, size_t count) {
-  memset(bytes, 'x', count);
-  memcpy(bytes, SEQUENCE_PLACE, sequenceDigits);
-}
-
-void frame_append(struct buffer *out, uint32_t stream, uint8_t type, uint8_t flags,
-                  const void *body, size_t count) {
-  uint8_t header[frameHeaderBytes] = {
-      (uint8_t)(count >> 24),  (uint8_t)(count >> 16),  (uint8_t)(count >> 8),  (uint8_t)count,
-      (uint8_t)(stream >> 24), (uint8_t)(stream >> 16), (uint8_t)(stream >> 8), (uint8_t)stream,
-      type,                    flags};
-  buffer_append(out, header, sizeof header);
-  buffer_append(out, body, count);
-}
+#include "../../floor/floor.h"
+#include "protocols.h"
 
 /// Appends a frame of `total` bytes whose body begins with the sequence number's place.
 static void put_filled(struct buffer *out, uint8_t type, size_t total) {
@@ -94,6 +65,7 @@ static void floor_parse(struct parser *parser, const uint8_t *bytes, size_t coun
 const struct protocol protocolFloor = {
     .name = "floor",
     .framed = true,
+    .ordered = true,
     .counts_updates = true,
     .create = floor_create,
     .get = floor_get,

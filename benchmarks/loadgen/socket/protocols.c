@@ -1,0 +1,5 @@
+#include "protocols.h"
+
+#include <stddef.h>
+
+const struct protocol *const protocols[] = {&protocolTTRPC, &protocolRESP, &protocolFloor, NULL};
