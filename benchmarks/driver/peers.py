@@ -25,18 +25,21 @@ class Peer:
     """One kind of server.
 
     `name` is its column, `protocol` the load generator's word for its wire, and `arguments` makes
-    its command line from the socket's path and an empty folder for its state.
+    its command line from the socket's path and an empty folder for its state. `loadgen` names the
+    program that speaks the protocol.
     """
 
     def __init__(self, name, protocol, arguments):
         self.name = name
         self.protocol = protocol
         self.arguments = arguments
+        self.loadgen = "loadgen-grpc" if protocol == "grpc" else "loadgen"
 
 
-def peers(floor_binary, widgetd_binary):
-    """All peers that this machine can run, by name, in column order."""
-    found = {"floor": Peer("floor", "floor", lambda path, _: [floor_binary, "--socket", path])}
+def peers(binaries, widgetd_binary):
+    """All peers that this machine can run, by name. `binaries` has those built here."""
+    found = {"floor": Peer("floor", "floor",
+                           lambda path, _: [binaries["floor"], "--socket", path])}
     redis = shutil.which("redis-server")
     if redis:
 
@@ -58,6 +61,11 @@ def peers(floor_binary, widgetd_binary):
 
         found["memory"] = Peer("memory", "ttrpc", widgetd_arguments("memory"))
         found["sqlite"] = Peer("sqlite", "ttrpc", widgetd_arguments("sqlite"))
+        if "loadgen-grpc" in binaries:
+            found["grpc"] = Peer("grpc", "grpc", widgetd_arguments("memory"))
+    if "grpc-c++" in binaries:
+        found["grpc-c++"] = Peer("grpc-c++", "grpc",
+                                 lambda path, _: [binaries["grpc-c++"], "--socket", path])
     return found
 
 

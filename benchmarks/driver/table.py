@@ -1,8 +1,9 @@
-"""Turns the collected reports into one plain-text table and the sentences below it."""
+"""Turns the collected reports into plain-text tables, one for each wire, and the sentences below."""
 
 import statistics
 
 COLUMNS = ("floor", "redis", "memory", "sqlite")
+GRPC_COLUMNS = ("grpc-c++", "grpc", "memory")
 
 
 def median_of(reports, value):
@@ -38,43 +39,61 @@ def spread(reports_by_peer, value):
     return "-" if widest is None else f"{widest * 100:.0f}%"
 
 
-def verdict(aim, values):
-    """Whether widgetd, with the memory store, does what it aims for."""
+def verdict(aim, values, peer):
+    """Whether this peer, which is widgetd, does what it aims for."""
     if aim is None:
         return "", ""
-    if values["memory"] is None:
+    if values[peer] is None:
         return aim.text(), "-"
-    actual = ratio(values["memory"], values[aim.against]) if aim.against else values["memory"]
+    actual = ratio(values[peer], values[aim.against]) if aim.against else values[peer]
     if actual is None:
         return aim.text(), "-"
     return aim.text(), "met" if actual <= aim.at_most else "MISSED"
 
 
+def cells_of(line, by_peer, columns, pairs, aim, peer):
+    """One line of a table; `pairs` are the ratios to show."""
+    values = {name: median_of(by_peer.get(name), line.value) for name in columns}
+    ratios = ["" if line.absolute else times(ratio(values[a], values[b])) for a, b in pairs]
+    shown = {name: by_peer[name] for name in columns if by_peer.get(name)}
+    return [line.label, line.unit, *(number(values[name]) for name in columns), *ratios,
+            spread(shown, line.value), *verdict(aim, values, peer)]
+
+
 def rows(runs, results):
-    """The table's cells, header first."""
-    yield ["", "unit", "floor", "redis", "memory", "sqlite", "mem/floor", "mem/redis",
-           "sqlite/mem", "spread", "aim (memory)", ""]
+    """The first table's cells, header first: bytes on a socket."""
+    yield ["", "unit", *COLUMNS, "mem/floor", "mem/redis", "sqlite/mem", "spread", "aim (memory)",
+           ""]
+    pairs = (("memory", "floor"), ("memory", "redis"), ("sqlite", "memory"))
     for run in runs:
-        by_peer = results[run.name]
+        if not any(results[run.name].get(name) for name in COLUMNS):
+            continue
         for line in run.lines:
-            values = {name: median_of(by_peer.get(name), line.value) for name in COLUMNS}
-            ratios = ["", "", ""] if line.absolute else [
-                times(ratio(values["memory"], values["floor"])),
-                times(ratio(values["memory"], values["redis"])),
-                times(ratio(values["sqlite"], values["memory"]))]
-            shown = {name: by_peer[name] for name in COLUMNS if by_peer.get(name)}
-            yield [line.label, line.unit, *(number(values[name]) for name in COLUMNS), *ratios,
-                   spread(shown, line.value), *verdict(line.aim, values)]
+            yield cells_of(line, results[run.name], COLUMNS, pairs, line.aim, "memory")
+
+
+def grpc_rows(runs, results):
+    """The second table's cells, header first: gRPC, and widgetd's ttrpc beside it."""
+    yield ["over gRPC", "unit", "grpc-c++", "grpc", "ttrpc", "grpc/c++", "grpc/ttrpc", "spread",
+           "aim (grpc)", ""]
+    pairs = (("grpc", "grpc-c++"), ("grpc", "memory"))
+    for run in runs:
+        if not any(results[run.name].get(name) for name in ("grpc", "grpc-c++")):
+            continue
+        for line in (*run.lines, *run.grpc_lines):
+            yield cells_of(line, results[run.name], GRPC_COLUMNS, pairs, line.grpc_aim, "grpc")
 
 
 def render(cells):
     cells = list(cells)
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    # What a name is, what a unit is, and the aim with its verdict.
+    words = (0, 1, len(widths) - 2, len(widths) - 1)
     lines = []
     for index, row in enumerate(cells):
         # Words to the left, figures to the right.
         aligned = [
-            text.ljust(width) if column in (0, 1, 10, 11) else text.rjust(width)
+            text.ljust(width) if column in words else text.rjust(width)
             for column, (text, width) in enumerate(zip(row, widths))]
         lines.append("  ".join(aligned).rstrip())
         if index == 0:
