@@ -26,11 +26,12 @@
     @Sendable private func unary(
       _ name: String, _ request: StreamingServerRequest<ByteBuffer>
     ) async throws -> StreamingServerResponse<ByteBuffer> {
-      let client = try callers.client(of: request.metadata)
+      let call = try callers.call(request.metadata)
       let message = try await request.onlyMessage()
       do throws(RPCStatus) {
         return StreamingServerResponse(
-          single: ServerResponse(message: try await client.call(name, message)))
+          single: ServerResponse(
+            message: try await call.client.call(name, message, admission: call.admission)))
       } catch {
         throw RPCError(error)
       }
@@ -39,7 +40,7 @@
     @Sendable private func stream(
       _ name: String, _ request: StreamingServerRequest<ByteBuffer>
     ) async throws -> StreamingServerResponse<ByteBuffer> {
-      let client = try callers.client(of: request.metadata)
+      let client = try callers.call(request.metadata).client
       let message = try await request.onlyMessage()
       let stream: InProcessStream
       do throws(RPCStatus) { stream = try await client.open(name, message) } catch {

@@ -1,22 +1,27 @@
 #if GRPC
   import GRPCCore
   import NIOCore
-  import NIOHPACK
-  import NIOHTTP2
   import Synchronization
   import WidgetServer
 
   /// Knows which call comes from whom.
   ///
-  /// grpc-swift shows a handler the metadata of its call, but not the connection. So a reserved
-  /// header of every call is overwritten with the number of its connection, before anyone reads it.
+  /// grpc-swift shows a handler the metadata of its call, but not the connection or the stream. So a
+  /// reserved header of every call is overwritten with a number, before anyone reads it, and under
+  /// that number the call is found here.
   final class Callers: Sendable {
     static let header = "widgetd-connection"
 
     private struct State {
       var lastNumber: UInt64 = 0
-      var numbers: [ObjectIdentifier: String] = [:]
-      var clients: [String: InProcessClient] = [:]
+      var connections: [ObjectIdentifier: NIOLoopBound<CallerConnection>] = [:]
+      var calls: [String: CallerCall] = [:]
+    }
+
+    /// A call that is under way.
+    struct CallerCall: Sendable {
+      let client: InProcessClient
+      let admission: NIOLoopBound<any CallAdmission>
     }
 
     private let state = Mutex(State())
@@ -24,53 +29,81 @@
     /// Takes a connection in, until it is closed.
     func add(_ client: InProcessClient, on channel: any Channel) {
       let id = ObjectIdentifier(channel)
-      state.withLock {
-        $0.lastNumber += 1
-        let number = String($0.lastNumber)
-        $0.numbers[id] = number
-        $0.clients[number] = client
-      }
+      let connection = NIOLoopBound(
+        CallerConnection(client: client), eventLoop: channel.eventLoop)
+      state.withLock { $0.connections[id] = connection }
       channel.closeFuture.whenComplete { _ in
-        self.state.withLock { state in
-          if let number = state.numbers.removeValue(forKey: id) { state.clients[number] = nil }
-        }
+        self.state.withLock { $0.connections[id] = nil }
       }
     }
 
-    /// Sees to it that the calls of a new HTTP/2 stream carry the number of its connection.
-    func tag(_ stream: any Channel) throws {
+    /// Puts a guard in front of a new HTTP/2 stream.
+    func guardCall(on stream: any Channel) throws {
       guard let parent = stream.parent,
-        let number = state.withLock({ $0.numbers[ObjectIdentifier(parent)] })
+        let connection = state.withLock({ $0.connections[ObjectIdentifier(parent)] })
       else { throw ChannelError.ioOnClosedChannel }
-      try stream.pipeline.syncOperations.addHandler(CallTag(number: number), position: .first)
+      let number = state.withLock { state in
+        state.lastNumber += 1
+        return String(state.lastNumber)
+      }
+      let call = CallGuard(number: number, connection: connection.value) { [weak self] in
+        _ = self?.state.withLock { $0.calls.removeValue(forKey: number) }
+      }
+      try stream.pipeline.syncOperations.addHandler(call, position: .first)
+      let found = CallerCall(
+        client: connection.value.client,
+        admission: NIOLoopBound(call, eventLoop: stream.eventLoop))
+      state.withLock { $0.calls[number] = found }
     }
 
-    /// Who makes a call.
-    func client(of metadata: Metadata) throws(RPCError) -> InProcessClient {
+    /// The call with this metadata.
+    func call(_ metadata: Metadata) throws(RPCError) -> CallerCall {
       for case .string(let number) in metadata[Callers.header] {
-        if let client = state.withLock({ $0.clients[number] }) { return client }
+        if let call = state.withLock({ $0.calls[number] }) { return call }
       }
       throw RPCError(code: .unavailable, message: "The connection is closed.")
     }
   }
 
-  /// Overwrites the reserved header of a call.
-  private final class CallTag: ChannelInboundHandler, RemovableChannelHandler {
-    typealias InboundIn = HTTP2Frame.FramePayload
-    typealias InboundOut = HTTP2Frame.FramePayload
+  /// What the calls of one connection hold. Confined to the event loop.
+  ///
+  /// Flow control stops what a peer does not take from being sent, but not from being made. So calls
+  /// wait while the answers that were made and not taken are more than a bound.
+  final class CallerConnection {
+    let client: InProcessClient
+    /// Bytes of requests that are not complete.
+    var receivingBytes = 0
+    private var answerBytes = 0
+    private var waiting = CircularBuffer<(call: CallGuard, start: (Bool) -> Int)>()
 
-    private let number: String
+    /// Beyond so many bytes of answers that the peer has not taken, its calls wait.
+    private static let answerBytesMax = 4 << 20
+    /// How many bytes of incomplete requests a connection may have.
+    static let receivingBytesMax = 16 << 20
 
-    init(number: String) {
-      self.number = number
+    init(client: InProcessClient) {
+      self.client = client
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-      guard case .headers(var headers) = unwrapInboundIn(data) else {
-        return context.fireChannelRead(data)
+    func admit(_ call: CallGuard, _ start: @escaping (_ isCancelled: Bool) -> Int) {
+      waiting.append((call, start))
+      startWaiting()
+    }
+
+    /// A call is over: its answer was taken, or never will be.
+    func release(_ call: CallGuard, _ byteCount: Int) {
+      answerBytes -= byteCount
+      while let index = waiting.firstIndex(where: { $0.call === call }) {
+        _ = waiting.remove(at: index).start(true)
       }
-      headers.headers.replaceOrAdd(name: Callers.header, value: number)
-      context.fireChannelRead(wrapInboundOut(.headers(headers)))
+      startWaiting()
+    }
+
+    private func startWaiting() {
+      while answerBytes < CallerConnection.answerBytesMax, let (call, start) = waiting.popFirst() {
+        let byteCount = start(false)
+        answerBytes += call.hold(byteCount)
+      }
     }
   }
 #endif

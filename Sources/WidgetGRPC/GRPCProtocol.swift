@@ -13,8 +13,8 @@
   /// so a call takes part in a turn like any other. Messages pass as bytes to the same service that
   /// ttrpc calls, in the name of the peer that the kernel says it is.
   public final class GRPCProtocol: GuestProtocol {
-    /// "P", as in the first line of every HTTP/2 connection.
-    public let firstByte: UInt8 = 0x50
+    /// What every HTTP/2 connection begins with.
+    public let opening = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
     private let callers = Callers()
     private let state = Mutex(State())
@@ -80,7 +80,7 @@
       config.http2.maxConcurrentStreams = limits.streamsPerConnectionMax
       config.rpc.maxRequestPayloadSize = 4 << 20
       config.channelDebuggingCallbacks.onAcceptHTTP2Stream = { stream in
-        stream.eventLoop.makeCompletedFuture { try callers.tag(stream) }
+        stream.eventLoop.makeCompletedFuture { try callers.guardCall(on: stream) }
       }
       return config
     }

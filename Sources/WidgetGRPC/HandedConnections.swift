@@ -83,7 +83,7 @@
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       let channel = unwrapInboundIn(data)
       do {
-        try channel.pipeline.syncOperations.addHandler(TurnFlushing())
+        try channel.pipeline.syncOperations.addHandlers(TurnFlushing(), PingAnswering())
       } catch {
         return channel.close(promise: nil)
       }

@@ -1,11 +1,13 @@
+import Glibc
 import Logging
 import NIOCore
+import WidgetProto
 
 /// A connection of which it is not known yet what it speaks: its first byte tells.
 ///
-/// ttrpc begins with the length of a frame, at most 4 MiB, so with 0. Connections that begin with
-/// the byte of a guest protocol become that guest's. Others are closed, and so is a connection that
-/// sends nothing for too long.
+/// ttrpc begins with the length of a frame, at most 4 MiB, so with 0. Connections that open as those
+/// of a guest protocol become that guest's when all of the opening has come. Others are closed, and
+/// so is a connection that takes too long.
 ///
 /// It leaves the pipeline once that is decided. For a guest's connections it remains what the
 /// service counts.
@@ -20,6 +22,8 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
   private let channel: any Channel
   private var silenceTimer: Scheduled<Void>?
   private var isDecided = false
+  /// The beginning, until it is decided. At most one read, or what a guest's opening has.
+  private var received = ByteBuffer()
 
   /// What every ttrpc connection begins with.
   private static let ttrpcFirstByte: UInt8 = 0
@@ -42,20 +46,26 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
       in: .milliseconds(Int64(service.limits.firstByteMilliseconds))
     ) {
       guard !self.isDecided else { return }
-      self.refuse("it sent nothing for \(self.service.limits.firstByteMilliseconds) ms")
+      self.refuse(
+        "in \(self.service.limits.firstByteMilliseconds) ms it did not say what it speaks")
     }
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    let bytes = unwrapInboundIn(data)
-    guard !isDecided, let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else {
-      return context.fireChannelRead(data)
-    }
-    isDecided = true
-    silenceTimer?.cancel()
+    guard !isDecided else { return context.fireChannelRead(data) }
+    var bytes = unwrapInboundIn(data)
+    received.writeBuffer(&bytes)
+    guard let first = received.getInteger(at: received.readerIndex, as: UInt8.self) else { return }
     if first == AcceptedConnection.ttrpcFirstByte {
+      decide()
       becomeTTRPC(context)
-    } else if let guest = guests.first(where: { $0.firstByte == first }) {
+    } else if let guest = guests.first(where: { $0.opening.first == first }) {
+      let seen = received.readableBytesView.prefix(guest.opening.count)
+      guard guest.opening.starts(with: seen) else {
+        return refuse("it does not go on as a connection that begins with \(first)")
+      }
+      guard seen.count == guest.opening.count else { return }
+      decide()
       channel.closeFuture.assumeIsolated().whenComplete { _ in
         self.service.connectionClosed(self)
       }
@@ -63,8 +73,14 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     } else {
       return refuse("its first byte is \(first), which no protocol here begins with")
     }
-    context.fireChannelRead(data)
+    context.fireChannelRead(wrapInboundOut(received))
+    received = ByteBuffer()
     context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+  }
+
+  private func decide() {
+    isDecided = true
+    silenceTimer?.cancel()
   }
 
   private func becomeTTRPC(_ context: ChannelHandlerContext) {
@@ -91,6 +107,18 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     silenceTimer?.cancel()
     service.connectionClosed(self)
     context.fireChannelInactive()
+  }
+
+  /// What a guest has taken stays with this process.
+  var canBeHandedOver: Bool { !isDecided && received.readableBytes == 0 }
+
+  func handOver(name: String) -> (connection: HandedConnection, socket: CInt)? {
+    guard !isDecided, received.readableBytes == 0, channel.isActive else { return nil }
+    let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+    guard duplicate >= 0 else { return nil }
+    isDecided = true
+    channel.close(promise: nil)
+    return (HandedConnection(name: name, isUndecided: true), duplicate)
   }
 
   func closeWhenFlushed() {

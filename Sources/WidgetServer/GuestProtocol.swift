@@ -3,12 +3,12 @@ public import NIOCore
 
 /// A protocol that shares the daemon's socket with ttrpc.
 ///
-/// What a connection speaks is told by its first byte. A guest gets the connections that begin with
-/// its byte, and makes calls for them through an `InProcessClient` that stands for the peer: policy,
+/// What a connection speaks is told by its first byte. A guest gets the connections that begin as
+/// its do, and makes calls for them through an `InProcessClient` that stands for the peer: policy,
 /// quotas and errors are the service's, the same for every protocol.
 public protocol GuestProtocol: Sendable {
-  /// What its connections begin with; not 0, which is ttrpc.
-  var firstByte: UInt8 { get }
+  /// What its connections begin with, at least one byte; the first is not 0, which is ttrpc.
+  var opening: [UInt8] { get }
 
   /// Gets ready, before the first connection.
   func start(on host: GuestHost) async throws

@@ -34,6 +34,17 @@ final class InProcessCall: CallResponder {
     }
   }
 
+  /// Ends the call without carrying it out.
+  func cancel() {
+    answer = .failure(.cancelled)
+    flushResponses()
+  }
+
+  /// How many bytes the answer has, as far as there is one.
+  var answerBytes: Int {
+    if case .success(let message) = answer { message.readableBytes } else { 0 }
+  }
+
   private func perform(_ method: Method, _ request: ByteBuffer) {
     request.withUnsafeReadableBytes { service.perform(method, $0, call: 0, for: self) }
   }

@@ -45,13 +45,21 @@ public struct InProcessClient: Sendable {
   ///
   /// - Parameter method: "widgetd.v1.WidgetService/GetWidget"
   /// - Parameter request: the encoded request.
+  /// - Parameter admission: who says when the call may be carried out; nil for at once.
   /// - Returns: the encoded response; at most 4 MiB.
   /// - Throws: what the call ended with.
-  public func call(_ method: String, _ request: ByteBuffer) async throws(RPCStatus) -> ByteBuffer {
+  public func call(
+    _ method: String, _ request: ByteBuffer, admission: NIOLoopBound<any CallAdmission>? = nil
+  ) async throws(RPCStatus) -> ByteBuffer {
     let method = try InProcessClient.find(method, isStream: false)
     let peer = peer
     return try await withResult { service, continuation in
-      InProcessCall(peer: peer, service: service, continuation: continuation).start(method, request)
+      let call = InProcessCall(peer: peer, service: service, continuation: continuation)
+      guard let admission else { return call.start(method, request) }
+      admission.value.admit { isCancelled in
+        isCancelled ? call.cancel() : call.start(method, request)
+        return call.answerBytes
+      }
     }
   }
 
@@ -92,6 +100,13 @@ public struct InProcessClient: Sendable {
     }
     return try result.get()
   }
+}
+
+/// Lets calls wait. Confined to the service's event loop.
+public protocol CallAdmission: AnyObject {
+  /// Calls `start`, now or later, but in any case once: with true if the call is not to be carried
+  /// out any more. It returns how many bytes the answer has.
+  func admit(_ start: @escaping (_ isCancelled: Bool) -> Int)
 }
 
 extension WidgetServer {

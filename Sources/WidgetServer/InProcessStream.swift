@@ -52,8 +52,8 @@ public final class InProcessStream: Sendable {
 
 /// Where a stream's messages wait until they are read. Confined to the event loop.
 ///
-/// What waits is bounded: beyond `waitingBytesMax` nothing more is taken, so a reader that stops
-/// costs that and what it has in its hands.
+/// What waits is bounded: only while the reader asks for more is more taken, up to `waitingBytesMax`
+/// and what is being made at that moment. So a reader that stops costs what it has in its hands.
 final class InProcessSink: StreamSink, TurnParticipant {
   enum Batch: Sendable {
     case messages([ByteBuffer])
@@ -109,7 +109,9 @@ final class InProcessSink: StreamSink, TurnParticipant {
 
   // MARK: - The service's side
 
-  var isWritable: Bool { !isOver && waitingBytes < InProcessSink.waitingBytesMax }
+  var isWritable: Bool {
+    reader != nil && !isOver && waitingBytes < InProcessSink.waitingBytesMax
+  }
 
   func send(_ message: EncodedMessage) {
     guard !isOver else { return }
@@ -152,15 +154,14 @@ final class InProcessSink: StreamSink, TurnParticipant {
     }
     guard waiting.isEmpty, !isOver else { return reader.resume(returning: take()) }
     self.reader = reader
+    if let stream { service.becameWritable(stream) }
   }
 
   private func take() -> Batch {
     guard !waiting.isEmpty else { return .end(status) }
-    let wasWritable = isWritable
     let messages = waiting
     waiting = []
     waitingBytes = 0
-    if !wasWritable, let stream { service.becameWritable(stream) }
     return .messages(messages)
   }
 

@@ -1,8 +1,17 @@
+import WidgetProto
+
 /// A connection that the service counts, and closes when it stops.
 ///
 /// Confined to the service's event loop.
 protocol ServerConnection: AnyObject {
   var peer: Peer { get }
+
+  /// Whether the connection can go on in another process.
+  var canBeHandedOver: Bool { get }
+
+  /// Gives the connection away, if that is possible: what another process has to know, and a
+  /// duplicate of its socket. Nothing more is read or written here; the channel is closed.
+  func handOver(name: String) -> (connection: HandedConnection, socket: CInt)?
 
   /// Closes the connection when everything that was written has been sent.
   func closeWhenFlushed()

@@ -22,7 +22,7 @@ public struct ServerLimits: Hashable, Sendable {
   /// gets them a chunk at a time, as fast as it reads.
   public var eagerChangesMax = 512
   /// How many bytes of state those widgets may have for that.
-  public var eagerBytesMax = 1 << 20
+  public var eagerBytesMax = 256 << 10
   /// The least time between two rounds of change frames. What happens in between is conflated.
   public var frameIntervalMicroseconds = 1_000
   /// How many widgets a page of ListWidgets may have.

@@ -315,12 +315,17 @@ extension ServiceLoop {
 
   /// Reads the settings off the loop and answers when that is done.
   private func reload(_ call: UInt32, _ responder: any CallResponder) {
-    let bound = NIOLoopBound(responder, eventLoop: eventLoop)
+    lastReload += 1
+    let number = lastReload
+    reloads[number] = (call, responder)
+    let bound = NIOLoopBound(self, eventLoop: eventLoop)
     let (onReload, eventLoop) = (onReload, eventLoop)
     Task {
       let outcome = await onReload()
       eventLoop.execute {
-        let responder = bound.value
+        guard let (call, responder) = bound.value.reloads.removeValue(forKey: number) else {
+          return
+        }
         responder.answerNow {
           if let error = outcome.error {
             responder.refuse(.invalidConfiguration(error), to: call)

@@ -1,4 +1,5 @@
 import NIOCore
+import WidgetCore
 import WidgetProto
 
 /// Counting connections, and what ends streams from outside.
@@ -31,21 +32,49 @@ extension ServiceLoop {
     guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
     let peer = connection.peer
     connectionCount -= 1
-    if connections.isEmpty, isDraining { finishDraining() }
+    if drained != nil, hasDrained { finishDraining() }
     let remaining = connectionsByUID[peer.uid, default: 1] - 1
     connectionsByUID[peer.uid] = remaining > 0 ? remaining : nil
   }
 
+  /// Whether what `drained` waits for has come.
+  private var hasDrained: Bool {
+    waitsForOthersOnly ? connections.values.allSatisfy(\.canBeHandedOver) : connections.isEmpty
+  }
+
+  /// Succeeds when only connections are left that can be handed over, or the drain time is over.
+  func othersClosed() -> EventLoopFuture<Void> {
+    waitsForOthersOnly = true
+    return drain()
+  }
+
   /// Flushes and closes every connection; succeeds when all are closed, or the drain time is over.
   func connectionsClosed() -> EventLoopFuture<Void> {
-    let promise = eventLoop.makePromise(of: Void.self)
     for connection in Array(connections.values) { connection.closeWhenFlushed() }
+    waitsForOthersOnly = false
+    return drain()
+  }
+
+  private func drain() -> EventLoopFuture<Void> {
+    let promise = eventLoop.makePromise(of: Void.self)
     drained = promise
-    if connections.isEmpty { finishDraining() }
+    guard !hasDrained else {
+      finishDraining()
+      return promise.futureResult
+    }
     drainTimer = eventLoop.assumeIsolated().scheduleTask(
       in: .milliseconds(Int64(limits.drainMilliseconds))
     ) { self.finishDraining() }
     return promise.futureResult
+  }
+
+  /// Looks at what another server left. nil if it does not fit this store, whose cursors it means.
+  func accept(_ handed: HandedOver) -> [HandedConnection]? {
+    guard let (head, connections) = handed.parsed(with: codec), head.epoch == store.epoch,
+      head.revision <= store.revision
+    else { return nil }
+    lastSubscriptionID = max(lastSubscriptionID, head.lastSubscriptionID)
+    return connections
   }
 
   func finishDraining() {

@@ -28,11 +28,17 @@ extension ServiceLoop {
   func open(
     _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> HealthWatch {
-    try countStream(of: peer)
-    let isKnown = ServiceLoop.healthServices.contains(request.service)
-    let watch = HealthWatch(sink: sink, uid: peer.uid, isKnown: isKnown)
-    healthWatches[ObjectIdentifier(watch)] = watch
+    let watch = try add(request, sink: sink, peer: peer)
     tell(watch)
+    return watch
+  }
+
+  func add(
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
+  ) throws(RPCStatus) -> HealthWatch {
+    try countStream(of: peer)
+    let watch = HealthWatch(sink: sink, uid: peer.uid, service: request.service)
+    healthWatches[ObjectIdentifier(watch)] = watch
     return watch
   }
 
@@ -54,13 +60,15 @@ extension ServiceLoop {
 final class HealthWatch: ServedStream {
   let sink: any StreamSink
   let uid: UInt32
-  let isKnown: Bool
+  let service: String
+  var isKnown: Bool { ServiceLoop.healthServices.contains(service) }
   var deadlineTimer: Scheduled<Void>?
+  var deadline: NIODeadline?
 
-  init(sink: any StreamSink, uid: UInt32, isKnown: Bool) {
+  init(sink: any StreamSink, uid: UInt32, service: String) {
     self.sink = sink
     self.uid = uid
-    self.isKnown = isKnown
+    self.service = service
   }
 
   /// There is never more than what was sent.

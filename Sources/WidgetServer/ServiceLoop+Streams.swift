@@ -58,6 +58,7 @@ extension ServiceLoop {
 
   /// Ends a stream with DEADLINE_EXCEEDED after a while.
   func setDeadline(of stream: any ServedStream, in delay: Duration) {
+    stream.deadline = .now() + .nanoseconds(delay.nanoseconds)
     stream.deadlineTimer = eventLoop.assumeIsolated().scheduleTask(
       in: .nanoseconds(delay.nanoseconds)
     ) {
@@ -152,14 +153,15 @@ extension ServiceLoop {
     return token.revision
   }
 
-  private func add(
+  /// - Parameter id: nil for a new one.
+  func add(
     group: WatchGroup, sink: any StreamSink, peer: Peer, position: Subscription.Position,
-    eventCursor: UInt64?, minInterval: Duration?, progressInterval: Duration?
+    eventCursor: UInt64?, minInterval: Duration?, progressInterval: Duration?, id: UInt64? = nil
   ) throws(RPCStatus) -> Subscription {
     try countStream(of: peer)
-    lastSubscriptionID += 1
+    if id == nil { lastSubscriptionID += 1 }
     let subscription = Subscription(
-      id: lastSubscriptionID, uid: peer.uid, sink: sink, group: group,
+      id: id ?? lastSubscriptionID, uid: peer.uid, sink: sink, group: group,
       minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
       progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
       position: position, eventCursor: min(eventCursor ?? .max, store.lastEventSequence))
@@ -379,7 +381,7 @@ extension ServiceLoop {
 
   // MARK: - Progress
 
-  private func scheduleProgress(_ subscription: Subscription) {
+  func scheduleProgress(_ subscription: Subscription) {
     guard let interval = subscription.progressInterval, !subscription.isFinished else { return }
     let due = max(subscription.lastFrameAt, startedAt) + interval
     let instant = NIODeadline.now()

@@ -46,6 +46,9 @@ final class ServiceLoop {
   var subscriptions: [UInt64: Subscription] = [:]
   var subscriptionsByUID: [UInt32: Int] = [:]
   var lastSubscriptionID: UInt64 = 0
+  /// Calls of Reload that are not answered yet, by a number of their own.
+  var reloads: [UInt64: (call: UInt32, responder: any CallResponder)] = [:]
+  var lastReload: UInt64 = 0
   var healthWatches: [ObjectIdentifier: HealthWatch] = [:]
   /// All that a caught-up reader has been sent.
   var sentRevision: Revision
@@ -64,6 +67,7 @@ final class ServiceLoop {
   var connections: [ObjectIdentifier: any ServerConnection] = [:]
   var drained: EventLoopPromise<Void>?
   var drainTimer: Scheduled<Void>?
+  var waitsForOthersOnly = false
 
   // The turn.
   private var isTurnOpen = false
@@ -123,6 +127,11 @@ final class ServiceLoop {
     isTurnOpen = true
     now = ServiceLoop.wallClock()
     eventLoop.assumeIsolated().execute { self.endTurn() }
+  }
+
+  /// Ends the turn that is open now, if one is: everything that was read is done, durable and sent.
+  func finishTurn() {
+    if isTurnOpen { endTurn() }
   }
 
   /// Takes in whose answers are to be sent at the end of the turn.
@@ -229,11 +238,16 @@ final class ServiceLoop {
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
     isDraining = true
-    if isTurnOpen { endTurn() }
+    finishTurn()
     for subscription in Array(subscriptions.values) {
       finish(subscription, .shuttingDown)
     }
     endHealthWatches()
+    closeLog()
+  }
+
+  /// Stops timers and gives the store up.
+  func closeLog() {
     roundTimer?.cancel()
     deadlineTimer?.cancel()
     do throws(StorageError) { try log.close() } catch {

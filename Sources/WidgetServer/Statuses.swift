@@ -195,6 +195,8 @@ extension RPCStatus {
     .resourceExhausted, "RESPONSE_TOO_LARGE",
     "A widget is too large for a frame. Watch less of it with a read mask, or make it smaller.")
 
+  static let cancelled = RPCStatus(.cancelled, "CANCELLED", "The call was given up.")
+
   public static let deadlineExceeded = RPCStatus(
     .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's deadline has passed.")
 

@@ -49,9 +49,14 @@ protocol CallResponder: TurnParticipant {
 /// Confined to the service's event loop.
 protocol ServedStream: AnyObject {
   var deadlineTimer: Scheduled<Void>? { get set }
+  /// When it ends with DEADLINE_EXCEEDED; nil for never.
+  var deadline: NIODeadline? { get set }
 
   /// The transport takes more again.
   func becameWritable(in service: ServiceLoop)
+
+  /// What another process has to know to go on with the stream.
+  func handOver(streamID: UInt32, from service: ServiceLoop) -> HandedStream
 
   /// The reader is gone.
   func forget(in service: ServiceLoop)

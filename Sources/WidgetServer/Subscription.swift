@@ -27,6 +27,7 @@ final class Subscription {
   var intervalTimer: Scheduled<Void>?
   var progressTimer: Scheduled<Void>?
   var deadlineTimer: Scheduled<Void>?
+  var deadline: NIODeadline?
 
   /// How far a reader is with the state.
   enum Position {

@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import NIOCore
 import WidgetProto
@@ -18,7 +19,12 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   let peer: Peer
   let level: AccessPolicy.Level
   private let service: ServiceLoop
+  private let socket: CInt
   private var writer: SocketWriter
+  /// What the channel was given to write, until it has.
+  private var handedToChannel = CircularBuffer<ByteBuffer>()
+  /// What another process says of this connection, which it has served so far.
+  private var former: HandedConnection?
   private var context: ChannelHandlerContext?
   private var reader = FrameReader()
   private var streams: ServerStreams
@@ -45,9 +51,12 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private static let outgoingBytesMax = 16 << 10
 
   /// - Parameter socket: the channel's socket.
-  init(peer: Peer, socket: CInt, service: ServiceLoop) {
+  /// - Parameter former: what the process that served the connection says of it; nil if it is new.
+  init(peer: Peer, socket: CInt, service: ServiceLoop, former: HandedConnection? = nil) {
     self.peer = peer
     self.service = service
+    self.socket = socket
+    self.former = former
     writer = SocketWriter(descriptor: socket)
     level = service.policy.level(of: peer)
     streams = ServerStreams(openStreamsMax: service.limits.streamsPerConnectionMax)
@@ -131,6 +140,70 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     service.logger.debug(
       "connection failed", metadata: ["uid": "\(peer.uid)", "error": "\(error)"])
     context.close(promise: nil)
+  }
+
+  // MARK: - Changing processes
+
+  var canBeHandedOver: Bool { true }
+
+  func handOver(name: String) -> (connection: HandedConnection, socket: CInt)? {
+    guard let context, context.channel.isActive, !isClosed, let unsent = unsent(context) else {
+      return nil
+    }
+    let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+    guard duplicate >= 0 else { return nil }
+    let connection = HandedConnection(
+      name: name, lastStreamID: streams.lastStreamID,
+      received: Array(reader.held.readableBytesView),
+      discardBytes: UInt32(clamping: reader.discardBytes), unsent: unsent,
+      streams: sinks.values.sorted { $0.streamID < $1.streamID }.compactMap { sink in
+        sink.stream.map { $0.handOver(streamID: sink.streamID, from: service) }
+      })
+    isClosed = true
+    context.close(promise: nil)
+    return (connection, duplicate)
+  }
+
+  /// What the kernel has not taken: the end of what the channel was given, and all after it.
+  private func unsent(_ context: ChannelHandlerContext) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    if !handedToChannel.isEmpty {
+      for buffer in handedToChannel { bytes += buffer.readableBytesView }
+      guard
+        let options = context.channel.syncOptions,
+        let left = try? options.getOption(ChannelOptions.bufferedWritableBytes), left <= bytes.count
+      else { return nil }
+      bytes.removeFirst(bytes.count - left)
+    }
+    return bytes + outgoing.readableBytesView + responses.readableBytesView
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    if let former { goOn(from: former) }
+    former = nil
+    context.fireChannelActive()
+  }
+
+  /// Goes on where another process stopped.
+  private func goOn(from former: HandedConnection) {
+    service.openTurn()
+    streams = ServerStreams(
+      openStreamsMax: service.limits.streamsPerConnectionMax, lastStreamID: former.lastStreamID,
+      openStreamIDs: former.streams.map(\.streamID))
+    write(ByteBuffer(bytes: former.unsent))
+    for stream in former.streams {
+      let sink = TTRPCStreamSink(connection: self, streamID: stream.streamID)
+      sinks[stream.streamID] = sink
+      do throws(RPCStatus) {
+        sink.stream = try service.takeOver(stream, sink: sink, peer: peer)
+      } catch {
+        endStream(stream.streamID, error)
+      }
+    }
+    touch()
+    reader = FrameReader(
+      held: ByteBuffer(bytes: former.received), discardBytes: Int(former.discardBytes))
+    receiveFrames()
   }
 
   // MARK: - Frames in
@@ -356,9 +429,11 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     var buffer = buffer
     guard let context, context.channel.isActive, !writer.write(&buffer) else { return }
     writer.handingOver()
+    handedToChannel.append(buffer)
     context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { [weak self] _ in
       guard let self else { return }
       writer.handedOver()
+      _ = handedToChannel.popFirst()
       if isWritable { becameWritable() }
     }
   }

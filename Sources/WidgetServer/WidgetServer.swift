@@ -20,13 +20,16 @@ public final class WidgetServer: Sendable {
     public var policy: AccessPolicy
     public var limits: ServerLimits
     public var version: String
+    /// A socket that listens already, instead of one that is made at `socketPath`. Its file, mode and
+    /// group are the business of whoever made it.
+    public var inheritedListener: CInt?
     /// Called on the event loop a moment after a burst of new readers, when memory that it took has
     /// been freed: the time to give memory back to the system.
     public var releaseMemory: @Sendable () -> Void
 
     public init(
       socketPath: String, socketMode: UInt16 = 0o660, policy: AccessPolicy,
-      limits: ServerLimits = ServerLimits(), version: String = "0",
+      limits: ServerLimits = ServerLimits(), version: String = "0", inheritedListener: CInt? = nil,
       releaseMemory: @escaping @Sendable () -> Void = {}
     ) {
       self.socketPath = socketPath
@@ -34,6 +37,7 @@ public final class WidgetServer: Sendable {
       self.policy = policy
       self.limits = limits
       self.version = version
+      self.inheritedListener = inheritedListener
       self.releaseMemory = releaseMemory
     }
   }
@@ -42,18 +46,22 @@ public final class WidgetServer: Sendable {
   private let loop: NIOLoopBound<ServiceLoop>
   private let guests: [any GuestProtocol]
   private let listener: any Channel
-  private let lock: SocketLock
+  /// nil for a listener that was inherited.
+  private let lock: SocketLock?
   private let socketPath: String
 
-  /// Binds the socket and begins to serve.
+  /// Binds the socket and begins to serve, and goes on with the connections of a server before it.
   ///
   /// `makeLog` is called on the event loop's thread, where the log then lives. The guests' connections
-  /// are served on the same socket.
+  /// are served on the same socket. Handed connections that do not fit the store are closed.
   public static func start(
-    _ configuration: Configuration, guests: [any GuestProtocol] = [], logger: Logger,
+    _ configuration: Configuration, guests: [any GuestProtocol] = [],
+    takingOver handed: HandedOver? = nil, logger: Logger,
     makeLog: @escaping @Sendable () throws(StorageError) -> any CommitLog
   ) async throws -> WidgetServer {
-    let lock = try SocketLock(socketPath: configuration.socketPath)
+    let lock =
+      configuration.inheritedListener == nil
+      ? try SocketLock(socketPath: configuration.socketPath) : nil
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     do {
       let loop = try await group.next().submit {
@@ -66,12 +74,13 @@ public final class WidgetServer: Sendable {
         return NIOLoopBound(service, eventLoop: group.next())
       }.get()
       do {
-        try lock.removeStaleSocket()
+        try lock?.removeStaleSocket()
         let host = GuestHost(
           eventLoop: group.next(), limits: configuration.limits, logger: logger)
         for guest in guests { try await guest.start(on: host) }
+        if let handed { await takeOver(handed, guests, group, loop) }
         let listener = try await bind(configuration, guests, group, loop)
-        try lock.setMode(configuration.socketMode, clientGID: configuration.policy.clientGID)
+        try lock?.setMode(configuration.socketMode, clientGID: configuration.policy.clientGID)
         return WidgetServer(
           group: group, loop: loop, guests: guests, listener: listener, lock: lock,
           socketPath: configuration.socketPath)
@@ -88,7 +97,7 @@ public final class WidgetServer: Sendable {
 
   private init(
     group: MultiThreadedEventLoopGroup, loop: NIOLoopBound<ServiceLoop>,
-    guests: [any GuestProtocol], listener: any Channel, lock: SocketLock, socketPath: String
+    guests: [any GuestProtocol], listener: any Channel, lock: SocketLock?, socketPath: String
   ) {
     self.group = group
     self.loop = loop
@@ -102,7 +111,7 @@ public final class WidgetServer: Sendable {
     _ configuration: Configuration, _ guests: [any GuestProtocol],
     _ group: MultiThreadedEventLoopGroup, _ loop: NIOLoopBound<ServiceLoop>
   ) async throws -> any Channel {
-    try await ServerBootstrap(group: group)
+    let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 1024)
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(
@@ -112,12 +121,42 @@ public final class WidgetServer: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value, guests) }
       }
-      .bind(unixDomainSocketPath: configuration.socketPath)
-      .get()
+    if let listener = configuration.inheritedListener {
+      return try await bootstrap.withBoundSocket(listener).get()
+    }
+    return try await bootstrap.bind(unixDomainSocketPath: configuration.socketPath).get()
+  }
+
+  /// Goes on with connections that another server has served so far.
+  private static func takeOver(
+    _ handed: HandedOver, _ guests: [any GuestProtocol], _ group: MultiThreadedEventLoopGroup,
+    _ loop: NIOLoopBound<ServiceLoop>
+  ) async {
+    let connections = try? await group.next().submit { loop.value.accept(handed) }.get()
+    guard let connections else { return handed.discard() }
+    var sockets = handed.sockets
+    for connection in connections {
+      guard let socket = sockets.removeValue(forKey: connection.name) else { continue }
+      _ = try? await ClientBootstrap(group: group)
+        .channelOption(.maxMessagesPerRead, value: 1)
+        .channelOption(
+          .recvAllocator,
+          value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 65_536)
+        )
+        .channelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try accept(channel, loop.value, guests, former: connection)
+          }
+        }
+        .withConnectedSocket(socket)
+        .get()
+    }
+    HandedOver(description: [], sockets: sockets).discard()
   }
 
   private static func accept(
-    _ channel: any Channel, _ service: ServiceLoop, _ guests: [any GuestProtocol]
+    _ channel: any Channel, _ service: ServiceLoop, _ guests: [any GuestProtocol],
+    former: HandedConnection? = nil
   ) throws {
     let pipeline = channel.pipeline.syncOperations
     let socket = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
@@ -130,6 +169,12 @@ public final class WidgetServer: Sendable {
       service.logger.warning(
         "refusing a connection", metadata: ["uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)"])
       throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
+    }
+    if let former, !former.isUndecided {
+      let connection = TTRPCConnection(
+        peer: peer, socket: socket, service: service, former: former)
+      service.connectionOpened(connection)
+      return try pipeline.addHandler(connection)
     }
     try pipeline.addHandler(
       AcceptedConnection(
@@ -172,10 +217,38 @@ public final class WidgetServer: Sendable {
     group.next().submit { try body(self.loop.value) }
   }
 
+  /// Stops accepting and gives the connections away, so that they go on with the server that follows:
+  /// streams stay open and their readers notice nothing but a pause. What guests serve is ended in
+  /// order. Everything that was answered is durable.
+  ///
+  /// - Returns: nil if the store does not outlive this server; then it still serves what is connected,
+  ///   and has to be stopped.
+  public func handOver() async throws -> HandedOver? {
+    try await listener.close().get()
+    let settled = try await group.next().submit { () -> EventLoopFuture<Void>? in
+      guard self.loop.value.log.needsGroups else { return nil }
+      for guest in self.guests { guest.beginShutdown() }
+      self.loop.value.endGuestStreams()
+      return self.loop.value.othersClosed()
+    }.get()
+    guard let settled else { return nil }
+    try await settled.get()
+    let handed = try await group.next().submit {
+      let handed = self.loop.value.handOver()
+      self.loop.value.gate.close()
+      return handed
+    }.get()
+    for guest in guests { await guest.stop() }
+    try await group.shutdownGracefully()
+    lock?.release()
+    return handed
+  }
+
   /// Stops accepting, ends all streams with UNAVAILABLE (SHUTTING_DOWN), lets what is under way be
   /// written, and closes the store. Everything that was answered is durable.
   public func stop() async throws {
-    try await listener.close().get()
+    // Closed already if it could not be handed over.
+    try? await listener.close().get()
     let drained = try await group.next().submit {
       for guest in self.guests { guest.beginShutdown() }
       self.loop.value.close()
@@ -185,7 +258,7 @@ public final class WidgetServer: Sendable {
     try await group.next().submit { self.loop.value.gate.close() }.get()
     for guest in guests { await guest.stop() }
     try await group.shutdownGracefully()
-    lock.release()
+    lock?.release()
   }
 }
 

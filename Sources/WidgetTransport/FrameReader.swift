@@ -23,9 +23,18 @@ public struct FrameReader: Sendable {
 
   private var pending = ByteBuffer()
   /// How many bytes of an oversize frame are still to be dropped.
-  private var discardBytes = 0
+  public private(set) var discardBytes = 0
 
   public init() {}
+
+  /// A stream of which another process has read the beginning.
+  public init(held: ByteBuffer, discardBytes: Int) {
+    pending = held
+    self.discardBytes = max(0, discardBytes)
+  }
+
+  /// What was read and not asked for yet.
+  public var held: ByteBuffer { pending }
 
   /// How many bytes are held for frames that are not complete yet (or not asked for yet).
   public var bufferedBytes: Int { pending.readableBytes }

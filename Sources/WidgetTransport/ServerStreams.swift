@@ -77,7 +77,8 @@ public struct ServerStreams: Sendable {
   /// How many streams may be open at once.
   public let openStreamsMax: Int
   private var streams: [UInt32: State] = [:]
-  private var lastStreamID: UInt32 = 0
+  /// The highest stream id that the client used.
+  public private(set) var lastStreamID: UInt32 = 0
   /// How many frames were ignored so far.
   public private(set) var ignoredFrames: UInt64 = 0
   /// How many frames were the peer's fault so far.
@@ -85,6 +86,15 @@ public struct ServerStreams: Sendable {
 
   public init(openStreamsMax: Int = ServerStreams.openStreamsMaxDefault) {
     self.openStreamsMax = openStreamsMax
+  }
+
+  /// A connection that another process has served so far.
+  ///
+  /// - Parameter openStreamIDs: streams to which the client sends nothing more.
+  public init(openStreamsMax: Int, lastStreamID: UInt32, openStreamIDs: [UInt32]) {
+    self.openStreamsMax = openStreamsMax
+    self.lastStreamID = lastStreamID
+    for streamID in openStreamIDs { streams[streamID] = .clientClosed }
   }
 
   /// How many streams are open.

@@ -73,7 +73,7 @@ import WidgetProto
 
 /// A guest protocol that sends back what it gets.
 private final class EchoGuest: GuestProtocol {
-  let firstByte = UInt8(ascii: "P")
+  let opening = Array("Please".utf8)
   let peers = Box<[Peer]>([])
   let calls = Box<[String]>([])
 

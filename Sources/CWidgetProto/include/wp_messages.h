@@ -11,6 +11,7 @@
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
 #include "ttrpc/v1/ttrpc.pb-c.h"
+#include "widgetd/storage/v1/handover.pb-c.h"
 #include "widgetd/storage/v1/storage.pb-c.h"
 #include "widgetd/v1/admin_service.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
@@ -72,6 +73,14 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_ttrpc__v1__request(void) { return &ttrpc__v1__request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_ttrpc__v1__response(void) { return &ttrpc__v1__response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__storage__v1__handed_connection(void) { return &widgetd__storage__v1__handed_connection__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__storage__v1__handed_stream(void) { return &widgetd__storage__v1__handed_stream__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__storage__v1__handed_transfer(void) { return &widgetd__storage__v1__handed_transfer__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__storage__v1__handover(void) { return &widgetd__storage__v1__handover__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__storage__v1__stored_entry(void) { return &widgetd__storage__v1__stored_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

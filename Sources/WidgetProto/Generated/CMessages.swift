@@ -107,6 +107,22 @@ extension Ttrpc__V1__Response: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_ttrpc__v1__response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { ttrpc__v1__response__init(message) }
 }
+extension Widgetd__Storage__V1__HandedConnection: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__handed_connection() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__handed_connection__init(message) }
+}
+extension Widgetd__Storage__V1__HandedStream: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__handed_stream() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__handed_stream__init(message) }
+}
+extension Widgetd__Storage__V1__HandedTransfer: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__handed_transfer() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__handed_transfer__init(message) }
+}
+extension Widgetd__Storage__V1__Handover: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__handover() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__handover__init(message) }
+}
 extension Widgetd__Storage__V1__StoredEntry: CValueEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_entry__init(message) }

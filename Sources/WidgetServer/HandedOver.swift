@@ -1,0 +1,60 @@
+import Glibc
+import WidgetProto
+
+/// The connections of a server that ended, for the one that follows it.
+///
+/// The sockets are open. Whoever has this must give it to `WidgetServer.start`, pass the parts on to
+/// another process, or `discard` it.
+public struct HandedOver: Sendable {
+  /// What there is to know of the connections, as bytes for another process of the same program.
+  public let description: [UInt8]
+  /// The connections' sockets, by the names that the description uses.
+  public let sockets: [String: CInt]
+
+  /// What another process left.
+  public init(description: [UInt8], sockets: [String: CInt]) {
+    self.description = description
+    self.sockets = sockets
+  }
+
+  init(records: [[UInt8]] = [], sockets: [String: CInt]) {
+    var description: [UInt8] = []
+    for record in records {
+      withUnsafeBytes(of: UInt32(clamping: record.count).bigEndian) { description += $0 }
+      description += record
+    }
+    self.init(description: description, sockets: sockets)
+  }
+
+  /// Closes the connections.
+  public func discard() {
+    for socket in sockets.values { close(socket) }
+  }
+
+  /// The head and the connections; nil if this is no description that this version knows, or not a
+  /// whole one.
+  func parsed(with codec: WireCodec) -> (head: Handover, connections: [HandedConnection])? {
+    var rest = description[...]
+    guard let first = HandedOver.takeRecord(&rest),
+      let head = try? codec.decode(Handover.self, from: first),
+      head.format == Handover.currentFormat
+    else { return nil }
+    var connections: [HandedConnection] = []
+    while let record = HandedOver.takeRecord(&rest) {
+      guard let connection = try? codec.decode(HandedConnection.self, from: record) else {
+        return nil
+      }
+      connections.append(connection)
+    }
+    guard rest.isEmpty, connections.count == Int(head.connectionCount) else { return nil }
+    return (head, connections)
+  }
+
+  private static func takeRecord(_ bytes: inout ArraySlice<UInt8>) -> [UInt8]? {
+    guard bytes.count >= 4 else { return nil }
+    let count = bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+    guard bytes.count - 4 >= count else { return nil }
+    defer { bytes = bytes.dropFirst(4 + count) }
+    return Array(bytes.dropFirst(4).prefix(count))
+  }
+}

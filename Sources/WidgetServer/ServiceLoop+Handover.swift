@@ -1,0 +1,141 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// Giving connections to the process that follows, and taking them from the one before.
+///
+/// The store is the same before and after: cursors mean the same. Of a stream it is enough to say
+/// what was asked for and how far its reader is. A transfer begins again, and ends with what changed
+/// since it first began, so its reader may be sent a widget twice but misses nothing.
+extension ServiceLoop {
+  /// Ends the streams of guests, whose connections cannot be handed over.
+  func endGuestStreams() {
+    for subscription in Array(subscriptions.values) where subscription.sink is InProcessSink {
+      finish(subscription, .shuttingDown)
+    }
+    for watch in Array(healthWatches.values) where watch.sink is InProcessSink {
+      watch.finish(.shuttingDown, in: self)
+    }
+  }
+
+  /// Gives all connections away and closes the store. Nothing works here afterwards.
+  func handOver() -> HandedOver {
+    for (call, responder) in reloads.values {
+      responder.answerNow { responder.refuse(.shuttingDown, to: call) }
+    }
+    reloads.removeAll()
+    finishTurn()
+    isDraining = true
+    var records: [[UInt8]] = []
+    var sockets: [String: CInt] = [:]
+    for connection in Array(connections.values) {
+      let name = "connection-\(sockets.count)"
+      guard let (handed, socket) = connection.handOver(name: name) else { continue }
+      guard let record = try? codec.encode(handed) else {
+        close(socket: socket)
+        continue
+      }
+      sockets[name] = socket
+      records.append(record)
+    }
+    let head = Handover(
+      epoch: store.epoch, revision: store.revision, lastSubscriptionID: lastSubscriptionID,
+      connectionCount: UInt32(clamping: records.count))
+    closeLog()
+    // A few numbers always encode.
+    guard let record = try? codec.encode(head) else { return HandedOver(sockets: sockets) }
+    return HandedOver(records: [record] + records, sockets: sockets)
+  }
+
+  /// Goes on with a stream of the process before.
+  func takeOver(
+    _ handed: HandedStream, sink: any StreamSink, peer: Peer
+  ) throws(RPCStatus) -> any ServedStream {
+    let stream: any ServedStream
+    switch handed.request {
+    case .widgets(let request):
+      let subscription = try takeOver(
+        handed, sink: sink, peer: peer, minInterval: request.minInterval,
+        progressInterval: request.progressInterval,
+        filter: .widgets(
+          request.selector, request.readMask, includesEvents: request.includeEvents))
+      subscription.wantsProgress = handed.wantsProgress
+      scheduleProgress(subscription)
+      stream = subscription
+    case .events(let request):
+      stream = try takeOver(
+        handed, sink: sink, peer: peer, minInterval: nil, progressInterval: nil,
+        filter: .events(request.selector, names: request.names))
+    case .health(let request):
+      stream = try add(request, sink: sink, peer: peer)
+    case nil:
+      throw .shuttingDown
+    }
+    if handed.timeoutNanoseconds > 0 {
+      setDeadline(of: stream, in: .nanoseconds(handed.timeoutNanoseconds))
+    }
+    return stream
+  }
+
+  private func takeOver(
+    _ handed: HandedStream, sink: any StreamSink, peer: Peer, minInterval: Duration?,
+    progressInterval: Duration?, filter: WatchGroup.Filter
+  ) throws(RPCStatus) -> Subscription {
+    let position: Subscription.Position =
+      if let transfer = handed.transfer {
+        .transferring(
+          .init(
+            cursor: transfer.isSnapshot ? 0 : handed.cursor, isSnapshot: transfer.isSnapshot,
+            startedAt: transfer.startedRevision, chunkCount: store.chunkCount))
+      } else {
+        .behind(handed.cursor)
+      }
+    return try add(
+      group: groups[filter] ?? WatchGroup(filter), sink: sink, peer: peer, position: position,
+      eventCursor: handed.eventCursor, minInterval: minInterval,
+      progressInterval: progressInterval, id: handed.subscriptionID)
+  }
+
+  private func close(socket: CInt) { HandedOver(sockets: ["": socket]).discard() }
+}
+
+extension Subscription {
+  func handOver(streamID: UInt32, from service: ServiceLoop) -> HandedStream {
+    var handed = HandedStream(
+      streamID: streamID, request: request, subscriptionID: id,
+      timeoutNanoseconds: deadline.map { max(1, ($0 - .now()).nanoseconds) } ?? 0,
+      eventCursor: isCaughtUp ? service.sentSequence : eventCursor, wantsProgress: wantsProgress)
+    switch position {
+    case .caughtUp: handed.cursor = service.sentRevision
+    case .behind(let cursor): handed.cursor = cursor
+    case .transferring(let transfer):
+      handed.cursor = transfer.cursor
+      handed.transfer = HandedTransfer(
+        isSnapshot: transfer.isSnapshot, startedRevision: transfer.startedAt)
+    }
+    return handed
+  }
+
+  private var request: HandedStream.Request {
+    switch group.filter {
+    case .widgets(let selector, let mask, let includesEvents):
+      .widgets(
+        WatchWidgetsRequest(
+          selector: selector, readMask: mask,
+          minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
+          progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
+          includeEvents: includesEvents))
+    case .events(let selector, let names):
+      .events(WatchEventsRequest(selector: selector, names: names))
+    }
+  }
+}
+
+extension HealthWatch {
+  func handOver(streamID: UInt32, from service: ServiceLoop) -> HandedStream {
+    HandedStream(
+      streamID: streamID, request: .health(HealthCheckRequest(service: self.service)),
+      timeoutNanoseconds: deadline.map { max(1, ($0 - .now()).nanoseconds) } ?? 0)
+  }
+}
