@@ -5,9 +5,10 @@
   extension RPCError {
     /// Where gRPC puts the details of an error: the encoded `google.rpc.Status`.
     private static let detailsKey = "grpc-status-details-bin"
-    /// Clients take 8 KiB of metadata; details larger than this are left out.
-    private static let detailsBytesMax = 4 << 10
-    /// How much of an error's words is sent.
+    /// Clients take 8 KiB of metadata; details larger than this are left out. They are sent as
+    /// base64, which makes 4 bytes of 3.
+    private static let detailsBytesMax = 3 << 10
+    /// How much of an error's words is sent. Each byte may become 3.
     private static let messageBytesMax = 1 << 10
 
     /// An error of the service, with its details.
@@ -26,7 +27,12 @@
 
     private static func shortened(_ message: String) -> String {
       guard message.utf8.count > messageBytesMax else { return message }
-      return String(decoding: message.utf8.prefix(messageBytesMax), as: UTF8.self) + "…"
+      var end = message.utf8.index(message.startIndex, offsetBy: messageBytesMax)
+      // Not within a letter.
+      while end.samePosition(in: message.unicodeScalars) == nil {
+        message.utf8.formIndex(before: &end)
+      }
+      return message[..<end] + "…"
     }
   }
 #endif
