@@ -59,6 +59,8 @@
         return state
       }
       state.server?.beginGracefulShutdown()
+      // Cancelling alone waits for what a peer that reads nothing never takes.
+      state.connections?.closeAll()
       state.serving?.cancel()
       // How it ended matters to nobody any more.
       _ = await state.serving?.result
@@ -78,7 +80,7 @@
         clientBehavior: .init(minPingIntervalWithoutCalls: .seconds(10), allowWithoutCalls: true))
       config.connection.maxGraceTime = .milliseconds(limits.drainMilliseconds)
       config.http2.maxConcurrentStreams = limits.streamsPerConnectionMax
-      config.rpc.maxRequestPayloadSize = 4 << 20
+      config.rpc.maxRequestPayloadSize = CallTag.requestBytesMax
       config.channelDebuggingCallbacks.onAcceptHTTP2Stream = { stream in
         stream.eventLoop.makeCompletedFuture { try callers.guardCall(on: stream) }
       }

@@ -19,6 +19,7 @@
     private let readyPromise: EventLoopPromise<Void>
     private let eventLoop: any EventLoop
     private let listener = Mutex<(any Channel)?>(nil)
+    private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
 
     init(eventLoop: any EventLoop) {
       self.eventLoop = eventLoop
@@ -65,7 +66,15 @@
         return false
       }
       context.fireChannelActive()
+      let id = ObjectIdentifier(channel)
+      open.withLock { $0[id] = channel }
+      channel.closeFuture.whenComplete { _ in self.open.withLock { $0[id] = nil } }
       return true
+    }
+
+    /// Closes what was handed over and is still open, whatever waits to be sent.
+    func closeAll() {
+      for channel in open.withLock({ Array($0.values) }) { channel.close(promise: nil) }
     }
   }
 
