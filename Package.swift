@@ -153,6 +153,13 @@ let package = Package(
       ],
       exclude: ["Go"], swiftSettings: strict),
     .testTarget(
+      name: "WidgetGRPCTests",
+      dependencies: [
+        .target(name: "WidgetGRPC", condition: withGRPC), "WidgetServer", "WidgetStorage",
+        "WidgetCore", "WidgetModel", "WidgetProto", "WidgetClient", "WidgetTransport",
+        nioCore, nioPosix, nioEmbedded, logging,
+      ] + grpc, swiftSettings: strict),
+    .testTarget(
       name: "WidgetClientTests",
       dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"], swiftSettings: strict),
     .testTarget(

@@ -21,13 +21,19 @@
     private let connection: CallerConnection
     private let onEnd: () -> Void
     private var receivedBytes = 0
+    /// The first bytes of the request, which say how long its message is.
+    private var prefix = ByteBuffer()
     private var answerBytes = 0
     private var isBounded = true
     private var isOver = false
     private var isRefused = false
 
-    /// A message of 4 MiB and its head.
-    private static let requestBytesMax = 4 << 20 + 5
+    /// How large the message of a request may be.
+    static let messageBytesMax = 4 << 20
+    /// The flag and the length before a message.
+    private static let prefixBytes = 5
+    /// A message and what is before it.
+    private static let requestBytesMax = messageBytesMax + prefixBytes
 
     init(number: String, connection: CallerConnection, onEnd: @escaping () -> Void) {
       self.number = number
@@ -77,8 +83,10 @@
       let byteCount = body.data.readableBytes
       receivedBytes += byteCount
       connection.receivingBytes += byteCount
-      if receivedBytes > CallGuard.requestBytesMax {
-        return refuse("The request has more than 4 MiB.", context)
+      if receivedBytes > CallGuard.requestBytesMax || announcesTooMuch(body.data) {
+        return refuse(
+          "The message is larger than \(CallGuard.messageBytesMax) bytes. Send less at a time.",
+          context)
       }
       if connection.receivingBytes > CallerConnection.receivingBytesMax {
         return refuse(
@@ -87,6 +95,17 @@
       }
       if body.endStream { forgetRequest() }
       context.fireChannelRead(data)
+    }
+
+    /// Whether a message says that it is too large; grpc-swift would reset its stream without a status.
+    private func announcesTooMuch(_ data: IOData) -> Bool {
+      guard prefix.readableBytes < CallGuard.prefixBytes, case .byteBuffer(let bytes) = data else {
+        return false
+      }
+      let missing = CallGuard.prefixBytes - prefix.readableBytes
+      prefix.writeBytes(bytes.readableBytesView.prefix(missing))
+      let length = prefix.getInteger(at: prefix.readerIndex + 1, as: UInt32.self) ?? 0
+      return length > CallGuard.messageBytesMax
     }
 
     /// Answers with an error and ends the stream, as far as it is not answered yet.

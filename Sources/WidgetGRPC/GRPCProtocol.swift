@@ -80,7 +80,7 @@
         clientBehavior: .init(minPingIntervalWithoutCalls: .seconds(10), allowWithoutCalls: true))
       config.connection.maxGraceTime = .milliseconds(limits.drainMilliseconds)
       config.http2.maxConcurrentStreams = limits.streamsPerConnectionMax
-      config.rpc.maxRequestPayloadSize = CallTag.requestBytesMax
+      config.rpc.maxRequestPayloadSize = CallGuard.messageBytesMax
       config.channelDebuggingCallbacks.onAcceptHTTP2Stream = { stream in
         stream.eventLoop.makeCompletedFuture { try callers.guardCall(on: stream) }
       }

@@ -13,16 +13,19 @@ public struct Handover: Hashable, Sendable {
   public var revision: UInt64
   public var lastSubscriptionID: UInt64
   public var connectionCount: UInt32
+  /// The last event's sequence number.
+  public var lastSequence: UInt64
 
   public init(
     format: UInt32 = Handover.currentFormat, epoch: UInt64 = 0, revision: UInt64 = 0,
-    lastSubscriptionID: UInt64 = 0, connectionCount: UInt32 = 0
+    lastSubscriptionID: UInt64 = 0, connectionCount: UInt32 = 0, lastSequence: UInt64 = 0
   ) {
     self.format = format
     self.epoch = epoch
     self.revision = revision
     self.lastSubscriptionID = lastSubscriptionID
     self.connectionCount = connectionCount
+    self.lastSequence = lastSequence
   }
 }
 
@@ -33,6 +36,7 @@ extension Handover: ConvertibleMessage {
     revision = c.pointee.revision
     lastSubscriptionID = c.pointee.last_subscription_id
     connectionCount = c.pointee.connection_count
+    lastSequence = c.pointee.last_sequence
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__Storage__V1__Handover>, _ writer: Writer) {
@@ -41,6 +45,7 @@ extension Handover: ConvertibleMessage {
     c.pointee.revision = revision
     c.pointee.last_subscription_id = lastSubscriptionID
     c.pointee.connection_count = connectionCount
+    c.pointee.last_sequence = lastSequence
   }
 }
 

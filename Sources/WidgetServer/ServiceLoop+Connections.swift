@@ -74,6 +74,7 @@ extension ServiceLoop {
       head.revision <= store.revision
     else { return nil }
     lastSubscriptionID = max(lastSubscriptionID, head.lastSubscriptionID)
+    formerSequence = head.lastSequence
     return connections
   }
 

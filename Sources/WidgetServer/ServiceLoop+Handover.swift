@@ -41,7 +41,7 @@ extension ServiceLoop {
     }
     let head = Handover(
       epoch: store.epoch, revision: store.revision, lastSubscriptionID: lastSubscriptionID,
-      connectionCount: UInt32(clamping: records.count))
+      connectionCount: UInt32(clamping: records.count), lastSequence: store.lastEventSequence)
     closeLog()
     // A few numbers always encode.
     guard let record = try? codec.encode(head) else { return HandedOver(sockets: sockets) }
@@ -93,7 +93,9 @@ extension ServiceLoop {
       }
     return try add(
       group: groups[filter] ?? WatchGroup(filter), sink: sink, peer: peer, position: position,
-      eventCursor: handed.eventCursor, minInterval: minInterval,
+      // A reader that had all events misses none, whatever number the next one has.
+      eventCursor: handed.eventCursor == formerSequence
+        ? store.lastEventSequence : handed.eventCursor, minInterval: minInterval,
       progressInterval: progressInterval, id: handed.subscriptionID)
   }
 

@@ -68,6 +68,8 @@ final class ServiceLoop {
   var drained: EventLoopPromise<Void>?
   var drainTimer: Scheduled<Void>?
   var waitsForOthersOnly = false
+  /// The last event of the process that handed its connections over.
+  var formerSequence: UInt64?
 
   // The turn.
   private var isTurnOpen = false

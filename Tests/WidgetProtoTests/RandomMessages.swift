@@ -124,6 +124,15 @@ struct RandomMessages {
       Sample(HealthCheckRequest(service: text())),
       Sample(HealthCheckResponse(status: pick(HealthCheckResponse.ServingStatus.allCases))),
       Sample(HealthListRequest()),
+      Sample(
+        Handover(
+          epoch: number(), revision: number(), lastSubscriptionID: number(), connectionCount: 3,
+          lastSequence: number())),
+      Sample(
+        HandedConnection(
+          name: text(), lastStreamID: 7, received: [1, 2], discardBytes: 3, unsent: [4],
+          streams: [handedStream(), handedStream()])),
+      Sample(handedStream()), Sample(HandedTransfer(isSnapshot: true, startedRevision: number())),
       Sample(reflectionQuestion()),
       Sample(ReflectionExtension(containingType: text(), number: 7)),
       Sample(
@@ -338,6 +347,19 @@ struct RandomMessages {
 
   private mutating func entry() -> StoredEntry {
     StoredEntry(key: text(), value: maybe { $0.value() }, revision: number())
+  }
+
+  private mutating func handedStream() -> HandedStream {
+    HandedStream(
+      streamID: 5,
+      request: pick([
+        .widgets(WatchWidgetsRequest(includeEvents: true)),
+        .events(WatchEventsRequest(names: [text()])), .health(HealthCheckRequest(service: text())),
+        nil,
+      ]), subscriptionID: number(), timeoutNanoseconds: 9, cursor: number(),
+      eventCursor: number(),
+      transfer: pick([nil, HandedTransfer(isSnapshot: false, startedRevision: 4)]),
+      wantsProgress: true)
   }
 
   private mutating func reflectionQuestion() -> ReflectionRequest {

@@ -43,6 +43,8 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(GetStatsResponse.self), MessageType(ReloadRequest.self),
     MessageType(ReloadResponse.self), MessageType(SetLogLevelRequest.self),
     MessageType(SetLogLevelResponse.self), MessageType(StoredWidget.self),
+    MessageType(Handover.self), MessageType(HandedConnection.self),
+    MessageType(HandedStream.self), MessageType(HandedTransfer.self),
     MessageType(StoredEntry.self), MessageType(StoredTombstone.self), MessageType(RPCStatus.self),
     MessageType(ErrorInfo.self), MessageType(RetryInfo.self), MessageType(BadRequest.self),
     MessageType(FieldViolation.self), MessageType(HealthCheckRequest.self),

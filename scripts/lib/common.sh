@@ -5,7 +5,8 @@
 build_packages=(libprotobuf-c-dev libsqlite3-dev pkg-config)
 # What the tests need beyond that.
 test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
-  golang-github-containerd-ttrpc-dev python3 python3-venv gcc libc6-dev)
+  golang-github-containerd-ttrpc-dev gogoprotobuf python3 python3-venv gcc libc6-dev make binutils
+  scdoc)
 
 say() { printf '%s\n' "$*"; }
 

@@ -196,7 +196,7 @@ class Driver:
             if stream is not None:
                 stream.cancel()
         elif name == "supports":
-            _write("supports call open follow pause cancel timeout")
+            _write("supports call open follow pause cancel timeout both others")
         else:
             raise SystemExit(f"there is no command {name!r}")
 

@@ -100,7 +100,8 @@ func withServer<R: Sendable>(
 
 func startServer(
   limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
-  log: TestLog.State = TestLog.State(), folder: TestFolder, guests: [any GuestProtocol] = []
+  log: TestLog.State = TestLog.State(), folder: TestFolder, guests: [any GuestProtocol] = [],
+  takingOver handed: HandedOver? = nil
 ) async throws -> TestServer {
   var limits = limits
   limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
@@ -108,7 +109,8 @@ func startServer(
   logger.logLevel = .critical
   let server = try await WidgetServer.start(
     .init(socketPath: folder.socketPath, policy: policy, limits: limits, version: "test"),
-    guests: guests, logger: logger, makeLog: { () throws(StorageError) in TestLog(log) })
+    guests: guests, takingOver: handed, logger: logger,
+    makeLog: { () throws(StorageError) in TestLog(log) })
   return TestServer(server: server, folder: folder, log: log)
 }
 

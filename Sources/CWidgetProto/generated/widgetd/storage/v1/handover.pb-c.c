@@ -188,7 +188,7 @@ void   widgetd__storage__v1__handed_transfer__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__handed_transfer__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__storage__v1__handover__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__handover__field_descriptors[6] =
 {
   {
     "format",
@@ -250,18 +250,31 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__handover__field_desc
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "last_sequence",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__Handover, last_sequence),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__handover__field_indices_by_name[] = {
   4,   /* field[4] = connection_count */
   1,   /* field[1] = epoch */
   0,   /* field[0] = format */
+  5,   /* field[5] = last_sequence */
   3,   /* field[3] = last_subscription_id */
   2,   /* field[2] = revision */
 };
 static const ProtobufCIntRange widgetd__storage__v1__handover__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__handover__descriptor =
 {
@@ -271,7 +284,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__handover__descriptor =
   "Widgetd__Storage__V1__Handover",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__Handover),
-  5,
+  6,
   widgetd__storage__v1__handover__field_descriptors,
   widgetd__storage__v1__handover__field_indices_by_name,
   1,  widgetd__storage__v1__handover__number_ranges,

@@ -37,10 +37,11 @@ struct  Widgetd__Storage__V1__Handover
   uint64_t revision;
   uint64_t last_subscription_id;
   uint32_t connection_count;
+  uint64_t last_sequence;
 };
 #define WIDGETD__STORAGE__V1__HANDOVER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__handover__descriptor) \
-    , 0, 0, 0, 0, 0 }
+    , 0, 0, 0, 0, 0, 0 }
 
 
 struct  Widgetd__Storage__V1__HandedConnection

@@ -1,0 +1,279 @@
+#if GRPC
+  import Foundation
+  import NIOCore
+  import NIOHPACK
+  import Testing
+  import WidgetModel
+  import WidgetProto
+
+  @testable import WidgetServer
+
+  @Suite struct `A call over gRPC` {
+    /// Each gets an empty message. What it ends with is what the same call from inside ends with.
+    @Test func `is answered whatever the method, as from inside the process`() async throws {
+      try await withServer { server in
+        let inside = try await server.server.inProcessClient(for: .current)
+        let client = try server.connect()
+        #expect(InProcessClient.methods.count > 15)
+        for method in InProcessClient.methods where !method.isStream {
+          var expected: RPCStatus?
+          do throws(RPCStatus) { _ = try await inside.call(method.fullName, ByteBuffer()) } catch {
+            expected = error
+          }
+          let ending = try client.ending(of: client.start(method.fullName, payload: []))
+          #expect(ending.code == Int(expected?.code.rawValue ?? 0), "\(method.fullName)")
+          #expect(ending.details == expected, "\(method.fullName)")
+        }
+        for method in InProcessClient.methods where method.isStream {
+          let stream = try client.start(method.fullName, payload: [])
+          #expect(try client.next(on: stream) != nil, "\(method.fullName)")
+          try client.reset(stream)
+        }
+      }
+    }
+
+    @Test func `carries a message there and one back`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let made = try client.create("a", data: ["text": .string("größe ☃")])
+        #expect(made.data["text"] == .string("größe ☃"))
+        let got = try client.call(
+          "GetWidget", GetWidgetRequest(id: .make("a")), as: GetWidgetResponse.self)
+        #expect(got.widget == made)
+        let ending = try client.ending(
+          of: client.start("GetWidget", GetWidgetRequest(id: .make("a"))))
+        #expect(ending.code == 0)
+        #expect(ending.details == nil)
+      }
+    }
+
+    @Test func `that fails says it with a code, words and details`() async throws {
+      try await withServer { server in
+        let ending = try server.connect().refusal(
+          "GetWidget", GetWidgetRequest(id: .make("nothing")))
+        #expect(ending.code == 5)
+        #expect(ending.message?.contains("nothing") == true)
+        let details = try #require(ending.details)
+        #expect(details.code == .notFound)
+        #expect(details.message == ending.message)
+        #expect(details.reason == "WIDGET_NOT_FOUND")
+        #expect(details.errorInfo?.domain == "widgetd")
+        #expect(details.errorInfo?.metadata == ["widget_id": "nothing"])
+      }
+    }
+
+    @Test func `of a method or service that is not there is UNIMPLEMENTED`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        for path in ["widgetd.v1.WidgetService/Nothing", "nobody.v1.Nothing/Get", "GetWidget", ""] {
+          #expect(try client.ending(of: client.start(path, payload: [])).code == 12, "\(path)")
+        }
+        #expect(try client.health() == .serving)
+      }
+    }
+
+    @Test func `fails in words that are not ASCII, as they are`() async throws {
+      try await withServer { server in
+        let service = "größe ☃ 100% \"\\\n"
+        let ending = try server.connect().refusal(
+          "Check", HealthCheckRequest(service: service), service: RawHTTP2.health)
+        #expect(ending.message?.contains(service) == true)
+        #expect(ending.details?.message == ending.message)
+        #expect(ending.details?.errorInfo?.metadata["service"] == service)
+        for byte in ending.trailers.first(name: "grpc-message")?.utf8 ?? "".utf8 {
+          #expect((0x20...0x7e).contains(byte))
+        }
+      }
+    }
+
+    /// What clients take of metadata is 8 KiB, each header counted with 32 bytes of overhead.
+    @Test func `fails in headers of less than 8 KiB, however long the words`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        var counts: [Bool: Int] = [:]
+        for letter in ["x", "é", "☃", "𝄞"] {
+          for count in [10, 300, 500, 700, 900, 1_000, 1_500, 1_800, 1_900, 1_950, 2_000, 50_000] {
+            let service = String(repeating: letter, count: count / letter.utf8.count)
+            let ending = try client.refusal(
+              "Check", HealthCheckRequest(service: service), service: RawHTTP2.health)
+            #expect(ending.code == 5)
+            let size = ending.trailers.reduce(0) {
+              $0 + $1.name.utf8.count + $1.value.utf8.count + 32
+            }
+            #expect(size < 8 << 10, "\(count) bytes of \(letter)")
+            #expect(ending.message?.isEmpty == false)
+            #expect(ending.message?.contains("\u{fffd}") == false, "a letter was cut in two")
+            counts[ending.details == nil, default: 0] += 1
+            if let details = ending.details {
+              #expect(details.errorInfo?.metadata["service"] == service)
+            } else {
+              #expect(count > 900)
+            }
+          }
+        }
+        #expect(counts.count == 2, "some with and some without details")
+      }
+    }
+
+    @Test func `without a message is refused`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        for method in ["GetWidget", "WatchWidgets"] {
+          let path = "\(RawHTTP2.widgets)/\(method)"
+          #expect(try client.ending(of: client.begin(path, isEnd: true)).code == 3)
+          let late = try client.begin(path)
+          try client.sendData([], on: late, isEnd: true)
+          #expect(try client.ending(of: late).code == 3)
+        }
+        #expect(try server.onLoop { $0.subscriptions.isEmpty })
+      }
+    }
+
+    @Test func `with two messages is refused, and nothing is done`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let message = try client.codec.encode(
+          CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("clock"))))
+        for (method, bytes) in [("CreateWidget", message), ("WatchWidgets", [])] {
+          let stream = try client.begin("\(RawHTTP2.widgets)/\(method)")
+          let twice = RawHTTP2.prefixed(bytes) + RawHTTP2.prefixed(bytes)
+          try client.sendData(twice, on: stream, isEnd: true)
+          #expect(try client.ending(of: stream).code == 3)
+        }
+        #expect(try client.list().widgets.isEmpty)
+        #expect(try server.onLoop { $0.subscriptions.isEmpty })
+      }
+    }
+
+    @Test func `with a message in pieces is put together`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let message = try RawHTTP2.prefixed(
+          client.codec.encode(
+            CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("clock")))))
+        let stream = try client.begin("\(RawHTTP2.widgets)/CreateWidget")
+        for (index, byte) in message.enumerated() {
+          try client.sendData([byte], on: stream, isEnd: index == message.count - 1)
+        }
+        #expect(try client.ending(of: stream).code == 0)
+        #expect(try client.list().widgets.count == 1)
+      }
+    }
+
+    /// Messages may have 4 MiB. What is larger is not even waited for.
+    @Test func `with too large a message is refused, and the connection lives`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let other = try Watcher(client).sync()
+        for claimed in [(4 << 20) + 1, 1 << 30, Int(UInt32.max)] {
+          let stream = try client.begin("\(RawHTTP2.widgets)/GetWidget")
+          try client.sendData(
+            [0] + RawHTTP2.bigEndian(UInt32(claimed)) + [1, 2, 3], on: stream, isEnd: false)
+          #expect(try client.ending(of: stream).code == 8, "\(claimed)")
+        }
+        // One that is sent in full.
+        let stream = try client.start(
+          "\(RawHTTP2.widgets)/GetWidget", payload: [UInt8](repeating: 1, count: (4 << 20) + 1))
+        #expect(try client.ending(of: stream).code == 8)
+        // The largest that may be is read: its bytes are no request.
+        let largest = try client.start(
+          "\(RawHTTP2.widgets)/GetWidget", payload: [UInt8](repeating: 1, count: 4 << 20))
+        #expect(try client.ending(of: largest).reason == "INVALID_REQUEST")
+        let revision = try client.create("a").revision
+        try other.catchUp(to: revision)
+      }
+    }
+
+    @Test func `of bytes that are no message says so`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let ending = try client.ending(
+          of: client.start("\(RawHTTP2.widgets)/GetWidget", payload: [0xff, 0xff, 0xff]))
+        #expect(ending.code == 3)
+        #expect(ending.reason == "INVALID_REQUEST")
+        // Compressed, without having said how.
+        let stream = try client.begin("\(RawHTTP2.widgets)/GetWidget")
+        try client.sendData([1, 0, 0, 0, 1, 7], on: stream, isEnd: true)
+        while try client.next(on: stream) != nil {}
+        #expect(client.isOver(stream))
+        #expect(try client.health() == .serving)
+      }
+    }
+  }
+
+  @Suite struct `The policy over gRPC` {
+    static func change() throws -> CreateWidgetRequest {
+      CreateWidgetRequest(widget: WidgetSpec(kind: try .make("clock")))
+    }
+
+    @Test func `lets a client read and watch, and change nothing`() async throws {
+      try await withServer(policy: .client) { server in
+        let client = try server.connect()
+        #expect(try client.list().widgets.isEmpty)
+        try Watcher(client).sync()
+        let ending = try client.refusal("CreateWidget", Self.change())
+        #expect(ending.code == 7)
+        #expect(ending.reason == "PERMISSION_DENIED")
+        #expect(
+          ending.details?.errorInfo?.metadata["method"] == "widgetd.v1.WidgetService/CreateWidget")
+        let stats = try client.refusal("GetStats", GetStatsRequest(), service: RawHTTP2.admin)
+        #expect(stats.code == 7)
+      }
+    }
+
+    @Test func `lets others ask for health, and nothing else`() async throws {
+      try await withServer(policy: .nobody) { server in
+        let client = try server.connect()
+        #expect(try client.health() == .serving)
+        for method in InProcessClient.methods where method.service != RawHTTP2.health {
+          let ending = try client.ending(of: client.start(method.fullName, payload: []))
+          #expect(ending.code == 7, "\(method.fullName)")
+        }
+        #expect(try server.onLoop { $0.subscriptions.isEmpty })
+      }
+    }
+
+    /// Two connections of different users: the daemon tells them apart by a header of its own, which
+    /// a client may send too.
+    @Test func `knows a connection by itself, not by what it says`() async throws {
+      try await withServer(policy: AccessPolicy(ownerUIDs: [1], clientGID: 2)) { server in
+        for peer in [Peer(uid: 1, gid: 1, pid: 1), Peer(uid: 9, gid: 2, pid: 1)] {
+          server.guest.disguiseNext(as: try await server.server.inProcessClient(for: peer))
+        }
+        let owner = try server.connect()
+        try owner.create("a")
+        let client = try server.connect()
+        #expect(try client.list().widgets.count == 1)
+        let forgeries: [[(String, String)]] = [
+          [("widgetd-connection", "1")],
+          [("widgetd-connection", "1"), ("widgetd-connection", "1")],
+          [("widgetd-connection", "2"), ("widgetd-connection", "1")],
+          [("widgetd-connection-bin", "MQ")],
+          [("widgetd-connection", "99")], [("widgetd-connection", "")],
+          [("widgetd-connection", "1,2")],
+        ]
+        for forgery in forgeries {
+          #expect(
+            try client.refusal("CreateWidget", Self.change(), forgery).code == 7, "\(forgery)")
+          let list = try client.call(
+            "ListWidgets", ListWidgetsRequest(), as: ListWidgetsResponse.self, forgery)
+          #expect(list.widgets.count == 1)
+          // And an owner does not become less.
+          let made = try owner.call(
+            "CreateWidget", Self.change(), as: CreateWidgetResponse.self,
+            forgery.map { ($0.0, $0.1 == "1" ? "2" : $0.1) })
+          _ = try owner.call(
+            "DeleteWidget", DeleteWidgetRequest(id: made.widget.id), as: DeleteWidgetResponse.self)
+        }
+        // After the message, in trailers.
+        let stream = try client.begin("\(RawHTTP2.widgets)/CreateWidget")
+        try client.sendData(
+          RawHTTP2.prefixed(client.codec.encode(Self.change())), on: stream, isEnd: false)
+        try client.sendTrailers([("widgetd-connection", "1")], on: stream)
+        let inbox = try client.finished(stream)
+        #expect(inbox.heads.last?.first(name: "grpc-status") != "0")
+        #expect(try owner.list().widgets.count == 1)
+      }
+    }
+  }
+#endif

@@ -1,0 +1,268 @@
+#if GRPC
+  import NIOCore
+  import NIOHPACK
+  import Testing
+  import WidgetClient
+  import WidgetModel
+  import WidgetProto
+
+  @testable import WidgetServer
+
+  @Suite struct `A shutdown` {
+    @Test func `says GOAWAY, ends streams with UNAVAILABLE, and closes`() async throws {
+      try await withStoppedServer { server in
+        let client = try server.connect()
+        let watchers = try (0..<3).map { _ in try Watcher(client).sync() }
+        let events = try client.start("WatchEvents", WatchEventsRequest())
+        _ = try client.next(on: events)
+        let idle = try server.connect()
+        #expect(try idle.health() == .serving)
+
+        async let stopped: Void = server.server.stop()
+        for stream in watchers.map(\.stream) + [events] {
+          let ending = try client.ending(of: stream)
+          #expect(ending.code == 14)
+          #expect(ending.reason == "SHUTTING_DOWN")
+          #expect(ending.details?.retryDelay != nil)
+        }
+        for connection in [client, idle] {
+          try connection.readToEnd()
+          #expect(connection.goAways.contains { $0.code == 0 })
+        }
+        try await stopped
+      }
+    }
+
+    /// Nothing is read, nothing acknowledged: neither the daemon's ping that follows GOAWAY nor its
+    /// frames.
+    @Test(arguments: [false, true])
+    func `does not wait for a peer that reads nothing and acknowledges nothing`(
+      isSocketFull: Bool
+    ) async throws {
+      try await withStoppedServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+        let maker = InsideClient(try await server.server.inProcessClient(for: .current))
+        try await maker.create("a")
+        let window = UInt32(isSocketFull ? (1 << 31) - 1 : 65_535)
+        let clients = try (0..<3).map { _ in
+          try server.connect(
+            .init(streamWindow: window, connectionWindow: window, acknowledges: false))
+        }
+        for client in clients {
+          for _ in 0..<3 { _ = try client.watch() }
+          // A request that never ends, and one that has not begun.
+          _ = try client.begin("\(RawHTTP2.widgets)/GetWidget")
+          try client.send([0, 0])
+        }
+        try server.eventually("all streams are open") { $0.subscriptions.count == 9 }
+        for n in 0..<100 { try await maker.set("a", pad: 20_000, n) }
+
+        let start = NIODeadline.now()
+        try await server.server.stop()
+        // Half a second is what connections are given; what more it takes is the machine's.
+        #expect(NIODeadline.now() - start < .seconds(10))
+        withExtendedLifetime(clients) {}
+      }
+    }
+
+    @Test func `ends connections that have not said anything but the preface`() async throws {
+      try await withStoppedServer { server in
+        let silent = try server.connect(.init(acknowledges: false))
+        try server.eventually("it is there") { _ in server.guest.channels.count == 1 }
+        try await server.server.stop()
+        try silent.readToEnd()
+      }
+    }
+
+    @Test func `answers what was asked before`() async throws {
+      try await withStoppedServer { server in
+        let client = try server.connect()
+        #expect(try client.health() == .serving)
+        let calls = try (0..<100).map { _ in
+          try client.start("ListWidgets", ListWidgetsRequest())
+        }
+        try server.eventually("they have arrived") { $0.counters.calls > 100 }
+        async let stopped: Void = server.server.stop()
+        for call in calls { #expect(try client.ending(of: call).code == 0) }
+        try await stopped
+      }
+    }
+
+    @Test func `refuses calls that come after it`() async throws {
+      try await withStoppedServer { server in
+        let client = try server.connect(.init(acknowledges: false))
+        let watcher = try Watcher(client).sync()
+        async let stopped: Void = server.server.stop()
+        while client.goAways.isEmpty, try client.fill() {}
+        // Between the two GOAWAYs, calls are still taken in; they are told.
+        if let stream = try? client.start(
+          "CreateWidget",
+          CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("clock"))))
+        {
+          while !client.isOver(stream), (try? client.fill()) == true {}
+          if let status = client.inbox(stream).heads.last?.first(name: "grpc-status") {
+            #expect(status == "14")
+          }
+        }
+        try await stopped
+        #expect(client.inbox(watcher.stream).isEnded)
+      }
+    }
+  }
+
+  @Suite struct `A connection over gRPC` {
+    @Test func `has its pings answered, with and without calls`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        try client.ping([1, 2, 3, 4, 5, 6, 7, 8])
+        while client.pongs.isEmpty, try client.fill() {}
+        let watcher = try Watcher(client).sync()
+        try client.ping([8, 7, 6, 5, 4, 3, 2, 1])
+        while client.pongs.count < 2, try client.fill() {}
+        #expect(client.pongs == [[1, 2, 3, 4, 5, 6, 7, 8], [8, 7, 6, 5, 4, 3, 2, 1]])
+        #expect(client.goAways.isEmpty)
+        try watcher.catchUp(to: client.create("a").revision)
+      }
+    }
+
+    /// Some clients ping for each batch of data.
+    @Test func `has a thousand pings answered`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        for n in 0..<1_000 { try client.ping([UInt8](repeating: UInt8(n % 256), count: 8)) }
+        while client.pongs.count < 1_000, try client.fill() {}
+        #expect(client.pongs.map { Int($0[0]) } == (0..<1_000).map { $0 % 256 })
+        #expect(client.goAways.isEmpty)
+        #expect(try client.health() == .serving)
+      }
+    }
+
+    @Test func `that pings and takes no answers is closed, alone`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let other = try Watcher(server.connect()).sync()
+        let pings = (0..<1_000).flatMap { _ in
+          RawHTTP2.frame(RawHTTP2.Frame.ping, payload: [UInt8](repeating: 7, count: 8))
+        }
+        #expect(throws: TestFault.self) {
+          for _ in 0..<10_000 { try client.send(pings) }
+        }
+        try server.eventually("it is closed") { $0.connectionCount == 1 }
+        try other.catchUp(to: server.connect().create("a").revision)
+      }
+    }
+
+    /// gRPC's clients do not do this. A connection whose one half is closed is as good as gone.
+    @Test func `whose peer says it sends nothing more is forgotten`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        try Watcher(client).sync()
+        client.closeWriting()
+        try client.readToEnd()
+        try server.eventually("it is forgotten") {
+          $0.connectionCount == 0 && $0.subscriptions.isEmpty
+        }
+        try server.expectHealthy()
+      }
+    }
+
+    @Test(arguments: 1...RawHTTP2.preface.count + 9)
+    func `may arrive in two pieces, cut anywhere`(count: Int) async throws {
+      try await withServer { server in
+        let socket = try RawSocket(path: server.path)
+        let opening = RawHTTP2.preface + RawHTTP2.frame(RawHTTP2.Frame.settings)
+        try socket.send(Array(opening.prefix(count)))
+        try server.eventually("it is there") { $0.connectionCount == 1 }
+        // Whatever was sent before has been read when a later connection is answered.
+        try server.expectHealthy()
+        try socket.send(Array(opening.dropFirst(count)))
+        // The server's SETTINGS, then the acknowledgement of the client's.
+        var received: [UInt8] = []
+        while !received.contains(sequence: [0, 0, 0, 4, 1, 0, 0, 0, 0]) {
+          received += try socket.receive()
+        }
+      }
+    }
+
+    @Test func `that breaks the rules of HTTP/2 is closed, and hurts nobody`() async throws {
+      try await withServer { server in
+        let other = try Watcher(server.connect()).sync()
+        let preface = RawHTTP2.preface
+        let settings = RawHTTP2.frame(RawHTTP2.Frame.settings)
+        let noise: [[UInt8]] = [
+          Array("POST / HTTP/1.1\r\nHost: x\r\n\r\n".utf8),
+          Array("PRI * HTTP/1.0\r\n\r\nSM\r\n\r\n".utf8),
+          preface + RawHTTP2.frame(RawHTTP2.Frame.data, stream: 1, payload: [1]),
+          preface + settings + RawHTTP2.frame(RawHTTP2.Frame.data, stream: 1, payload: [1]),
+          preface + settings + RawHTTP2.frame(RawHTTP2.Frame.headers, flags: 4, stream: 2),
+          preface + settings
+            + RawHTTP2.frame(RawHTTP2.Frame.headers, flags: 4, stream: 1, payload: [0xff, 0xff]),
+          preface + settings + RawHTTP2.frame(RawHTTP2.Frame.continuation, stream: 1),
+          preface + settings + [0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1],
+          preface + settings + RawHTTP2.frame(RawHTTP2.Frame.ping, payload: [1]),
+          preface + settings + RawHTTP2.windowUpdate(0, 0),
+          preface + settings + RawHTTP2.windowUpdate(0, (1 << 31) - 1),
+          preface + settings
+            + RawHTTP2.frame(RawHTTP2.Frame.settings, payload: [0, 4, 0xff, 0xff, 0xff, 0xff]),
+        ]
+        for (index, bytes) in noise.enumerated() {
+          let socket = try RawSocket(path: server.path)
+          try socket.send(bytes)
+          while try !socket.receive().isEmpty {}
+          try server.eventually("it is closed: \(index)") { $0.connectionCount == 1 }
+        }
+        try other.catchUp(to: server.connect().create("a").revision)
+      }
+    }
+  }
+
+  @Suite struct `Both wires on one socket` {
+    /// Several connections of each kind change and watch at once; all end up with the same.
+    @Test func `serve at once under load`() async throws {
+      try await withServer { server in
+        let tasks = 3
+        let rounds = 150
+        try await withThrowingTaskGroup(of: Void.self) { group in
+          for task in 0..<tasks {
+            group.addTask {
+              let client = try server.connect()
+              try client.create("g\(task)")
+              for n in 0..<rounds { try client.set("g\(task)", ["n": .int(Int64(n))]) }
+            }
+            group.addTask {
+              let client = WidgetClient(socketPath: server.path)
+              _ = try await client.createWidget(
+                CreateWidgetRequest(
+                  widget: WidgetSpec(id: .make("t\(task)"), kind: .make("clock"))))
+              for n in 0..<rounds {
+                _ = try await client.updateWidget(
+                  UpdateWidgetRequest(
+                    id: .make("t\(task)"), patch: WidgetPatch(setData: ["n": .int(Int64(n))])))
+              }
+              await client.close()
+            }
+            let end = Revision(2 * tasks * (rounds + 1))
+            group.addTask {
+              let watcher = try Watcher(server.connect())
+              try watcher.catchUp(to: end)
+              #expect(watcher.mirror.widgets.count == 2 * tasks)
+              #expect(
+                watcher.mirror.widgets.values.allSatisfy {
+                  $0.data["n"] == .int(Int64(rounds - 1))
+                })
+            }
+            group.addTask {
+              var mirror = WidgetMirror()
+              for try await frame in WidgetClient(socketPath: server.path).watch() {
+                _ = try mirror.apply(frame)
+                if mirror.isSynced, mirror.revision >= end { break }
+              }
+              #expect(mirror.count == 2 * tasks)
+            }
+          }
+          try await group.waitForAll()
+        }
+        try server.eventually("all have hung up") { $0.subscriptions.isEmpty }
+      }
+    }
+  }
+#endif

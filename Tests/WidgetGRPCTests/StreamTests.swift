@@ -1,0 +1,232 @@
+#if GRPC
+  import NIOCore
+  import Testing
+  import WidgetClient
+  import WidgetModel
+  import WidgetProto
+
+  @testable import WidgetServer
+
+  @Suite struct `A stream over gRPC` {
+    @Test func `is a snapshot, then every change`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        try client.create("a", data: ["n": .int(0)])
+        let watcher = try Watcher(client).sync()
+        #expect(watcher.mirror.widgets.count == 1)
+        try client.create("b")
+        let last = try client.set("a", ["n": .int(7)]).revision
+        try watcher.catchUp(to: last)
+        #expect(watcher.mirror.widgets.count == 2)
+        #expect(watcher.mirror.widgets[try .make("a")]?.data["n"] == .int(7))
+      }
+    }
+
+    @Test func `shows what changes over ttrpc, and the reverse`() async throws {
+      try await withServer { server in
+        let ttrpc = WidgetClient(socketPath: server.path)
+        let grpc = try server.connect()
+        var frames = ttrpc.watch().makeAsyncIterator()
+        var mirror = WidgetMirror()
+        while !mirror.isSynced, let frame = try await frames.next() { _ = try mirror.apply(frame) }
+        let watcher = try Watcher(grpc).sync()
+
+        let made = try await ttrpc.createWidget(
+          CreateWidgetRequest(widget: WidgetSpec(id: .make("t"), kind: .make("clock"))))
+        try watcher.catchUp(to: made.widget.revision)
+        #expect(watcher.mirror.widgets[try .make("t")] == made.widget)
+
+        let answer = try grpc.create("g", data: ["text": .string("☃")])
+        while mirror.revision < answer.revision, let frame = try await frames.next() {
+          _ = try mirror.apply(frame)
+        }
+        #expect(mirror[try .make("g")] == answer)
+        #expect(mirror.widgets == (try grpc.list().widgets.map(\.widget)))
+        await ttrpc.close()
+      }
+    }
+
+    @Test func `ends with DEADLINE_EXCEEDED when its time is over, and is forgotten`()
+      async throws
+    {
+      try await withServer { server in
+        let client = try server.connect()
+        for timeout in ["1n", "20m", "30000u"] {
+          let stream = try client.watch([("grpc-timeout", timeout)])
+          let ending = try client.ending(of: stream)
+          #expect(ending.code == 4, "\(timeout)")
+          #expect(ending.reason == "DEADLINE_EXCEEDED", "\(timeout)")
+        }
+        try server.eventually("the streams are forgotten") {
+          $0.subscriptions.isEmpty && $0.groups.isEmpty && $0.subscriptionsByUID.isEmpty
+        }
+        #expect(try client.health() == .serving)
+      }
+    }
+
+    @Test func `that nobody reads is forgotten when its time is over`() async throws {
+      try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+        let client = try server.connect(.init(streamWindow: 0))
+        let other = try server.connect()
+        try other.create("a")
+        let stream = try client.watch([("grpc-timeout", "300m")])
+        try server.eventually("it is open") { $0.subscriptions.count == 1 }
+        let pad = Value.bytes([UInt8](repeating: 1, count: 60_000))
+        try other.set("a", ["pad": pad])
+        try server.eventually("it is forgotten") { $0.subscriptions.isEmpty }
+        // Once it is read, it says why it ended.
+        try client.grant(stream, 1 << 24)
+        #expect(try client.ending(of: stream).code == 4)
+      }
+    }
+
+    @Test func `that is cancelled is forgotten`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let cancelled = try Watcher(client).sync()
+        let kept = try Watcher(client).sync()
+        try client.reset(cancelled.stream)
+        try server.eventually("one stream is left") { $0.subscriptions.count == 1 }
+        try kept.catchUp(to: client.create("a").revision)
+        // At once, perhaps before it is open.
+        for _ in 0..<50 { try client.reset(try client.watch()) }
+        try server.eventually("one stream is left") { $0.subscriptions.count == 1 }
+        try kept.catchUp(to: client.create("b").revision)
+        #expect(try server.onLoop { $0.subscriptionsByUID.values.reduce(0, +) } == 1)
+        #expect(try server.onLoop { $0.connectionCount } == 1)
+      }
+    }
+
+    @Test(arguments: [true, false])
+    func `whose connection vanishes is forgotten, and so is the connection`(
+      isRead: Bool
+    ) async throws {
+      try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+        let inside = try await server.server.inProcessClient(for: .current)
+        let maker = InsideClient(inside)
+        try await maker.create("a")
+        let client = try server.connect()
+        let health = try client.start("Watch", HealthCheckRequest(), service: RawHTTP2.health)
+        _ = try client.next(on: health)
+        for _ in 0..<8 { try Watcher(client).sync() }
+        #expect(try server.onLoop { $0.connectionCount } == 1)
+        if !isRead {
+          for n in 0..<100 { try await maker.set("a", pad: 20_000, n) }
+        }
+        client.close()
+        try server.eventually("everything is forgotten") {
+          $0.subscriptions.isEmpty && $0.healthWatches.isEmpty && $0.groups.isEmpty
+            && $0.subscriptionsByUID.isEmpty && $0.connectionCount == 0
+            && $0.connections.isEmpty && $0.connectionsByUID.isEmpty
+        }
+        try server.expectHealthy()
+      }
+    }
+
+    @Test func `beyond a user's quota is refused, until another ends`() async throws {
+      try await withServer(limits: .with { $0.subscriptionsPerUIDMax = 2 }) { server in
+        let client = try server.connect()
+        let first = try Watcher(client).sync()
+        let second = try Watcher(server.connect()).sync()
+        let ending = try client.ending(of: client.watch())
+        #expect(ending.code == 8)
+        #expect(ending.reason == "QUOTA_EXCEEDED")
+        #expect(
+          ending.details?.errorInfo?.metadata
+            == ["limit": "subscriptions_per_uid_max", "maximum": "2"])
+        try client.reset(first.stream)
+        try server.eventually("there is room") { $0.subscriptions.count == 1 }
+        try Watcher(client).sync()
+        withExtendedLifetime(second) {}
+      }
+    }
+
+    @Test func `counts against the limit of its connection, which clients are told`() async throws {
+      try await withServer(limits: .with { $0.streamsPerConnectionMax = 3 }) { server in
+        let client = try server.connect()
+        #expect(try client.health() == .serving)
+        #expect(client.settings[3] == 3)
+        for _ in 0..<3 { try Watcher(client).sync() }
+        // A client that goes beyond it opens no stream, whatever becomes of its connection.
+        let extra = try client.watch()
+        while !client.isOver(extra), try client.fill() {}
+        #expect(client.inbox(extra).heads.isEmpty)
+        #expect(try server.onLoop { $0.subscriptions.count } <= 3)
+        try server.expectHealthy()
+      }
+    }
+
+    @Test func `on a limited number of connections`() async throws {
+      try await withServer(limits: .with { $0.connectionsPerUIDMax = 1 }) { server in
+        let client = try server.connect()
+        #expect(try client.health() == .serving)
+        #expect(throws: (any Error).self) {
+          let second = try server.connect()
+          _ = try second.health()
+        }
+        client.close()
+        try server.eventually("the connection is gone") { $0.connectionCount == 0 }
+        try server.expectHealthy()
+      }
+    }
+
+    @Test func `of events gets them in order`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        try client.create("a")
+        let stream = try client.start("WatchEvents", WatchEventsRequest())
+        guard let first = try client.next(on: stream),
+          case .opened = try client.codec.decode(WatchEventsResponse.self, from: first)
+        else { throw TestFault("not opened") }
+        for n in 0..<20 {
+          _ = try client.call(
+            "SendEvent", SendEventRequest(widgetID: .make("a"), name: "e\(n)"),
+            as: SendEventResponse.self)
+        }
+        var names: [String] = []
+        while names.count < 20, let message = try client.next(on: stream) {
+          if case .events(let batch) = try client.codec.decode(
+            WatchEventsResponse.self, from: message)
+          {
+            names += batch.events.map(\.name)
+          }
+        }
+        #expect(names == (0..<20).map { "e\($0)" })
+      }
+    }
+  }
+
+  @Suite struct `Health over gRPC` {
+    @Test func `is checked, listed and watched`() async throws {
+      try await withStoppedServer { server in
+        let client = try server.connect()
+        #expect(try client.health() == .serving)
+        let unknown = try client.refusal(
+          "Check", HealthCheckRequest(service: "x"), service: RawHTTP2.health)
+        #expect(unknown.code == 5)
+        let list = try client.call(
+          "List", HealthListRequest(), as: HealthListResponse.self, service: RawHTTP2.health)
+        #expect(list.statuses.count == 3)
+        #expect(list.statuses.values.allSatisfy { $0.status == .serving })
+
+        let watch = try client.start("Watch", HealthCheckRequest(), service: RawHTTP2.health)
+        #expect(try client.healthStatus(on: watch) == .serving)
+        let stranger = try client.start(
+          "Watch", HealthCheckRequest(service: "x"), service: RawHTTP2.health)
+        #expect(try client.healthStatus(on: stranger) == .serviceUnknown)
+
+        async let stopped: Void = server.server.stop()
+        #expect(try client.healthStatus(on: watch) == .notServing)
+        #expect(try client.ending(of: watch).code == 14)
+        #expect(try client.ending(of: stranger).code == 14)
+        try await stopped
+      }
+    }
+  }
+
+  extension RawHTTP2 {
+    fileprivate func healthStatus(on stream: UInt32) throws -> HealthCheckResponse.ServingStatus? {
+      try next(on: stream).map { try codec.decode(HealthCheckResponse.self, from: $0).status }
+    }
+  }
+#endif

@@ -1,0 +1,72 @@
+#if GRPC
+  import Foundation
+
+  /// A blocking socket that knows no protocol.
+  final class RawSocket {
+    private let fd: CInt
+    /// How long anything may take before the test fails. Far more than it ever takes.
+    private let patienceMilliseconds: CInt = 30_000
+
+    init(path: String) throws {
+      fd = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+      guard fd >= 0 else { throw TestFault("socket: errno \(errno)") }
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix(107)) }
+      let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+      let result = withUnsafePointer(to: &address) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(fd, $0, size) }
+      }
+      guard result == 0 else {
+        let reason = errno
+        Glibc.close(fd)
+        throw TestFault("connect to \(path): errno \(reason)")
+      }
+    }
+
+    deinit { Glibc.close(fd) }
+
+    /// Hangs up. The object may still be asked for what came before.
+    func close() { Glibc.shutdown(fd, CInt(SHUT_RDWR)) }
+
+    /// Says that nothing more will be sent; still reads.
+    func closeWriting() { Glibc.shutdown(fd, CInt(SHUT_WR)) }
+
+    func send(_ bytes: [UInt8]) throws {
+      var rest = bytes[...]
+      while !rest.isEmpty {
+        var poller = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
+        guard poll(&poller, 1, patienceMilliseconds) > 0 else {
+          throw TestFault("the server does not read")
+        }
+        let part = Array(rest.prefix(1 << 16))
+        let sent = Glibc.send(fd, part, part.count, CInt(MSG_NOSIGNAL | MSG_DONTWAIT))
+        if sent < 0 && errno == EAGAIN { continue }
+        guard sent >= 0 else { throw TestFault("send: errno \(errno)") }
+        rest = rest.dropFirst(sent)
+      }
+    }
+
+    /// What has arrived, at least one byte; nothing at the end of the connection.
+    func receive() throws -> [UInt8] {
+      var poller = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
+      guard poll(&poller, 1, patienceMilliseconds) > 0 else {
+        throw TestFault("nothing arrived within \(patienceMilliseconds / 1000) s")
+      }
+      var bytes = [UInt8](repeating: 0, count: 1 << 16)
+      let count = recv(fd, &bytes, bytes.count, 0)
+      if count == 0 || (count < 0 && [ECONNRESET, EPIPE].contains(errno)) { return [] }
+      guard count > 0 else { throw TestFault("recv: errno \(errno)") }
+      return Array(bytes.prefix(count))
+    }
+  }
+
+  extension Array where Element == UInt8 {
+    func contains(sequence: [UInt8]) -> Bool {
+      guard count >= sequence.count else { return false }
+      return (0...count - sequence.count).contains {
+        Array(self[$0..<$0 + sequence.count]) == sequence
+      }
+    }
+  }
+#endif

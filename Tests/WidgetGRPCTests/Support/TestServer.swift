@@ -1,0 +1,238 @@
+#if GRPC
+  import Foundation
+  import Logging
+  import NIOCore
+  import NIOPosix
+  import Testing
+  import WidgetModel
+  import WidgetProto
+  import WidgetStorage
+
+  @testable import WidgetGRPC
+  @testable import WidgetServer
+
+  /// A real server that speaks ttrpc and gRPC, on a socket in a folder of its own.
+  struct TestServer: Sendable {
+    let server: WidgetServer
+    let folder: TestFolder
+    /// The protocol under test, and the connections that it was given.
+    let guest: WatchedGuest
+
+    var path: String { folder.socketPath }
+
+    /// A new connection that speaks HTTP/2.
+    func connect(_ options: RawHTTP2.Options = .init()) throws -> RawHTTP2 {
+      try RawHTTP2(path: path, options)
+    }
+
+    /// Looks into the service, on its event loop.
+    func onLoop<R: Sendable>(_ body: @escaping @Sendable (ServiceLoop) throws -> R) throws -> R {
+      try server.onLoop(body).wait()
+    }
+
+    /// Waits until something is so on the event loop; it has to become so by itself.
+    func eventually(
+      _ what: String, _ isSo: @escaping @Sendable (ServiceLoop) -> Bool
+    ) throws {
+      let end = NIODeadline.now() + .seconds(30)
+      while try !onLoop(isSo) {
+        guard NIODeadline.now() < end else { throw TestFault("this has not happened: \(what)") }
+        sched_yield()
+      }
+    }
+
+    /// Whatever happened to other connections: a new one is served.
+    func expectHealthy(sourceLocation: SourceLocation = #_sourceLocation) throws {
+      #expect(try connect().health() == .serving, sourceLocation: sourceLocation)
+    }
+  }
+
+  /// gRPC as the daemon has it, seen from inside: which connections it was given. A test can tell it
+  /// who the peers are to be.
+  final class WatchedGuest: GuestProtocol {
+    private let guest = GRPCProtocol()
+    private let box = Box<State>(State())
+
+    private struct State: Sendable {
+      var channels: [any Channel] = []
+      var disguises: [InProcessClient] = []
+    }
+
+    var opening: [UInt8] { guest.opening }
+    var channels: [any Channel] { box.get().channels }
+
+    /// The next connection is taken for one of this client's peer.
+    func disguiseNext(as client: InProcessClient) { box.update { $0.disguises.append(client) } }
+
+    func start(on host: GuestHost) async throws { try await guest.start(on: host) }
+
+    func adopt(_ channel: any Channel, for client: InProcessClient) {
+      var client = client
+      box.update { state in
+        state.channels.append(channel)
+        if !state.disguises.isEmpty { client = state.disguises.removeFirst() }
+      }
+      guest.adopt(channel, for: client)
+    }
+
+    func beginShutdown() { guest.beginShutdown() }
+    func stop() async { await guest.stop() }
+  }
+
+  /// A temporary folder that goes with its last reference.
+  final class TestFolder: Sendable {
+    let path: String
+    var socketPath: String { path + "/s" }
+
+    init() throws {
+      var template = Array("/tmp/widgetd-grpc.XXXXXX".utf8CString)
+      guard mkdtemp(&template) != nil else { throw TestFault("mkdtemp: errno \(errno)") }
+      path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+  }
+
+  /// What a test could not go on after.
+  struct TestFault: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+  }
+
+  extension ServerLimits {
+    /// The defaults, with what a test wants otherwise.
+    static func with(_ change: (inout ServerLimits) -> Void) -> ServerLimits {
+      var limits = ServerLimits()
+      change(&limits)
+      return limits
+    }
+  }
+
+  extension AccessPolicy {
+    /// The test's own user may do everything.
+    static var own: AccessPolicy { .current(clientGID: nil) }
+    /// The test's own user is a member of the client group, and not an owner.
+    static var client: AccessPolicy {
+      AccessPolicy(ownerUIDs: [4_000_000_001], clientGID: getegid())
+    }
+    /// The test's own user is nobody.
+    static var nobody: AccessPolicy {
+      AccessPolicy(ownerUIDs: [4_000_000_001], clientGID: 4_000_000_002)
+    }
+  }
+
+  func startServer(
+    limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own
+  ) async throws -> TestServer {
+    var limits = limits
+    limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
+    var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    logger.logLevel = .critical
+    let (folder, guest) = (try TestFolder(), WatchedGuest())
+    let server = try await WidgetServer.start(
+      .init(socketPath: folder.socketPath, policy: policy, limits: limits, version: "test"),
+      guests: [guest], logger: logger,
+      makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 77) })
+    return TestServer(server: server, folder: folder, guest: guest)
+  }
+
+  /// Starts a server, runs a test against it, and stops it.
+  ///
+  /// The test's body may block: each of its steps runs on a thread of its own.
+  func withServer<R: Sendable>(
+    limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
+    _ body: @escaping @Sendable (TestServer) async throws -> R
+  ) async throws -> R {
+    try await Turnstile.shared.pass {
+      let server = try await startServer(limits: limits, policy: policy)
+      let result: Result<R, any Error> = await withTaskExecutorPreference(ThreadExecutor.shared) {
+        do { return .success(try await body(server)) } catch { return .failure(error) }
+      }
+      try await server.server.stop()
+      return try result.get()
+    }
+  }
+
+  /// Starts a server, and runs a test that stops it.
+  func withStoppedServer(
+    limits: ServerLimits = ServerLimits(),
+    _ body: @escaping @Sendable (TestServer) async throws -> Void
+  ) async throws {
+    try await Turnstile.shared.pass {
+      let server = try await startServer(limits: limits)
+      try await withTaskExecutorPreference(ThreadExecutor.shared) { try await body(server) }
+    }
+  }
+
+  /// Runs each job on a thread of its own, where it may block.
+  final class ThreadExecutor: TaskExecutor {
+    static let shared = ThreadExecutor()
+
+    func enqueue(_ job: consuming ExecutorJob) {
+      let job = UnownedJob(job)
+      Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+  }
+
+  /// Lets a few tests at a time through.
+  actor Turnstile {
+    static let shared = Turnstile(places: 3)
+    private var places: Int
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(places: Int) { self.places = places }
+
+    private func enter() async {
+      if places > 0 {
+        places -= 1
+      } else {
+        await withCheckedContinuation { waiting.append($0) }
+      }
+    }
+
+    private func leave() {
+      if waiting.isEmpty { places += 1 } else { waiting.removeFirst().resume() }
+    }
+
+    nonisolated func pass<R: Sendable>(_ body: () async throws -> R) async throws -> R {
+      await enter()
+      do {
+        let result = try await body()
+        await leave()
+        return result
+      } catch {
+        await leave()
+        throw error
+      }
+    }
+  }
+
+  /// A value shared by threads.
+  final class Box<Value: Sendable>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var value: Value
+
+    init(_ value: Value) { self.value = value }
+
+    func get() -> Value { lock.withLock { value } }
+    func update(_ body: (inout Value) -> Void) { lock.withLock { body(&value) } }
+  }
+
+  extension WidgetID {
+    static func make(_ id: String) throws -> WidgetID {
+      guard let id = WidgetID(id) else { throw TestFault("\(id) is no id") }
+      return id
+    }
+  }
+
+  extension KindName {
+    static func make(_ name: String) throws -> KindName {
+      guard let name = KindName(name) else { throw TestFault("\(name) is no kind") }
+      return name
+    }
+  }
+
+  extension RPCStatus {
+    var reason: String { errorInfo?.reason ?? "" }
+  }
+#endif

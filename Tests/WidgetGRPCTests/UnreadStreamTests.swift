@@ -1,0 +1,122 @@
+#if GRPC
+  import Foundation
+  import GRPCNIOTransportHTTP2Posix
+  import NIOCore
+  import Testing
+  import WidgetModel
+  import WidgetProto
+
+  @testable import WidgetGRPC
+  @testable import WidgetServer
+
+  /// Streams that nobody reads: what they cost, and what they get afterwards.
+  @Suite struct `Streams that nobody reads` {
+    static let streams = 10
+    static let widgets = 10
+    static let padBytes = 8 << 10
+    static let rounds = 3_000
+    /// What all changes come to on all streams: 240 MiB.
+    static let bytesAtLarge = streams * padBytes * rounds
+
+    /// Who holds the streams up: each stream's window, on a connection that is read; or the socket,
+    /// which is not read at all, with windows that hold up nothing.
+    enum Brake: CaseIterable, Sendable {
+      case windows, socket
+    }
+
+    @Test(arguments: Brake.allCases)
+    func `cost a bounded amount, hold up no calls, and then get conflated frames`(
+      brake: Brake
+    ) async throws {
+      try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+        let maker = InsideClient(try await server.server.inProcessClient(for: .current))
+        for n in 0..<Self.widgets { try await maker.create("w\(n)") }
+        let client = try server.connect(
+          brake == .windows
+            ? .init(connectionWindow: 1 << 30, grantsStreams: false)
+            : .init(
+              streamWindow: (1 << 31) - 1, connectionWindow: (1 << 31) - 1, grantsStreams: false))
+        let watchers = try (0..<Self.streams).map { try Self.watcher(client, $0).sync() }
+        let frames = try server.onLoop { $0.counters.frames }
+        let memory = try residentBytes()
+        var mostMemory = memory
+        var mostUnsent = 0
+
+        for round in 0..<Self.rounds {
+          try await maker.set("w\(round % Self.widgets)", pad: Self.padBytes, round)
+          guard round % 100 == 0 else { continue }
+          mostMemory = max(mostMemory, try residentBytes())
+          mostUnsent = max(mostUnsent, try server.unsentBytes())
+          // On a connection that is read, calls are answered as if there were no streams.
+          if brake == .windows { #expect(try client.health() == .serving) }
+        }
+        let last = try await maker.set("w0", pad: Self.padBytes, Self.rounds)
+        mostMemory = max(mostMemory, try residentBytes())
+        let delivered = try server.onLoop { $0.counters.frames } - frames
+        // A stream is given frames of up to 64 KiB until 128 KiB wait, some times over.
+        #expect(Int(delivered) < Self.streams * 150, "of \(Self.streams * Self.rounds) frames")
+        #expect(mostUnsent < 8 << 20, "bytes before the socket")
+        #expect(
+          mostMemory - memory < 64 << 20,
+          "bytes of growth, of \(Self.bytesAtLarge) bytes of changes")
+        #expect(try server.onLoop { $0.subscriptions.count } == Self.streams)
+
+        let before = client.bytesReceived
+        if brake == .socket {
+          // A call waits behind what is there, and is answered.
+          #expect(try client.health() == .serving)
+        } else {
+          for watcher in watchers { try client.grant(watcher.stream, 1 << 30) }
+        }
+        for watcher in watchers {
+          try watcher.catchUp(to: last)
+          #expect(watcher.mirror.widest > Revision(Self.rounds / 2), "conflated")
+          #expect(watcher.mirror.widgets == watchers[0].mirror.widgets)
+        }
+        #expect(watchers[0].mirror.widgets[try .make("w0")]?.data["n"] == .int(Int64(Self.rounds)))
+        #expect(
+          watchers[0].mirror.widgets
+            == Dictionary(
+              uniqueKeysWithValues: try server.connect().list().widgets.map {
+                ($0.widget.id, $0.widget)
+              }))
+        #expect(client.bytesReceived - before < Self.bytesAtLarge / 4)
+      }
+    }
+
+    /// Each stream has a selector of its own, so that no two share the bytes of a frame.
+    private static func watcher(_ client: RawHTTP2, _ number: Int) throws -> Watcher {
+      let ids = try (0..<widgets).map { try WidgetID.make("w\($0)") }
+      return try Watcher(
+        client, WatchWidgetsRequest(selector: Selector(ids: ids + [.make("none\(number)")])))
+    }
+
+    @Test func `are not gathered by grpc-swift, which would do so without bound`() {
+      let config = HTTP2ServerTransport.Custom<HandedConnections>.Config.widgetd(
+        ServerLimits(), callers: Callers())
+      #expect(config.connection.flushCoalescing == nil)
+    }
+  }
+
+  extension TestServer {
+    /// What the connections have been given and the kernel has not.
+    func unsentBytes() throws -> Int {
+      let channels = guest.channels
+      return try onLoop { _ in
+        try channels.reduce(0) {
+          guard $1.isActive, let options = $1.syncOptions else { return $0 }
+          return $0 + (try options.getOption(.bufferedWritableBytes))
+        }
+      }
+    }
+  }
+
+  /// How much memory the process has, of its own.
+  func residentBytes() throws -> Int {
+    let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
+    guard text.count > 2, let all = Int(text[1]), let shared = Int(text[2]) else {
+      throw TestFault("/proc/self/statm is not as expected")
+    }
+    return (all - shared) * sysconf(Int32(_SC_PAGESIZE))
+  }
+#endif

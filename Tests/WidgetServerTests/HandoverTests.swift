@@ -1,0 +1,221 @@
+import Foundation
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+@testable import WidgetServer
+
+/// A server that follows another one in the same process: what a restart is, without the restart.
+@Suite struct `A connection that is handed over` {
+  @Test func `goes on with its stream: no gap, nothing twice, the same connection`() async throws {
+    try await withRestart { server in
+      let client = try server.connect()
+      try client.create("a", data: ["n": .int(1)])
+      let watcher = try Watcher(client).sync()
+      return { next in
+        let revision = try next.connect().set("a", ["n": .int(2)]).revision
+        let changes = try watcher.nextChanges()
+        #expect(changes.count == 1)
+        #expect(watcher.mirror.revision == revision)
+        #expect(watcher.mirror.widgets[try .make("a")]?.data["n"] == .int(2))
+        // Calls go on too, with the ids that follow.
+        #expect(try client.health() == .serving)
+        try next.eventually { $0.connectionCount == 1 }
+      }
+    }
+  }
+
+  @Test func `is told what changed and was not sent yet`() async throws {
+    try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
+      let client = try server.connect()
+      let watcher = try Watcher(client).sync()
+      // The first change is sent at once, the second would be a minute later.
+      try client.create("a")
+      _ = try watcher.nextChanges()
+      try client.create("b")
+      return { next in
+        _ = try watcher.nextChanges()
+        #expect(watcher.mirror.widgets.count == 2)
+      }
+    }
+  }
+
+  @Test func `keeps what was under way in both directions`() async throws {
+    try await withRestart { server in
+      let filler = try server.connect()
+      let text = Value.string(String(repeating: "x", count: 10_000))
+      for index in 0..<200 { try filler.create("w\(index)", data: ["t": text]) }
+      // 2 MB of answers that are not read, and of a call that is sent only in part.
+      let client = try server.connect()
+      var ids: [UInt32] = []
+      var requests: [UInt8] = []
+      for index in 0..<200 {
+        ids.append(client.takeStreamID())
+        requests += try client.request(
+          "GetWidget", GetWidgetRequest(id: .make("w\(index)")), id: ids[index])
+      }
+      try client.send(requests)
+      let id = client.takeStreamID()
+      let last = try client.request("GetWidget", GetWidgetRequest(id: .make("w7")), id: id)
+      try client.send(Array(last.prefix(11)))
+      return { next in
+        try client.send(Array(last.dropFirst(11)))
+        for id in ids {
+          #expect(try client.answer(to: id, as: GetWidgetResponse.self).widget.data["t"] == text)
+        }
+        #expect(
+          try client.answer(to: id, as: GetWidgetResponse.self).widget.id == (try .make("w7")))
+      }
+    }
+  }
+
+  @Test func `gets the whole of a snapshot that was under way`() async throws {
+    try await withRestart { server in
+      let filler = try server.connect()
+      let text = Value.string(String(repeating: "x", count: 20_000))
+      for index in 0..<300 { try filler.create("w\(index)", data: ["t": text]) }
+      let watcher = try Watcher(try server.connect())
+      #expect(try server.onLoop { $0.subscriptions.count } <= 1)
+      while try server.onLoop({ $0.subscriptions.isEmpty }) { sched_yield() }
+      return { next in
+        try next.connect().delete("w3")
+        let revision = try next.connect().set("w4", ["n": .int(1)]).revision
+        try watcher.sync()
+        try watcher.catchUp(to: revision)
+        #expect(watcher.mirror.widgets.count == 299)
+        #expect(watcher.mirror.widgets[try .make("w4")]?.data["n"] == .int(1))
+      }
+    }
+  }
+
+  @Test func `keeps its subscription ids, and new ones are new`() async throws {
+    try await withRestart { server in
+      let client = try server.connect()
+      let watcher = try Watcher(client).sync()
+      return { next in
+        let other = try Watcher(next.connect()).sync()
+        #expect(other.mirror.subscriptionID > watcher.mirror.subscriptionID)
+        try client.requestProgress(watcher.mirror.subscriptionID)
+        while true { if case .progress = try watcher.step() { break } }
+      }
+    }
+  }
+
+  @Test func `keeps its watch of events`() async throws {
+    try await withRestart { server in
+      let client = try server.connect()
+      try client.create("a")
+      let events = try client.watchEvents()
+      guard case .opened = try events.next() else { throw TestFault("not opened") }
+      let before = try client.event("a", "before")
+      guard case .events(let batch) = try events.next() else { throw TestFault("no event") }
+      #expect(batch.events.map(\.sequence) == [before])
+      return { next in
+        let after = try next.connect().event("a", "after")
+        let frame = try events.next()
+        guard case .events(let batch) = frame else {
+          throw TestFault("no event, but \(frame as Any)")
+        }
+        #expect(batch.events.map(\.sequence) == [after])
+      }
+    }
+  }
+
+  @Test func `that has said nothing yet can still say what it speaks`() async throws {
+    try await withRestart { server in
+      let silent = try server.connect()
+      while try server.onLoop({ $0.connectionCount == 0 }) { sched_yield() }
+      return { _ in
+        let health = try silent.health()
+        #expect(health == .serving)
+      }
+    }
+  }
+
+  @Test func `is closed if the store is another one`() async throws {
+    let client = try await handed { handed, folder in
+      let next = try await startServer(
+        log: TestLog.State(image: StoreImage(epoch: 99)), folder: folder, takingOver: handed)
+      return next
+    }
+    #expect(try client.fill() == false)
+  }
+
+  @Test func `is closed if its description is damaged`() async throws {
+    let client = try await handed { handed, folder in
+      let damaged = HandedOver(
+        description: Array(handed.description.dropLast()), sockets: handed.sockets)
+      return try await startServer(folder: folder, takingOver: damaged)
+    }
+    #expect(try client.fill() == false)
+  }
+
+  /// A connection whose server ended and gave it to another one.
+  private func handed(
+    _ start: (HandedOver, TestFolder) async throws -> TestServer
+  ) async throws -> RawClient {
+    let folder = try TestFolder()
+    let server = try await startServer(folder: folder)
+    let client = try await onThread {
+      let client = try server.connect()
+      _ = try client.health()
+      return SendableBox(client)
+    }
+    let handed = try #require(try await server.server.handOver())
+    #expect(handed.sockets.count == 1)
+    let next = try await start(handed, folder)
+    try await next.server.stop()
+    return client.value
+  }
+}
+
+@Suite struct `A description of handed connections` {
+  @Test func `that is cut or changed is refused or read, and never traps`() throws {
+    let codec = WireCodec()
+    let head = try codec.encode(Handover(epoch: 1, revision: 2, connectionCount: 1))
+    let connection = try codec.encode(
+      HandedConnection(name: "a", received: [1, 2, 3], streams: [HandedStream(streamID: 1)]))
+    let whole = HandedOver(records: [head, connection], sockets: [:])
+    #expect(whole.parsed(with: codec)?.connections.map(\.name) == ["a"])
+    for count in 0..<whole.description.count {
+      let cut = HandedOver(description: Array(whole.description.prefix(count)), sockets: [:])
+      #expect(cut.parsed(with: codec) == nil, "cut to \(count)")
+    }
+    for index in whole.description.indices {
+      var bytes = whole.description
+      bytes[index] ^= 0xff
+      _ = HandedOver(description: bytes, sockets: [:]).parsed(with: codec)
+    }
+  }
+}
+
+/// Passes a value from one thread to another, one after the other.
+private struct SendableBox<Value>: @unchecked Sendable {
+  let value: Value
+  init(_ value: Value) { self.value = value }
+}
+
+/// Runs a test's first half against one server and its second half against the one that follows it,
+/// on the same store and the same connections.
+private func withRestart(
+  limits: ServerLimits = ServerLimits(),
+  _ body: @escaping @Sendable (TestServer) throws -> ((TestServer) throws -> Void)
+) async throws {
+  try await Turnstile.shared.pass {
+    let folder = try TestFolder()
+    let log = TestLog.State()
+    let server = try await startServer(limits: limits, log: log, folder: folder)
+    let second = try await onThread { SendableBox(try body(server)) }
+    let handed = try #require(try await server.server.handOver())
+    let next = try await startServer(
+      limits: limits, log: log, folder: folder, takingOver: handed)
+    let result: Result<Void, any Error> = await withTaskExecutorPreference(ThreadExecutor.shared) {
+      Result { try second.value(next) }
+    }
+    try await next.server.stop()
+    try result.get()
+  }
+}
