@@ -76,6 +76,9 @@ let package = Package(
       name: "WidgetStorage", dependencies: ["CSQLite", "WidgetCore", "WidgetModel", "WidgetProto"],
       swiftSettings: strict),
 
+    // Living under systemd: imports nothing but the C library.
+    .target(name: "WidgetSystemd", swiftSettings: strict),
+
     // The daemon.
     .target(
       name: "WidgetServer",
@@ -145,6 +148,8 @@ let package = Package(
     .testTarget(
       name: "WidgetStorageTests", dependencies: ["WidgetStorage", "WidgetCore", "WidgetModel"],
       swiftSettings: strict),
+    .testTarget(
+      name: "WidgetSystemdTests", dependencies: ["WidgetSystemd"], swiftSettings: strict),
     .testTarget(
       name: "WidgetServerTests",
       dependencies: [

@@ -1,0 +1,77 @@
+import Glibc
+
+/// Something to tell the service manager; the assignments of sd_notify(3).
+public enum ServiceState: Sendable, Equatable {
+  /// Starting, or reading the settings again, is over (`READY=1`).
+  case ready
+  /// The settings are being read again; `ready` follows. The time is that of the monotonic clock;
+  /// see `reloadingNow` (`RELOADING=1`, `MONOTONIC_USEC=`).
+  case reloading(monotonicMicroseconds: UInt64)
+  /// The service ends (`STOPPING=1`).
+  case stopping
+  /// One line for `systemctl status`. Line breaks and other control characters become spaces, and
+  /// what is over `ServiceState.statusBytesMax` is cut off (`STATUS=`).
+  case status(String)
+  /// Keeps the watchdog quiet; see `Watchdog` (`WATCHDOG=1`).
+  case watchdog
+  /// Has the manager do at once what it does when the watchdog runs out (`WATCHDOG=trigger`).
+  case watchdogTrigger
+  /// The service's main process is another one (`MAINPID=`). Above 0.
+  case mainProcess(CInt)
+  /// Starting, or stopping, takes that much longer from now on. At least a microsecond
+  /// (`EXTEND_TIMEOUT_USEC=`).
+  case extendTimeout(Duration)
+  /// Why the service fails, as an errno above 0 (`ERRNO=`).
+  case errorNumber(CInt)
+
+  /// The most bytes of a status that are sent.
+  public static let statusBytesMax = 2_048
+
+  /// `reloading`, with the time it is.
+  public static var reloadingNow: ServiceState {
+    .reloading(monotonicMicroseconds: UInt64(clamping: monotonicNanoseconds() / 1_000))
+  }
+
+  /// The lines of the message, without a line break at the end.
+  func lines() throws(SystemdError) -> String {
+    switch self {
+    case .ready: return "READY=1"
+    case .reloading(let microseconds): return "RELOADING=1\nMONOTONIC_USEC=\(microseconds)"
+    case .stopping: return "STOPPING=1"
+    case .status(let text):
+      return "STATUS=" + singleLine(prefix(of: text, bytesMax: ServiceState.statusBytesMax))
+    case .watchdog: return "WATCHDOG=1"
+    case .watchdogTrigger: return "WATCHDOG=trigger"
+    case .mainProcess(let number):
+      guard number > 0 else { throw .argument(name: "The main process", expected: "above 0") }
+      return "MAINPID=\(number)"
+    case .extendTimeout(let duration):
+      let microseconds = duration.wholeMicroseconds
+      guard microseconds > 0 else {
+        throw .argument(name: "The longer timeout", expected: "at least a microsecond")
+      }
+      return "EXTEND_TIMEOUT_USEC=\(microseconds)"
+    case .errorNumber(let number):
+      guard number > 0 else { throw .argument(name: "The error number", expected: "above 0") }
+      return "ERRNO=\(number)"
+    }
+  }
+}
+
+extension Duration {
+  /// Microseconds, rounded down; as many as fit.
+  var wholeMicroseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+    guard !overflow else { return seconds > 0 ? .max : .min }
+    let (sum, sumOverflow) = scaled.addingReportingOverflow(attoseconds / 1_000_000_000_000)
+    return sumOverflow ? (seconds > 0 ? .max : .min) : sum
+  }
+}
+
+/// The time of the monotonic clock, which is the one the service manager compares with.
+func monotonicNanoseconds() -> Int64 {
+  var time = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &time)
+  return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
