@@ -93,7 +93,7 @@ let package = Package(
     .executableTarget(
       name: "widgetd",
       dependencies: [
-        "WidgetCore", "WidgetServer", "WidgetStorage", arguments, logging,
+        "WidgetCore", "WidgetServer", "WidgetStorage", "WidgetSystemd", arguments, logging,
         .target(name: "WidgetGRPC", condition: withGRPC),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "SystemPackage", package: "swift-system"),
@@ -149,7 +149,8 @@ let package = Package(
       name: "WidgetStorageTests", dependencies: ["WidgetStorage", "WidgetCore", "WidgetModel"],
       swiftSettings: strict),
     .testTarget(
-      name: "WidgetSystemdTests", dependencies: ["WidgetSystemd"], swiftSettings: strict),
+      name: "WidgetSystemdTests", dependencies: ["WidgetSystemd", "widgetd", logging],
+      swiftSettings: strict),
     .testTarget(
       name: "WidgetServerTests",
       dependencies: [

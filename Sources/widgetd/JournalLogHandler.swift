@@ -1,0 +1,159 @@
+import Glibc
+import Logging
+import Synchronization
+import WidgetSystemd
+
+/// Logs to the journal as structured entries, so that `journalctl WIDGET_ID=cpu` or `PEER_UID=1000`
+/// finds what concerns a widget or a user.
+///
+/// | field | what |
+/// | --- | --- |
+/// | `MESSAGE` | the message, then the metadata as `key=value`, sorted by key |
+/// | `PRIORITY` | 7 for trace and debug, 6 info, 5 notice, 4 warning, 3 error, 2 critical |
+/// | `SYSLOG_IDENTIFIER` | the logger's label |
+/// | `CODE_FILE`, `CODE_LINE`, `CODE_FUNC` | where it was logged |
+/// | `PEER_UID`, `PEER_PID` | the metadata `uid` and `pid`: the client, not the daemon |
+/// | `WIDGET_ID` | the metadata `widget` and `widget_id` |
+/// | `METHOD`, `CODE`, `REVISION`, ... | any other metadata, its key in capitals; `WIDGETD_` in front where the name has a meaning of its own |
+/// | `WIDGETD_LOST_ENTRIES` | how many entries before this one were lost |
+///
+/// Logging never waits: while journald does not read, entries are lost, and the next one that goes
+/// through says how many. If journald cannot be reached at all, lines go to standard error.
+struct JournalLogHandler: LogHandler {
+  var logLevel: Logger.Level {
+    get { fallback.logLevel }
+    set { fallback.logLevel = newValue }
+  }
+  var metadata: Logger.Metadata {
+    get { fallback.metadata }
+    set { fallback.metadata = newValue }
+  }
+  private let label: String
+  private let journal: JournalSocket
+  private let losses = Losses()
+  private var fallback: StderrLogHandler
+
+  /// The most bytes of a field made of metadata, and of the message with all of it.
+  static let valueBytesMax = 16 << 10
+  static let messageBytesMax = 48 << 10
+
+  init(label: String, journal: JournalSocket) {
+    self.label = label
+    self.journal = journal
+    fallback = StderrLogHandler(label: label)
+  }
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { fallback[metadataKey: key] }
+    set { fallback[metadataKey: key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    let lost = losses.take()
+    do {
+      try journal.send(entry(event, lost: lost))
+    } catch .busy {
+      losses.add(lost + 1)
+    } catch {
+      losses.add(lost)
+      fallback.log(event: event)
+    }
+  }
+
+  /// What the journal gets of an event.
+  private func entry(_ event: LogEvent, lost: Int) -> JournalEntry {
+    var fields = metadata.merging(event.metadata ?? [:]) { $1 }.map {
+      (key: $0.key, value: clipped("\($0.value)", to: JournalLogHandler.valueBytesMax))
+    }
+    if let error = event.error {
+      fields.append(("error", clipped("\(error)", to: JournalLogHandler.valueBytesMax)))
+    }
+    if lost > 0 { fields.append((JournalLogHandler.lostKey, "\(lost)")) }
+    fields.sort { $0.key < $1.key }
+
+    var message = "\(event.message)"
+    for (key, value) in fields { message += " \(key)=\(quoted(value))" }
+
+    // Fields beyond what an entry takes are left out, so what matters most comes first.
+    var entry = JournalEntry()
+    entry.append(.message, clipped(message, to: JournalLogHandler.messageBytesMax))
+    entry.append(.priority, "\(event.level.syslogPriority)")
+    entry.append(.syslogIdentifier, label)
+    entry.append(.codeFile, event.file)
+    entry.append(.codeLine, "\(event.line)")
+    entry.append(.codeFunction, event.function)
+    for (key, value) in fields { entry.append(JournalLogHandler.fieldName(key), value) }
+    return entry
+  }
+
+  private static let lostKey = "lost_entries"
+  private static let prefix = JournalEntry.Name("WIDGETD") ?? .message
+
+  /// The field that a key of metadata becomes.
+  static func fieldName(_ key: String) -> JournalEntry.Name {
+    switch key {
+    case "uid": JournalEntry.Name(from: "peer_uid", prefix: prefix)
+    case "pid": JournalEntry.Name(from: "peer_pid", prefix: prefix)
+    case "widget": JournalEntry.Name(from: "widget_id", prefix: prefix)
+    case lostKey: JournalEntry.Name(from: "widgetd_lost_entries", prefix: prefix)
+    default: JournalEntry.Name(from: key, prefix: prefix)
+    }
+  }
+
+  /// Entries that were lost and not yet spoken of; shared by all copies of a handler.
+  private final class Losses: Sendable {
+    private let count = Atomic<Int>(0)
+
+    func take() -> Int { count.exchange(0, ordering: .relaxed) }
+    func add(_ more: Int) { if more > 0 { count.wrappingAdd(more, ordering: .relaxed) } }
+  }
+}
+
+/// Where the daemon logs: to the journal itself if standard error leads there, else to standard
+/// error.
+func makeLogHandler(
+  label: String, environment: ProcessEnvironment = .process
+) -> any LogHandler {
+  guard JournalSocket.isJournal(STDERR_FILENO, environment: environment),
+    let journal = try? JournalSocket()
+  else { return StderrLogHandler(label: label) }
+  return JournalLogHandler(label: label, journal: journal)
+}
+
+extension Logger.Level {
+  /// The priority of syslog(3).
+  var syslogPriority: Int {
+    switch self {
+    case .trace, .debug: 7
+    case .info: 6
+    case .notice: 5
+    case .warning: 4
+    case .error: 3
+    case .critical: 2
+    }
+  }
+}
+
+/// The text, in quotes if it has spaces or is empty, with line breaks and quotes made visible.
+private func quoted(_ text: String) -> String {
+  let needsQuotes = text.utf8.contains { $0 <= 0x20 || $0 == UInt8(ascii: "\"") }
+  guard needsQuotes || text.isEmpty else { return text }
+  var result = "\""
+  for scalar in text.unicodeScalars {
+    switch scalar {
+    case "\n": result += "\\n"
+    case "\r": result += "\\r"
+    case "\"": result += "\\\""
+    default: result.unicodeScalars.append(scalar)
+    }
+  }
+  return result + "\""
+}
+
+/// The beginning of a text, with dots for what is left out. No character's encoding is cut in two.
+private func clipped(_ text: String, to bytesMax: Int) -> String {
+  guard text.utf8.count > bytesMax else { return text }
+  let dots = "..."
+  // Slicing a string rounds down to where an encoding begins.
+  return text[..<text.utf8.index(text.utf8.startIndex, offsetBy: bytesMax - dots.utf8.count)] + dots
+}
