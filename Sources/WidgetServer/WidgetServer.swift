@@ -210,6 +210,30 @@ public final class WidgetServer: Sendable {
     try? await done.get()
   }
 
+  /// What the server has to do with at the moment.
+  public struct Load: Hashable, Sendable {
+    public var widgets: Int
+    public var connections: Int
+    public var streams: Int
+  }
+
+  /// Does something on the event loop again and again, the first time at once, until the server stops.
+  /// If the loop is stuck, it is not done.
+  public func repeatOnLoop(
+    every interval: Duration, _ body: @escaping @Sendable (Load) -> Void
+  ) async {
+    let loop = loop
+    _ = group.next().scheduleRepeatedTask(
+      initialDelay: .zero, delay: .nanoseconds(max(1, interval.nanoseconds))
+    ) { _ in
+      let service = loop.value
+      body(
+        Load(
+          widgets: service.store.count, connections: service.connectionCount,
+          streams: service.subscriptions.count))
+    }
+  }
+
   /// Does something on the event loop; for tests.
   func onLoop<R: Sendable>(
     _ body: @escaping @Sendable (ServiceLoop) throws -> R

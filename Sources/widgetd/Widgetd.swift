@@ -25,7 +25,8 @@ struct Widgetd: AsyncParsableCommand {
         --state-directory DIR   WIDGETD_STATE_DIRECTORY=DIR
         --limit NAME=N          WIDGETD_LIMITS_NAME=N (NAME in capitals)
 
-      SIGTERM and SIGINT end the daemon in order: nothing that was answered is lost. SIGHUP reads \
+      SIGTERM and SIGINT end the daemon in order: nothing that was answered is lost. Under systemd \
+      the connections then go on with the process that follows, if the store lasts. SIGHUP reads \
       the settings again; log_level and limits take effect at once, others with a restart.
 
       Example: widgetd --socket /tmp/w/widgetd.sock --state-directory /tmp/w/state
@@ -137,11 +138,12 @@ struct Widgetd: AsyncParsableCommand {
   }
 
   private func serve(_ settings: Settings) async throws {
+    var logger = Logger(label: "widgetd", factory: { makeLogHandler(label: $0) })
+    logger.logLevel = settings.logLevel
+    let manager = try ServiceManager(logger: logger)
     raiseOpenFileLimit()
     signal(SIGPIPE, SIG_IGN)
     let signals = Signals.catching([SIGTERM, SIGINT, SIGHUP])
-    var logger = Logger(label: "widgetd", factory: { StderrLogHandler(label: $0) })
-    logger.logLevel = settings.logLevel
     var clientGID: UInt32?
     if let name = settings.clientGroup {
       guard let gid = groupID(named: name) else {
@@ -153,22 +155,31 @@ struct Widgetd: AsyncParsableCommand {
       .init(
         socketPath: settings.socket, socketMode: settings.socketMode,
         policy: .current(clientGID: clientGID), limits: settings.limits,
-        version: Widgetd.version, releaseMemory: releaseMemory),
-      guests: guests, logger: logger,
+        version: Widgetd.version, inheritedListener: manager.listener,
+        releaseMemory: releaseMemory),
+      guests: guests, takingOver: manager.takeConnections(), logger: logger,
       makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
     )
     releaseMemory()
     let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
-    try await server.onReload { await reloader.reload() }
+    try await server.onReload {
+      manager.reloading()
+      defer { manager.reloaded() }
+      return await reloader.reload()
+    }
+    let socket = manager.listenerPath ?? settings.socket
+    await manager.ready(server, socket: socket)
     logger.notice(
       "serving",
       metadata: [
-        "socket": "\(settings.socket)", "store": "\(settings.store.rawValue)",
+        "socket": "\(socket)", "store": "\(settings.store.rawValue)",
         "version": "\(Widgetd.version)",
       ])
     for await number in signals {
       guard number == SIGHUP else { break }
+      manager.reloading()
       let outcome = await reloader.reload()
+      manager.reloaded()
       logger.logLevel = await reloader.logLevel
       if let error = outcome.error {
         logger.error("the settings stay as they were", metadata: ["error": "\(error)"])
@@ -181,7 +192,7 @@ struct Widgetd: AsyncParsableCommand {
       }
     }
     logger.notice("stopping")
-    try await server.stop()
+    try await manager.end(server)
   }
 }
 
