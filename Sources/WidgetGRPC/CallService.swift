@@ -8,6 +8,9 @@
   struct CallService: RegistrableRPCService {
     let callers: Callers
 
+    /// Messages are written together up to this size.
+    private static let pieceBytesMin = 32 << 10
+
     func registerMethods<Transport: ServerTransport>(with router: inout RPCRouter<Transport>) {
       for method in InProcessClient.methods {
         let descriptor = MethodDescriptor(
@@ -49,7 +52,12 @@
       return StreamingServerResponse { writer in
         try await withRPCCancellationHandler {
           do {
-            while let batch = try await stream.next() { try await writer.write(contentsOf: batch) }
+            while let batch = try await stream.next() {
+              // A little at a time: what is given to the writer is copied, whether it is sent or not.
+              for piece in batch.pieces(bytesMin: CallService.pieceBytesMin) {
+                try await writer.write(contentsOf: piece)
+              }
+            }
           } catch let status as RPCStatus {
             throw RPCError(status)
           }
@@ -59,6 +67,22 @@
         }
         return [:]
       }
+    }
+  }
+
+  extension [ByteBuffer] {
+    /// The buffers in order, as many together as it takes to have so many bytes.
+    func pieces(bytesMin: Int) -> [ArraySlice<ByteBuffer>] {
+      var pieces: [ArraySlice<ByteBuffer>] = []
+      var start = startIndex
+      var bytes = 0
+      for index in indices {
+        bytes += self[index].readableBytes
+        guard bytes >= bytesMin || index == endIndex - 1 else { continue }
+        pieces.append(self[start...index])
+        (start, bytes) = (index + 1, 0)
+      }
+      return pieces
     }
   }
 

@@ -34,8 +34,9 @@ extension ServiceLoop {
   func note(_ method: Method, _ status: RPCStatus, of peer: Peer) {
     guard logger.logLevel <= .debug else { return }
     var metadata: Logger.Metadata = [
-      "method": "\(method.fullName)", "code": "\(status.code)", "reason": "\(status.errorInfo?.reason ?? "")",
-      "uid": "\(peer.uid)", "pid": "\(peer.pid)", "revision": "\(store.revision)",
+      "method": "\(method.fullName)", "code": "\(status.code)",
+      "reason": "\(status.errorInfo?.reason ?? "")", "uid": "\(peer.uid)", "pid": "\(peer.pid)",
+      "revision": "\(store.revision)",
     ]
     if let id = status.errorInfo?.metadata["widget_id"] { metadata["widget_id"] = "\(id)" }
     logger.debug("a call failed", metadata: metadata)
