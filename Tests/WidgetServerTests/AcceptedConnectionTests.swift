@@ -62,6 +62,40 @@ import WidgetProto
     #expect(guest.calls.get() == ["start", "beginShutdown", "stop"])
   }
 
+  @Test func `decides also on a listener that was inherited, whose file stays`() async throws {
+    let folder = try TestFolder()
+    let listener = try listen(at: folder.socketPath)
+    let guest = EchoGuest()
+    let server = try await startServer(
+      folder: folder, guests: [guest], inheritedListener: listener)
+    try await onThread {
+      #expect(try server.connect().health() == .serving)
+      let client = try server.connect()
+      let bytes = Array("Please".utf8)
+      try client.send(bytes)
+      #expect(try client.receive(bytes.count) == bytes)
+    }
+    try await server.server.stop()
+    #expect(access(folder.socketPath, F_OK) == 0)
+  }
+
+  /// What a service manager does before it starts a service.
+  private func listen(at path: String) throws -> CInt {
+    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+    let result = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard result == 0, Glibc.listen(descriptor, 8) == 0 else {
+      throw TestFault("listen: errno \(errno)")
+    }
+    return descriptor
+  }
+
   @Test func `leaves no connection behind when the server stops`() async throws {
     let folder = try TestFolder()
     let server = try await startServer(folder: folder)

@@ -101,14 +101,16 @@ func withServer<R: Sendable>(
 func startServer(
   limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
   log: TestLog.State = TestLog.State(), folder: TestFolder, guests: [any GuestProtocol] = [],
-  takingOver handed: HandedOver? = nil
+  takingOver handed: HandedOver? = nil, inheritedListener: CInt? = nil
 ) async throws -> TestServer {
   var limits = limits
   limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
   var logger = Logger(label: "test") { _ in SilentLogHandler() }
   logger.logLevel = .critical
   let server = try await WidgetServer.start(
-    .init(socketPath: folder.socketPath, policy: policy, limits: limits, version: "test"),
+    .init(
+      socketPath: folder.socketPath, policy: policy, limits: limits, version: "test",
+      inheritedListener: inheritedListener),
     guests: guests, takingOver: handed, logger: logger,
     makeLog: { () throws(StorageError) in TestLog(log) })
   return TestServer(server: server, folder: folder, log: log)
