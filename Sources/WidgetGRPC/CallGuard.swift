@@ -8,9 +8,11 @@
   /// Stands between an HTTP/2 stream and grpc-swift.
   ///
   /// - It overwrites the reserved header, so that the call can be found; see `Callers`.
-  /// - It takes out a `grpc-timeout` that is none: grpc-swift traps on a sign.
+  /// - It takes out a `grpc-timeout` that is none, on whose sign grpc-swift traps, and ends a call
+  ///   whose time is over when it begins.
   /// - It passes on the end of a stream that has no data as data: grpc-swift misses it in the head.
   /// - It bounds what a request may take, which is the peer's to fill: each and all of a connection.
+  ///   What is refused gets a status; grpc-swift would reset the stream without one.
   /// - It counts what the answer takes until the peer has it, or is gone.
   final class CallGuard: ChannelInboundHandler, CallAdmission {
     typealias InboundIn = HTTP2Frame.FramePayload
@@ -21,19 +23,21 @@
     private let connection: CallerConnection
     private let onEnd: () -> Void
     private var receivedBytes = 0
-    /// The first bytes of the request, which say how long its message is.
-    private var prefix = ByteBuffer()
+    private var scanner = MessageScanner(bytesMax: messageBytesMax)
+    /// What of the request is not passed on whole, as the connection counts it.
+    private var heldBytes = 0
+    /// Whether the request is one message. A conversation has no end, only its messages have.
+    private var isSingle = true
     private var answerBytes = 0
-    private var isBounded = true
     private var isOver = false
     private var isRefused = false
 
     /// How large the message of a request may be.
     static let messageBytesMax = 4 << 20
-    /// The flag and the length before a message.
-    private static let prefixBytes = 5
     /// A message and what is before it.
-    private static let requestBytesMax = messageBytesMax + prefixBytes
+    private static let requestBytesMax = messageBytesMax + MessageScanner.prefixBytes
+    /// How large a message of a conversation may be: they ask for names.
+    private static let conversationMessageBytesMax = 64 << 10
 
     init(number: String, connection: CallerConnection, onEnd: @escaping () -> Void) {
       self.number = number
@@ -58,8 +62,15 @@
       if !head.headers[timeout].allSatisfy(CallGuard.isTimeout) {
         head.headers.remove(name: timeout)
       }
-      // A conversation has no end to its request, only its messages have.
-      isBounded = head.headers.first(name: ":path")?.contains("ServerReflection/") != true
+      if head.headers[timeout].contains(where: CallGuard.isZero) {
+        return refuse(.deadlineExceeded, "The call's time was over when it began.", context)
+      }
+      if head.headers.first(name: ":path")?.contains("ServerReflection/") == true {
+        isSingle = false
+        scanner.bytesMax = CallGuard.conversationMessageBytesMax
+      }
+      // An encoding that is not known is refused further on.
+      scanner.allowsCompressed = head.headers["grpc-encoding"].contains { $0 != "identity" }
       let isEmpty = head.endStream
       head.endStream = false
       context.fireChannelRead(wrapInboundOut(.headers(head)))
@@ -73,59 +84,68 @@
       let bytes = text.utf8
       guard (2...9).contains(bytes.count), let unit = bytes.last else { return false }
       return "HMSmun".utf8.contains(unit)
-        && bytes.dropLast().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        && bytes.dropLast().allSatisfy { (zero...UInt8(ascii: "9")).contains($0) }
     }
+
+    /// Whether a timeout is none at all.
+    private static func isZero(_ text: String) -> Bool {
+      text.utf8.dropLast().allSatisfy { $0 == zero }
+    }
+
+    private static let zero = UInt8(ascii: "0")
 
     private func receive(
       _ body: HTTP2Frame.FramePayload.Data, _ context: ChannelHandlerContext, _ data: NIOAny
     ) {
-      guard isBounded else { return context.fireChannelRead(data) }
-      let byteCount = body.data.readableBytes
-      receivedBytes += byteCount
-      connection.receivingBytes += byteCount
-      if receivedBytes > CallGuard.requestBytesMax || announcesTooMuch(body.data) {
-        return refuse(
-          "The message is larger than \(CallGuard.messageBytesMax) bytes. Send less at a time.",
-          context)
+      if case .byteBuffer(let bytes) = body.data {
+        receivedBytes += bytes.readableBytes
+        switch scanner.scan(bytes) {
+        case nil: break
+        case .tooLarge: return refuseSize(context)
+        case .compressed:
+          return refuse(
+            .internalError,
+            "The message says that it is compressed, and no grpc-encoding says how. Send it plain.",
+            context)
+        }
       }
+      if isSingle, receivedBytes > CallGuard.requestBytesMax { return refuseSize(context) }
+      hold(request: body.endStream ? 0 : isSingle ? receivedBytes : scanner.incompleteBytes)
       if connection.receivingBytes > CallerConnection.receivingBytesMax {
         return refuse(
+          .resourceExhausted,
           "This connection has more than \(CallerConnection.receivingBytesMax >> 20) MiB of requests "
             + "under way. Send fewer at a time.", context)
       }
-      if body.endStream { forgetRequest() }
       context.fireChannelRead(data)
     }
 
-    /// Whether a message says that it is too large; grpc-swift would reset its stream without a status.
-    private func announcesTooMuch(_ data: IOData) -> Bool {
-      guard prefix.readableBytes < CallGuard.prefixBytes, case .byteBuffer(let bytes) = data else {
-        return false
-      }
-      let missing = CallGuard.prefixBytes - prefix.readableBytes
-      prefix.writeBytes(bytes.readableBytesView.prefix(missing))
-      let length = prefix.getInteger(at: prefix.readerIndex + 1, as: UInt32.self) ?? 0
-      return length > CallGuard.messageBytesMax
+    private func refuseSize(_ context: ChannelHandlerContext) {
+      refuse(
+        .resourceExhausted,
+        "The message is larger than \(scanner.bytesMax) bytes. Send less at a time.", context)
     }
 
-    /// Answers with an error and ends the stream, as far as it is not answered yet.
-    private func refuse(_ message: String, _ context: ChannelHandlerContext) {
+    /// Answers with an error and ends the stream.
+    private func refuse(
+      _ code: Status.Code, _ message: String, _ context: ChannelHandlerContext
+    ) {
       isRefused = true
-      forgetRequest()
+      hold(request: 0)
       let headers: HPACKHeaders = [
-        ":status": "200", "content-type": "application/grpc",
-        "grpc-status": "\(Status.Code.resourceExhausted.rawValue)", "grpc-message": message,
+        ":status": "200", "content-type": "application/grpc", "grpc-status": "\(code.rawValue)",
+        "grpc-message": message,
       ]
       let head = HTTP2Frame.FramePayload.Headers(headers: headers, endStream: true)
       context.write(wrapOutboundOut(.headers(head)), promise: nil)
-      context.flush()
-      context.close(promise: nil)
+      // Whatever else the peer sends is of no use. Any other reason would hide the status from it.
+      context.writeAndFlush(wrapOutboundOut(.rstStream(.noError)), promise: nil)
     }
 
-    private func forgetRequest() {
-      connection.receivingBytes -= receivedBytes
-      receivedBytes = 0
-      isBounded = false
+    /// Notes how much of the request is held back.
+    private func hold(request byteCount: Int) {
+      connection.receivingBytes += byteCount - heldBytes
+      heldBytes = byteCount
     }
 
     // MARK: - The answer
@@ -155,7 +175,7 @@
     private func end() {
       guard !isOver else { return }
       isOver = true
-      forgetRequest()
+      hold(request: 0)
       onEnd()
       connection.release(self, answerBytes)
     }

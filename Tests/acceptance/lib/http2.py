@@ -270,6 +270,9 @@ class Peer:
         elif kind == WINDOW_UPDATE:
             holder = stream or self
             holder.window += struct.unpack(">I", payload)[0]
+        elif kind == RST_STREAM and stream.ended and payload == bytes(4):
+            # The answer is complete, the rest of the request is not wanted.
+            pass
         elif kind == RST_STREAM:
             stream.reset = struct.unpack(">I", payload)[0]
         elif kind == DATA:

@@ -1,0 +1,55 @@
+#if GRPC
+  import NIOCore
+
+  /// Follows where messages begin in what a peer sends on a stream: each has a flag and a length
+  /// before it. A value: bytes in, findings out.
+  struct MessageScanner {
+    /// What is wrong with a message.
+    enum Fault: Equatable {
+      /// It says that it is larger than it may be.
+      case tooLarge
+      /// It says that it is compressed, and may not be.
+      case compressed
+    }
+
+    /// How large a message may be, in bytes.
+    var bytesMax: Int
+    var allowsCompressed = false
+    private var prefix = ByteBuffer()
+    /// How many bytes of the message are still to come.
+    private var missingBytes = 0
+    /// How many bytes there are of a message that is not complete; 0 between messages.
+    private(set) var incompleteBytes = 0
+
+    /// The flag and the length.
+    static let prefixBytes = 5
+
+    init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+    /// Looks at the bytes that come next. After a fault there is nothing to be had of the stream.
+    mutating func scan(_ bytes: ByteBuffer) -> Fault? {
+      var bytes = bytes
+      while bytes.readableBytes > 0 {
+        if missingBytes > 0 {
+          let count = min(missingBytes, bytes.readableBytes)
+          bytes.moveReaderIndex(forwardBy: count)
+          missingBytes -= count
+          incompleteBytes += count
+        } else {
+          let count = min(MessageScanner.prefixBytes - prefix.readableBytes, bytes.readableBytes)
+          if var part = bytes.readSlice(length: count) { prefix.writeBuffer(&part) }
+          incompleteBytes += count
+          guard
+            let (flag, length) = prefix.readMultipleIntegers(as: (UInt8, UInt32).self)
+          else { return nil }
+          prefix.clear()
+          if flag != 0, !allowsCompressed { return .compressed }
+          if length > bytesMax { return .tooLarge }
+          missingBytes = Int(length)
+        }
+        if missingBytes == 0, prefix.readableBytes == 0 { incompleteBytes = 0 }
+      }
+      return nil
+    }
+  }
+#endif
