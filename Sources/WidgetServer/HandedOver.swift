@@ -31,23 +31,36 @@ public struct HandedOver: Sendable {
     for socket in sockets.values { close(socket) }
   }
 
-  /// The head and the connections; nil if this is no description that this version knows, or not a
-  /// whole one.
-  func parsed(with codec: WireCodec) -> (head: Handover, connections: [HandedConnection])? {
+  /// What a description may take: a connection has as much as its peer did not read.
+  static let limits = WireLimits(arenaBytesMax: 1 << 30)
+
+  /// A description, as far as it can be read.
+  struct Parsed {
+    var head: Handover
+    var connections: [HandedConnection] = []
+    /// Connections that cannot be read.
+    var unreadableCount = 0
+  }
+
+  /// nil if this is no description that this version knows, or not a whole one.
+  func parsed(limits: WireLimits = HandedOver.limits) -> Parsed? {
+    let codec = WireCodec(limits: limits)
     var rest = description[...]
     guard let first = HandedOver.takeRecord(&rest),
       let head = try? codec.decode(Handover.self, from: first),
       head.format == Handover.currentFormat
     else { return nil }
-    var connections: [HandedConnection] = []
+    var parsed = Parsed(head: head)
     while let record = HandedOver.takeRecord(&rest) {
-      guard let connection = try? codec.decode(HandedConnection.self, from: record) else {
-        return nil
+      do throws(WireError) {
+        parsed.connections.append(try codec.decode(HandedConnection.self, from: record))
+      } catch {
+        parsed.unreadableCount += 1
       }
-      connections.append(connection)
     }
-    guard rest.isEmpty, connections.count == Int(head.connectionCount) else { return nil }
-    return (head, connections)
+    let count = parsed.connections.count + parsed.unreadableCount
+    guard rest.isEmpty, count == Int(head.connectionCount) else { return nil }
+    return parsed
   }
 
   private static func takeRecord(_ bytes: inout ArraySlice<UInt8>) -> [UInt8]? {

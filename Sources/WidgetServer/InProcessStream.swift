@@ -37,7 +37,7 @@ public final class InProcessStream: Sendable {
     }
   }
 
-  /// Ends the stream; the reader gets what was underway, then nil.
+  /// Ends the stream. What waits to be read is dropped; the reader gets nil.
   public func cancel() { cancel(with: nil) }
 
   /// Ends the stream with an error, which the reader gets.
@@ -87,6 +87,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
   ) {
     service.openTurn()
     do throws(RPCStatus) {
+      if service.isHandingOver { throw .shuttingDown }
       let begin = try service.prepare(
         method, request, sink: self, peer: peer, level: service.policy.level(of: peer))
       service.openings.append { [self] in

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import WidgetCore
 import WidgetProto
@@ -70,12 +71,22 @@ extension ServiceLoop {
 
   /// Looks at what another server left. nil if it does not fit this store, whose cursors it means.
   func accept(_ handed: HandedOver) -> [HandedConnection]? {
-    guard let (head, connections) = handed.parsed(with: codec), head.epoch == store.epoch,
-      head.revision <= store.revision
-    else { return nil }
-    lastSubscriptionID = max(lastSubscriptionID, head.lastSubscriptionID)
-    formerSequence = head.lastSequence
-    return connections
+    guard let parsed = handed.parsed(), parsed.head.epoch == store.epoch,
+      parsed.head.revision <= store.revision
+    else {
+      logger.warning(
+        "connections of the last process are closed: what it left does not fit the store",
+        metadata: ["connections": "\(handed.sockets.count)"])
+      return nil
+    }
+    if parsed.unreadableCount > 0 {
+      logger.warning(
+        "connections of the last process are closed: what it left of them cannot be read",
+        metadata: ["connections": "\(parsed.unreadableCount)"])
+    }
+    lastSubscriptionID = max(lastSubscriptionID, parsed.head.lastSubscriptionID)
+    formerSequence = parsed.head.lastSequence
+    return parsed.connections
   }
 
   func finishDraining() {

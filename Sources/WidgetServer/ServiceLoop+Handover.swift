@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import WidgetCore
 import WidgetModel
@@ -9,14 +10,13 @@ import WidgetProto
 /// what was asked for and how far its reader is. A transfer begins again, and ends with what changed
 /// since it first began, so its reader may be sent a widget twice but misses nothing.
 extension ServiceLoop {
-  /// Ends the streams of guests, whose connections cannot be handed over.
+  /// Ends the streams of guests, whose connections cannot be handed over. They open no more.
   func endGuestStreams() {
+    isHandingOver = true
     for subscription in Array(subscriptions.values) where subscription.sink is InProcessSink {
       finish(subscription, .shuttingDown)
     }
-    for watch in Array(healthWatches.values) where watch.sink is InProcessSink {
-      watch.finish(.shuttingDown, in: self)
-    }
+    endHealthWatches { $0.sink is InProcessSink }
   }
 
   /// Gives all connections away and closes the store. Nothing works here afterwards.
@@ -25,19 +25,27 @@ extension ServiceLoop {
       responder.answerNow { responder.refuse(.shuttingDown, to: call) }
     }
     reloads.removeAll()
+    // Events are kept in memory only: what has happened goes out before this process ends.
+    finishTurnAndRound()
+    // Streams that guests had asked for before they were told are open by now.
+    endGuestStreams()
     finishTurn()
     isDraining = true
+    let codec = WireCodec(limits: HandedOver.limits)
     var records: [[UInt8]] = []
     var sockets: [String: CInt] = [:]
     for connection in Array(connections.values) {
       let name = "connection-\(sockets.count)"
       guard let (handed, socket) = connection.handOver(name: name) else { continue }
-      guard let record = try? codec.encode(handed) else {
+      do throws(WireError) {
+        records.append(try codec.encode(handed))
+        sockets[name] = socket
+      } catch {
+        logger.warning(
+          "a connection is closed, because it cannot be described to the next process",
+          metadata: ["uid": "\(connection.peer.uid)", "error": "\(error)"])
         close(socket: socket)
-        continue
       }
-      sockets[name] = socket
-      records.append(record)
     }
     let head = Handover(
       epoch: store.epoch, revision: store.revision, lastSubscriptionID: lastSubscriptionID,
@@ -48,22 +56,29 @@ extension ServiceLoop {
     return HandedOver(records: [record] + records, sockets: sockets)
   }
 
-  /// Goes on with a stream of the process before.
+  /// Goes on with a stream of the process before, if its reader may still have it.
   func takeOver(
-    _ handed: HandedStream, sink: any StreamSink, peer: Peer
+    _ handed: HandedStream, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> any ServedStream {
+    if let method = handed.method, level < method.requiredLevel {
+      throw .permissionDenied(method.fullName, peer.uid)
+    }
     let stream: any ServedStream
     switch handed.request {
     case .widgets(let request):
+      try checkTerms(request.selector, request.readMask)
       let subscription = try takeOver(
         handed, sink: sink, peer: peer, minInterval: request.minInterval,
         progressInterval: request.progressInterval,
         filter: .widgets(
           request.selector, request.readMask, includesEvents: request.includeEvents))
       subscription.wantsProgress = handed.wantsProgress
+      // When its last frame was is not known: none comes too early.
+      subscription.minInterval.map { subscription.nextFrameAt = .now() + $0 }
       scheduleProgress(subscription)
       stream = subscription
     case .events(let request):
+      try checkTerms(request.selector)
       stream = try takeOver(
         handed, sink: sink, peer: peer, minInterval: nil, progressInterval: nil,
         filter: .events(request.selector, names: request.names))
@@ -100,6 +115,17 @@ extension ServiceLoop {
   }
 
   private func close(socket: CInt) { HandedOver(sockets: ["": socket]).discard() }
+}
+
+extension HandedStream {
+  fileprivate var method: Method? {
+    switch request {
+    case .widgets: .watchWidgets
+    case .events: .watchEvents
+    case .health: .watchHealth
+    case nil: nil
+    }
+  }
 }
 
 extension Subscription {

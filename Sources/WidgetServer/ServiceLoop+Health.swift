@@ -7,7 +7,7 @@ extension ServiceLoop {
   static let healthServices = ["", "widgetd.v1.WidgetService", "widgetd.v1.AdminService"]
 
   var health: HealthCheckResponse {
-    HealthCheckResponse(status: isDraining ? .notServing : .serving)
+    HealthCheckResponse(status: isDraining || isHandingOver ? .notServing : .serving)
   }
 
   func checkHealth(_ request: HealthCheckRequest) throws(RPCStatus) -> HealthCheckResponse {
@@ -48,9 +48,9 @@ extension ServiceLoop {
   }
 
   /// Tells those who watch that the daemon is going down, and ends their streams.
-  func endHealthWatches() {
-    for watch in Array(healthWatches.values) {
-      if watch.isKnown, watch.sink.isWritable { tell(watch) }
+  func endHealthWatches(where isMeant: (HealthWatch) -> Bool = { _ in true }) {
+    for watch in Array(healthWatches.values) where isMeant(watch) {
+      if watch.isKnown { tell(watch) }
       watch.finish(.shuttingDown, in: self)
     }
   }

@@ -81,6 +81,8 @@ final class ServiceLoop {
   private(set) var storageFailure: StorageError?
   private var isStorageFailing = false
   var isDraining = false
+  /// Set while the connections are being made ready to be handed over: guests open no more streams.
+  var isHandingOver = false
 
   /// A call of this turn, so that it can be answered anew.
   struct TurnCall {
@@ -134,6 +136,13 @@ final class ServiceLoop {
   /// Ends the turn that is open now, if one is: everything that was read is done, durable and sent.
   func finishTurn() {
     if isTurnOpen { endTurn() }
+  }
+
+  /// The same, and sends what has changed without waiting for the next round.
+  func finishTurnAndRound() {
+    nextRoundAt = .uptimeNanoseconds(0)
+    openTurn()
+    finishTurn()
   }
 
   /// Takes in whose answers are to be sent at the end of the turn.

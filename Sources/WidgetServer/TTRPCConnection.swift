@@ -195,7 +195,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       let sink = TTRPCStreamSink(connection: self, streamID: stream.streamID)
       sinks[stream.streamID] = sink
       do throws(RPCStatus) {
-        sink.stream = try service.takeOver(stream, sink: sink, peer: peer)
+        sink.stream = try service.takeOver(stream, sink: sink, peer: peer, level: level)
       } catch {
         endStream(stream.streamID, error)
       }

@@ -59,6 +59,8 @@ public final class WidgetServer: Sendable {
     takingOver handed: HandedOver? = nil, logger: Logger,
     makeLog: @escaping @Sendable () throws(StorageError) -> any CommitLog
   ) async throws -> WidgetServer {
+    var left = handed
+    defer { left?.discard() }
     let lock =
       configuration.inheritedListener == nil
       ? try SocketLock(socketPath: configuration.socketPath) : nil
@@ -78,6 +80,7 @@ public final class WidgetServer: Sendable {
         let host = GuestHost(
           eventLoop: group.next(), limits: configuration.limits, logger: logger)
         for guest in guests { try await guest.start(on: host) }
+        left = nil
         if let handed { await takeOver(handed, guests, group, loop) }
         let listener = try await bind(configuration, guests, group, loop)
         try lock?.setMode(configuration.socketMode, clientGID: configuration.policy.clientGID)

@@ -5,11 +5,12 @@ import WidgetSystemd
 
 /// The daemon as a service of systemd: what it is given, what it tells, what it leaves.
 ///
-/// An orderly end leaves the connections to the process that follows: their sockets go to the
-/// manager's store, and last of all a description of them in a sealed memory file. A process that
-/// finds the description takes it away before anything else, so that it is used once; connections
-/// without one are left over from a process that did not end in order, and nobody knows where in a
-/// frame it stopped: they are closed, and their clients connect anew.
+/// An orderly end leaves the connections to the process that follows: a description of them in a
+/// sealed memory file goes to the manager's store, then their sockets, as many as it takes. Nothing
+/// is done on them by then, so a connection that is there can go on, whatever became of the others.
+/// A process that finds the description takes it away before anything else, so that it is used once;
+/// connections without one are left over from a process that did not end in order, and nobody knows
+/// where in a frame it stopped: they are closed, and their clients connect anew.
 ///
 /// Without systemd, nothing here does anything.
 struct ServiceManager {
@@ -118,17 +119,17 @@ struct ServiceManager {
     defer { handed.discard() }
     guard !handed.sockets.isEmpty else { return }
     do throws(SystemdError) {
-      for (name, socket) in handed.sockets { try store(socket, name) }
-      // Last: without it the connections are of no use.
+      // First: without it the connections are of no use.
       let description = try MemoryFile(
         name: ServiceManager.descriptionName, bytes: handed.description)
       try store(description.descriptor, ServiceManager.descriptionName)
+      for (name, socket) in handed.sockets { try store(socket, name) }
       _ = try notifier.waitForBarrier(timeout: ServiceManager.storeTimeout)
       logger.notice(
         "left connections to the next process",
         metadata: ["connections": "\(handed.sockets.count)"])
     } catch {
-      logger.warning("connections are closed", metadata: ["error": "\(error)"])
+      logger.warning("connections that were not left are closed", metadata: ["error": "\(error)"])
     }
   }
 

@@ -124,6 +124,64 @@ import WidgetStorage
     }
   }
 
+  @Test func `is sent the events that were to go out later`() async throws {
+    try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
+      let client = try server.connect()
+      try client.create("a")
+      let events = try client.watchEvents()
+      guard case .opened = try events.next() else { throw TestFault("not opened") }
+      // The widget was told of at once, the event would be a minute later.
+      let sequence = try client.event("a", "click")
+      return { _ in
+        let frame = try events.next()
+        guard case .events(let batch) = frame else {
+          throw TestFault("no event, but \(frame as Any)")
+        }
+        #expect(batch.events.map(\.sequence) == [sequence])
+      }
+    }
+  }
+
+  @Test func `is not read beyond what its user may do now`() async throws {
+    let log = TestLog.State()
+    let folder = try TestFolder()
+    let server = try await startServer(log: log, folder: folder)
+    let stream = try await onThread {
+      let client = try server.connect()
+      let stream = try client.watchEvents()
+      guard case .opened = try stream.next() else { throw TestFault("not opened") }
+      return SendableBox(stream)
+    }
+    let handed = try #require(try await server.server.handOver())
+    let next = try await startServer(
+      policy: .nobody, log: log, folder: folder, takingOver: handed)
+    try await onThread {
+      do {
+        let frame = try stream.value.next()
+        Issue.record("the stream went on with \(frame as Any)")
+      } catch let status as RPCStatus {
+        #expect(status.code == .permissionDenied)
+      }
+    }
+    try await next.server.stop()
+  }
+
+  @Test func `whose neighbour cannot be read goes on`() async throws {
+    let client = try await handed { handed, folder in
+      var parsed = try #require(handed.parsed())
+      parsed.head.connectionCount += 1
+      let codec = WireCodec()
+      let records =
+        [try codec.encode(parsed.head), [0xff, 0xff]]
+        + (try parsed.connections.map { try codec.encode($0) })
+      let next = try await startServer(
+        folder: folder, takingOver: HandedOver(records: records, sockets: handed.sockets))
+      try await onThread { try next.eventually { $0.connectionCount == 1 } }
+      return next
+    }
+    #expect(try client.fill() == false)
+  }
+
   @Test func `that has said nothing yet can still say what it speaks`() async throws {
     try await withRestart { server in
       let silent = try server.connect()
@@ -179,15 +237,57 @@ import WidgetStorage
     let connection = try codec.encode(
       HandedConnection(name: "a", received: [1, 2, 3], streams: [HandedStream(streamID: 1)]))
     let whole = HandedOver(records: [head, connection], sockets: [:])
-    #expect(whole.parsed(with: codec)?.connections.map(\.name) == ["a"])
+    #expect(whole.parsed()?.connections.map(\.name) == ["a"])
     for count in 0..<whole.description.count {
       let cut = HandedOver(description: Array(whole.description.prefix(count)), sockets: [:])
-      #expect(cut.parsed(with: codec) == nil, "cut to \(count)")
+      #expect(cut.parsed() == nil, "cut to \(count)")
     }
     for index in whole.description.indices {
       var bytes = whole.description
       bytes[index] ^= 0xff
-      _ = HandedOver(description: bytes, sockets: [:]).parsed(with: codec)
+      _ = HandedOver(description: bytes, sockets: [:]).parsed()
+    }
+  }
+}
+
+extension `A description of handed connections` {
+  @Test func `counts those that have too much, and has room for what no reader took`() throws {
+    let codec = WireCodec()
+    let records = [
+      try codec.encode(Handover(epoch: 1, connectionCount: 2)),
+      try codec.encode(
+        HandedConnection(name: "a", unsent: [UInt8](repeating: 7, count: 100_000))),
+      try codec.encode(HandedConnection(name: "b")),
+    ]
+    let handed = HandedOver(records: records, sockets: [:])
+    let tight = handed.parsed(limits: WireLimits(arenaBytesMax: 50_000))
+    #expect(tight?.unreadableCount == 1)
+    #expect(tight?.connections.map(\.name) == ["b"])
+    #expect(handed.parsed()?.connections.map(\.name) == ["a", "b"])
+    #expect(HandedOver.limits.arenaBytesMax > 64 * WireLimits().arenaBytesMax - 1)
+  }
+}
+
+@Suite struct `A guest while connections are handed over` {
+  @Test func `is told that the daemon ends, and opens nothing more`() async throws {
+    try await Turnstile.shared.pass {
+      let server = try await startServer(folder: try TestFolder())
+      let client = try await server.server.inProcessClient(for: .current)
+      let health = "grpc.health.v1.Health/Watch"
+      let watch = try await client.open(health, ByteBuffer())
+      #expect(try await watch.next()?.count == 1)
+      async let last = watch.next()
+      try await server.server.onLoop { service in
+        service.endGuestStreams()
+        service.finishTurn()
+      }.get()
+      let message = try #require(try await last?.first)
+      let response = try WireCodec().decode(
+        HealthCheckResponse.self, from: Array(message.readableBytesView))
+      #expect(response.status == .notServing)
+      await #expect(throws: RPCStatus.self) { try await watch.next() }
+      await #expect(throws: RPCStatus.self) { try await client.open(health, ByteBuffer()) }
+      try await server.server.stop()
     }
   }
 }
