@@ -159,6 +159,9 @@ class CommandTests(ProcessCase):
         self.assertEqual((status, out, err), (0, "+ a  visible  n=1\n~ a  visible  n=2\n", ""))
 
     def test_an_interrupt_ends_it_without_a_word(self):
+        # In the background of a script SIGINT is ignored, which the process would inherit.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         self.script(opened(), synced(1), HANG)
         process = self.start("-m", "widgetd", "watch", "--json")
         process.stdout.readline()

@@ -38,7 +38,13 @@ def clean_environment(**extra):
 
 
 def tied(command):
-    """The command, to be killed if this process dies."""
+    """The command, to be killed if this process dies, and with SIGINT as a terminal would have it.
+
+    What a shell without job control runs in the background ignores SIGINT, and so would everything
+    that is started from there.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        command = ["env", "--default-signal=INT", *command]
     return ["setpriv", "--pdeathsig", "KILL", *command] if shutil.which("setpriv") else command
 
 
