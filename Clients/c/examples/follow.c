@@ -1,27 +1,49 @@
 /* Follows a widget, also while the daemon restarts: a line whenever its data changes.
- *   cc follow.c $(pkg-config --cflags --libs widgetclient) -o follow && ./follow clock */
+ *   cc follow.c $(pkg-config --cflags --libs widgetclient) -o follow && ./follow cpu */
 #include <stdio.h>
 #include <widgetclient.h>
 
 static void notice(wc_watch *watch, const wc_notice *notice, void *context) {
-  (void)watch, (void)context;
-  if (notice->kind == WC_NOTICE_DISCONNECTED) fprintf(stderr, "%s\n", notice->error->message);
-  if (notice->kind == WC_NOTICE_RESET) fprintf(stderr, "%s\n", notice->error->message);
-  if (notice->kind == WC_NOTICE_REMOVED) printf("%s is gone\n", notice->widget->id);
-  if (notice->kind != WC_NOTICE_ADDED && notice->kind != WC_NOTICE_UPDATED) return;
-  printf("%s", notice->widget->id);
-  for (size_t i = 0; i < notice->widget->n_data; i++) {
-    char text[256];
-    wc_value_text(notice->widget->data[i]->value, text, sizeof text);
-    printf(" %s=%s", notice->widget->data[i]->key, text);
+  const char *id = context;
+  size_t count;
+  switch (notice->kind) {
+  case WC_NOTICE_DISCONNECTED:
+    fprintf(stderr, "follow: %s\nfollow: trying again until it answers; Ctrl-C ends this\n",
+            notice->error->message);
+    break;
+  case WC_NOTICE_RESET:
+    fprintf(stderr, "follow: %s\n", notice->error->message);
+    break;
+  case WC_NOTICE_CONNECTED:
+    if (notice->again) fprintf(stderr, "follow: connected again\n");
+    break;
+  case WC_NOTICE_SETTLED:
+    wc_watch_widgets(watch, &count);
+    if (count == 0) fprintf(stderr, "follow: there is no widget \"%s\"; waiting for it\n", id);
+    break;
+  case WC_NOTICE_REMOVED:
+    printf("%s is gone\n", id);
+    break;
+  case WC_NOTICE_ADDED:
+  case WC_NOTICE_UPDATED:
+    printf("%s", id);
+    for (size_t i = 0; i < notice->widget->n_data; i++) {
+      char text[256];
+      wc_value_text(notice->widget->data[i]->value, text, sizeof text);
+      printf(" %s=%s", notice->widget->data[i]->key, text);
+    }
+    printf("\n");
+    break;
+  default:
+    break;
   }
-  printf("\n");
 }
 
 int main(int argc, char **argv) {
   wc_error error = {0};
-  setvbuf(stdout, NULL, _IOLBF, 0);
-  wc_watch *watch = wc_watch_one(NULL, argc > 1 ? argv[1] : "clock", notice, NULL, &error);
+  char *id = argc > 1 ? argv[1] : "cpu";
+  setvbuf(stdout, NULL, _IOLBF, 0); /* each line at once, also into a pipe */
+  wc_watch *watch = wc_watch_one(NULL, id, notice, id, &error);
   wc_code code = watch == NULL ? error.code : wc_watch_run(watch, &error);
   if (code != WC_OK) fprintf(stderr, "follow: %s\n", error.message);
   wc_watch_free(watch);

@@ -1,7 +1,7 @@
-/* Creates a widget if it is not there, changes it, and sends it an event.
- *   cc send.c $(pkg-config --cflags --libs widgetclient) -o send && ./send counter click */
+/* Sends an event to a widget. With --create, a button is made first if there is no such widget.
+ *   cc send.c $(pkg-config --cflags --libs widgetclient) -o send && ./send cpu click */
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <widgetclient.h>
 
 static int fail(wc_client *client, const wc_error *error) {
@@ -12,25 +12,29 @@ static int fail(wc_client *client, const wc_error *error) {
 }
 
 int main(int argc, char **argv) {
-  const char *id = argc > 1 ? argv[1] : "counter";
-  const char *name = argc > 2 ? argv[2] : "click";
+  int create = argc > 1 && strcmp(argv[1], "--create") == 0;
+  if (argc != 3 + create) {
+    fprintf(stderr, "usage: send [--create] ID EVENT\n");
+    return 2;
+  }
+  const char *id = argv[1 + create], *name = argv[2 + create];
   wc_error error;
   wc_client *client = wc_connect(NULL, &error);
   if (client == NULL) return fail(client, &error);
   wc_set_timeout(client, 2000);
 
-  wc_pair data[] = {{"n", wc_int(0)}, {"text", wc_text("press me")}};
-  Widgetd__V1__Widget *widget = wc_create(client, id, "button", data, 2, &error);
-  if (widget == NULL && error.code != WC_ALREADY_EXISTS) return fail(client, &error);
-  if (widget == NULL) printf("%s\n", error.message);
-  wc_free(widget);
+  if (create) {
+    wc_pair data[] = {{"n", wc_int(0)}, {"text", wc_text("press me")}};
+    Widgetd__V1__Widget *widget = wc_create(client, id, "button", data, 2, &error);
+    if (widget == NULL && error.code != WC_ALREADY_EXISTS) return fail(client, &error);
+    printf("%s %s\n", id, widget == NULL ? "is there already" : "is made");
+    wc_free(widget);
+  }
 
   uint64_t sequence;
   wc_pair payload[] = {{"button", wc_int(1)}};
   if (wc_send_event(client, id, name, payload, 1, &sequence, &error) != WC_OK)
     return fail(client, &error);
-  wc_pair change[] = {{"n", wc_int((int64_t)sequence)}};
-  if (wc_set(client, id, change, 1, &error) != WC_OK) return fail(client, &error);
   printf("%s to %s is event %llu\n", name, id, (unsigned long long)sequence);
   wc_close(client);
   return 0;
