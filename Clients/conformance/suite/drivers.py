@@ -45,6 +45,8 @@ class Pair:
     # What must be there beside the program, and what it finds in its environment.
     needs: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
+    # What else is not there, found out before; empty if nothing is.
+    lacking: str = ""
     # Why bytes that its own types would not make cannot be sent with it; empty if they can.
     typed: str = ""
     # Why it lacks a word of `supports`.
@@ -55,7 +57,7 @@ class Pair:
         for part in (self.command[0], *self.needs):
             if not os.path.exists(part):
                 return f"{os.path.relpath(part, ROOT)} is missing; build it: {self.build}"
-        return None
+        return f"{self.lacking}; build it: {self.build}" if self.lacking else None
 
 
 def _has_grpc(python: str) -> bool:
@@ -73,7 +75,8 @@ def pairs() -> list[Pair]:
     library = os.path.join(ROOT, "Clients", "python")
     environments = [os.path.join(ROOT, ".build", *place, "bin", "python3")
                     for place in (("conformance-python",), ("venv",), ("python-client", "newest"))]
-    python = next((each for each in environments if _has_grpc(each)), environments[0])
+    python = next((each for each in environments if _has_grpc(each)), None)
+    made = ".build/conformance-python"
     return [
         Pair("Swift/ttrpc", (swift,), swift_build,
              typed="WidgetClient sends values of its own types, not bytes"),
@@ -84,8 +87,9 @@ def pairs() -> list[Pair]:
              "make -C Clients/go",
              lacks={word: "Debian's ttrpc 1.1.1 for Go has unary calls only"
                     for word in ("open", "follow", "pause", "cancel")}),
-        Pair("Python/gRPC", (python, "-m", "widgetd._conformance"),
-             "Tests/acceptance/conformance, which puts grpcio in .build/conformance-python",
+        Pair("Python/gRPC", (python or environments[0], "-m", "widgetd._conformance"),
+             f"/usr/bin/python3 -m venv {made} && {made}/bin/pip install grpcio protobuf",
+             lacking="" if python else f"{made} has no grpcio and protobuf",
              needs=(os.path.join(library, "widgetd", "_conformance.py"),),
              environment={"PYTHONPATH": library}),
     ]
