@@ -19,6 +19,10 @@ public enum Command: Hashable, Sendable {
   case apply(Declaration, transition: Transition? = nil)
   /// Accepts an event.
   case sendEvent(EventDraft)
+  /// Makes a declared set of kinds true.
+  case applyKinds(KindDeclaration)
+  /// Removes a kind. Its widgets stay, as widgets of a kind that is not known.
+  case deleteKind(KindName, allowMissing: Bool = false)
 }
 
 /// A declared set of widgets.
@@ -38,6 +42,24 @@ public struct Declaration: Hashable, Sendable {
   ) {
     self.applySet = applySet
     self.widgets = widgets
+    self.prunes = prunes
+    self.isDryRun = isDryRun
+  }
+}
+
+/// A declared set of kinds.
+public struct KindDeclaration: Hashable, Sendable {
+  /// Whose kinds they are. An id's alphabet, 1 to 128 characters.
+  public var provider: String
+  public var kinds: [Kind]
+  /// Remove kinds of the same provider that are not declared any more.
+  public var prunes: Bool
+  /// Change nothing; only say what would happen.
+  public var isDryRun: Bool
+
+  public init(provider: String, kinds: [Kind], prunes: Bool = false, isDryRun: Bool = false) {
+    self.provider = provider
+    self.kinds = kinds
     self.prunes = prunes
     self.isDryRun = isDryRun
   }
@@ -87,5 +109,8 @@ public struct Commit: Hashable, Sendable {
     case applied([ApplyResult])
     /// The event's sequence number.
     case accepted(sequence: UInt64)
+    /// The declared kinds in the declared order, then the removed ones.
+    case kindsApplied([KindResult])
+    case kindDeleted
   }
 }

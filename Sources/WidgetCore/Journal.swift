@@ -20,6 +20,8 @@ struct Journal {
     case lowerEventCeiling(to: UInt64)
     case dropRequest
     case renumber(KindName, to: UInt64)
+    /// What was registered under a name; nil for nothing.
+    case kind(KindName, RegisteredKind?)
   }
 
   /// Whether changes can be taken back.

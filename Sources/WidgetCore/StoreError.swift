@@ -17,6 +17,10 @@ public enum StoreError: Error, Hashable, Sendable {
   case widgetDisabled(WidgetID)
   /// The widget is of another kind than the declaration says; kinds never change.
   case kindMismatch(WidgetID, is: KindName, declared: KindName)
+  /// No kind has this name.
+  case kindNotFound(KindName)
+  /// The kind is another provider's.
+  case kindClaimed(KindName, by: String)
   /// A request is not acceptable. `field` is a path in the request.
   case invalid(field: String, description: String)
   /// A limit is reached. `limit` is the name of a `StoreLimits` property.
@@ -37,6 +41,8 @@ public enum StoreError: Error, Hashable, Sendable {
     case .widgetHidden: "WIDGET_HIDDEN"
     case .widgetDisabled: "WIDGET_DISABLED"
     case .kindMismatch: "KIND_MISMATCH"
+    case .kindNotFound: "KIND_NOT_FOUND"
+    case .kindClaimed: "KIND_CLAIMED"
     case .invalid: "INVALID_FIELD"
     case .quotaExceeded: "QUOTA_EXCEEDED"
     case .revisionCompacted: "REVISION_COMPACTED"

@@ -12,13 +12,16 @@ public struct StoreImage: Hashable, Sendable {
   public var records: [RecordImage]
   public var tombstones: [TombstoneImage]
   public var requests: [RequestImage]
+  public var kinds: [RegisteredKind]
 
   /// An empty store's image.
   public init(
     epoch: UInt64, revision: Revision = 0, compactRevision: Revision = 0,
     eventSequenceCeiling: UInt64 = 0, records: [RecordImage] = [],
-    tombstones: [TombstoneImage] = [], requests: [RequestImage] = []
+    tombstones: [TombstoneImage] = [], requests: [RequestImage] = [],
+    kinds: [RegisteredKind] = []
   ) {
+    self.kinds = kinds
     self.epoch = epoch
     self.revision = revision
     self.compactRevision = compactRevision
@@ -42,12 +45,18 @@ public struct CommitGroup: Hashable, Sendable {
   public var upserts: [RecordImage]
   public var tombstones: [TombstoneImage]
   public var requests: [RequestImage]
+  /// Kinds to remove, and kinds to write. A name is in one of them at most.
+  public var kindDeletions: [KindName]
+  public var kindUpserts: [RegisteredKind]
 
   public init(
     revision: Revision, compactRevision: Revision, eventSequenceCeiling: UInt64,
     deletions: [WidgetID] = [], upserts: [RecordImage] = [], tombstones: [TombstoneImage] = [],
-    requests: [RequestImage] = []
+    requests: [RequestImage] = [], kindDeletions: [KindName] = [],
+    kindUpserts: [RegisteredKind] = []
   ) {
+    self.kindDeletions = kindDeletions
+    self.kindUpserts = kindUpserts
     self.revision = revision
     self.compactRevision = compactRevision
     self.eventSequenceCeiling = eventSequenceCeiling

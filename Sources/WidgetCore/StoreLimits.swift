@@ -32,6 +32,10 @@ public struct StoreLimits: Hashable, Sendable {
   public var requestLifetime = Duration.seconds(600)
   /// How long a request id may be.
   public var requestIDBytesMax = 128
+  /// How many kinds there may be.
+  public var kindsMax = 1_000
+  /// How many bytes of text and default values one kind may have.
+  public var kindBytesMax = 256 << 10
   /// How many widgets one declared set may have.
   public var declaredWidgetsMax = 10_000
 

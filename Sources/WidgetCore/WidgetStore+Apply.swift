@@ -16,6 +16,7 @@ extension WidgetStore {
       var slots: [Int] = []
       for (index, spec) in declaration.widgets.enumerated() {
         guard let id = spec.id else { continue }
+        let transition = transition ?? store.schemas[spec.kind]?.kind.transition
         if let slot = store.slot(of: id) {
           let changed = try store.converge(
             slot, to: spec, declaration.applySet, transition, revision, now,
@@ -23,6 +24,7 @@ extension WidgetStore {
           results.append(ApplyResult(id: id, action: changed ? .updated : .unchanged))
           slots.append(slot)
         } else {
+          let spec = try store.fitted(spec, field: "widgets[\(index)]")
           let record = store.makeRecord(
             spec, id: id, transition, by: caller, at: now, revision: revision)
           record.applySet = declaration.applySet
@@ -54,6 +56,7 @@ extension WidgetStore {
     guard record.kind == spec.kind else {
       throw .kindMismatch(record.id, is: record.kind, declared: spec.kind)
     }
+    let spec = try fittedAgain(spec, field: field)
     var patch = WidgetPatch(setData: spec.data)
     patch.setParameters = spec.parameters
     patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }

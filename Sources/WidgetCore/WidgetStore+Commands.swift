@@ -26,6 +26,11 @@ extension WidgetStore {
       outcome = .applied(try declare(declaration, transition, by: caller, at: now))
     case .sendEvent(let draft):
       outcome = .accepted(sequence: try accept(draft, by: caller, at: now))
+    case .applyKinds(let declaration):
+      outcome = .kindsApplied(try applyKinds(declaration, by: caller, at: now))
+    case .deleteKind(let name, let allowMissing):
+      try deleteKind(name, allowMissing: allowMissing, at: now)
+      outcome = .kindDeleted
     }
     return Commit(revision: revision, isChange: revision != before, outcome: outcome)
   }
@@ -44,6 +49,8 @@ extension WidgetStore {
       (id, number) = try automaticID(for: spec.kind)
     }
     try validate(spec, field: "widget")
+    let spec = try fitted(spec, field: "widget")
+    let transition = transition ?? schemas[spec.kind]?.kind.transition
     let record = makeRecord(
       spec, id: id, transition, by: caller, at: now, revision: revision + 1)
     try admit(record)
@@ -103,11 +110,13 @@ extension WidgetStore {
     _ id: WidgetID, _ patch: WidgetPatch, ifRevision expected: Revision?,
     _ transition: Transition?, at now: Timestamp
   ) throws(StoreError) {
-    guard let slot = slot(of: id), let current = records[slot]?.revision else {
-      throw .widgetNotFound(id)
+    guard let slot = slot(of: id), let record = records[slot] else { throw .widgetNotFound(id) }
+    if let expected, expected != record.revision {
+      throw .etagMismatch(id, current: record.revision)
     }
-    if let expected, expected != current { throw .etagMismatch(id, current: current) }
     try validate(patch, field: "patch")
+    let patch = try fitted(patch, for: record, field: "patch")
+    let transition = transition ?? schemas[record.kind]?.kind.transition
     let effect = try admittedEffect(of: patch, on: slot)
     guard effect.isChange else { return }
     let revision = advanceRevision()
@@ -143,7 +152,7 @@ extension WidgetStore {
       throw .widgetNotFound(id)
     }
     if let expected, expected != current { throw .etagMismatch(id, current: current) }
-    removeWidget(slot, transition, at: advanceRevision())
+    removeWidget(slot, transition ?? defaultTransition(slot), at: advanceRevision())
   }
 
   /// Removes a widget and leaves a tombstone.
@@ -186,6 +195,7 @@ extension WidgetStore {
     guard !changing.isEmpty else { return [] }
     let revision = advanceRevision()
     for slot in changing {
+      let transition = transition ?? defaultTransition(slot)
       modify(slot) { record in
         record.presence = record.presence.applying(action)
         record.presenceRevision = revision
@@ -269,6 +279,7 @@ extension WidgetStore {
       throw .widgetNotFound(draft.widgetID)
     }
     try validate(draft)
+    let draft = try schemas[record.kind]?.fitted(draft) ?? draft
     if !draft.isForced {
       if !record.presence.isVisible { throw .widgetHidden(record.id) }
       if !record.presence.isEnabled { throw .widgetDisabled(record.id) }

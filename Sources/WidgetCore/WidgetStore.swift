@@ -45,6 +45,10 @@ public struct WidgetStore: ~Copyable {
   /// The number after which automatic ids of a kind are tried.
   var numbering: [KindName: UInt64] = [:]
   var journal: Journal
+  /// What providers have registered.
+  var registeredKinds: [KindName: RegisteredKind] = [:]
+  /// The schemas of the registered kinds.
+  var schemas: [KindName: KindSchema] = [:]
 
   /// Something that a late cursor must be told is gone.
   struct Removal {
@@ -91,6 +95,7 @@ public struct WidgetStore: ~Copyable {
     for request in image.requests.sorted(by: { $0.expires < $1.expires }) {
       ledger.insert(request)
     }
+    for registered in image.kinds { setKind(registered.kind.name, to: registered) }
     journal.isRecording = isRevocable
   }
 
@@ -116,6 +121,8 @@ public struct WidgetStore: ~Copyable {
     usage = other.usage
     numbering = other.numbering
     journal = other.journal.copy()
+    registeredKinds = other.registeredKinds
+    schemas = other.schemas
   }
 
   private mutating func restoreTombstones(_ images: [TombstoneImage]) {
@@ -222,7 +229,8 @@ public struct WidgetStore: ~Copyable {
   public var hasPendingGroup: Bool {
     journal.inverses.contains { inverse in
       switch inverse {
-      case .revision, .replace, .remove, .restore, .dropTombstone, .lowerEventCeiling, .dropRequest:
+      case .revision, .replace, .remove, .restore, .dropTombstone, .lowerEventCeiling, .dropRequest,
+        .kind:
         true
       case .dropEvent, .renumber: false
       }
@@ -237,6 +245,7 @@ public struct WidgetStore: ~Copyable {
     var slots: Set<Int32> = []
     var tombstoneCount = 0
     var requestCount = 0
+    var kindNames: Set<KindName> = []
     for inverse in journal.inverses {
       switch inverse {
       case .replace(let slot, _, _), .remove(let slot, _):
@@ -246,6 +255,13 @@ public struct WidgetStore: ~Copyable {
       case .restore(_, let record, _): group.deletions.append(record.id)
       case .dropTombstone: tombstoneCount += 1
       case .dropRequest: requestCount += 1
+      case .kind(let name, _):
+        guard kindNames.insert(name).inserted else { continue }
+        if let registered = registeredKinds[name] {
+          group.kindUpserts.append(registered)
+        } else {
+          group.kindDeletions.append(name)
+        }
       case .revision, .dropEvent, .lowerEventCeiling, .renumber: break
       }
     }

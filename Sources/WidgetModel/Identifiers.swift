@@ -26,6 +26,11 @@ public struct KindName: Hashable, Sendable, CustomStringConvertible {
     self.rawValue = rawValue
   }
 
+  private init(literal: StaticString) { rawValue = "\(literal)" }
+
+  /// The kind that explains kinds, which every daemon has.
+  public static let help = KindName(literal: "help")
+
   public var description: String { rawValue }
 }
 

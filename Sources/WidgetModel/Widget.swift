@@ -58,6 +58,19 @@ public enum Family: UInt8, Hashable, Sendable, CaseIterable {
   case inline
   case circular
   case rectangular
+
+  /// `small`, …, `extra-large`, …: what people call it.
+  public var name: String {
+    switch self {
+    case .small: "small"
+    case .medium: "medium"
+    case .large: "large"
+    case .extraLarge: "extra-large"
+    case .inline: "inline"
+    case .circular: "circular"
+    case .rectangular: "rectangular"
+    }
+  }
 }
 
 /// Two independent bits: enabling a hidden widget does not show it.

@@ -51,6 +51,16 @@ extension RPCStatus {
         "Widget \"\(id)\" is a \"\(kind)\", not a \"\(declared)\", and kinds never change. Choose "
           + "another id, or delete that widget.",
         metadata: ["widget_id": id.rawValue, "kind": kind.rawValue])
+    case .kindNotFound(let name):
+      self.init(
+        .notFound, error.reason, "There is no kind \"\(name)\". List them with ListKinds.",
+        metadata: ["kind": name.rawValue])
+    case .kindClaimed(let name, let provider):
+      self.init(
+        .alreadyExists, error.reason,
+        "Kind \"\(name)\" belongs to \"\(provider)\". Choose another name, or have that provider "
+          + "give it up.",
+        metadata: ["kind": name.rawValue, "provider": provider])
     case .invalid(let field, let description):
       self.init(
         .invalidArgument, error.reason, "\(field): \(description)",

@@ -5,19 +5,6 @@ import WidgetModel
 // switch is exhaustive, so a new case does not compile without a word.
 
 extension Family {
-  /// `small`, …, `extra-large`, …
-  var name: String {
-    switch self {
-    case .small: "small"
-    case .medium: "medium"
-    case .large: "large"
-    case .extraLarge: "extra-large"
-    case .inline: "inline"
-    case .circular: "circular"
-    case .rectangular: "rectangular"
-    }
-  }
-
   init?(name: String) { self.init(named: name, \.name) }
 }
 

@@ -12,6 +12,11 @@ extension StoreImage {
       records.removeAll { $0.widget.id == upsert.widget.id }
       records.append(upsert)
     }
+    kinds.removeAll { group.kindDeletions.contains($0.kind.name) }
+    for upsert in group.kindUpserts {
+      kinds.removeAll { $0.kind.name == upsert.kind.name }
+      kinds.append(upsert)
+    }
     tombstones += group.tombstones
     tombstones.removeAll { $0.revision <= compactRevision }
     for request in group.requests {

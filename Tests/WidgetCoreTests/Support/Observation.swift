@@ -20,6 +20,7 @@ struct Observation: Equatable {
   var removals: [Removed]
   /// What a transfer would send of each widget.
   var chunks: [WidgetID: Widget]
+  var kinds: [RegisteredKind]
 
   /// A remembered removal. A key without a widget is one of a widget that is gone itself.
   struct Removed: Hashable {
@@ -71,7 +72,8 @@ extension WidgetStore {
       },
       chunks: Dictionary(
         uniqueKeysWithValues: (0..<chunkCount).flatMap { widgets(inChunk: $0) }
-          .map { ($0.id, $0) }))
+          .map { ($0.id, $0) }),
+      kinds: kinds(after: "", limit: .max).kinds)
   }
 }
 

@@ -73,6 +73,12 @@ struct Store {
   var journalCount: Int { box.store.journal.inverses.count }
   var records: [Record] { box.store.records.compactMap { $0 } }
 
+  func kinds(
+    after name: String = "", limit: Int = .max, bytesMax: Int = .max
+  ) -> (kinds: [RegisteredKind], hasMore: Bool) {
+    box.store.kinds(after: name, limit: limit, bytesMax: bytesMax)
+  }
+
   func checkInvariants() -> [String] { box.store.checkInvariants() }
 
   func observation(cursors: [Revision]? = nil) -> Observation {
@@ -81,6 +87,7 @@ struct Store {
 
   func pendingGroup() -> CommitGroup { box.store.pendingGroup() }
   func widget(_ id: WidgetID) -> Widget? { box.store.widget(id) }
+  func kind(_ name: KindName) -> RegisteredKind? { box.store.kind(name) }
   func revision(of id: WidgetID) -> Revision? { box.store.revision(of: id) }
 
   func list(

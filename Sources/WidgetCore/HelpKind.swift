@@ -1,0 +1,93 @@
+import WidgetModel
+
+/// The kind that explains kinds: built in, and filled by the daemon itself.
+///
+/// A widget of kind `help` with the parameter `kind` holds what that kind declares, and follows when
+/// it changes, so any renderer can show the documentation of what is installed.
+enum HelpKind {
+  static let provider = "widgetd"
+  static let name = KindName.help
+
+  static let schema = KindSchema(
+    Kind(
+      name: name, displayName: "Help",
+      summary: "Explains a kind: what it shows, its parameters, data and events.",
+      parameters: [
+        Field(
+          name: "kind", type: .string, defaultValue: .string("help"),
+          summary: "The kind to explain.")
+      ],
+      data: [
+        Field(name: "kind", type: .string, summary: "The kind's name."),
+        Field(
+          name: "known", type: .bool, defaultValue: .bool(false),
+          summary: "Whether the kind is there."),
+        Field(name: "display_name", type: .string, summary: "What people call it."),
+        Field(name: "description", type: .string, summary: "What it is for."),
+        Field(name: "provider", type: .string, summary: "Whose it is."),
+        Field(
+          name: "families", type: .list(.string),
+          summary: "The families it is made for; empty for all."),
+        Field(
+          name: "parameters", type: .list(.map(.any)),
+          summary: "Its parameters: name, type, description, required, default."),
+        Field(name: "data", type: .list(.map(.any)), summary: "Its data, described likewise."),
+        Field(
+          name: "events", type: .list(.map(.any)),
+          summary: "Its events: name, description, payload."),
+      ]))
+
+  private static let registered = RegisteredKind(kind: schema.kind, provider: provider)
+
+  /// The kind of this name, if it is built in.
+  static func builtIn(_ name: KindName) -> RegisteredKind? {
+    name == self.name ? registered : nil
+  }
+
+  /// Which kind a help widget explains.
+  static func subject(_ parameters: ValueMap, field: String) throws(StoreError) -> KindName {
+    if case .string(let text) = parameters["kind"] ?? .null, let name = KindName(text) {
+      return name
+    }
+    throw .invalid(
+      field: "\(field)[kind]", description: "Name the kind to explain, for example \"help\".")
+  }
+
+  static func ownData(field: String) -> StoreError {
+    .invalid(
+      field: field,
+      description: "The daemon fills widgets of kind \"help\" itself; set the parameter \"kind\".")
+  }
+
+  /// How deep a default value lies in what a help widget holds.
+  static let depth = 4
+
+  /// What a help widget holds.
+  static func data(about registered: RegisteredKind?) -> ValueMap {
+    guard let registered else { return ["known": .bool(false)] }
+    let kind = registered.kind
+    return [
+      "kind": .string(kind.name.rawValue), "known": .bool(true),
+      "display_name": .string(kind.displayName.isEmpty ? kind.name.rawValue : kind.displayName),
+      "description": .string(kind.summary), "provider": .string(registered.provider),
+      "families": .list(kind.families.map { .string($0.name) }),
+      "parameters": .list(kind.parameters.map(describe)), "data": .list(kind.data.map(describe)),
+      "events": .list(
+        kind.events.map { event in
+          .map([
+            "name": .string(event.name), "description": .string(event.summary),
+            "payload": .list(event.payload.map(describe)),
+          ])
+        }),
+    ]
+  }
+
+  private static func describe(_ field: Field) -> Value {
+    var map: ValueMap = [
+      "name": .string(field.name), "type": .string("\(field.type)"),
+      "description": .string(field.summary), "required": .bool(field.isRequired),
+    ]
+    if let value = field.defaultValue { map["default"] = value }
+    return .map(map)
+  }
+}

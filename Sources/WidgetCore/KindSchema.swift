@@ -1,0 +1,220 @@
+import WidgetModel
+
+/// What a kind says of its widgets, ready to be checked against.
+///
+/// Equal to what was registered; made once, when it is.
+struct KindSchema {
+  let kind: Kind
+  private let parameters: [String: Field]
+  private let data: [String: Field]
+  private let events: [String: EventType]
+
+  init(_ kind: Kind) {
+    self.kind = kind
+    let named = { (fields: [Field]) in
+      Dictionary(fields.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+    (parameters, data) = (named(kind.parameters), named(kind.data))
+    events = Dictionary(
+      kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Which of a widget's two maps is meant.
+  enum Part: String {
+    case parameters, data
+
+    /// What one of its fields is called in messages.
+    var singular: String { self == .parameters ? "parameter" : "data field" }
+  }
+
+  private func fields(_ part: Part) -> [String: Field] { part == .parameters ? parameters : data }
+
+  func field(_ key: String, of part: Part) -> Field? {
+    // A dictionary takes keys that only look alike for one.
+    fields(part)[key].flatMap { $0.name.hasSameBytes(as: key) ? $0 : nil }
+  }
+
+  // MARK: - Widgets
+
+  /// What a new widget of this kind is, with types and defaults as declared.
+  func fitted(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
+    var spec = spec
+    if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
+      spec.family = first
+    }
+    try checkFamily(spec.family, path: path)
+    spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
+    spec.data = try fitted(spec.data, .data, path: "\(path).data")
+    try checkRequired(spec.parameters, path: "\(path).parameters")
+    spec.parameters = withDefaults(spec.parameters, .parameters)
+    spec.data = withDefaults(spec.data, .data)
+    return spec
+  }
+
+  /// What a declared set makes of a widget that is there: its parameters are exactly those.
+  func fittedAgain(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
+    var spec = spec
+    try checkFamily(spec.family, path: path)
+    spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
+    spec.data = try fitted(spec.data, .data, path: "\(path).data")
+    try checkRequired(spec.parameters, path: "\(path).parameters")
+    spec.parameters = withDefaults(spec.parameters, .parameters)
+    return spec
+  }
+
+  /// What a patch does to a widget. A key with a default never vanishes: to unset it sets the default.
+  func fitted(_ patch: WidgetPatch, path: String) throws(StoreError) -> WidgetPatch {
+    var patch = patch
+    patch.setData = try fitted(patch.setData, .data, path: "\(path).set_data")
+    patch.setParameters = try fitted(
+      patch.setParameters, .parameters, path: "\(path).set_parameters")
+    for key in patch.unsetParameters where patch.setParameters[key] == nil {
+      guard parameters[key]?.isRequired != true else {
+        throw .invalid(
+          field: "\(path).unset_parameters",
+          description: "\"\(key)\" is required by kind \"\(kind.name)\"; set it instead.")
+      }
+    }
+    if patch.replaceData {
+      patch.setData = withDefaults(patch.setData, .data)
+    } else {
+      patch.setData = withDefaults(patch.setData, .data, only: patch.unsetData)
+    }
+    patch.setParameters = withDefaults(
+      patch.setParameters, .parameters, only: patch.unsetParameters)
+    return patch
+  }
+
+  /// An event's payload, with types and defaults as declared.
+  func fitted(_ draft: EventDraft) throws(StoreError) -> EventDraft {
+    guard !events.isEmpty else { return draft }
+    guard let type = events[draft.name] else {
+      if kind.isOpen { return draft }
+      throw .invalid(
+        field: "name",
+        description: "Widgets of kind \"\(kind.name)\" take no event \"\(draft.name)\"; "
+          + hint(draft.name, among: kind.events.map(\.name)))
+    }
+    var draft = draft
+    var payload = draft.payload
+    let declared = Dictionary(
+      type.payload.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    for entry in draft.payload.entries {
+      guard let field = declared[entry.key], field.name.hasSameBytes(as: entry.key) else {
+        if kind.isOpen { continue }
+        throw .invalid(
+          field: "payload[\(entry.key)]",
+          description: "Event \"\(type.name)\" has no such detail; "
+            + hint(entry.key, among: type.payload.map(\.name)))
+      }
+      payload[entry.key] = try fitted(entry.value, field, path: "payload[\(entry.key)]")
+    }
+    for field in type.payload where payload[field.name] == nil {
+      if field.isRequired {
+        throw .invalid(
+          field: "payload[\(field.name)]",
+          description: "Event \"\(type.name)\" needs it: a \(field.type).")
+      }
+      if let value = field.defaultValue { payload[field.name] = value }
+    }
+    draft.payload = payload
+    return draft
+  }
+
+  /// The patch that makes a widget of the kind's former shape one of this shape; nil if it is one.
+  /// What fits stays, what is missing gets its default, what is not declared any more goes.
+  func conforming(_ record: Record) -> WidgetPatch? {
+    var patch = WidgetPatch()
+    (patch.setData, patch.unsetData) = conforming(record.data.map, .data)
+    (patch.setParameters, patch.unsetParameters) = conforming(record.parameters.map, .parameters)
+    return patch == WidgetPatch() ? nil : patch
+  }
+
+  private func conforming(_ map: ValueMap, _ part: Part) -> (set: ValueMap, unset: [String]) {
+    var set: ValueMap = [:]
+    var unset: [String] = []
+    for entry in map.entries {
+      guard let field = field(entry.key, of: part) else {
+        if !kind.isOpen { unset.append(entry.key) }
+        continue
+      }
+      if let value = field.type.fitted(entry.value) {
+        if value != entry.value { set[entry.key] = value }
+      } else if let value = field.defaultValue {
+        set[entry.key] = value
+      } else {
+        unset.append(entry.key)
+      }
+    }
+    for (key, field) in fields(part) where map[key] == nil {
+      if let value = field.defaultValue { set[key] = value }
+    }
+    return (set, unset)
+  }
+
+  // MARK: - Parts
+
+  private func checkFamily(_ family: Family?, path: String) throws(StoreError) {
+    guard let family, !kind.families.isEmpty, !kind.families.contains(family) else { return }
+    let names = kind.families.map(\.name).joined(separator: ", ")
+    throw .invalid(
+      field: "\(path).family",
+      description: "Kind \"\(kind.name)\" is not made for \(family.name); use one of: \(names).")
+  }
+
+  private func fitted(
+    _ map: ValueMap, _ part: Part, path: String
+  ) throws(StoreError) -> ValueMap {
+    var result = map
+    for entry in map.entries {
+      guard let field = field(entry.key, of: part) else {
+        if kind.isOpen { continue }
+        let names = (part == .parameters ? kind.parameters : kind.data).map(\.name)
+        throw .invalid(
+          field: "\(path)[\(entry.key)]",
+          description: "Kind \"\(kind.name)\" has no such \(part.singular); "
+            + hint(entry.key, among: names))
+      }
+      let value = try fitted(entry.value, field, path: "\(path)[\(entry.key)]")
+      if value != entry.value { result[entry.key] = value }
+    }
+    return result
+  }
+
+  private func fitted(
+    _ value: Value, _ field: Field, path: String
+  ) throws(StoreError) -> Value {
+    if let fitted = field.type.fitted(value) { return fitted }
+    throw .invalid(
+      field: path, description: "Expected a value of type \(field.type), not \(value.typeName).")
+  }
+
+  private func checkRequired(_ map: ValueMap, path: String) throws(StoreError) {
+    for field in kind.parameters where field.isRequired && (map[field.name] ?? .null) == .null {
+      throw .invalid(
+        field: "\(path)[\(field.name)]",
+        description: "Kind \"\(kind.name)\" needs it: a \(field.type)."
+          + (field.summary.isEmpty ? "" : " \(field.summary)"))
+    }
+  }
+
+  /// The map with the defaults of what is missing in it, of all fields or of some.
+  private func withDefaults(
+    _ map: ValueMap, _ part: Part, only keys: [String]? = nil
+  ) -> ValueMap {
+    var result = map
+    let wanted =
+      keys.map { $0.compactMap { field($0, of: part) } } ?? Array(fields(part).values)
+    for field in wanted where result[field.name] == nil {
+      if let value = field.defaultValue { result[field.name] = value }
+    }
+    return result
+  }
+
+  private func hint(_ name: String, among names: [String]) -> String {
+    if let closest = name.closest(among: names) { return "did you mean \"\(closest)\"?" }
+    guard !names.isEmpty else { return "it has none." }
+    let listed = names.prefix(12).joined(separator: ", ")
+    return "there is: \(listed)\(names.count > 12 ? ", …" : "")."
+  }
+}

@@ -1,0 +1,318 @@
+public import WidgetModel
+
+/// Kinds: what providers register, and what follows for the widgets of a kind.
+///
+/// A widget may be of a kind that nobody has registered; then nothing about it is checked. When its
+/// kind is registered or changes, it is made to fit in the same commit.
+extension WidgetStore {
+  /// One kind; also those that are built in. O(1).
+  public func kind(_ name: KindName) -> RegisteredKind? {
+    registeredKinds[name] ?? HelpKind.builtIn(name)
+  }
+
+  /// How many kinds there are, without those that are built in.
+  public var kindCount: Int { registeredKinds.count }
+
+  /// The first `limit` kinds after a name, by name, and whether there are more. Ends early when they
+  /// exceed `bytesMax`. O(all kinds).
+  public func kinds(
+    after name: String, limit: Int, bytesMax: Int = .max
+  ) -> (kinds: [RegisteredKind], hasMore: Bool) {
+    var all = Array(registeredKinds.values)
+    if let help = HelpKind.builtIn(HelpKind.name) { all.append(help) }
+    let behind = all.filter { name.precedesByBytes($0.kind.name.rawValue) }
+      .sorted { $0.kind.name.rawValue.precedesByBytes($1.kind.name.rawValue) }
+    var kinds: [RegisteredKind] = []
+    var bytes = 0
+    for registered in behind {
+      if kinds.count == limit || (bytes > bytesMax && !kinds.isEmpty) { return (kinds, true) }
+      bytes += registered.kind.costBytes
+      kinds.append(registered)
+    }
+    return (kinds, false)
+  }
+
+  // MARK: - Commands
+
+  mutating func applyKinds(
+    _ declaration: KindDeclaration, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> [KindResult] {
+    try validate(declaration)
+    return try atomically { (store) throws(StoreError) in
+      let before = store.revision
+      // One revision serves all of it; it is given back if nothing changed.
+      let revision = store.advanceRevision()
+      var results: [KindResult] = []
+      var changed: Set<KindName> = []
+      let removed = declaration.prunes ? store.namesToPrune(declaration) : []
+      for name in removed { store.replaceKind(name, with: nil) }
+      for kind in declaration.kinds {
+        let old = store.registeredKinds[kind.name]
+        if old?.kind == kind {
+          results.append(KindResult(name: kind.name, action: .unchanged))
+          continue
+        }
+        if old == nil, store.registeredKinds.count >= store.limits.kindsMax {
+          throw .quotaExceeded(limit: "kinds_max", maximum: store.limits.kindsMax)
+        }
+        store.replaceKind(
+          kind.name,
+          with: RegisteredKind(
+            kind: kind, provider: declaration.provider, ownerUID: caller.uid, revision: revision,
+            updateTime: now))
+        changed.insert(kind.name)
+        results.append(KindResult(name: kind.name, action: old == nil ? .created : .updated))
+      }
+      let counts = try store.conformWidgets(of: changed, at: revision, time: now)
+      for place in results.indices {
+        results[place].widgetsChanged = counts[results[place].name] ?? 0
+      }
+      results += removed.map { KindResult(name: $0, action: .deleted) }
+      try store.refreshHelp(about: changed.union(removed), at: revision, time: now)
+      let hasChanged = results.contains { $0.action != .unchanged }
+      if !hasChanged { store.revision = before }
+      return (results, hasChanged && !declaration.isDryRun)
+    }
+  }
+
+  mutating func deleteKind(
+    _ name: KindName, allowMissing: Bool, at now: Timestamp
+  ) throws(StoreError) {
+    if HelpKind.builtIn(name) != nil { throw .kindClaimed(name, by: HelpKind.provider) }
+    guard registeredKinds[name] != nil else {
+      if allowMissing { return }
+      throw .kindNotFound(name)
+    }
+    try atomically { (store) throws(StoreError) in
+      let revision = store.advanceRevision()
+      store.replaceKind(name, with: nil)
+      try store.refreshHelp(about: [name], at: revision, time: now)
+      return ((), true)
+    }
+  }
+
+  private func namesToPrune(_ declaration: KindDeclaration) -> [KindName] {
+    let declared = Set(declaration.kinds.map(\.name))
+    return registeredKinds.values
+      .filter { $0.provider == declaration.provider && !declared.contains($0.kind.name) }
+      .map(\.kind.name).sorted { $0.rawValue.precedesByBytes($1.rawValue) }
+  }
+
+  private mutating func replaceKind(_ name: KindName, with registered: RegisteredKind?) {
+    record(.kind(name, registeredKinds[name]))
+    setKind(name, to: registered)
+  }
+
+  /// Registers, or removes, without a trace in the journal.
+  mutating func setKind(_ name: KindName, to registered: RegisteredKind?) {
+    registeredKinds[name] = registered
+    schemas[name] = registered.map { KindSchema($0.kind) }
+  }
+
+  // MARK: - Widgets
+
+  /// What a new widget is according to its kind.
+  func fitted(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
+    if spec.kind == HelpKind.name { return try helpFitted(spec, field: field) }
+    return try schemas[spec.kind]?.fitted(spec, path: field) ?? spec
+  }
+
+  /// What a declared set makes of a widget that is there, according to its kind.
+  func fittedAgain(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
+    if spec.kind == HelpKind.name { return try helpFitted(spec, field: field) }
+    return try schemas[spec.kind]?.fittedAgain(spec, path: field) ?? spec
+  }
+
+  /// What a patch does according to the widget's kind.
+  func fitted(
+    _ patch: WidgetPatch, for record: Record, field: String
+  ) throws(StoreError) -> WidgetPatch {
+    if record.kind == HelpKind.name { return try helpFitted(patch, for: record, field: field) }
+    return try schemas[record.kind]?.fitted(patch, path: field) ?? patch
+  }
+
+  func defaultTransition(_ slot: Int) -> Transition? {
+    records[slot].flatMap { schemas[$0.kind]?.kind.transition }
+  }
+
+  /// Makes widgets fit their kinds. Returns how many changed, by kind. O(all widgets).
+  private mutating func conformWidgets(
+    of kinds: Set<KindName>, at revision: Revision, time: Timestamp
+  ) throws(StoreError) -> [KindName: Int] {
+    var counts: [KindName: Int] = [:]
+    guard !kinds.isEmpty else { return counts }
+    for slot in records.indices {
+      guard let record = records[slot], kinds.contains(record.kind),
+        let patch = schemas[record.kind]?.conforming(record),
+        try apply(patch, to: slot, at: revision, time: time)
+      else { continue }
+      counts[record.kind, default: 0] += 1
+    }
+    return counts
+  }
+
+  /// Applies a patch of the daemon's own. Returns whether it changed anything.
+  private mutating func apply(
+    _ patch: WidgetPatch, to slot: Int, at revision: Revision, time: Timestamp
+  ) throws(StoreError) -> Bool {
+    let effect = try admittedEffect(of: patch, on: slot)
+    guard effect.isChange, let kind = records[slot]?.kind else { return false }
+    let transition = schemas[kind]?.kind.transition
+    modify(slot) { record in
+      record.apply(patch, at: revision)
+      record.costBytes = effect.costBytes
+      record.finish(transition, at: revision, time: time)
+    }
+    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+    return true
+  }
+
+  // MARK: - Help
+
+  private func helpFitted(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
+    guard spec.data.isEmpty else { throw HelpKind.ownData(field: "\(field).data") }
+    var spec = try HelpKind.schema.fitted(spec, path: field)
+    spec.data = HelpKind.data(about: kind(try HelpKind.subject(spec.parameters, field: field)))
+    return spec
+  }
+
+  private func helpFitted(
+    _ patch: WidgetPatch, for record: Record, field: String
+  ) throws(StoreError) -> WidgetPatch {
+    guard patch.setData.isEmpty, patch.unsetData.isEmpty, !patch.replaceData else {
+      throw HelpKind.ownData(field: "\(field).set_data")
+    }
+    var patch = try HelpKind.schema.fitted(patch, path: field)
+    guard !patch.setParameters.isEmpty else { return patch }
+    let subject = try HelpKind.subject(patch.setParameters, field: "\(field).set_parameters")
+    patch.setData = HelpKind.data(about: kind(subject))
+    patch.replaceData = true
+    return patch
+  }
+
+  /// Lets widgets that explain these kinds say what is true now. O(all widgets).
+  private mutating func refreshHelp(
+    about kinds: Set<KindName>, at revision: Revision, time: Timestamp
+  ) throws(StoreError) {
+    guard !kinds.isEmpty else { return }
+    for slot in records.indices {
+      guard let record = records[slot], record.kind == HelpKind.name,
+        let subject = try? HelpKind.subject(record.parameters.map, field: ""),
+        kinds.contains(subject)
+      else { continue }
+      _ = try apply(
+        WidgetPatch(setData: HelpKind.data(about: kind(subject)), replaceData: true), to: slot,
+        at: revision, time: time)
+    }
+  }
+
+  // MARK: - Validation
+
+  private func validate(_ declaration: KindDeclaration) throws(StoreError) {
+    guard declaration.provider.isIdentifier(lengthMax: WidgetID.lengthMax) else {
+      throw .invalid(
+        field: "provider",
+        description: "Use 1 to 128 of a-z, A-Z, 0-9 and . _ - / :, beginning with a letter or "
+          + "digit.")
+    }
+    guard declaration.kinds.count <= limits.kindsMax else {
+      throw .quotaExceeded(limit: "kinds_max", maximum: limits.kindsMax)
+    }
+    var seen: Set<KindName> = []
+    for (index, kind) in declaration.kinds.enumerated() {
+      let path = "kinds[\(index)]"
+      guard seen.insert(kind.name).inserted else {
+        throw .invalid(field: "\(path).name", description: "\"\(kind.name)\" is declared twice.")
+      }
+      if HelpKind.builtIn(kind.name) != nil {
+        throw .kindClaimed(kind.name, by: HelpKind.provider)
+      }
+      if let other = registeredKinds[kind.name], other.provider != declaration.provider {
+        throw .kindClaimed(kind.name, by: other.provider)
+      }
+      try validate(kind, path: path)
+    }
+  }
+
+  private func validate(_ kind: Kind, path: String) throws(StoreError) {
+    guard kind.costBytes <= limits.kindBytesMax else {
+      throw .quotaExceeded(limit: "kind_bytes_max", maximum: limits.kindBytesMax)
+    }
+    guard Set(kind.families).count == kind.families.count else {
+      throw .invalid(field: "\(path).families", description: "A family is there twice.")
+    }
+    try validate(kind.parameters, path: "\(path).parameters", mayBeRequired: true)
+    try validate(kind.data, path: "\(path).data", mayBeRequired: false)
+    var seen: Set<String> = []
+    for (index, event) in kind.events.enumerated() {
+      let path = "\(path).events[\(index)]"
+      guard event.name.isIdentifier(lengthMax: KindName.lengthMax) else {
+        throw .invalid(
+          field: "\(path).name",
+          description: "Use 1 to 64 of a-z, A-Z, 0-9 and . _ - / :, for example \"click\".")
+      }
+      guard seen.insert(event.name).inserted else {
+        throw .invalid(field: "\(path).name", description: "\"\(event.name)\" is there twice.")
+      }
+      try validate(event.payload, path: "\(path).payload", mayBeRequired: true)
+    }
+  }
+
+  private func validate(
+    _ fields: [Field], path: String, mayBeRequired: Bool
+  ) throws(StoreError) {
+    guard fields.count <= limits.keysPerWidgetMax else {
+      throw .quotaExceeded(limit: "keys_per_widget_max", maximum: limits.keysPerWidgetMax)
+    }
+    var seen: Set<String> = []
+    for (index, field) in fields.enumerated() {
+      let path = "\(path)[\(index)]"
+      guard field.name.isFieldName else {
+        throw .invalid(
+          field: "\(path).name",
+          description: "Use 1 to 64 letters, digits and _, not beginning with a digit, so that "
+            + "expressions can name it.")
+      }
+      guard seen.insert(field.name).inserted else {
+        throw .invalid(field: "\(path).name", description: "\"\(field.name)\" is there twice.")
+      }
+      if field.isRequired {
+        guard mayBeRequired else {
+          throw .invalid(
+            field: "\(path).required",
+            description: "Data comes later than its widget, so it cannot be required; give it a "
+              + "default.")
+        }
+        guard field.defaultValue == nil else {
+          throw .invalid(
+            field: "\(path).required", description: "What has a default need not be given.")
+        }
+      }
+      guard let value = field.defaultValue else { continue }
+      guard value.isNested(atMost: limits.valueDepthMax), let fitted = field.type.fitted(value)
+      else {
+        throw .invalid(
+          field: "\(path).default_value",
+          description: "Expected a value of type \(field.type), not \(value.typeName).")
+      }
+      guard fitted == value else {
+        throw .invalid(
+          field: "\(path).default_value",
+          description: "Write numbers as \(field.type) has them: with a decimal point.")
+      }
+    }
+  }
+}
+
+extension String {
+  /// Whether this is 1 to 64 letters, digits and underscores, and no digit first.
+  var isFieldName: Bool {
+    guard (1...64).contains(utf8.count), let first = utf8.first else { return false }
+    let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+    return !isDigit(first)
+      && utf8.allSatisfy { byte in
+        isDigit(byte) || byte == UInt8(ascii: "_")
+          || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+      }
+  }
+}

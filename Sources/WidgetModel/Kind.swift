@@ -1,0 +1,126 @@
+/// What all widgets of one sort have in common: what they are called, what they are configured with,
+/// what they hold, what happens to them.
+public struct Kind: Hashable, Sendable {
+  public var name: KindName
+  /// What people call it; empty for its name.
+  public var displayName: String
+  /// What it shows and what it is for.
+  public var summary: String
+  /// The families it is made for; empty for all.
+  public var families: [Family]
+  /// What an instance is configured with.
+  public var parameters: [Field]
+  /// What an instance holds.
+  public var data: [Field]
+  /// Whether instances may have data and parameters, and be sent events, that are not declared.
+  public var isOpen: Bool
+  /// What happens to an instance; empty for anything.
+  public var events: [EventType]
+  /// How changes that bring no hint of their own may be animated.
+  public var transition: Transition?
+
+  public init(
+    name: KindName, displayName: String = "", summary: String = "", families: [Family] = [],
+    parameters: [Field] = [], data: [Field] = [], isOpen: Bool = false, events: [EventType] = [],
+    transition: Transition? = nil
+  ) {
+    self.name = name
+    self.displayName = displayName
+    self.summary = summary
+    self.families = families
+    self.parameters = parameters
+    self.data = data
+    self.isOpen = isOpen
+    self.events = events
+    self.transition = transition
+  }
+
+  /// What it counts against its limit: all its text and default values, in bytes.
+  public var costBytes: Int {
+    let fields = parameters + data + events.flatMap(\.payload)
+    return 64 + name.rawValue.utf8.count + displayName.utf8.count + summary.utf8.count
+      + fields.reduce(0) { $0 + $1.costBytes }
+      + events.reduce(0) { $0 + 32 + $1.name.utf8.count + $1.summary.utf8.count }
+  }
+}
+
+/// One value of a kind: a parameter, a data key, or a detail of an event.
+public struct Field: Hashable, Sendable {
+  /// The key.
+  public var name: String
+  public var type: FieldType
+  /// What it is where nothing is said; nil for absent.
+  public var defaultValue: Value?
+  /// What it means, its unit and range.
+  public var summary: String
+  /// Whether it must be given. Has no default then.
+  public var isRequired: Bool
+
+  public init(
+    name: String, type: FieldType = .any, defaultValue: Value? = nil, summary: String = "",
+    isRequired: Bool = false
+  ) {
+    self.name = name
+    self.type = type
+    self.defaultValue = defaultValue
+    self.summary = summary
+    self.isRequired = isRequired
+  }
+
+  var costBytes: Int {
+    48 + name.utf8.count + summary.utf8.count + (defaultValue?.costBytes ?? 0)
+  }
+}
+
+/// Something that happens to widgets of a kind.
+public struct EventType: Hashable, Sendable {
+  /// What events of this type are called.
+  public var name: String
+  /// When it happens and what follows.
+  public var summary: String
+  /// Its details.
+  public var payload: [Field]
+
+  public init(name: String, summary: String = "", payload: [Field] = []) {
+    self.name = name
+    self.summary = summary
+    self.payload = payload
+  }
+}
+
+/// A kind as the daemon has it.
+public struct RegisteredKind: Hashable, Sendable {
+  public var kind: Kind
+  /// Whose it is; nobody else may change it.
+  public var provider: String
+  /// The user who registered it. 0 for what is built in.
+  public var ownerUID: UInt32
+  /// The revision that last changed it. 0 for what is built in.
+  public var revision: Revision
+  public var updateTime: Timestamp
+
+  public init(
+    kind: Kind, provider: String, ownerUID: UInt32 = 0, revision: Revision = 0,
+    updateTime: Timestamp = .epoch
+  ) {
+    self.kind = kind
+    self.provider = provider
+    self.ownerUID = ownerUID
+    self.revision = revision
+    self.updateTime = updateTime
+  }
+}
+
+/// What ApplyKinds did (or would do) to one kind.
+public struct KindResult: Hashable, Sendable {
+  public var name: KindName
+  public var action: ApplyAction
+  /// How many widgets were made to fit.
+  public var widgetsChanged: Int
+
+  public init(name: KindName, action: ApplyAction, widgetsChanged: Int = 0) {
+    self.name = name
+    self.action = action
+    self.widgetsChanged = widgetsChanged
+  }
+}

@@ -1,0 +1,37 @@
+extension String {
+  /// The candidate that this is most likely a slip for; nil if none is near. O(candidates · lengths).
+  public func closest(among candidates: some Sequence<String>) -> String? {
+    let bytes = Array(utf8.prefix(65))
+    guard (1...64).contains(bytes.count) else { return nil }
+    // One slip in short words, a third of the letters in long ones.
+    var best: (distance: Int, candidate: String)?
+    for candidate in candidates {
+      let other = Array(candidate.utf8.prefix(65))
+      let allowed = Swift.max(1, Swift.min(bytes.count, other.count) / 3)
+      guard other.count <= 64, abs(other.count - bytes.count) <= allowed else { continue }
+      let distance = String.distance(bytes, other)
+      guard distance <= allowed, distance < best?.distance ?? .max else { continue }
+      best = (distance, candidate)
+    }
+    return best?.candidate
+  }
+
+  /// How many bytes have to be put in, taken out, changed, or swapped with their neighbour.
+  private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    var before: [Int] = []
+    var previous = Array(0...b.count)
+    for i in a.indices {
+      var current = [i + 1]
+      for j in b.indices {
+        var cost = Swift.min(
+          previous[j] + (a[i] == b[j] ? 0 : 1), previous[j + 1] + 1, current[j] + 1)
+        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
+          cost = Swift.min(cost, before[j - 1] + 1)
+        }
+        current.append(cost)
+      }
+      (before, previous) = (previous, current)
+    }
+    return previous[b.count]
+  }
+}

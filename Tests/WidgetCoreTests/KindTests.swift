@@ -1,0 +1,593 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// Kinds, and what they make of their widgets.
+struct KindTests {
+  static let clock = Kind(
+    name: "clock", displayName: "Clock", summary: "Shows the time.", families: [.small, .inline],
+    parameters: [
+      Field(name: "zone", type: .string, defaultValue: .string("UTC"), summary: "IANA name."),
+      Field(name: "title", type: .string, isRequired: true),
+    ],
+    data: [
+      Field(name: "ticks", type: .int, defaultValue: .int(0)),
+      Field(name: "drift", type: .double),
+    ],
+    events: [
+      EventType(
+        name: "click",
+        payload: [
+          Field(name: "button", type: .int, defaultValue: .int(1)),
+          Field(name: "where", type: .string, isRequired: true),
+        ])
+    ], transition: .slow)
+
+  private func store(_ kinds: [Kind] = [clock]) throws -> Store {
+    var store = Store()
+    try store.register(kinds)
+    return store
+  }
+
+  private func spec(
+    _ id: WidgetID = "a", parameters: ValueMap = ["title": .string("T")], data: ValueMap = [:],
+    family: Family? = nil
+  ) -> WidgetSpec {
+    WidgetSpec(id: id, kind: "clock", family: family, parameters: parameters, data: data)
+  }
+
+  // MARK: - Registering
+
+  @Test func `a kind is registered in one commit, and again without one`() throws {
+    var store = Store()
+    let commit = try store.register([Self.clock])
+    #expect(commit.isChange)
+    #expect(store.revision == 1)
+    let registered = try #require(store.kind("clock"))
+    #expect(registered.kind == Self.clock)
+    #expect(registered.provider == "desk")
+    #expect(registered.revision == 1)
+    #expect(registered.ownerUID == 1_000)
+    let again = try store.register([Self.clock])
+    #expect(!again.isChange)
+    #expect(store.revision == 1)
+    #expect(results(again) == ["=clock"])
+  }
+
+  @Test func `kinds that are not declared any more go, if the set says so, and only its own`()
+    throws
+  {
+    var store = Store()
+    try store.register([Kind(name: "a"), Kind(name: "b")])
+    try store.register([Kind(name: "c")], provider: "other")
+    #expect(results(try store.register([Kind(name: "a")])) == ["=a"])
+    let commit = try store.register([Kind(name: "a", summary: "new")], prunes: true)
+    #expect(results(commit) == ["~a", "-b"])
+    #expect(store.kinds().kinds.map(\.kind.name) == ["a", "c", "help"])
+  }
+
+  @Test func `a kind belongs to who registered it first`() throws {
+    var store = try store()
+    #expect(
+      store.refusal(of: .applyKinds(.init(provider: "other", kinds: [Self.clock])))
+        == .kindClaimed("clock", by: "desk"))
+    #expect(
+      store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [Kind(name: "help")])))
+        == .kindClaimed("help", by: "widgetd"))
+    try store.run(.deleteKind("clock"))
+    try store.register([Self.clock], provider: "other")
+    #expect(store.kind("clock")?.provider == "other")
+  }
+
+  @Test func `a dry run says what would happen and changes nothing`() throws {
+    var store = try store()
+    try store.run(.create(spec()))
+    let before = store.observation()
+    var changed = Self.clock
+    changed.data.append(Field(name: "new", type: .int, defaultValue: .int(7)))
+    let commit = try store.run(
+      .applyKinds(.init(provider: "desk", kinds: [changed, Kind(name: "b")], isDryRun: true)))
+    #expect(results(commit) == ["~clock(1)", "+b"])
+    #expect(!commit.isChange)
+    #expect(store.observation() == before)
+  }
+
+  @Test func `all kinds of a set are registered, or none`() throws {
+    var store = Store()
+    let bad = Kind(name: "bad", data: [Field(name: "1x")])
+    let refusal = store.refusal(
+      of: .applyKinds(.init(provider: "desk", kinds: [Self.clock, bad])))
+    guard case .invalid(let field, _) = refusal else {
+      Issue.record("\(refusal as Any)")
+      return
+    }
+    #expect(field == "kinds[1].data[0].name")
+  }
+
+  @Test(arguments: [
+    (Kind(name: "k", families: [.small, .small]), "families"),
+    (Kind(name: "k", parameters: [Field(name: "a"), Field(name: "a")]), "parameters[1].name"),
+    (Kind(name: "k", data: [Field(name: "")]), "data[0].name"),
+    (Kind(name: "k", data: [Field(name: "a-b")]), "data[0].name"),
+    (Kind(name: "k", data: [Field(name: "é")]), "data[0].name"),
+    (Kind(name: "k", data: [Field(name: "a", isRequired: true)]), "data[0].required"),
+    (
+      Kind(
+        name: "k", parameters: [Field(name: "a", defaultValue: .int(1), isRequired: true)]),
+      "parameters[0].required"
+    ),
+    (
+      Kind(name: "k", data: [Field(name: "a", type: .int, defaultValue: .string("1"))]),
+      "data[0].default_value"
+    ),
+    (
+      Kind(name: "k", data: [Field(name: "a", type: .double, defaultValue: .int(1))]),
+      "data[0].default_value"
+    ),
+    (Kind(name: "k", events: [EventType(name: "")]), "events[0].name"),
+    (Kind(name: "k", events: [EventType(name: "e"), EventType(name: "e")]), "events[1].name"),
+    (
+      Kind(name: "k", events: [EventType(name: "e", payload: [Field(name: "a b")])]),
+      "events[0].payload[0].name"
+    ),
+  ])
+  func `what no kind can be is refused, and where`(kind: Kind, place: String) {
+    var store = Store()
+    let refusal = store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [kind])))
+    guard case .invalid(let field, let description) = refusal else {
+      Issue.record("\(refusal as Any)")
+      return
+    }
+    #expect(field == "kinds[0].\(place)")
+    #expect(!description.isEmpty)
+  }
+
+  @Test func `how many kinds, and how large, is limited`() throws {
+    var store = Store(
+      limits: .with {
+        $0.kindsMax = 2
+        $0.kindBytesMax = 200
+      })
+    try store.register([Kind(name: "a"), Kind(name: "b")])
+    #expect(
+      store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [Kind(name: "c")])))
+        == .quotaExceeded(limit: "kinds_max", maximum: 2))
+    // What goes makes room for what comes.
+    try store.register([Kind(name: "c")], prunes: true)
+    let large = Kind(name: "c", summary: String(repeating: "x", count: 200))
+    #expect(
+      store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [large])))
+        == .quotaExceeded(limit: "kind_bytes_max", maximum: 200))
+  }
+
+  @Test func `kinds are listed by name, a page at a time`() throws {
+    var store = Store()
+    try store.register([Kind(name: "z"), Kind(name: "a"), Kind(name: "k")])
+    var page = store.kinds(limit: 2)
+    #expect(page.kinds.map(\.kind.name) == ["a", "help"])
+    #expect(page.hasMore)
+    page = store.kinds(after: "help", limit: 2)
+    #expect(page.kinds.map(\.kind.name) == ["k", "z"])
+    #expect(!page.hasMore)
+    page = store.kinds(bytesMax: 1)
+    #expect(page.kinds.count == 1)
+    #expect(page.hasMore)
+  }
+
+  @Test func `a kind that is removed leaves its widgets, to be of a kind that is not known`() throws
+  {
+    var store = try store()
+    try store.run(.create(spec()))
+    try store.run(.deleteKind("clock"))
+    #expect(store.kind("clock") == nil)
+    try store.set("a", ["anything": .string("goes")])
+    #expect(store.refusal(of: .deleteKind("clock")) == .kindNotFound("clock"))
+    #expect(try store.run(.deleteKind("clock", allowMissing: true)).isChange == false)
+    #expect(store.refusal(of: .deleteKind("help")) == .kindClaimed("help", by: "widgetd"))
+  }
+
+  // MARK: - Widgets
+
+  @Test func `a new widget has what its kind declares`() throws {
+    var store = try store()
+    try store.run(.create(spec(data: ["drift": .int(2)])))
+    let widget = try #require(store.widget("a"))
+    #expect(widget.family == .small)
+    #expect(widget.parameters == ["title": .string("T"), "zone": .string("UTC")])
+    #expect(widget.data == ["drift": .double(2), "ticks": .int(0)])
+    guard case .added(_, let transition) = try store.changes(since: 1).changes.first else {
+      Issue.record("not added")
+      return
+    }
+    #expect(transition == .slow)
+  }
+
+  @Test func `a widget of a kind that nobody knows holds what it likes`() throws {
+    var store = try store()
+    try store.create("free", kind: "unknown", data: ["x": .list([.int(1)])])
+    #expect(store.widget("free")?.data == ["x": .list([.int(1)])])
+  }
+
+  @Test func `what a kind does not declare is refused, with a hint`() throws {
+    var store = try store()
+    try store.run(.create(spec()))
+    let title = ["title": Value.string("T")] as ValueMap
+    let commands: [(Command, String, String)] = [
+      (.create(spec("b", parameters: [:])), "widget.parameters[title]", "needs it"),
+      (
+        .create(spec("b", parameters: ["title": .null])), "widget.parameters[title]", "needs it"
+      ),
+      (
+        .create(spec("b", parameters: ["title": .string("T"), "zoen": .string("")])),
+        "widget.parameters[zoen]", "did you mean \"zone\"?"
+      ),
+      (
+        .create(spec("b", data: ["ticks": .string("1")])), "widget.data[ticks]",
+        "type int, not string"
+      ),
+      (.create(spec("b", parameters: title, family: .large)), "widget.family", "small, inline"),
+      (.update("a", .set(["tick": .int(1)])), "patch.set_data[tick]", "did you mean \"ticks\"?"),
+      (.update("a", .set(["drift": .bool(true)])), "patch.set_data[drift]", "double"),
+      (
+        .update("a", .with { $0.unsetParameters = ["title"] }), "patch.unset_parameters",
+        "required"
+      ),
+      (
+        .apply(Declaration(widgets: [spec("a", parameters: [:])])),
+        "widgets[0].parameters[title]", "needs it"
+      ),
+      (
+        .apply(Declaration(widgets: [spec("b", data: ["x": .null])])), "widgets[0].data[x]",
+        "there is: ticks, drift"
+      ),
+      (
+        .sendEvent(EventDraft(widgetID: "a", name: "clik")), "name", "did you mean \"click\"?"
+      ),
+      (
+        .sendEvent(EventDraft(widgetID: "a", name: "click")), "payload[where]", "needs it"
+      ),
+      (
+        .sendEvent(
+          EventDraft(
+            widgetID: "a", name: "click", payload: ["where": .string(""), "butto": .int(1)])),
+        "payload[butto]", "did you mean \"button\"?"
+      ),
+    ]
+    for (command, place, hint) in commands {
+      guard case .invalid(let field, let description) = store.refusal(of: command) else {
+        Issue.record("not refused: \(command)")
+        continue
+      }
+      #expect(field == place)
+      #expect(description.contains(hint), "\(description)")
+    }
+  }
+
+  @Test func `keys that only look like declared ones are not those`() throws {
+    var store = try self.store([Kind(name: "clock", data: [Field(name: "K")])])
+    // U+212A KELVIN SIGN
+    guard
+      case .invalid = store.refusal(
+        of: .create(WidgetSpec(kind: "clock", data: ["\u{212A}": .int(1)])))
+    else {
+      Issue.record("taken")
+      return
+    }
+  }
+
+  @Test func `an open kind takes more than it declares`() throws {
+    var open = Self.clock
+    open.isOpen = true
+    var store = try store([open])
+    try store.run(
+      .create(spec(parameters: ["title": .string("T"), "x": .int(1)], data: ["y": .int(2)])))
+    try store.send("anything", to: "a", payload: ["z": .int(1)])
+    #expect(store.widget("a")?.data == ["ticks": .int(0), "y": .int(2)])
+  }
+
+  @Test func `to unset what has a default sets the default`() throws {
+    var store = try store()
+    try store.run(.create(spec(data: ["drift": .double(1), "ticks": .int(5)])))
+    try store.update(
+      "a",
+      .with {
+        $0.unsetData = ["ticks", "drift", "nothing"]
+        $0.setParameters = ["zone": .string("CET")]
+      })
+    #expect(store.widget("a")?.data == ["ticks": .int(0)])
+    try store.update("a", .with { $0.unsetParameters = ["zone"] })
+    #expect(store.widget("a")?.parameters["zone"] == .string("UTC"))
+    try store.set("a", ["ticks": .int(5)])
+    try store.update(
+      "a",
+      .with {
+        $0.setData = ["drift": .int(3)]
+        $0.replaceData = true
+      })
+    #expect(store.widget("a")?.data == ["drift": .double(3), "ticks": .int(0)])
+  }
+
+  @Test func `equal data after fitting makes no commit`() throws {
+    var store = try store()
+    try store.run(.create(spec(data: ["drift": .double(2)])))
+    let revision = store.revision
+    #expect(try !store.set("a", ["drift": .int(2)]).isChange)
+    #expect(try !store.unset("a", ["ticks"]).isChange)
+    #expect(store.revision == revision)
+  }
+
+  @Test func `a declared set again makes no commit, defaults or not`() throws {
+    var store = try store()
+    let declared = [spec("a"), spec("b", data: ["drift": .int(1)])]
+    try store.declare(declared)
+    try store.set("a", ["ticks": .int(9)])
+    let again = try store.declare(declared, prunes: true)
+    #expect(words(again) == ["=a", "=b"])
+    #expect(store.widget("a")?.data["ticks"] == .int(9))
+    #expect(store.widget("a")?.family == .small)
+  }
+
+  @Test func `an event has its kind's details`() throws {
+    var store = try store()
+    try store.run(.create(spec()))
+    try store.send("click", to: "a", payload: ["where": .string("left")])
+    #expect(
+      store.events(after: 0).events.map(\.payload)
+        == [["button": .int(1), "where": .string("left")]])
+  }
+
+  // MARK: - Changing kinds
+
+  @Test func `widgets follow when their kind changes, all in one commit`() throws {
+    var store = try store()
+    try store.run(.create(spec("a", data: ["drift": .double(2), "ticks": .int(4)])))
+    try store.run(.create(spec("b")))
+    try store.create("other")
+    let cursor = store.revision
+    var changed = Self.clock
+    changed.data = [
+      // Another type that the value does not fit, and one without a default; a new one.
+      Field(name: "ticks", type: .string, defaultValue: .string("none")),
+      Field(name: "zone", type: .string, defaultValue: .string("Z")),
+    ]
+    changed.parameters.removeFirst()
+    let commit = try store.register([changed])
+    #expect(results(commit) == ["~clock(2)"])
+    #expect(store.revision == cursor + 1)
+    #expect(store.widget("a")?.data == ["ticks": .string("none"), "zone": .string("Z")])
+    #expect(store.widget("a")?.parameters == ["title": .string("T")])
+    #expect(store.widget("b")?.data == store.widget("a")?.data)
+    let delta = try store.changes(since: cursor)
+    #expect(words(delta).count == 2)
+    for change in delta.changes {
+      guard case .updated(let update) = change else {
+        Issue.record("\(change)")
+        continue
+      }
+      #expect(update.unsetParameters == ["zone"])
+      #expect(update.transition == .slow)
+    }
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `widgets that were there before their kind are made to fit`() throws {
+    var store = Store()
+    try store.create("early", kind: "clock", data: ["ticks": .int(3), "stray": .int(1)])
+    try store.register([Self.clock])
+    #expect(store.widget("early")?.data == ["ticks": .int(3)])
+    #expect(store.widget("early")?.parameters == ["zone": .string("UTC")])
+  }
+
+  @Test func `a kind that changes only its words changes no widget`() throws {
+    var store = try store()
+    try store.run(.create(spec()))
+    var changed = Self.clock
+    changed.summary = "Shows the time of a place."
+    #expect(results(try store.register([changed])) == ["~clock"])
+    #expect(store.revision(of: "a") == 2)
+  }
+
+  // MARK: - Help
+
+  @Test func `a help widget says what a kind declares, and follows it`() throws {
+    var store = Store()
+    try store.create("h", kind: .help)
+    #expect(store.widget("h")?.data["kind"] == .string("help"))
+    try store.update("h", .with { $0.setParameters = ["kind": .string("clock")] })
+    #expect(store.widget("h")?.data == ["known": .bool(false)])
+    try store.register([Self.clock])
+    let data = try #require(store.widget("h")?.data)
+    #expect(data["known"] == .bool(true))
+    #expect(data["display_name"] == .string("Clock"))
+    #expect(data["families"] == .list([.string("small"), .string("inline")]))
+    guard case .list(let parameters) = data["parameters"], case .map(let zone) = parameters[0]
+    else {
+      Issue.record("\(data)")
+      return
+    }
+    #expect(
+      zone == [
+        "name": .string("zone"), "type": .string("string"), "default": .string("UTC"),
+        "description": .string("IANA name."), "required": .bool(false),
+      ])
+    try store.run(.deleteKind("clock"))
+    #expect(store.widget("h")?.data == ["known": .bool(false)])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `nobody else fills a help widget`() throws {
+    var store = Store()
+    try store.create("h", kind: .help)
+    for command: Command in [
+      .update("h", .set(["known": .bool(false)])),
+      .update("h", .with { $0.replaceData = true }),
+      .update("h", .with { $0.setParameters = ["kind": .string("not a name")] }),
+      .update("h", .with { $0.setParameters = ["kind": .int(1)] }),
+      .create(WidgetSpec(kind: .help, data: ["kind": .string("x")])),
+      .apply(Declaration(widgets: [WidgetSpec(id: "h", kind: .help, data: ["x": .null])])),
+    ] {
+      guard case .invalid = store.refusal(of: command) else {
+        Issue.record("not refused: \(command)")
+        continue
+      }
+    }
+    try store.declare([WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("help")])])
+  }
+
+  // MARK: - Histories
+
+  /// Random kinds and widgets, taken back and restarted: always what a plain reading says.
+  @Test(arguments: UInt64(1)...60)
+  func `whatever happens, widgets fit their kinds, and nothing is half done`(seed: UInt64) throws {
+    var random = KindWorkload(seed: seed)
+    var image = StoreImage(epoch: 1)
+    var store = Store(image: image)
+    for _ in 0..<80 {
+      let start = store
+      for _ in 0..<(1 + random.rng.below(3)) {
+        let command = random.command()
+        let before = store.observation(cursors: [0])
+        do throws(StoreError) {
+          let commit = try store.run(command)
+          #expect(commit.isChange == (store.revision != before.revision) || isEvent(command))
+        } catch {
+          #expect(store.observation(cursors: [0]) == before, "\(seed): \(command)")
+        }
+      }
+      #expect(store.checkInvariants() == [], "\(seed)")
+      switch random.rng.below(4) {
+      case 0:
+        store.rollbackGroup()
+        #expect(store.observation(cursors: [0]) == start.observation(cursors: [0]), "\(seed)")
+      default:
+        image.apply(store.pendingGroup())
+        store.commitGroup(at: .at(0))
+      }
+      if random.rng.below(10) == 0 {
+        let restarted = Store(image: image)
+        let (new, old) = (
+          restarted.observation(cursors: [0]), store.observation(cursors: [0])
+        )
+        #expect(new.kinds == old.kinds, "\(seed)")
+        #expect(new.widgets == old.widgets, "\(seed)")
+        #expect(new.usage == old.usage, "\(seed)")
+        #expect(new.revision == old.revision, "\(seed)")
+        store = restarted
+      }
+      for widget in store.list(after: nil, limit: .max).widgets {
+        guard let kind = store.kind(widget.kind)?.kind, widget.kind != .help else { continue }
+        #expect(widget.misfit(kind) == nil, "\(seed): \(widget)")
+      }
+    }
+  }
+
+  private func isEvent(_ command: Command) -> Bool {
+    if case .sendEvent = command { true } else { false }
+  }
+
+  private func results(_ commit: Commit) -> [String] {
+    guard case .kindsApplied(let results) = commit.outcome else { return ["no kinds"] }
+    let signs: [ApplyAction: String] = [
+      .created: "+", .updated: "~", .unchanged: "=", .deleted: "-",
+    ]
+    return results.map { result in
+      "\(signs[result.action] ?? "?")\(result.name)"
+        + (result.widgetsChanged > 0 ? "(\(result.widgetsChanged))" : "")
+    }
+  }
+}
+
+extension Store {
+  @discardableResult
+  mutating func register(
+    _ kinds: [Kind], provider: String = "desk", prunes: Bool = false
+  ) throws(StoreError) -> Commit {
+    try run(.applyKinds(KindDeclaration(provider: provider, kinds: kinds, prunes: prunes)))
+  }
+}
+
+extension Widget {
+  /// What about the widget is not as its kind has it, read the plainest way.
+  fileprivate func misfit(_ kind: Kind) -> String? {
+    for (map, fields) in [(data, kind.data), (parameters, kind.parameters)] {
+      for entry in map.entries {
+        let field = fields.first { $0.name == entry.key }
+        if field == nil, !kind.isOpen { return "undeclared \(entry.key)" }
+        if let field, field.type.fitted(entry.value) != entry.value { return "type \(entry.key)" }
+      }
+      for field in fields where field.defaultValue != nil && map[field.name] == nil {
+        return "missing \(field.name)"
+      }
+    }
+    return nil
+  }
+}
+
+/// Random commands about few kinds and few widgets.
+private struct KindWorkload {
+  var rng: SplitMix64
+  private let names: [KindName] = ["k", "l"]
+  private let ids: [WidgetID] = ["a", "b", "h", "i"]
+  private let keys = ["x", "y"]
+  private let values: [Value] = [.int(1), .double(2), .string("s"), .null, .list([.int(1)])]
+  private let types: [FieldType] = [.any, .int, .double, .string, .list(.double)]
+
+  init(seed: UInt64) { rng = SplitMix64(seed: seed) }
+
+  mutating func command() -> Command {
+    switch rng.below(12) {
+    case 0..<4:
+      .applyKinds(
+        KindDeclaration(
+          provider: rng.pick(["p", "q"]),
+          kinds: names.compactMap { rng.chance(60) ? kind($0) : nil },
+          prunes: rng.chance(30), isDryRun: rng.chance(10)))
+    case 4: .deleteKind(rng.pick(names), allowMissing: rng.chance(50))
+    case 5, 6: .create(spec())
+    case 7: .delete(rng.pick(ids))
+    case 8:
+      .apply(Declaration(widgets: [spec()], prunes: rng.chance(20)))
+    case 9: .sendEvent(EventDraft(widgetID: rng.pick(ids), name: "e", payload: map()))
+    default:
+      .update(
+        rng.pick(ids),
+        .with {
+          $0.setData = map()
+          $0.unsetData = rng.some(keys, max: 2)
+          $0.setParameters = rng.chance(30) ? map() : [:]
+          $0.unsetParameters = rng.some(keys, max: 1)
+          $0.replaceData = rng.chance(20)
+        })
+    }
+  }
+
+  private mutating func spec() -> WidgetSpec {
+    let id = rng.pick(ids)
+    return id == "h"
+      ? WidgetSpec(id: id, kind: .help, parameters: ["kind": .string(rng.pick(names).rawValue)])
+      : WidgetSpec(id: id, kind: rng.pick(names), parameters: map(), data: map())
+  }
+
+  private mutating func map() -> ValueMap {
+    ValueMap(rng.some(keys, max: 2).map { .init(key: $0, value: rng.pick(values)) })
+  }
+
+  private mutating func kind(_ name: KindName) -> Kind {
+    Kind(
+      name: name, summary: rng.pick(["", "s"]), parameters: fields(mayBeRequired: true),
+      data: fields(mayBeRequired: false), isOpen: rng.chance(20),
+      events: rng.chance(20) ? [EventType(name: "e", payload: fields(mayBeRequired: true))] : [])
+  }
+
+  private mutating func fields(mayBeRequired: Bool) -> [Field] {
+    keys.compactMap { key in
+      guard rng.chance(70) else { return nil }
+      let type = rng.pick(types)
+      var field = Field(name: key, type: type)
+      if rng.chance(50) { field.defaultValue = type.fitted(rng.pick(values)) }
+      if mayBeRequired, field.defaultValue == nil { field.isRequired = rng.chance(20) }
+      return field
+    }
+  }
+}

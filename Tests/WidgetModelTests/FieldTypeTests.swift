@@ -1,0 +1,82 @@
+import Testing
+import WidgetModel
+
+struct FieldTypeTests {
+  @Test(arguments: [
+    "dyn", "bool", "int", "double", "string", "bytes", "timestamp", "duration", "list(dyn)",
+    "list(list(int))", "map(string, dyn)", "map(string, list(map(string, double)))",
+  ])
+  func `a type is written as it is read`(text: String) throws {
+    let type = try #require(FieldType(text))
+    #expect("\(type)" == text)
+  }
+
+  @Test(arguments: [
+    ("list", FieldType.list(.any)), ("map", .map(.any)), (" list ( int ) ", .list(.int)),
+    ("map(string,int)", .map(.int)),
+  ])
+  func `a type can be written shorter`(text: String, type: FieldType) {
+    #expect(FieldType(text) == type)
+  }
+
+  @Test(arguments: [
+    "", " ", "Int", "integer", "list(", "list()", "list(int", "list(int))", "list(int) x", "int(",
+    "map(int, int)", "map(string)", "map(string int)", "map(,)", "list int", "dyn?",
+    String(repeating: "list(", count: 100_000),
+    String(repeating: "list(", count: 8) + "int" + String(repeating: ")", count: 8),
+  ])
+  func `what is no type is none`(text: String) {
+    #expect(FieldType(text) == nil)
+  }
+
+  @Test func `types nest as deep as is allowed`() {
+    let depth = FieldType.depthMax - 1
+    let text =
+      String(repeating: "list(", count: depth) + "int" + String(repeating: ")", count: depth)
+    #expect(FieldType(text) != nil)
+  }
+
+  @Test func `a value fits its own type, and null every one`() throws {
+    let samples: [(String, Value)] = [
+      ("bool", .bool(true)), ("int", .int(1)), ("double", .double(1.5)), ("string", .string("a")),
+      ("bytes", .bytes([1])), ("timestamp", .timestamp(.epoch)), ("duration", .duration(.zero)),
+      ("list(int)", .list([.int(1), .null])), ("map(string, bool)", .map(["a": .bool(true)])),
+    ]
+    for (text, value) in samples {
+      let type = try #require(FieldType(text))
+      #expect(type.fitted(.null) == .null)
+      #expect(FieldType.any.fitted(value) == value)
+      for (other, otherValue) in samples {
+        let fits = type.fitted(otherValue) != nil
+        #expect(fits == (text == other || (text == "double" && other == "int")), "\(text) \(other)")
+      }
+    }
+  }
+
+  @Test func `a whole number becomes a double where one is wanted, however deep`() throws {
+    let type = try #require(FieldType("map(string, list(double))"))
+    #expect(
+      type.fitted(.map(["a": .list([.int(1), .double(0.5)])]))
+        == .map(["a": .list([.double(1), .double(0.5)])]))
+    #expect(type.fitted(.map(["a": .list([.string("1")])])) == nil)
+  }
+}
+
+struct ClosestNameTests {
+  @Test(arguments: [
+    ("laod", "load"), ("colour", "color"), ("temprature", "temperature"), ("x", "y"),
+    ("click", "click"),
+  ])
+  func `a slip is recognised`(slip: String, meant: String) {
+    #expect(slip.closest(among: ["unrelated", meant, "another"]) == meant)
+  }
+
+  @Test(arguments: ["", "zebra", String(repeating: "a", count: 100_000)])
+  func `what is near nothing suggests nothing`(name: String) {
+    #expect(name.closest(among: ["load", "color", String(repeating: "b", count: 10_000)]) == nil)
+  }
+
+  @Test func `of two the nearer one is suggested`() {
+    #expect("temperatur".closest(among: ["temperate", "temperature"]) == "temperature")
+  }
+}
