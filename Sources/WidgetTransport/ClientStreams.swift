@@ -127,6 +127,11 @@ public struct ClientStreams: Sendable {
   /// Takes the header of a frame that arrived and says what it means. O(1).
   public mutating func receive(_ header: FrameHeader) -> Action {
     let streamID = header.streamID
+    // Of any type: a frame that long is something else than ttrpc, such as text, and waiting for the
+    // end of it would be waiting without end.
+    guard !header.isOversize else {
+      return .violation(.oversize(streamID: streamID, dataBytes: header.dataBytes))
+    }
     switch header.type {
     case .response, .data: break
     case .request: return .violation(.requestFromServer(streamID: streamID))
@@ -134,9 +139,6 @@ public struct ClientStreams: Sendable {
     }
     guard streamID & 1 == 1, UInt64(streamID) < nextStreamID else {
       return .violation(.unknownStream(streamID: streamID))
-    }
-    guard !header.isOversize else {
-      return .violation(.oversize(streamID: streamID, dataBytes: header.dataBytes))
     }
     guard let state = calls[streamID] else { return .ignore }
     if header.type == .response {

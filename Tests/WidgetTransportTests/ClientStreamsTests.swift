@@ -82,6 +82,12 @@ import WidgetTransport
     (.data(3), .unknownStream(streamID: 3)),
     (.data(1), .dataOnUnaryCall(streamID: 1)),
     (.response(1, bytes: 5 << 20), .oversize(streamID: 1, dataBytes: 5 << 20)),
+    // What `HTTP/1.1 400` looks like.
+    (
+      FrameHeader(
+        dataBytes: 0x4854_5450, streamID: 0x2F31_2E31, type: FrameType(rawValue: 0x20), flags: []),
+      .oversize(streamID: 0x2F31_2E31, dataBytes: 0x4854_5450)
+    ),
   ])
   func `a server that breaks the protocol is found out`(
     header: FrameHeader, violation: ClientStreams.Violation
