@@ -27,13 +27,20 @@ public struct GetStatsResponse: Hashable, Sendable {
   /// The limits in force, by name.
   public var limits: [String: UInt64]
   public var pid: UInt32
+  /// What went wrong since the start, in order of when it happened last.
+  public var recentErrors: [RecentError]
+  /// How much of a limit is used, by its name; of a limit for each user, by who uses most.
+  public var usage: [String: UInt64]
+  /// The resident set; 0 if it is not known.
+  public var memoryBytes: UInt64
 
   public init(
     version: String = "", startTime: Timestamp = .epoch, uptime: Duration = .zero,
     store: String = "", epoch: UInt64 = 0, revision: Revision = 0, compactRevision: Revision = 0,
     widgets: UInt64 = 0, stateBytes: UInt64 = 0, lastSequence: UInt64 = 0,
     connections: UInt64 = 0, subscriptions: UInt64 = 0, counters: [String: UInt64] = [:],
-    limits: [String: UInt64] = [:], pid: UInt32 = 0
+    limits: [String: UInt64] = [:], pid: UInt32 = 0, recentErrors: [RecentError] = [],
+    usage: [String: UInt64] = [:], memoryBytes: UInt64 = 0
   ) {
     self.version = version
     self.startTime = startTime
@@ -50,6 +57,9 @@ public struct GetStatsResponse: Hashable, Sendable {
     self.counters = counters
     self.limits = limits
     self.pid = pid
+    self.recentErrors = recentErrors
+    self.usage = usage
+    self.memoryBytes = memoryBytes
   }
 }
 
@@ -70,6 +80,13 @@ extension GetStatsResponse: ConvertibleMessage {
     counters = reader.counts(c.pointee.n_counters, c.pointee.counters)
     limits = reader.counts(c.pointee.n_limits, c.pointee.limits)
     pid = c.pointee.pid
+    recentErrors = try reader.list(
+      "recent_errors", c.pointee.n_recent_errors, c.pointee.recent_errors
+    ) { (element) throws(WireError) in
+      try RecentError(c: element, reader)
+    }
+    usage = reader.counts(c.pointee.n_usage, c.pointee.usage)
+    memoryBytes = c.pointee.memory_bytes
   }
 
   func fill(
@@ -94,6 +111,71 @@ extension GetStatsResponse: ConvertibleMessage {
     c.pointee.limits = try writer.entries(
       "limits", limits, of: Widgetd__V1__GetStatsResponse__LimitsEntry.self)
     c.pointee.pid = pid
+    c.pointee.n_recent_errors = recentErrors.count
+    c.pointee.recent_errors = try writer.list("recent_errors", recentErrors)
+    c.pointee.n_usage = usage.count
+    c.pointee.usage = try writer.entries(
+      "usage", usage, of: Widgetd__V1__GetStatsResponse__UsageEntry.self)
+    c.pointee.memory_bytes = memoryBytes
+  }
+}
+
+/// Something that went wrong and is worth an administrator's look.
+public struct RecentError: Hashable, Sendable {
+  /// When it happened last.
+  public var time: Timestamp
+  /// A code that this version does not know reads as `.unknown`.
+  public var code: StatusCode
+  /// The stable reason: `STORAGE_FAILED`.
+  public var reason: String
+  /// Where: "storage", "connections", "settings", or a method's full name.
+  public var area: String
+  public var message: String
+  /// How often it has happened.
+  public var count: UInt64
+  /// Whose call or connection it was, the last time; nil if nobody's, or several users' at once.
+  public var peerUID: UInt32?
+
+  public init(
+    time: Timestamp = .epoch, code: StatusCode = .ok, reason: String = "", area: String = "",
+    message: String = "", count: UInt64 = 0, peerUID: UInt32? = nil
+  ) {
+    self.time = time
+    self.code = code
+    self.reason = reason
+    self.area = area
+    self.message = message
+    self.count = count
+    self.peerUID = peerUID
+  }
+}
+
+extension RecentError: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__RecentError>, _ reader: Reader) throws(WireError) {
+    time = try reader.timestamp("time", c.pointee.time) ?? .epoch
+    code = StatusCode(rawValue: c.pointee.code) ?? .unknown
+    reason = reader.string(c.pointee.reason)
+    area = reader.string(c.pointee.area)
+    message = reader.string(c.pointee.message)
+    count = c.pointee.count
+    if c.pointee._peer_uid_case == WIDGETD__V1__RECENT_ERROR___PEER_UID_PEER_UID {
+      peerUID = c.pointee.peer_uid
+    }
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__RecentError>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.time = try writer.timestamp(time)
+    c.pointee.code = code.rawValue
+    c.pointee.reason = try writer.string("reason", reason)
+    c.pointee.area = try writer.string("area", area)
+    c.pointee.message = try writer.string("message", message)
+    c.pointee.count = count
+    if let peerUID {
+      c.pointee._peer_uid_case = WIDGETD__V1__RECENT_ERROR___PEER_UID_PEER_UID
+      c.pointee.peer_uid = peerUID
+    }
   }
 }
 

@@ -98,12 +98,12 @@ final class InProcessSink: StreamSink, TurnParticipant {
           if let timeout { service.setDeadline(of: stream, in: timeout) }
           opened.resume(returning: .success(InProcessStream(sink: self, service: service)))
         } catch {
-          service.counters.callsFailed += 1
+          service.note(method, error, of: peer)
           opened.resume(returning: .failure(error))
         }
       }
     } catch {
-      service.counters.callsFailed += 1
+      service.note(method, error, of: peer)
       opened.resume(returning: .failure(error))
     }
   }

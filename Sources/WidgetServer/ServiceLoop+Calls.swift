@@ -24,14 +24,18 @@ extension ServiceLoop {
       }
       try dispatch(method, payload, call, responder)
     } catch {
-      counters.callsFailed += 1
       note(method, error, of: responder.peer)
       responder.refuse(error, to: call)
     }
   }
 
-  /// Logs a call that failed.
+  /// Counts and logs a call or stream that was refused or failed, and keeps it if it tells of the
+  /// daemon.
   func note(_ method: Method, _ status: RPCStatus, of peer: Peer) {
+    counters.callsFailed += 1
+    if RecentErrors.isWorthKeeping(status) {
+      recentErrors.record(status, area: method.fullName, uid: peer.uid, at: now)
+    }
     guard logger.logLevel <= .debug else { return }
     var metadata: Logger.Metadata = [
       "method": "\(method.fullName)", "code": "\(status.code)",
@@ -341,7 +345,10 @@ extension ServiceLoop {
         }
         responder.answerNow {
           if let error = outcome.error {
-            responder.refuse(.invalidConfiguration(error), to: call)
+            let status = RPCStatus.invalidConfiguration(error)
+            bound.value.recentErrors.record(
+              status, area: "settings", uid: responder.peer.uid, at: ServiceLoop.wallClock())
+            responder.refuse(status, to: call)
           } else {
             responder.respond(
               ReloadResponse(applied: outcome.applied, needsRestart: outcome.needsRestart),
@@ -373,6 +380,15 @@ extension ServiceLoop {
         ($0.name, UInt64(clamping: limits[keyPath: $0.path]))
       })
     response.pid = UInt32(clamping: getpid())
+    response.recentErrors = recentErrors.entries
+    let highest = store.highestUsage
+    response.usage = [
+      "widgets_max": store.count, "widgets_per_uid_max": highest.widgets,
+      "state_bytes_per_uid_max": highest.bytes, "connections_max": connectionCount,
+      "connections_per_uid_max": connectionsByUID.values.max() ?? 0,
+      "subscriptions_per_uid_max": subscriptionsByUID.values.max() ?? 0,
+    ].mapValues { UInt64(clamping: $0) }
+    response.memoryBytes = ResidentMemory.bytes ?? 0
     return response
   }
 }

@@ -27,6 +27,7 @@ final class ServiceLoop {
   var limits: ServerLimits
   var logger: Logger
   var counters = Counters()
+  var recentErrors = RecentErrors()
   let startTime: Timestamp
   let startedAt = NIODeadline.now()
   let version: String
@@ -190,6 +191,9 @@ final class ServiceLoop {
 
   private func takeBackTurn(because error: StorageError) {
     counters.groupsFailed += 1
+    let users = Set(turnCalls.map(\.responder.peer.uid))
+    recentErrors.record(
+      .storageFailed(error), area: "storage", uid: users.count == 1 ? users.first : nil, at: now)
     if !isStorageFailing {
       isStorageFailing = true
       logger.error(

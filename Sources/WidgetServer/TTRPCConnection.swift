@@ -265,10 +265,10 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
         let sink = TTRPCStreamSink(connection: self, streamID: streamID)
         do throws(RPCStatus) {
           open(
-            sink, envelope.timeoutNanoseconds,
+            sink, method, envelope.timeoutNanoseconds,
             try service.prepare(method, envelope.payload, sink: sink, peer: peer, level: level))
         } catch {
-          service.counters.callsFailed += 1
+          service.note(method, error, of: peer)
           endStream(streamID, error)
         }
       }
@@ -278,7 +278,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   /// Opens a stream at the end of the turn.
   private func open(
-    _ sink: TTRPCStreamSink, _ timeoutNanoseconds: Int64, _ begin: @escaping ServiceLoop.Opening
+    _ sink: TTRPCStreamSink, _ method: Method, _ timeoutNanoseconds: Int64,
+    _ begin: @escaping ServiceLoop.Opening
   ) {
     sinks[sink.streamID] = sink
     service.openings.append { [self] in
@@ -293,7 +294,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
           service.setDeadline(of: stream, in: .nanoseconds(timeoutNanoseconds))
         }
       } catch {
-        service.counters.callsFailed += 1
+        service.note(method, error, of: peer)
         endStream(sink.streamID, error)
       }
     }

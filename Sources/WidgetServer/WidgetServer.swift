@@ -165,10 +165,17 @@ public final class WidgetServer: Sendable {
     let socket = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     guard let socket, let peer = Peer(socket: socket) else {
       service.counters.connectionsRefused += 1
+      service.recentErrors.record(
+        .unauthenticated, "PEER_UNKNOWN", area: "connections",
+        "A connection was refused, because the kernel does not tell who it is.",
+        at: ServiceLoop.wallClock())
       throw RefusedConnection(reason: "the kernel does not tell who it is")
     }
     if let (limit, maximum) = service.admit(peer) {
       service.counters.connectionsRefused += 1
+      service.recentErrors.record(
+        .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
+        at: ServiceLoop.wallClock())
       service.logger.warning(
         "refusing a connection", metadata: ["uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)"])
       throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")

@@ -101,7 +101,9 @@ struct RandomMessages {
           revision: number(), compactRevision: number(), widgets: number(), stateBytes: number(),
           lastSequence: number(), connections: number(), subscriptions: number(),
           counters: [name(): number(), name(): number()], limits: [name(): number()],
-          pid: UInt32(truncatingIfNeeded: number()))),
+          pid: UInt32(truncatingIfNeeded: number()), recentErrors: many { $0.recentError() },
+          usage: [name(): number()], memoryBytes: number())),
+      Sample(recentError()),
       Sample(ReloadRequest()),
       Sample(ReloadResponse(applied: many { $0.text() }, needsRestart: many { $0.text() })),
       Sample(SetLogLevelRequest(level: pick(LogLevel.allCases))),
@@ -370,6 +372,13 @@ struct RandomMessages {
         .listServices(text()), nil,
         .fileContainingExtension(ReflectionExtension(containingType: text(), number: -1)),
       ]))
+  }
+
+  private mutating func recentError() -> RecentError {
+    RecentError(
+      time: time(), code: pick(StatusCode.allCases), reason: text(), area: text(),
+      message: text(), count: number(),
+      peerUID: pick([nil, 0, UInt32(truncatingIfNeeded: number())]))
   }
 
   private mutating func status() -> RPCStatus {

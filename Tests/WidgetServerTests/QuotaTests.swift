@@ -16,7 +16,12 @@ import WidgetProto
       #expect(try second?.health() == .serving)
       let third = try server.connect()
       #expect(try third.nextFrame() == nil)
-      #expect(try first.stats().counters["connections_refused"] == 1)
+      let stats = try first.stats()
+      #expect(stats.counters["connections_refused"] == 1)
+      #expect(stats.usage["connections_per_uid_max"] == 2)
+      #expect(stats.recentErrors.map(\.reason) == ["QUOTA_EXCEEDED"])
+      #expect(stats.recentErrors.first?.area == "connections")
+      #expect(stats.recentErrors.first?.message.contains("connections_per_uid_max = 2") == true)
       second = nil
       try waitUntil("the second connection is gone") { try first.stats().connections == 1 }
       #expect(try server.connect().health() == .serving)

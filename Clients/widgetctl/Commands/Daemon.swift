@@ -5,7 +5,7 @@ import WidgetModel
 /// `stats`: counters, gauges and limits.
 struct StatsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "stats", abstract: "Show the daemon's counters, gauges and limits.",
+    commandName: "stats", abstract: "Show the daemon's counters, gauges, limits and their use.",
     discussion: """
       Examples:
         widgetctl stats
@@ -26,6 +26,7 @@ struct StatsCommand: AsyncParsableCommand {
     func add(_ name: String, _ value: String) { table.add(.init(name), .init(value)) }
     add("version", stats.version)
     add("pid", "\(stats.pid)")
+    add("memory_bytes", "\(stats.memoryBytes)")
     add("start_time", RFC3339.text(stats.startTime))
     add("uptime", DurationSyntax.age(stats.uptime))
     add("store", stats.store)
@@ -37,7 +38,9 @@ struct StatsCommand: AsyncParsableCommand {
     add("last_sequence", "\(stats.lastSequence)")
     add("connections", "\(stats.connections)")
     add("subscriptions", "\(stats.subscriptions)")
-    for (scope, numbers) in [("counters", stats.counters), ("limits", stats.limits)] {
+    for (scope, numbers) in [
+      ("counters", stats.counters), ("limits", stats.limits), ("usage", stats.usage),
+    ] {
       for (name, number) in numbers.sorted(by: { $0.key.precedesByBytes($1.key) }) {
         add("\(scope).\(name)", "\(number)")
       }

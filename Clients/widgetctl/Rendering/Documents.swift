@@ -203,6 +203,18 @@ extension WatchFrame {
   }
 }
 
+extension RecentError {
+  /// The fields of widgetd.v1.RecentError, with the code by name.
+  var document: Value {
+    var map: ValueMap = [
+      "time": .string(RFC3339.text(time)), "code": .string(code.name), "reason": .string(reason),
+      "area": .string(area), "message": .string(message), "count": .revision(count),
+    ]
+    if let peerUID { map["peerUid"] = .int(Int64(peerUID)) }
+    return .map(map)
+  }
+}
+
 extension GetStatsResponse {
   /// The epoch is text: it is a random 64-bit number that JSON readers would round.
   var document: Value {
@@ -217,6 +229,8 @@ extension GetStatsResponse {
       "stateBytes": .revision(stateBytes), "lastSequence": .revision(lastSequence),
       "connections": .revision(connections), "subscriptions": .revision(subscriptions),
       "counters": numbers(counters), "limits": numbers(limits), "pid": .int(Int64(pid)),
+      "recentErrors": .list(recentErrors.map(\.document)), "usage": numbers(usage),
+      "memoryBytes": .revision(memoryBytes),
     ])
   }
 }

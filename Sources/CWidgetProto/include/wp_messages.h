@@ -122,6 +122,8 @@ wp_descriptor_widgetd__v1__get_stats_response__counters_entry(void) { return &wi
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_stats_response__limits_entry(void) { return &widgetd__v1__get_stats_response__limits_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_stats_response__usage_entry(void) { return &widgetd__v1__get_stats_response__usage_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_widget_request(void) { return &widgetd__v1__get_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_widget_response(void) { return &widgetd__v1__get_widget_response__descriptor; }
@@ -147,6 +149,8 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__move_widget_response(void) { return &widgetd__v1__move_widget_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__presence(void) { return &widgetd__v1__presence__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__recent_error(void) { return &widgetd__v1__recent_error__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reload_request(void) { return &widgetd__v1__reload_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

@@ -203,6 +203,10 @@ extension Widgetd__V1__GetStatsResponse__LimitsEntry: CCountEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_stats_response__limits_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_stats_response__limits_entry__init(message) }
 }
+extension Widgetd__V1__GetStatsResponse__UsageEntry: CCountEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_stats_response__usage_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_stats_response__usage_entry__init(message) }
+}
 extension Widgetd__V1__GetWidgetRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_widget_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_widget_request__init(message) }
@@ -254,6 +258,10 @@ extension Widgetd__V1__MoveWidgetResponse: CMessage {
 extension Widgetd__V1__Presence: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__presence() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__presence__init(message) }
+}
+extension Widgetd__V1__RecentError: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__recent_error() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__recent_error__init(message) }
 }
 extension Widgetd__V1__ReloadRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__reload_request() }

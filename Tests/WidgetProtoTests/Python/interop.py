@@ -337,6 +337,9 @@ def normalise(schema, message):
     if name == "GetStatsResponse":
         message.start_time.SetInParent()
         message.uptime.SetInParent()
+    if name == "RecentError":
+        message.time.SetInParent()
+        message.code = message.code if 0 <= message.code <= 16 else 2
     if name == "RetryInfo":
         message.retry_delay.SetInParent()
     # Only responses carry an etag.

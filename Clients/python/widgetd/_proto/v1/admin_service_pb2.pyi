@@ -37,19 +37,29 @@ class GetStatsResponse(_message.Message):
         key: str
         value: int
         def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class UsageEntry(_message.Message):
+        __slots__: tuple[str, ...]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
     COMPACT_REVISION_FIELD_NUMBER: _ClassVar[int]
     CONNECTIONS_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     LAST_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
+    RECENT_ERRORS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
     STATE_BYTES_FIELD_NUMBER: _ClassVar[int]
     STORE_FIELD_NUMBER: _ClassVar[int]
     SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
     UPTIME_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     WIDGETS_FIELD_NUMBER: _ClassVar[int]
     compact_revision: int
@@ -58,16 +68,37 @@ class GetStatsResponse(_message.Message):
     epoch: int
     last_sequence: int
     limits: _containers.ScalarMap[str, int]
+    memory_bytes: int
     pid: int
+    recent_errors: _containers.RepeatedCompositeFieldContainer[RecentError]
     revision: int
     start_time: _timestamp_pb2.Timestamp
     state_bytes: int
     store: str
     subscriptions: int
     uptime: _duration_pb2.Duration
+    usage: _containers.ScalarMap[str, int]
     version: str
     widgets: int
-    def __init__(self, version: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., uptime: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., store: _Optional[str] = ..., epoch: _Optional[int] = ..., revision: _Optional[int] = ..., compact_revision: _Optional[int] = ..., widgets: _Optional[int] = ..., state_bytes: _Optional[int] = ..., last_sequence: _Optional[int] = ..., connections: _Optional[int] = ..., subscriptions: _Optional[int] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, int]] = ..., pid: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., uptime: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., store: _Optional[str] = ..., epoch: _Optional[int] = ..., revision: _Optional[int] = ..., compact_revision: _Optional[int] = ..., widgets: _Optional[int] = ..., state_bytes: _Optional[int] = ..., last_sequence: _Optional[int] = ..., connections: _Optional[int] = ..., subscriptions: _Optional[int] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, int]] = ..., pid: _Optional[int] = ..., recent_errors: _Optional[_Iterable[_Union[RecentError, _Mapping[str, object]]]] = ..., usage: _Optional[_Mapping[str, int]] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+
+class RecentError(_message.Message):
+    __slots__: tuple[str, ...]
+    AREA_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    PEER_UID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    area: str
+    code: int
+    count: int
+    message: str
+    peer_uid: int
+    reason: str
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., code: _Optional[int] = ..., reason: _Optional[str] = ..., area: _Optional[str] = ..., message: _Optional[str] = ..., count: _Optional[int] = ..., peer_uid: _Optional[int] = ...) -> None: ...
 
 class ReloadRequest(_message.Message):
     __slots__: tuple[str, ...] = ()

@@ -65,6 +65,12 @@ void   widgetd__v1__get_stats_response__limits_entry__init
   static const Widgetd__V1__GetStatsResponse__LimitsEntry init_value = WIDGETD__V1__GET_STATS_RESPONSE__LIMITS_ENTRY__INIT;
   *message = init_value;
 }
+void   widgetd__v1__get_stats_response__usage_entry__init
+                     (Widgetd__V1__GetStatsResponse__UsageEntry         *message)
+{
+  static const Widgetd__V1__GetStatsResponse__UsageEntry init_value = WIDGETD__V1__GET_STATS_RESPONSE__USAGE_ENTRY__INIT;
+  *message = init_value;
+}
 void   widgetd__v1__get_stats_response__init
                      (Widgetd__V1__GetStatsResponse         *message)
 {
@@ -108,6 +114,51 @@ void   widgetd__v1__get_stats_response__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &widgetd__v1__get_stats_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__recent_error__init
+                     (Widgetd__V1__RecentError         *message)
+{
+  static const Widgetd__V1__RecentError init_value = WIDGETD__V1__RECENT_ERROR__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__recent_error__get_packed_size
+                     (const Widgetd__V1__RecentError *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__recent_error__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__recent_error__pack
+                     (const Widgetd__V1__RecentError *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__recent_error__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__recent_error__pack_to_buffer
+                     (const Widgetd__V1__RecentError *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__recent_error__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__RecentError *
+       widgetd__v1__recent_error__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__RecentError *)
+     protobuf_c_message_unpack (&widgetd__v1__recent_error__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__recent_error__free_unpacked
+                     (Widgetd__V1__RecentError *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__recent_error__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   widgetd__v1__reload_request__init
@@ -410,7 +461,58 @@ const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__limits_entry__
   (ProtobufCMessageInit) widgetd__v1__get_stats_response__limits_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_descriptors[15] =
+static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__usage_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__GetStatsResponse__UsageEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__GetStatsResponse__UsageEntry, value),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__get_stats_response__usage_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__get_stats_response__usage_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__usage_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.GetStatsResponse.UsageEntry",
+  "UsageEntry",
+  "Widgetd__V1__GetStatsResponse__UsageEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__GetStatsResponse__UsageEntry),
+  2,
+  widgetd__v1__get_stats_response__usage_entry__field_descriptors,
+  widgetd__v1__get_stats_response__usage_entry__field_indices_by_name,
+  1,  widgetd__v1__get_stats_response__usage_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__get_stats_response__usage_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_descriptors[18] =
 {
   {
     "version",
@@ -592,6 +694,42 @@ static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_des
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "recent_errors",
+    16,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__GetStatsResponse, n_recent_errors),
+    offsetof(Widgetd__V1__GetStatsResponse, recent_errors),
+    &widgetd__v1__recent_error__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "usage",
+    17,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__GetStatsResponse, n_usage),
+    offsetof(Widgetd__V1__GetStatsResponse, usage),
+    &widgetd__v1__get_stats_response__usage_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "memory_bytes",
+    18,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__GetStatsResponse, memory_bytes),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__get_stats_response__field_indices_by_name[] = {
   6,   /* field[6] = compact_revision */
@@ -600,20 +738,23 @@ static const unsigned widgetd__v1__get_stats_response__field_indices_by_name[] =
   4,   /* field[4] = epoch */
   9,   /* field[9] = last_sequence */
   13,   /* field[13] = limits */
+  17,   /* field[17] = memory_bytes */
   14,   /* field[14] = pid */
+  15,   /* field[15] = recent_errors */
   5,   /* field[5] = revision */
   1,   /* field[1] = start_time */
   8,   /* field[8] = state_bytes */
   3,   /* field[3] = store */
   11,   /* field[11] = subscriptions */
   2,   /* field[2] = uptime */
+  16,   /* field[16] = usage */
   0,   /* field[0] = version */
   7,   /* field[7] = widgets */
 };
 static const ProtobufCIntRange widgetd__v1__get_stats_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 15 }
+  { 0, 18 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__descriptor =
 {
@@ -623,11 +764,127 @@ const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__descriptor =
   "Widgetd__V1__GetStatsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__GetStatsResponse),
-  15,
+  18,
   widgetd__v1__get_stats_response__field_descriptors,
   widgetd__v1__get_stats_response__field_indices_by_name,
   1,  widgetd__v1__get_stats_response__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__get_stats_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__recent_error__field_descriptors[7] =
+{
+  {
+    "time",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RecentError, time),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "code",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RecentError, code),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "reason",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RecentError, reason),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "area",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RecentError, area),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "message",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RecentError, message),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "count",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RecentError, count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "peer_uid",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Widgetd__V1__RecentError, _peer_uid_case),
+    offsetof(Widgetd__V1__RecentError, peer_uid),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__recent_error__field_indices_by_name[] = {
+  3,   /* field[3] = area */
+  1,   /* field[1] = code */
+  5,   /* field[5] = count */
+  4,   /* field[4] = message */
+  6,   /* field[6] = peer_uid */
+  2,   /* field[2] = reason */
+  0,   /* field[0] = time */
+};
+static const ProtobufCIntRange widgetd__v1__recent_error__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__recent_error__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.RecentError",
+  "RecentError",
+  "Widgetd__V1__RecentError",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__RecentError),
+  7,
+  widgetd__v1__recent_error__field_descriptors,
+  widgetd__v1__recent_error__field_indices_by_name,
+  1,  widgetd__v1__recent_error__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__recent_error__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 #define widgetd__v1__reload_request__field_descriptors NULL

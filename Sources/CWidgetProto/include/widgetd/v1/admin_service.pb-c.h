@@ -22,6 +22,8 @@ typedef struct Widgetd__V1__GetStatsRequest Widgetd__V1__GetStatsRequest;
 typedef struct Widgetd__V1__GetStatsResponse Widgetd__V1__GetStatsResponse;
 typedef struct Widgetd__V1__GetStatsResponse__CountersEntry Widgetd__V1__GetStatsResponse__CountersEntry;
 typedef struct Widgetd__V1__GetStatsResponse__LimitsEntry Widgetd__V1__GetStatsResponse__LimitsEntry;
+typedef struct Widgetd__V1__GetStatsResponse__UsageEntry Widgetd__V1__GetStatsResponse__UsageEntry;
+typedef struct Widgetd__V1__RecentError Widgetd__V1__RecentError;
 typedef struct Widgetd__V1__ReloadRequest Widgetd__V1__ReloadRequest;
 typedef struct Widgetd__V1__ReloadResponse Widgetd__V1__ReloadResponse;
 typedef struct Widgetd__V1__SetLogLevelRequest Widgetd__V1__SetLogLevelRequest;
@@ -75,6 +77,17 @@ struct  Widgetd__V1__GetStatsResponse__LimitsEntry
     , (char *)protobuf_c_empty_string, 0 }
 
 
+struct  Widgetd__V1__GetStatsResponse__UsageEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  uint64_t value;
+};
+#define WIDGETD__V1__GET_STATS_RESPONSE__USAGE_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_stats_response__usage_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, 0 }
+
+
 struct  Widgetd__V1__GetStatsResponse
 {
   ProtobufCMessage base;
@@ -95,10 +108,40 @@ struct  Widgetd__V1__GetStatsResponse
   size_t n_limits;
   Widgetd__V1__GetStatsResponse__LimitsEntry **limits;
   uint32_t pid;
+  size_t n_recent_errors;
+  Widgetd__V1__RecentError **recent_errors;
+  size_t n_usage;
+  Widgetd__V1__GetStatsResponse__UsageEntry **usage;
+  uint64_t memory_bytes;
 };
 #define WIDGETD__V1__GET_STATS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_stats_response__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, 0, 0, 0, 0, 0, 0, 0, 0, 0,NULL, 0,NULL, 0 }
+    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, 0, 0, 0, 0, 0, 0, 0, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0 }
+
+
+typedef enum {
+  WIDGETD__V1__RECENT_ERROR___PEER_UID__NOT_SET = 0,
+  WIDGETD__V1__RECENT_ERROR___PEER_UID_PEER_UID = 7
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__RECENT_ERROR___PEER_UID__CASE)
+} Widgetd__V1__RecentError__PeerUidCase;
+
+struct  Widgetd__V1__RecentError
+{
+  ProtobufCMessage base;
+  Google__Protobuf__Timestamp *time;
+  int32_t code;
+  char *reason;
+  char *area;
+  char *message;
+  uint64_t count;
+  Widgetd__V1__RecentError__PeerUidCase _peer_uid_case;
+  union {
+    uint32_t peer_uid;
+  };
+};
+#define WIDGETD__V1__RECENT_ERROR__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__recent_error__descriptor) \
+    , NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, WIDGETD__V1__RECENT_ERROR___PEER_UID__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__ReloadRequest
@@ -168,6 +211,9 @@ void   widgetd__v1__get_stats_response__counters_entry__init
 /* Widgetd__V1__GetStatsResponse__LimitsEntry methods */
 void   widgetd__v1__get_stats_response__limits_entry__init
                      (Widgetd__V1__GetStatsResponse__LimitsEntry         *message);
+/* Widgetd__V1__GetStatsResponse__UsageEntry methods */
+void   widgetd__v1__get_stats_response__usage_entry__init
+                     (Widgetd__V1__GetStatsResponse__UsageEntry         *message);
 /* Widgetd__V1__GetStatsResponse methods */
 void   widgetd__v1__get_stats_response__init
                      (Widgetd__V1__GetStatsResponse         *message);
@@ -186,6 +232,25 @@ Widgetd__V1__GetStatsResponse *
                       const uint8_t       *data);
 void   widgetd__v1__get_stats_response__free_unpacked
                      (Widgetd__V1__GetStatsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__RecentError methods */
+void   widgetd__v1__recent_error__init
+                     (Widgetd__V1__RecentError         *message);
+size_t widgetd__v1__recent_error__get_packed_size
+                     (const Widgetd__V1__RecentError   *message);
+size_t widgetd__v1__recent_error__pack
+                     (const Widgetd__V1__RecentError   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__recent_error__pack_to_buffer
+                     (const Widgetd__V1__RecentError   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__RecentError *
+       widgetd__v1__recent_error__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__recent_error__free_unpacked
+                     (Widgetd__V1__RecentError *message,
                       ProtobufCAllocator *allocator);
 /* Widgetd__V1__ReloadRequest methods */
 void   widgetd__v1__reload_request__init
@@ -274,8 +339,14 @@ typedef void (*Widgetd__V1__GetStatsResponse__CountersEntry_Closure)
 typedef void (*Widgetd__V1__GetStatsResponse__LimitsEntry_Closure)
                  (const Widgetd__V1__GetStatsResponse__LimitsEntry *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__GetStatsResponse__UsageEntry_Closure)
+                 (const Widgetd__V1__GetStatsResponse__UsageEntry *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__GetStatsResponse_Closure)
                  (const Widgetd__V1__GetStatsResponse *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__RecentError_Closure)
+                 (const Widgetd__V1__RecentError *message,
                   void *closure_data);
 typedef void (*Widgetd__V1__ReloadRequest_Closure)
                  (const Widgetd__V1__ReloadRequest *message,
@@ -339,6 +410,8 @@ extern const ProtobufCMessageDescriptor widgetd__v1__get_stats_request__descript
 extern const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__counters_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__limits_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__usage_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__recent_error__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__reload_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__reload_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__set_log_level_request__descriptor;

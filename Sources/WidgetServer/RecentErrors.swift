@@ -1,0 +1,67 @@
+import WidgetModel
+import WidgetProto
+
+/// The last errors that are worth an administrator's look, for `GetStats`: what the daemon or its
+/// surroundings are to blame for, and quotas that are used up.
+///
+/// What fails once tends to fail for every caller. So the same reason in the same area is one entry,
+/// which counts and keeps the last message, and one kind of trouble cannot push out all others. At
+/// most `countMax` entries are kept, in order of when they happened last. They are in memory only
+/// and begin anew with the process; the journal keeps them longer.
+struct RecentErrors {
+  static let countMax = 16
+  static let messageBytesMax = 1_024
+
+  private(set) var entries: [RecentError] = []
+
+  /// - Parameters:
+  ///   - area: "storage", "connections", "settings", or a method's full name.
+  ///   - uid: whose call or connection it was; nil if nobody's, or several users' at once.
+  mutating func record(
+    _ code: StatusCode, _ reason: String, area: String, uid: UInt32? = nil, _ message: String,
+    at time: Timestamp
+  ) {
+    var entry = RecentError(
+      time: time, code: code, reason: reason, area: area,
+      message: message.wireSafe(bytesMax: RecentErrors.messageBytesMax), count: 1, peerUID: uid)
+    if let index = entries.firstIndex(where: { $0.reason == reason && $0.area == area }) {
+      entry.count += entries.remove(at: index).count
+    } else if entries.count == RecentErrors.countMax {
+      entries.removeFirst()
+    }
+    entries.append(entry)
+  }
+
+  mutating func record(
+    _ status: RPCStatus, area: String, uid: UInt32? = nil, at time: Timestamp
+  ) {
+    record(
+      status.code, status.errorInfo?.reason ?? status.code.name, area: area, uid: uid,
+      status.message, at: time)
+  }
+
+  /// Whether a call that ended like this tells of the daemon, and not only of the call.
+  static func isWorthKeeping(_ status: RPCStatus) -> Bool {
+    switch status.code {
+    case .internalError, .dataLoss, .unknown: true
+    case .resourceExhausted: status.errorInfo?.reason == "QUOTA_EXCEEDED"
+    // What cannot be stored is kept once for each group, not for each call in it.
+    case .unavailable, .ok, .cancelled, .invalidArgument, .deadlineExceeded, .notFound,
+      .alreadyExists, .permissionDenied, .failedPrecondition, .aborted, .outOfRange,
+      .unimplemented, .unauthenticated:
+      false
+    }
+  }
+}
+
+extension String {
+  /// The text as a field can carry it: without NUL, and cut between scalars to a length.
+  fileprivate func wireSafe(bytesMax: Int) -> String {
+    var text = utf8.contains(0) ? String(filter { $0 != "\0" }) : self
+    while text.utf8.count > bytesMax {
+      // A scalar is at most four bytes, so this never drops too many.
+      text.unicodeScalars.removeLast(max(1, (text.utf8.count - bytesMax) / 4))
+    }
+    return text
+  }
+}
