@@ -82,7 +82,9 @@ struct ReloadCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload", abstract: "Have the daemon read its configuration again.",
     discussion: """
-      Says which settings are now in force, and which take a restart.
+      Says which settings are now in force, and which take a restart. Returns when that is done. \
+      If the new settings cannot be used it says why, fails with status 5, and the daemon goes on \
+      with the old ones.
 
       Example:
         widgetctl reload
