@@ -26,7 +26,7 @@ struct CommandFailure: Error, Hashable {
           "\(path) is \(kind), not a socket; name the daemon's with --socket or "
           + "$\(SocketPath.variable)"
       } else {
-        message = "\(error)"
+        message = CommandFailure.words(for: error)
       }
       return
     }
@@ -35,6 +35,22 @@ struct CommandFailure: Error, Hashable {
     metadata = status.errorInfo?.metadata ?? [:]
     violations = status.fieldViolations
     message = CommandFailure.words(for: status, reason: error.reason ?? "")
+  }
+
+  /// What happened, and what looks further into it.
+  private static func words(for error: ClientError) -> String {
+    let text = "\(error)"
+    guard let doctor = doctor(for: error) else { return text }
+    return text + (text.hasSuffix("?") ? " " : "; ") + "`\(doctor)` finds out what is wrong"
+  }
+
+  /// What looks further into a connection that is not to be had; nil for any other failure.
+  private static func doctor(for error: ClientError) -> String? {
+    switch error {
+    case .unavailable(_, let path), .connectionLost(let path): Doctor.command(forSocket: path)
+    case .socketNotFound, .protocolViolation, .deadlineExceeded: "widgetctl doctor"
+    case .status, .cancelled, .closed, .wire, .requestTooLong: nil
+    }
   }
 
   /// The daemon speaks of its methods; here the next step is a command.

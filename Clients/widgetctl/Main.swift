@@ -34,6 +34,8 @@ enum Main {
     case let status as ExitStatus:
       // Everything has been said.
       exit(status.rawValue)
+    case let state as ServiceExit:
+      exit(state.status)
     case let failure as CommandFailure:
       report(failure, isJSON: isJSON)
       exit(failure.exit.rawValue)

@@ -19,7 +19,7 @@ struct Widgetctl: AsyncParsableCommand {
       {"$timestamp": RFC3339}, {"$duration": "1.5s"}, {"$double": "NaN"}. What `ls` and `get` print \
       can be given to `apply`.
 
-      Exit status:
+      Exit status (`status` has its own, as systemctl's):
       \(ExitStatus.table)
       An interrupt ends a command as it does any other (130 in a shell). A command whose output is \
       no longer read (`| head`) ends quietly with 0.
@@ -41,7 +41,8 @@ struct Widgetctl: AsyncParsableCommand {
       CommandGroup(
         name: "The daemon",
         subcommands: [
-          StatsCommand.self, HealthCommand.self, ReloadCommand.self, LogLevelCommand.self,
+          StatusCommand.self, DoctorCommand.self, StatsCommand.self, HealthCommand.self,
+          ReloadCommand.self, LogLevelCommand.self,
         ]),
       CommandGroup(
         name: "This program", subcommands: [CompletionCommand.self, VersionCommand.self]),

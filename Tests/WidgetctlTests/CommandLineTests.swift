@@ -19,7 +19,7 @@ struct CommandLineTests {
     ["watch", "a", "--until", "a.data.n==1", "--timeout", "5s", "--min-interval", "100ms"],
     ["watch", "--once", "-o", "json"], ["events", "--name", "click", "--after-sequence", "0"],
     ["log-level", "debug"], ["completion", "zsh"], ["version", "--client"], ["stats"], ["health"],
-    ["reload"],
+    ["reload"], ["status"], ["status", "-o", "yaml", "--timeout", "1s"], ["doctor", "-o", "json"],
   ])
   func `these command lines are right`(_ arguments: [String]) {
     #expect(throws: Never.self) { try Widgetctl.parseAsRoot(arguments) }
@@ -140,6 +140,19 @@ struct FailureTests {
     let failure = CommandFailure(.unavailable(.refused, socketPath: path))
     #expect(failure.exit == .unavailable)
     #expect(failure.message.hasPrefix("\(path) is \(kind), not a socket;"))
+  }
+
+  @Test(
+    arguments: [
+      (.unavailable(.noSuchFile, socketPath: "/s"), "its socket? `widgetctl doctor --socket /s` "),
+      (.unavailable(.refused, socketPath: "/s"), "; `widgetctl doctor --socket /s` "),
+      (.connectionLost(socketPath: "/s"), "; `widgetctl doctor --socket /s` "),
+      (.socketNotFound(tried: ["/s"]), "; `widgetctl doctor` "),
+      (.deadlineExceeded(.seconds(1)), "; `widgetctl doctor` "),
+    ] as [(ClientError, String)])
+  func `what cannot be reached is for the doctor`(_ error: ClientError, words: String) {
+    let message = CommandFailure(error).message
+    #expect(message.contains(words + "finds out what is wrong"), "\(message)")
   }
 
   @Test func `no two exit statuses are alike, and all are explained`() {

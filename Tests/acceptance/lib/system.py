@@ -171,7 +171,7 @@ class Scratch:
         return subprocess.run(
             [binary("widgetctl"), *arguments], input=text, capture_output=True, text=True,
             stdin=None if text is not None else subprocess.DEVNULL, timeout=60, check=False,
-            env=clean_environment(WIDGETD_SOCKET=self.socket, **(env or {})))
+            env=clean_environment(**{"WIDGETD_SOCKET": self.socket, **(env or {})}))
 
     def watch(self, *arguments):
         """Starts `widgetctl watch --output jsonl`."""

@@ -1,0 +1,68 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `doctor`: why one cannot connect, and what to do about it.
+struct DoctorCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "doctor",
+    abstract: "Find out why the daemon cannot be reached or used, and what mends it.",
+    discussion: """
+      Looks at which socket is meant, its file, its units, who may open it, and asks the daemon how \
+      it is, what you may do, its version and its last errors. Changes nothing, and never waits \
+      long: 3s for each answer of the daemon, or --timeout. Below what is wrong is the command that \
+      mends it.
+
+      Exit status: 0 if the daemon can be used (there may be warnings), else 1.
+
+      Examples:
+        widgetctl doctor
+        widgetctl doctor --socket /run/widgetd/widgetd.sock
+        widgetctl doctor -o json | jq -r '.checks[].mend // empty'
+      """)
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let findings = await Facts.gather(socket: global.socket, timeout: global.limit).findings
+    let printer = Printer(
+      format: global.output ?? .table, painter: global.painter, width: Terminal.width)
+    printer.print(DoctorCommand.document(findings)) {
+      DoctorCommand.text(findings, printer.painter)
+    }
+    guard findings.allSatisfy({ $0.grade != .fail }) else { throw ExitStatus.otherError }
+  }
+
+  static func document(_ findings: [Finding]) -> Value {
+    .map([
+      "ok": .bool(findings.allSatisfy { $0.grade != .fail }),
+      "checks": .list(findings.map(\.document)),
+    ])
+  }
+
+  /// A line a finding, with the command that mends it below. Nothing is cut: it is for copying.
+  static func text(_ findings: [Finding], _ painter: Painter) -> String {
+    let column = findings.map(\.check.count).max() ?? 0
+    return findings.map { finding in
+      let grade = finding.grade.rawValue
+      let line =
+        painter.paint(grade, finding.grade.style) + String(repeating: " ", count: 6 - grade.count)
+        + finding.check + String(repeating: " ", count: column - finding.check.count + 2)
+        + finding.found.safeForTerminal + "\n"
+      let indent = String(repeating: " ", count: column + 8)
+      return line + (finding.mend.map { "\(indent)-> \($0.safeForTerminal)\n" } ?? "")
+    }.joined()
+  }
+}
+
+/// How other commands point to `doctor`.
+enum Doctor {
+  /// The command that looks into why this socket cannot be used.
+  ///
+  /// - Parameter usual: the socket that is used if none is named.
+  static func command(
+    forSocket path: String, usual: String? = try? SocketPath.discover()
+  ) -> String {
+    path == usual || usual == nil && path == SocketPath.ofSystem
+      ? "widgetctl doctor" : "widgetctl doctor --socket \(path.shellQuoted)"
+  }
+}

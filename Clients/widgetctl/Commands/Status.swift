@@ -1,0 +1,68 @@
+import ArgumentParser
+import WidgetClient
+
+/// `status`: how the daemon is, at a glance.
+struct StatusCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Show at a glance how the daemon is.",
+    discussion: """
+      Shows what runs since when, how much memory it takes, what it holds, how much of its limits \
+      is used, counters that tell of trouble, and the last errors: changes that could not be \
+      stored, quotas that are used up, settings that cannot be used. Who may not see all of it is \
+      shown the rest. Of a daemon that cannot be asked it says what `doctor` finds first. Waits 3s \
+      for each answer, or --timeout.
+
+      Exit status, as systemctl's: 0 running and serving, 3 not running or not serving, 4 unknown \
+      (not allowed to ask, or no answer in time).
+
+      Examples:
+        widgetctl status
+        widgetctl status -o json | jq .recentErrors
+        widgetctl status > /dev/null || widgetctl doctor
+      """)
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let report = await look()
+    let printer = Printer(format: global.output ?? .table, painter: global.painter, width: nil)
+    printer.print(report.document) { report.text(printer.painter) }
+    if report.exitStatus != 0 { throw ServiceExit(status: report.exitStatus) }
+  }
+
+  private func look() async -> StatusReport {
+    let choice = SocketChoice.ofProcess(explicit: global.socket)
+    let connection: Facts.Connection =
+      if choice.why == .nowhere {
+        .failed(.noSuchFile)
+      } else {
+        await Facts.connection(choice.path, timeout: global.limit ?? Facts.callTimeout)
+      }
+    var report = StatusReport(
+      socket: choice.path, state: StatusCommand.state(of: connection),
+      next: Doctor.command(forSocket: choice.path), now: Terminal.now)
+    if case .answered(let answers) = connection {
+      report.level = answers.level
+      report.stats = answers.stats
+      report.revision = answers.revision
+    } else {
+      report.trouble = await Facts.gather(
+        socket: global.socket, timeout: global.limit, connection: connection
+      ).trouble
+    }
+    return report
+  }
+
+  /// What connecting says of the daemon.
+  static func state(of connection: Facts.Connection) -> StatusReport.State {
+    switch connection {
+    case .answered(let answers): .running(answers.health)
+    case .notTried, .failed(.noSuchFile), .failed(.refused): .notRunning
+    case .failed, .mute: .unknown
+    }
+  }
+}
+
+/// An exit status that is the state of a service, and not one of `ExitStatus`. All has been said.
+struct ServiceExit: Error, Hashable {
+  let status: Int32
+}

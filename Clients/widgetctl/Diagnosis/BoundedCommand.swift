@@ -1,0 +1,99 @@
+import Glibc
+
+/// Runs another program and takes what it prints, for a limited time and a limited length.
+///
+/// A program that asks a service can wait for it without end, and a diagnosis must not: whatever
+/// runs longer than the limit is killed. It gets little of the environment, no input, and no
+/// descriptors of ours.
+enum BoundedCommand {
+  /// How it went.
+  enum Outcome: Hashable {
+    /// It ended by itself. The status is nil if a signal ended it.
+    case ended(status: Int32?, output: String)
+    case timedOut
+    /// There is no such program, or it cannot be started.
+    case notFound
+  }
+
+  /// The most that is kept of the output; the rest is read and dropped.
+  static let outputBytesMax = 64 << 10
+
+  /// What a program gets of the environment.
+  private static let variables = [
+    "PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
+  ]
+
+  /// Runs a program that `$PATH` leads to; blocks until it ends or the time is over.
+  static func run(_ words: [String], within limit: Duration) -> Outcome {
+    guard let name = words.first else { return .notFound }
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { return .notFound }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    defer { close(ends[0]) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    let environment =
+      variables.compactMap { name in Terminal.environment(name).map { "\(name)=\($0)" } }
+      + ["LC_ALL=C"]
+    var process: pid_t = 0
+    let error = withCStrings(words) { arguments in
+      withCStrings(environment) { posix_spawnp(&process, name, &actions, nil, arguments, $0) }
+    }
+    close(ends[1])
+    guard error == 0 else { return .notFound }
+    let deadline = ContinuousClock.now + limit
+    guard let output = read(ends[0], until: deadline),
+      let status = wait(for: process, until: deadline)
+    else {
+      kill(process, SIGKILL)
+      var status: Int32 = 0
+      while waitpid(process, &status, 0) < 0, errno == EINTR {}
+      return .timedOut
+    }
+    return .ended(status: status & 0x7F == 0 ? (status >> 8) & 0xFF : nil, output: output)
+  }
+
+  /// Reads to the end; nil if the time is over before.
+  private static func read(_ descriptor: Int32, until deadline: ContinuousClock.Instant) -> String?
+  {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let left = deadline - ContinuousClock.now
+      guard left > .zero else { return nil }
+      let milliseconds =
+        left.components.seconds * 1000 + 1
+        + left.components.attoseconds / 1_000_000_000_000_000
+      var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&ready, 1, Int32(clamping: milliseconds)) > 0 else { continue }
+      let count = Glibc.read(descriptor, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+      bytes += chunk[..<min(count, outputBytesMax - bytes.count)]
+    }
+  }
+
+  /// Waits for a program that has closed its output, which most do by ending; so there is nothing
+  /// to wait for, and looking again now and then is good enough for the rest. nil if it goes on.
+  private static func wait(for process: pid_t, until deadline: ContinuousClock.Instant) -> Int32? {
+    var status: Int32 = 0
+    while waitpid(process, &status, WNOHANG) != process {
+      guard ContinuousClock.now < deadline else { return nil }
+      usleep(1_000)
+    }
+    return status
+  }
+
+  /// A list of C strings with a null at its end, for as long as the body runs.
+  private static func withCStrings(
+    _ strings: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Int32
+  ) -> Int32 {
+    let copies = strings.map { strdup($0) }
+    defer { for copy in copies { free(copy) } }
+    return body(copies + [nil])
+  }
+}

@@ -1,0 +1,285 @@
+import Glibc
+import WidgetClient
+import WidgetModel
+
+/// Asks the system and the daemon. Every question has a time limit, and nothing is changed.
+extension Facts {
+  /// How long systemctl may take, each time.
+  static let systemctlTimeout: Duration = .seconds(2)
+  /// How long connecting, and each call, may take unless `--timeout` says otherwise.
+  static let callTimeout: Duration = .seconds(3)
+
+  /// - Parameters:
+  ///   - socket: `--socket`.
+  ///   - connection: what connecting was seen to bring; nil: try it.
+  static func gather(
+    socket: String?, timeout: Duration?, connection: Connection? = nil
+  ) async -> Facts {
+    let choice = SocketChoice.ofProcess(explicit: socket)
+    let folders = folders(to: choice.path)
+    let file = file(choice.path, isHidden: folders.contains { !$0.isSearchable })
+    var facts = Facts(
+      user: User(uid: geteuid(), name: userName(geteuid())), choice: choice, file: file,
+      folders: folders, connection: .notTried, clientVersion: Widgetctl.version)
+    facts.isWritable = faccessat(AT_FDCWD, choice.path, W_OK, AT_EACCESS) == 0
+    for manager in ServiceManager.allCases { facts.units[manager] = units(of: manager) }
+    facts.isDaemonInstalled = isInstalled("widgetd")
+    if let connection {
+      facts.connection = connection
+    } else if case .socket = file {
+      facts.connection = await Facts.connection(choice.path, timeout: timeout ?? callTimeout)
+    }
+    if case .mute = facts.connection { facts.listener = facts.findListener() }
+    facts.now = Terminal.now
+    return facts
+  }
+
+  // MARK: - Files
+
+  /// The folders on the way, down to the first that may not be searched or is not there.
+  static func folders(to path: String) -> [Folder] {
+    var absolute = path
+    if !path.hasPrefix("/"), let current = getcwd(nil, 0) {
+      absolute = String(cString: current) + "/" + path
+      free(current)
+    }
+    let names = absolute.split(separator: "/").dropLast()
+    var result: [Folder] = []
+    for count in 0...names.count {
+      let folder = "/" + names.prefix(count).joined(separator: "/")
+      var status = stat()
+      guard stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { break }
+      let isSearchable = faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) == 0
+      result.append(
+        Folder(path: folder, ownership: Ownership(status), isSearchable: isSearchable))
+      guard isSearchable else { break }
+    }
+    return result
+  }
+
+  static func file(_ path: String, isHidden: Bool) -> File {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return isHidden || errno == EACCES ? .hidden : .missing }
+    if let kind = SocketFile.kindOfOther(path) { return .other(kind: kind) }
+    return .socket(Ownership(status))
+  }
+
+  /// Whether a program is where programs are; services' programs often are outside users' `$PATH`.
+  private static func isInstalled(_ program: String) -> Bool {
+    let path = (Terminal.environment("PATH") ?? "") + ":/usr/local/sbin:/usr/sbin:/usr/bin"
+    return path.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
+  }
+
+  fileprivate static func userName(_ uid: UInt32) -> String {
+    withEntry({ getpwuid_r(uid, $0, $1, $2, $3) }, passwd()) { String(cString: $0.pw_name) }
+      ?? "\(uid)"
+  }
+
+  fileprivate static func groupName(_ gid: UInt32) -> String {
+    withEntry({ getgrgid_r(gid, $0, $1, $2, $3) }, group()) { String(cString: $0.gr_name) }
+      ?? "\(gid)"
+  }
+
+  fileprivate static func membership(of gid: UInt32) -> Membership {
+    var groups = [gid_t](repeating: 0, count: Int(max(1, getgroups(0, nil))))
+    let count = getgroups(Int32(groups.count), &groups)
+    if getegid() == gid || groups.prefix(Int(max(0, count))).contains(gid) { return .inSession }
+    let listed: [gid_t]? = withEntry({ getpwuid_r(geteuid(), $0, $1, $2, $3) }, passwd()) { user in
+      var count: Int32 = 1024
+      var groups = [gid_t](repeating: 0, count: Int(count))
+      guard getgrouplist(user.pw_name, user.pw_gid, &groups, &count) >= 0 else { return [] }
+      return Array(groups.prefix(Int(count)))
+    }
+    return listed?.contains(gid) == true ? .afterLogin : .none
+  }
+
+  /// Looks up an entry of the users' or the groups' database; nil if there is none.
+  private static func withEntry<Entry, Result>(
+    _ look: (
+      UnsafeMutablePointer<Entry>, UnsafeMutablePointer<CChar>, Int,
+      UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>
+    ) -> Int32, _ empty: Entry, _ body: (Entry) -> Result
+  ) -> Result? {
+    var entry = empty
+    var size = 4096
+    while size <= 1 << 20 {
+      let buffer = UnsafeMutablePointer<CChar>.allocate(capacity: size)
+      defer { buffer.deallocate() }
+      var found: UnsafeMutablePointer<Entry>?
+      switch look(&entry, buffer, size, &found) {
+      case ERANGE: size *= 4
+      default: return found.map { body($0.pointee) }
+      }
+    }
+    return nil
+  }
+
+  // MARK: - Units
+
+  static let unitNames = ["widgetd.socket", "widgetd.service"]
+
+  private static func units(of manager: ServiceManager) -> Units {
+    let place: String
+    switch manager {
+    case .system: place = "/run/systemd/system"
+    case .user:
+      guard let directory = Terminal.environment("XDG_RUNTIME_DIR") else { return .absent }
+      place = directory + "/systemd/private"
+    }
+    // systemctl would say the same at length, or start asking elsewhere.
+    guard SocketPath.isThere(place) else { return .absent }
+    let outcome = BoundedCommand.run(
+      ["systemctl"] + (manager == .user ? ["--user"] : [])
+        + ["show", "--no-pager", "--property=Id,LoadState,ActiveState,Result,MainPID"] + unitNames,
+      within: systemctlTimeout)
+    return switch outcome {
+    case .ended(0?, let output): .known(units(in: output))
+    case .timedOut: .timedOut
+    case .ended, .notFound: .absent
+    }
+  }
+
+  /// Reads what `systemctl show` prints: `NAME=VALUE` lines, an empty line between units.
+  static func units(in output: String) -> [Unit] {
+    var units: [Unit] = []
+    var values: [Substring: String] = [:]
+    func finish() {
+      guard let name = values["Id"] else { return }
+      units.append(
+        Unit(
+          name: name, load: values["LoadState"] ?? "", active: values["ActiveState"] ?? "",
+          result: values["Result"] ?? "",
+          mainPID: values["MainPID"].flatMap { Int32($0) }.flatMap { $0 > 0 ? $0 : nil }))
+      values = [:]
+    }
+    for line in output.split(separator: "\n", omittingEmptySubsequences: false) {
+      if line.isEmpty { finish() }
+      guard let sign = line.firstIndex(of: "=") else { continue }
+      values[line[..<sign]] = String(line[line.index(after: sign)...])
+    }
+    finish()
+    return units
+  }
+
+  // MARK: - The daemon
+
+  /// Connects and asks. Takes at most three times the timeout: for health, stats and level.
+  static func connection(_ path: String, timeout: Duration) async -> Connection {
+    let client = WidgetClient(socketPath: path, connectTimeout: timeout)
+    let options = CallOptions(timeout: timeout)
+    let health: HealthCheckResponse
+    do throws(ClientError) {
+      try await client.connect()
+      health = try await client.checkHealth(options: options)
+    } catch {
+      await client.close()
+      if case .unavailable(let failure, _) = error { return .failed(failure) }
+      return .mute(error)
+    }
+    var answers = Answers(health: health.status, level: .unknown)
+    await answers.findLevel(client, options)
+    await client.close()
+    return .answered(answers)
+  }
+
+  /// Who listens: whom the kernel names, or the service if that is the systemd which holds its
+  /// socket.
+  private func findListener() -> Listener? {
+    guard let (pid, uid) = Facts.peer(at: choice.path) else { return nil }
+    let listener = Facts.listener(pid: pid, uid: uid)
+    guard listener?.name == "systemd", let manager = choice.manager,
+      case .known(let units)? = units[manager],
+      let service = units.lazy.compactMap(\.mainPID).first
+    else { return listener }
+    return Facts.listener(pid: service, uid: uid) ?? listener
+  }
+
+  /// Who called listen(2) on the socket, by the kernel's word; nil if it does not say, as of a
+  /// process in another container. Connects without waiting.
+  private static func peer(at path: String) -> (pid: Int32, uid: UInt32)? {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return nil }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    let descriptor = socket(
+      AF_UNIX,
+      Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    let connected = withUnsafePointer(to: address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard connected == 0 else { return nil }
+    // glibc hides `struct ucred` without _GNU_SOURCE; its layout is the kernel's.
+    var credentials: (pid: Int32, uid: UInt32, gid: UInt32) = (0, 0, 0)
+    var length = socklen_t(MemoryLayout.size(ofValue: credentials))
+    guard getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0,
+      credentials.pid > 0
+    else { return nil }
+    return (credentials.pid, credentials.uid)
+  }
+
+  /// What /proc says of a process; nil if it has ended.
+  private static func listener(pid: Int32, uid: UInt32) -> Listener? {
+    let descriptor = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var status = stat()
+    let owner = fstat(descriptor, &status) == 0 ? status.st_uid : uid
+    var text = [UInt8](repeating: 0, count: 512)
+    let count = read(descriptor, &text, text.count)
+    guard count > 0 else { return nil }
+    return listener(pid: pid, uid: owner, stat: String(decoding: text[..<count], as: UTF8.self))
+  }
+
+  /// Reads the line of stat(5): `42 (widgetd) S 1 …`. The name may have brackets and spaces.
+  static func listener(pid: Int32, uid: UInt32, stat line: String) -> Listener? {
+    guard let start = line.firstIndex(of: "("), let end = line.lastIndex(of: ")"), start < end
+    else { return nil }
+    let state = line[end...].dropFirst(2).first
+    return Listener(
+      pid: pid, uid: uid, name: String(line[line.index(after: start)..<end]),
+      isStopped: state == "T" || state == "t")
+  }
+}
+
+extension SocketChoice {
+  /// The choice of this process.
+  static func ofProcess(explicit: String?) -> SocketChoice {
+    SocketChoice(
+      explicit: explicit, uid: geteuid(), environment: { SocketPath.ofProcess($0) },
+      exists: { SocketPath.isThere($0) })
+  }
+}
+
+extension Facts.Answers {
+
+  /// Finds out the level by what is refused, since nothing tells it.
+  fileprivate mutating func findLevel(_ client: WidgetClient, _ options: CallOptions) async {
+    do throws(ClientError) {
+      stats = try await client.getStats(options: options)
+      level = .owner
+      return
+    } catch {
+      guard error.status?.code == .permissionDenied else { return }
+    }
+    do throws(ClientError) {
+      let request = ListWidgetsRequest(pageSize: 1, readMask: .idsOnly)
+      revision = try await client.listWidgets(request, options: options).revision
+      level = .client
+    } catch {
+      if error.status?.code == .permissionDenied { level = .nothing }
+    }
+  }
+}
+
+extension Facts.Ownership {
+  fileprivate init(_ status: stat) {
+    self.init(
+      mode: status.st_mode & 0o7777, uid: status.st_uid, owner: Facts.userName(status.st_uid),
+      group: Facts.groupName(status.st_gid), membership: Facts.membership(of: status.st_gid))
+  }
+}

@@ -1,0 +1,174 @@
+import WidgetClient
+import WidgetModel
+
+/// All that `doctor` knows when it judges. Values only: whatever was asked of the system or the
+/// daemon has been asked, so that every judgement can be tested by a table.
+struct Facts: Hashable {
+  var user: User
+  var choice: SocketChoice
+  var file: File
+  /// The folders on the way to the socket, from the root on. What lies beyond one that may not be
+  /// searched is not there.
+  var folders: [Folder] = []
+  /// Whether the user may write to the socket, which is what connecting takes.
+  var isWritable = false
+  /// The units, by the systemd that runs them.
+  var units: [ServiceManager: Units] = [:]
+  var connection: Connection
+  /// Who listens at the socket; nil if it was not looked for, or cannot be told.
+  var listener: Listener?
+  /// Whether the program `widgetd` is to be found here.
+  var isDaemonInstalled = true
+  var clientVersion: String
+  var now: Timestamp = .epoch
+
+  struct User: Hashable {
+    var uid: UInt32
+    var name: String
+    var isRoot: Bool { uid == 0 }
+  }
+
+  /// Who may do what with a file.
+  struct Ownership: Hashable {
+    /// The lower 12 bits of the mode.
+    var mode: UInt32
+    var uid: UInt32
+    var owner: String
+    var group: String
+    var membership: Membership
+
+    /// As `ls` and `chmod` have it: `0660 root:widgetd-clients`.
+    var text: String {
+      let octal = String(mode, radix: 8)
+      return String(repeating: "0", count: max(0, 4 - octal.count)) + octal + " \(owner):\(group)"
+    }
+  }
+
+  /// Whether the user is in a group.
+  enum Membership: Hashable {
+    case none
+    /// This session is.
+    case inSession
+    /// The user is by now, but this session began before.
+    case afterLogin
+  }
+
+  enum File: Hashable {
+    case missing
+    /// Not to be seen: a folder on the way may not be searched.
+    case hidden
+    /// Something else, in words: "a regular file".
+    case other(kind: String)
+    case socket(Ownership)
+  }
+
+  struct Folder: Hashable {
+    var path: String
+    var ownership: Ownership
+    var isSearchable: Bool
+  }
+
+  /// What a systemd says of the daemon's units.
+  enum Units: Hashable {
+    /// There is no systemctl, or no such systemd runs.
+    case absent
+    case timedOut
+    case known([Unit])
+  }
+
+  struct Unit: Hashable {
+    var name: String
+    /// "loaded", "not-found", "masked", …
+    var load: String
+    /// "active", "inactive", "failed", …
+    var active: String
+    /// Why it failed: "exit-code", "start-limit-hit"; "success" if it did not.
+    var result: String
+    /// Its process; nil if it has none.
+    var mainPID: Int32?
+  }
+
+  /// A process that listens.
+  struct Listener: Hashable {
+    var pid: Int32
+    var uid: UInt32
+    /// As `ps` has it; at most 15 bytes.
+    var name: String
+    /// Stopped by a signal (SIGSTOP, Ctrl-Z) or a debugger.
+    var isStopped = false
+
+    var text: String { "\(name), process \(pid)" }
+    /// Whether it may be the daemon: it is, or it is the systemd that holds its socket.
+    var mayBeDaemon: Bool { name == "widgetd" || name == "systemd" }
+  }
+
+  enum Connection: Hashable {
+    /// Nothing to connect to.
+    case notTried
+    case failed(ConnectFailure)
+    /// It connected, but the health check was not answered as it should be.
+    case mute(ClientError)
+    case answered(Answers)
+  }
+
+  /// What the daemon says.
+  struct Answers: Hashable {
+    var health: HealthCheckResponse.ServingStatus
+    var level: Level
+    /// For owners.
+    var stats: GetStatsResponse?
+    /// For clients, who get no stats.
+    var revision: Revision?
+  }
+
+  /// What the daemon allows, as asking it shows.
+  enum Level: String, Hashable {
+    case owner, client, nothing
+    /// It could not be found out.
+    case unknown
+  }
+}
+
+/// What one check found, and the command that mends it.
+struct Finding: Hashable {
+  enum Grade: String, Hashable {
+    case ok
+    /// Worth a look; does not keep anyone from connecting.
+    case warn
+    case fail = "FAIL"
+
+    var style: Style {
+      switch self {
+      case .ok: .good
+      case .warn: .warning
+      case .fail: .bad
+      }
+    }
+  }
+
+  var check: String
+  var grade: Grade
+  /// Without a final period.
+  var found: String
+  /// A command to run as it stands; nil if there is nothing to do.
+  var mend: String?
+
+  static func ok(_ check: String, _ found: String) -> Finding {
+    Finding(check: check, grade: .ok, found: found)
+  }
+  static func warn(_ check: String, _ found: String, mend: String?) -> Finding {
+    Finding(check: check, grade: .warn, found: found, mend: mend)
+  }
+  static func fail(_ check: String, _ found: String, mend: String?) -> Finding {
+    Finding(check: check, grade: .fail, found: found, mend: mend)
+  }
+
+  var document: Value {
+    var map: ValueMap = [
+      "check": .string(check), "grade": .string(grade.rawValue.lowercased()),
+      "found": .string(found),
+    ]
+    if let mend { map["mend"] = .string(mend) }
+    return .map(map)
+  }
+}

@@ -1,0 +1,421 @@
+import WidgetClient
+import WidgetModel
+
+/// The judgement: facts in, findings out, in the order in which one would look.
+extension Facts {
+  /// At least one; what a check cannot tell, because an earlier one failed, is left out.
+  var findings: [Finding] {
+    [
+      socketFinding, fileFinding, unitFinding, permissionFinding, connectFinding, healthFinding,
+      levelFinding, versionFinding, errorsFinding,
+    ].compactMap { $0 }
+  }
+
+  /// What keeps one from using the daemon: the first thing that failed.
+  var trouble: Finding? { findings.first { $0.grade == .fail } }
+
+  /// How long an error of the daemon's is news.
+  static let newsAge: Duration = .seconds(86_400)
+
+  // MARK: - Before connecting
+
+  private var socketFinding: Finding {
+    let check = "socket"
+    let reason =
+      switch choice.why {
+      case .flag: "named by --socket"
+      case .variable: "named by $\(SocketPath.variable)"
+      case .user: "your own daemon's, below $XDG_RUNTIME_DIR, which comes before the system's"
+      case .system:
+        choice.user.map { "the system's; there is no \($0.path)" }
+          ?? "the system's; $XDG_RUNTIME_DIR is not set, so your own daemon is not looked for"
+      case .nowhere:
+        choice.user.map { "the system's place, since there is none at \($0.path) either" }
+          ?? "the system's place; $XDG_RUNTIME_DIR is not set, so your own daemon is not looked for"
+      }
+    var found = "\(choice.path): \(reason)"
+    guard let other = choice.other else {
+      guard let overlooked = choice.overlooked, choice.why == .system || choice.why == .nowhere
+      else { return .ok(check, found) }
+      found += ", although there is \(overlooked)"
+      let directory = SocketChoice.runtimeDirectory(of: user.uid)
+      return isReached
+        ? .ok(check, found) : .warn(check, found, mend: "export XDG_RUNTIME_DIR=\(directory)")
+    }
+    let whose = other.path == choice.system.path ? "the system's daemon" : "your own daemon"
+    found += "; \(whose) has one too, \(other.path)"
+    if isReached { return .ok(check, found) }
+    return .warn(check, found, mend: "widgetctl doctor --socket \(other.path.shellQuoted)")
+  }
+
+  private var fileFinding: Finding? {
+    let check = "file"
+    switch file {
+    case .hidden: return nil
+    case .socket(let ownership): return .ok(check, "a socket, \(ownership.text)")
+    case .missing: return .fail(check, missing.found, mend: missing.mend)
+    case .other(let kind):
+      return .fail(
+        check, "\(choice.path) is \(kind), not a socket",
+        mend: unname ?? sudo + "rm -ri \(choice.path.shellQuoted)")
+    }
+  }
+
+  /// There is no socket: why, and what makes one.
+  private var missing: (found: String, mend: String) {
+    let found = "there is nothing at \(choice.path)"
+    let isUsual = choice.path == choice.user?.path || choice.path == choice.system.path
+    if !isUsual, let unname, choice.user?.exists == true || choice.system.exists {
+      return (found, unname)
+    }
+    if let unit = unitFinding, unit.grade == .fail, let mend = unit.mend { return (found, mend) }
+    guard let manager = managerWithUnits else {
+      return isDaemonInstalled
+        ? (found, byHand)
+        : (found + "; widgetd is not installed here", sudo + "apt-get install ./widgetd_*.deb")
+    }
+    if unit("widgetd.socket", of: manager)?.active == "active" {
+      return (found + ", although widgetd.socket is active: somebody removed it", restart)
+    }
+    return (found, "\(systemctl(manager)) enable --now widgetd.socket")
+  }
+
+  private var unitFinding: Finding? {
+    let check = "unit"
+    let managers =
+      choice.why == .nowhere ? ServiceManager.allCases : [choice.manager].compactMap { $0 }
+    guard !managers.isEmpty else {
+      return .ok(check, "none is asked: this socket is in no unit's usual place")
+    }
+    let findings = managers.map { finding(check, of: $0) }
+    // Of two daemons one that is up is enough to say so; else what is wrong with the first.
+    return findings.first { $0.grade == .fail } ?? findings.first { $0.grade == .warn }
+      ?? findings.first
+  }
+
+  private func finding(_ check: String, of manager: ServiceManager) -> Finding {
+    switch units[manager] ?? .absent {
+    case .absent: return .ok(check, "none: \(manager.name) systemd cannot be asked here")
+    case .timedOut:
+      return .warn(
+        check, "\(manager.name) systemd does not answer",
+        mend: "\(manager.systemctl) status widgetd.socket widgetd.service")
+    case .known(let units):
+      let words = units.map {
+        "\($0.name) \($0.load == "loaded" ? $0.active : $0.load)"
+          + ($0.active == "failed" ? " (\($0.result))" : "")
+      }.joined(separator: ", ")
+      let loaded = units.filter { $0.load == "loaded" }
+      if loaded.contains(where: { $0.active == "failed" }) {
+        return Finding(
+          check: check, grade: isReached ? .warn : .fail,
+          found: "\(words); `\(journalctl(manager)) -u widgetd -n 20` says why",
+          mend: "\(systemctl(manager)) reset-failed widgetd.socket widgetd.service; "
+            + "\(systemctl(manager)) start widgetd.socket")
+      }
+      if units.contains(where: { $0.load == "masked" }), !isReached {
+        return .fail(
+          check, words,
+          mend: "\(systemctl(manager)) unmask widgetd.socket widgetd.service")
+      }
+      if loaded.isEmpty {
+        return .ok(check, "widgetd is not installed as a service of \(manager.name) systemd")
+      }
+      if !isReached, !loaded.contains(where: { $0.active.isUp }) {
+        return .fail(
+          check, words, mend: "\(systemctl(manager)) enable --now widgetd.socket")
+      }
+      return .ok(check, words)
+    }
+  }
+
+  private var permissionFinding: Finding? {
+    let check = "permission"
+    if let closed = folders.first(where: { !$0.isSearchable }) {
+      return .fail(
+        check,
+        "\(user.name) may not search \(closed.path) (\(closed.ownership.text))"
+          + hint(closed.ownership),
+        mend: mend(closed.ownership, groupMay: closed.ownership.mode & 0o010 != 0))
+    }
+    guard case .socket(let ownership) = file else { return nil }
+    if isWritable {
+      let way =
+        user.isRoot
+        ? "root may open anything"
+        : ownership.uid == user.uid
+          ? "it is your own"
+          : ownership.membership == .inSession && ownership.mode & 0o020 != 0
+            ? "you are in the group \(ownership.group)" : "everyone may open it"
+      return .ok(check, "\(user.name) may open the socket: \(way)")
+    }
+    return .fail(
+      check, "\(user.name) may not open the socket (\(ownership.text))" + hint(ownership),
+      mend: mend(ownership, groupMay: ownership.mode & 0o020 != 0))
+  }
+
+  private func hint(_ ownership: Ownership) -> String {
+    ownership.membership == .afterLogin
+      ? "; you are in the group \(ownership.group), but not in this session: log in again, or open "
+        + "a shell in it" : ""
+  }
+
+  /// What lets the user in, if the group may do what is missing, or else.
+  private func mend(_ ownership: Ownership, groupMay: Bool) -> String {
+    guard groupMay, ownership.group != "root" else {
+      return ownership.uid == 0
+        ? "sudo " + Doctor.command(forSocket: choice.path, usual: choice.system.path)
+        : "sudo -u \(ownership.owner.shellQuoted) widgetctl doctor --socket \(choice.path.shellQuoted)"
+    }
+    return switch ownership.membership {
+    case .afterLogin, .inSession: "newgrp \(ownership.group.shellQuoted)"
+    case .none:
+      sudo + "adduser \(user.name.shellQuoted) \(ownership.group.shellQuoted); "
+        + "newgrp \(ownership.group.shellQuoted)"
+    }
+  }
+
+  // MARK: - Connecting and after
+
+  private var connectFinding: Finding? {
+    let check = "connect"
+    switch connection {
+    case .notTried: return nil
+    case .answered, .mute: return .ok(check, "connected")
+    case .failed(.refused):
+      return .fail(
+        check, "nobody listens at the socket: it is left from a daemon that has ended",
+        mend: restart)
+    case .failed(.permissionDenied):
+      // What keeps one out is told by `permission`, unless it is none of the mode bits.
+      guard isWritable else { return nil }
+      return .fail(
+        check,
+        "the kernel refuses the connection in spite of the mode; a security module may do so",
+        mend: sudo + "journalctl -k -g widgetd")
+    case .failed(.backlogFull):
+      return .fail(
+        check, "more connections wait than the daemon can queue: it is overloaded or hangs",
+        mend: restart)
+    case .failed(.pathTooLong):
+      return .fail(
+        check, "the path has more than 103 bytes, which is what a socket's name may have",
+        mend: unname ?? "widgetctl doctor")
+    case .failed(let failure):
+      return .fail(check, "\(failure)", mend: restart)
+    }
+  }
+
+  private var healthFinding: Finding? {
+    let check = "health"
+    switch connection {
+    case .notTried, .failed: return nil
+    case .mute(.deadlineExceeded(let limit)):
+      let wait = "does not answer within \(DurationSyntax.seconds(limit))"
+      guard let listener else {
+        return .fail(check, "the daemon \(wait): it hangs, or is overloaded", mend: restart)
+      }
+      if listener.isStopped {
+        return .fail(
+          check, "what listens (\(listener.text)) \(wait), because it is stopped by a signal",
+          mend: kill("CONT", listener))
+      }
+      guard listener.mayBeDaemon else {
+        return .fail(
+          check, "what listens (\(listener.text)) \(wait), and is not widgetd", mend: dislodge)
+      }
+      return .fail(
+        check, "the daemon (\(listener.text)) \(wait): it hangs, or is overloaded",
+        mend: managerWithUnits == nil ? kill("KILL", listener) + "; " + byHand : restart)
+    case .mute(.protocolViolation(let what)):
+      return .fail(check, "\(notWidgetd): \(what)", mend: dislodge)
+    case .mute(.wire(let error)):
+      return .fail(check, "\(notWidgetd): it answers with \(error)", mend: dislodge)
+    case .mute(.status(let status)) where status.code == .unimplemented:
+      return .fail(
+        check, "\(notWidgetd): it does not know what health is", mend: dislodge)
+    case .mute(.connectionLost):
+      if let listener, !listener.mayBeDaemon {
+        return .fail(check, "\(notWidgetd): it closed the connection", mend: dislodge)
+      }
+      return .fail(
+        check,
+        "the daemon closed the connection: it has too many, or has just ended; its log says which",
+        mend: choice.manager.map { "\(journalctl($0)) -u widgetd -n 20" }
+          ?? "ss -xlp src \(choice.path.shellQuoted)"
+      )
+    case .mute(let error):
+      return .fail(check, "\(error)".withoutFinalPeriod, mend: restart)
+    case .answered(let answers):
+      if answers.health == .serving { return .ok(check, "serving") }
+      return .fail(
+        check, "\(answers.health.name): the daemon is going down", mend: "widgetctl doctor")
+    }
+  }
+
+  private var levelFinding: Finding? {
+    guard case .answered(let answers) = connection else { return nil }
+    let check = "level"
+    switch answers.level {
+    case .owner: return .ok(check, "owner: \(user.name) may do everything")
+    case .client:
+      return .ok(
+        check,
+        "client: \(user.name) may read, watch and send events; changes are for the daemon's "
+          + "user and root (`sudo widgetctl`)")
+    case .nothing:
+      let found =
+        "nothing: \(user.name) may only ask for health, being neither root, nor the daemon's user, "
+        + "nor in its client group"
+      guard case .socket(let ownership) = file, ownership.group != "root",
+        ownership.uid != user.uid,
+        ownership.membership != .inSession
+      else {
+        let doctor = Doctor.command(forSocket: choice.path, usual: choice.system.path)
+        return .fail(check, found, mend: "sudo " + doctor)
+      }
+      return .fail(check, found + hint(ownership), mend: mend(ownership, groupMay: true))
+    case .unknown:
+      return .warn(check, "the daemon did not say what \(user.name) may do", mend: "widgetctl ls")
+    }
+  }
+
+  private var versionFinding: Finding? {
+    guard let stats else { return nil }
+    let check = "version"
+    guard stats.version != clientVersion else {
+      return .ok(check, "client and daemon are \(clientVersion)")
+    }
+    return .warn(
+      check,
+      "the client is \(clientVersion), the daemon \(stats.version); install both from one release, "
+        + "and have the new daemon run", mend: restart)
+  }
+
+  private var errorsFinding: Finding? {
+    guard let stats else { return nil }
+    let check = "errors"
+    guard let last = stats.recentErrors.last else { return .ok(check, "the daemon had none") }
+    let age = now.duration(since: last.time)
+    let others = stats.recentErrors.count - 1
+    let found =
+      "\(DurationSyntax.age(age)) ago in \(last.area)\(last.times): \(last.reason): "
+      + last.message.withoutFinalPeriod
+      + (others > 0 ? "; and \(others) other\(others == 1 ? "" : "s")" : "")
+    guard age < Facts.newsAge else { return .ok(check, found) }
+    return .warn(check, found, mend: "widgetctl status")
+  }
+
+  // MARK: - Parts
+
+  private var stats: GetStatsResponse? {
+    if case .answered(let answers) = connection { answers.stats } else { nil }
+  }
+
+  private var isReached: Bool {
+    switch connection {
+    case .answered, .mute: true
+    case .notTried, .failed: false
+    }
+  }
+
+  /// The systemd that has the units for this socket.
+  private var managerWithUnits: ServiceManager? {
+    let managers =
+      choice.why == .nowhere ? ServiceManager.allCases : [choice.manager].compactMap { $0 }
+    return managers.first { manager in
+      guard case .known(let units)? = units[manager] else { return false }
+      return units.contains { $0.load == "loaded" }
+    }
+  }
+
+  /// What comes before a command that takes root.
+  private var sudo: String { user.isRoot ? "" : "sudo " }
+
+  /// For changing something; to ask, nobody has to be root.
+  private func systemctl(_ manager: ServiceManager) -> String {
+    (manager == .system ? sudo : "") + manager.systemctl
+  }
+
+  private func journalctl(_ manager: ServiceManager) -> String {
+    manager == .system ? sudo + "journalctl" : "journalctl --user"
+  }
+
+  private func unit(_ name: String, of manager: ServiceManager) -> Unit? {
+    guard case .known(let units)? = units[manager] else { return nil }
+    return units.first { $0.name == name }
+  }
+
+  /// What listens, if it is not the daemon.
+  private var notWidgetd: String {
+    "what listens" + (listener.map { " (\($0.text))" } ?? "") + " is not widgetd"
+  }
+
+  /// Gets away from something else that listens at the socket, or gets it away.
+  private var dislodge: String {
+    if let unname { return unname }
+    if managerWithUnits != nil { return restart }
+    return listener.map { kill("TERM", $0) } ?? "ss -xlp src \(choice.path.shellQuoted)"
+  }
+
+  private func kill(_ signal: String, _ listener: Listener) -> String {
+    (listener.uid == user.uid ? "" : sudo) + "kill -\(signal) \(listener.pid)"
+  }
+
+  /// Has the usual socket be used again instead of the one that was named; nil if none was.
+  private var unname: String? {
+    switch choice.why {
+    case .variable: "unset \(SocketPath.variable)"
+    case .flag: "widgetctl doctor"
+    case .user, .system, .nowhere: nil
+    }
+  }
+
+  /// Starts the daemon anew whose socket is there.
+  private var restart: String {
+    if let manager = managerWithUnits {
+      return "\(systemctl(manager)) restart widgetd.socket widgetd.service"
+    }
+    return byHand
+  }
+
+  /// Starts a daemon without a service manager.
+  private var byHand: String {
+    // Without a word on its socket it makes the user's own, which is looked for first.
+    if choice.why == .nowhere, choice.user != nil { return "widgetd" }
+    return (choice.manager == .system ? sudo : "")
+      + "widgetd --socket \(choice.path.shellQuoted)"
+  }
+}
+
+extension RecentError {
+  /// `, 3 times` if it was more than once.
+  var times: String { count > 1 ? ", \(count) times" : "" }
+}
+
+extension String {
+  /// As one word of a shell.
+  var shellQuoted: String {
+    let isPlain =
+      !isEmpty
+      && utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."),
+          UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: ":"),
+          UInt8(ascii: ","):
+          true
+        default: false
+        }
+      }
+    guard !isPlain else { return self }
+    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#)
+      + "'"
+  }
+
+  /// A sentence as a part of one.
+  var withoutFinalPeriod: String { hasSuffix(".") ? String(dropLast()) : self }
+
+  /// Whether a unit in this state lets clients connect, now or in a moment.
+  fileprivate var isUp: Bool { ["active", "activating", "reloading"].contains(self) }
+}

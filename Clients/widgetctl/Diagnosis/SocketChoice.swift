@@ -1,0 +1,89 @@
+import WidgetClient
+
+/// Which socket is meant, and why that one.
+struct SocketChoice: Hashable {
+  enum Why: Hashable {
+    /// `--socket` names it.
+    case flag
+    /// `$WIDGETD_SOCKET` names it.
+    case variable
+    /// It is the user's own daemon's, and there.
+    case user
+    /// It is the system's daemon's, and there is none of the user's own.
+    case system
+    /// Neither is there; this is where the system's would be.
+    case nowhere
+  }
+
+  /// A daemon's usual place.
+  struct Place: Hashable {
+    var path: String
+    var exists: Bool
+  }
+
+  let path: String
+  let why: Why
+  /// The user's own daemon's place; nil without `$XDG_RUNTIME_DIR`.
+  let user: Place?
+  let system: Place
+  /// Where the user's own daemon's socket is although no one looks there, because
+  /// `$XDG_RUNTIME_DIR` is not set, as after `su`; nil if it is set, or if there is none.
+  let overlooked: String?
+
+  init(path: String, why: Why, user: Place?, system: Place, overlooked: String? = nil) {
+    self.path = path
+    self.why = why
+    self.user = user
+    self.system = system
+    self.overlooked = overlooked
+  }
+
+  /// Chooses as `SocketPath.discover` does.
+  ///
+  /// - Parameter uid: the user's, whose runtime directory is usually `/run/user/UID`.
+  init(
+    explicit: String?, uid: UInt32, environment: (String) -> String?, exists: (String) -> Bool
+  ) {
+    let usual = SocketChoice.runtimeDirectory(of: uid) + "/" + SocketPath.inRuntimeDirectory
+    let directory = environment("XDG_RUNTIME_DIR").flatMap { $0.isEmpty ? nil : $0 }
+    let place = directory.map { $0 + "/" + SocketPath.inRuntimeDirectory }
+    user = place.map { Place(path: $0, exists: exists($0)) }
+    system = Place(path: SocketPath.ofSystem, exists: exists(SocketPath.ofSystem))
+    overlooked = place == nil && exists(usual) ? usual : nil
+    let found = try? SocketPath.discover(
+      explicit: explicit, environment: environment, exists: exists)
+    path = found ?? SocketPath.ofSystem
+    why =
+      if let explicit, !explicit.isEmpty {
+        .flag
+      } else if let variable = environment(SocketPath.variable), !variable.isEmpty {
+        .variable
+      } else if found == nil {
+        .nowhere
+      } else {
+        found == user?.path ? .user : .system
+      }
+  }
+
+  static func runtimeDirectory(of uid: UInt32) -> String { "/run/user/\(uid)" }
+
+  /// Whose daemon listens at the path, as far as the path tells.
+  var manager: ServiceManager? {
+    if path == system.path { return .system }
+    return path == user?.path ? .user : nil
+  }
+
+  /// The place of the other daemon, if it has a socket: what may have been meant instead.
+  var other: Place? {
+    [user, system].compactMap { $0 }.first { $0.exists && $0.path != path }
+  }
+}
+
+/// A systemd that runs daemons: the system's, or the user's own.
+enum ServiceManager: Hashable, CaseIterable {
+  case system, user
+
+  /// How to talk to it.
+  var systemctl: String { self == .system ? "systemctl" : "systemctl --user" }
+  var name: String { self == .system ? "the system's" : "your own" }
+}

@@ -1,0 +1,233 @@
+import WidgetClient
+import WidgetModel
+
+/// What `status` tells: how the daemon is, at a glance. Values only.
+struct StatusReport: Hashable {
+  enum State: Hashable {
+    /// It answers. Its health says whether it serves.
+    case running(HealthCheckResponse.ServingStatus)
+    /// Nobody listens.
+    case notRunning
+    /// It may be running: it may not be asked, or does not answer.
+    case unknown
+  }
+
+  var socket: String
+  var state: State
+  /// Of a daemon that cannot be asked: what `doctor` finds to be wrong first.
+  var trouble: Finding?
+  /// The command that tells more.
+  var next = "widgetctl doctor"
+  var level = Facts.Level.unknown
+  /// For owners.
+  var stats: GetStatsResponse?
+  /// For clients, who get no stats.
+  var revision: Revision?
+  var now: Timestamp
+
+  /// As `systemctl status` ends: 0 running, 3 not running, 4 unknown.
+  var exitStatus: Int32 {
+    switch state {
+    case .running(.serving): 0
+    case .running, .notRunning: 3
+    case .unknown: 4
+    }
+  }
+
+  /// One word, for programs.
+  var word: String {
+    switch state {
+    case .running(.serving): "running"
+    case .running: "not-serving"
+    case .notRunning: "not-running"
+    case .unknown: "unknown"
+    }
+  }
+
+  /// A limit, and how much of it is used.
+  struct Limit: Hashable {
+    var name: String
+    var used: UInt64
+    var maximum: UInt64
+    /// Rounded down; 100 and more if nothing is left.
+    var percent: Int { maximum == 0 ? 100 : Int(Double(used) / Double(maximum) * 100) }
+    /// Whether most of it is used.
+    var isNear: Bool { percent >= 80 }
+
+    var text: String {
+      let amounts =
+        name.contains("bytes")
+        ? "\(ByteCount.text(used)) of \(ByteCount.text(maximum))" : "\(used) of \(maximum)"
+      return "\(name): \(amounts), \(percent) %"
+    }
+  }
+
+  /// The limits of which the daemon says how much is used: those that fill up as time goes by.
+  var limits: [Limit] {
+    guard let stats else { return [] }
+    return stats.usage.sorted { $0.key.precedesByBytes($1.key) }.compactMap { name, used in
+      stats.limits[name].map { Limit(name: name, used: used, maximum: $0) }
+    }
+  }
+
+  var nearLimits: [Limit] { limits.filter(\.isNear) }
+
+  /// The counters that are 0 as long as all goes well.
+  static let troubleCounters = [
+    "calls_failed", "groups_failed", "connections_refused", "protocol_errors", "readers_behind",
+    "readers_compacted",
+  ]
+
+  var troubles: [(name: String, count: UInt64)] {
+    StatusReport.troubleCounters.compactMap { name in
+      guard let count = stats?.counters[name], count > 0 else { return nil }
+      return (name, count)
+    }
+  }
+
+  /// Whether something calls for a look, although it runs.
+  private var isInTrouble: Bool {
+    let news = stats?.recentErrors.contains { now.duration(since: $0.time) < .seconds(3600) }
+    return !nearLimits.isEmpty || news == true
+  }
+}
+
+// MARK: - For people
+
+extension StatusReport {
+  func text(_ painter: Painter) -> String {
+    var text = heading(painter) + "\n"
+    func line(_ name: String, _ value: String, _ style: Style? = nil) {
+      let value = value.safeForTerminal
+      text +=
+        String(repeating: " ", count: max(0, 10 - name.count)) + name
+        + (name.isEmpty ? "  " : ": ") + (style.map { painter.paint(value, $0) } ?? value) + "\n"
+    }
+    line("Socket", socket)
+    switch state {
+    case .notRunning, .unknown:
+      if let trouble {
+        line("Reason", trouble.found)
+        if let mend = trouble.mend { line("Mend", mend) }
+      }
+      line("Next", "`\(next)` tells more")
+      return text
+    case .running: break
+    }
+    guard let stats else {
+      if let revision { line("Revision", "\(revision)") }
+      line("You may", rights)
+      return text
+    }
+    line("Process", "\(stats.pid), \(memory(stats))")
+    line(
+      "Store",
+      "\(stats.store), epoch \(stats.epoch), revision \(stats.revision) "
+        + "(can resume from \(stats.compactRevision))")
+    line("Widgets", "\(stats.widgets), \(ByteCount.text(stats.stateBytes)) of state")
+    line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
+    line("Events", "\(stats.lastSequence)")
+    var heading = "Limits"
+    for limit in limits {
+      line(heading, limit.text, limit.isNear ? .warning : nil)
+      heading = ""
+    }
+    if !troubles.isEmpty {
+      line("Trouble", troubles.map { "\($0.name) \($0.count)" }.joined(separator: ", "))
+    }
+    guard !stats.recentErrors.isEmpty else { return text }
+    text += "\n"
+    for error in stats.recentErrors {
+      let user = error.peerUID.map { ", user \($0)" } ?? ""
+      let words = " (\(error.code.name)) in \(error.area)\(error.times)\(user): \(error.message)"
+      text +=
+        painter.paint(StatusReport.text(error.time), .dim) + " "
+        + painter.paint(error.reason.safeForTerminal, .bad) + words.safeForTerminal + "\n"
+    }
+    return text
+  }
+
+  private func heading(_ painter: Painter) -> String {
+    let version = (stats.map { " \($0.version)" } ?? "").safeForTerminal
+    switch state {
+    case .running(.serving):
+      let since = stats.map {
+        " since \(StatusReport.text($0.startTime)); \(DurationSyntax.age($0.uptime)) ago"
+      }
+      return painter.paint("●", isInTrouble ? .warning : .good) + " widgetd\(version) - "
+        + painter.paint("running", isInTrouble ? .warning : .good) + (since ?? "")
+    case .running(let health):
+      return painter.paint("●", .bad) + " widgetd\(version) - "
+        + painter.paint("not serving (\(health.name))", .bad)
+    case .notRunning:
+      return painter.paint("○", .bad) + " widgetd - " + painter.paint("not running", .bad)
+    case .unknown:
+      return painter.paint("○", .warning) + " widgetd - " + painter.paint("unknown", .warning)
+    }
+  }
+
+  /// To the second, which is enough for people.
+  private static func text(_ time: Timestamp) -> String {
+    RFC3339.text(Timestamp(seconds: time.seconds, nanoseconds: 0) ?? time)
+  }
+
+  private func memory(_ stats: GetStatsResponse) -> String {
+    stats.memoryBytes == 0
+      ? "memory unknown" : "\(ByteCount.text(stats.memoryBytes)) of memory"
+  }
+
+  private var rights: String {
+    switch level {
+    case .owner: "do everything"
+    case .client: "read, watch and send events; more is told to root: `sudo widgetctl status`"
+    case .nothing: "ask for health only; `widgetctl doctor` says why"
+    case .unknown: "the daemon did not say; see `widgetctl doctor`"
+    }
+  }
+}
+
+/// Numbers of bytes for people.
+enum ByteCount {
+  /// `512 B`, `1.5 KiB`, `20.0 MiB`: one decimal, rounded down.
+  static func text(_ bytes: UInt64) -> String {
+    let units: [(name: String, shift: UInt64)] = [("GiB", 30), ("MiB", 20), ("KiB", 10)]
+    guard let unit = units.first(where: { bytes >> $0.shift > 0 }) else { return "\(bytes) B" }
+    let whole = bytes >> unit.shift
+    let tenths = ((bytes & (1 << unit.shift - 1)) * 10) >> unit.shift
+    return "\(whole).\(tenths) \(unit.name)"
+  }
+}
+
+// MARK: - For programs
+
+extension StatusReport {
+  /// The fields of GetStats, if the daemon gives them, with what `status` makes of them.
+  var document: Value {
+    var map: ValueMap = [:]
+    if case .map(let fields)? = stats?.document { map = fields }
+    map["state"] = .string(word)
+    map["socket"] = .string(socket)
+    switch state {
+    case .notRunning, .unknown:
+      if let trouble {
+        map["reason"] = .string(trouble.found)
+        map["mend"] = trouble.mend.map { .string($0) }
+      }
+      map["next"] = .string(next)
+    case .running(let health):
+      map["health"] = .string(health.name)
+      map["level"] = .string(level.rawValue)
+      if let revision { map["revision"] = .revision(revision) }
+    }
+    guard stats != nil else { return .map(map) }
+    map["nearLimits"] = .list(
+      nearLimits.map {
+        .map([
+          "name": .string($0.name), "used": .revision($0.used), "maximum": .revision($0.maximum),
+        ])
+      })
+    map["troubles"] = .map(
+      ValueMap(troubles.map { .init(key: $0.name, value: .revision($0.count)) }))
+    return .map(map)
+  }
+}

@@ -1,0 +1,584 @@
+import Testing
+import WidgetClient
+import WidgetModel
+
+@testable import widgetctl
+
+/// Facts with which all is well, to spoil one thing at a time.
+extension Facts {
+  static let sound = Facts(
+    user: User(uid: 1000, name: "ann"),
+    choice: SocketChoice(
+      path: SocketPath.ofSystem, why: .system,
+      user: .init(path: "/run/user/1000/widgetd/widgetd.sock", exists: false),
+      system: .init(path: SocketPath.ofSystem, exists: true)),
+    file: .socket(.clients()),
+    folders: [
+      Folder(path: "/run", ownership: .clients(0o755, group: "root"), isSearchable: true),
+      Folder(path: "/run/widgetd", ownership: .clients(0o755, group: "root"), isSearchable: true),
+    ],
+    isWritable: true, units: [.system: .widgetd("active", "active"), .user: .absent],
+    connection: .answered(Answers(health: .serving, level: .client)), clientVersion: "1.0.0",
+    now: Samples.time(100_000))
+
+  func with(_ change: (inout Facts) -> Void) -> Facts {
+    var facts = self
+    change(&facts)
+    return facts
+  }
+
+  func finding(_ check: String) -> Finding? { findings.first { $0.check == check } }
+}
+
+extension Facts.Ownership {
+  static func clients(
+    _ mode: UInt32 = 0o660, group: String = "widgetd-clients",
+    _ membership: Facts.Membership = .inSession, uid: UInt32 = 0
+  ) -> Facts.Ownership {
+    Facts.Ownership(
+      mode: mode, uid: uid, owner: uid == 0 ? "root" : "bob", group: group, membership: membership)
+  }
+}
+
+extension Facts.Units {
+  static func widgetd(
+    _ socket: String, _ service: String, load: String = "loaded", result: String = "success"
+  ) -> Facts.Units {
+    .known([
+      Facts.Unit(name: "widgetd.socket", load: load, active: socket, result: result),
+      Facts.Unit(name: "widgetd.service", load: load, active: service, result: result),
+    ])
+  }
+
+  static let notInstalled = widgetd("inactive", "inactive", load: "not-found")
+}
+
+extension SocketChoice {
+  /// Named by the user; the usual places are there or not.
+  static func named(_ path: String, _ why: Why, usualExists: Bool = false) -> SocketChoice {
+    SocketChoice(
+      path: path, why: why, user: nil, system: .init(path: SocketPath.ofSystem, exists: usualExists)
+    )
+  }
+
+  /// Nothing is there.
+  static let none = SocketChoice(
+    path: SocketPath.ofSystem, why: .nowhere,
+    user: .init(path: "/run/user/1000/widgetd/widgetd.sock", exists: false),
+    system: .init(path: SocketPath.ofSystem, exists: false))
+}
+
+struct DoctorTests {
+  /// One thing that is wrong, and what is to be said of it.
+  struct Case: CustomTestStringConvertible, Sendable {
+    var testDescription: String
+    var check: String
+    var grade: Finding.Grade
+    var words: String
+    var mend: String?
+    var facts: Facts
+
+    init(
+      _ name: String, _ check: String, _ grade: Finding.Grade, _ words: String, _ mend: String?,
+      _ change: (inout Facts) -> Void
+    ) {
+      testDescription = name
+      (self.check, self.grade, self.words, self.mend) = (check, grade, words, mend)
+      facts = Facts.sound.with(change)
+    }
+  }
+
+  static func stats(_ version: String = "1.0.0", _ errors: [RecentError] = []) -> GetStatsResponse {
+    GetStatsResponse(version: version, recentErrors: errors)
+  }
+
+  static let cases: [Case] = [
+    Case(
+      "another daemon may be meant", "socket", .warn, "your own daemon has one too",
+      "widgetctl doctor --socket /run/user/1000/widgetd/widgetd.sock"
+    ) {
+      $0.choice = SocketChoice(
+        path: "/x", why: .flag,
+        user: .init(path: "/run/user/1000/widgetd/widgetd.sock", exists: true),
+        system: .init(path: SocketPath.ofSystem, exists: false))
+      $0.connection = .notTried
+    },
+    Case(
+      "there is no socket, and a unit", "file", .fail, "there is nothing at /run/widgetd",
+      "sudo systemctl enable --now widgetd.socket"
+    ) {
+      $0.file = .missing
+      $0.units[.system] = .widgetd("inactive", "inactive")
+      $0.connection = .notTried
+    },
+    Case(
+      "there is no socket, and no unit", "file", .fail, "there is nothing",
+      "sudo widgetd --socket /run/widgetd/widgetd.sock"
+    ) {
+      $0.file = .missing
+      $0.units[.system] = .absent
+      $0.connection = .notTried
+    },
+    Case(
+      "there is no socket where a variable says", "file", .fail, "there is nothing at /a b",
+      "widgetd --socket '/a b'"
+    ) {
+      $0.choice = .named("/a b", .variable)
+      $0.file = .missing
+      $0.connection = .notTried
+    },
+    Case(
+      "there is none where a variable says, but one where it usually is", "file", .fail,
+      "there is nothing at /a", "unset WIDGETD_SOCKET"
+    ) {
+      $0.choice = .named("/a", .variable, usualExists: true)
+      $0.file = .missing
+      $0.connection = .notTried
+    },
+    Case(
+      "there is none where a flag says, but one where it usually is", "file", .fail,
+      "there is nothing at /a", "widgetctl doctor"
+    ) {
+      $0.choice = .named("/a", .flag, usualExists: true)
+      $0.file = .missing
+      $0.connection = .notTried
+    },
+    Case("nobody has started a daemon", "file", .fail, "there is nothing", "widgetd") {
+      $0.choice = .none
+      $0.file = .missing
+      $0.units[.system] = .notInstalled
+      $0.connection = .notTried
+    },
+    Case(
+      "the daemon is not installed", "file", .fail, "widgetd is not installed here",
+      "sudo apt-get install ./widgetd_*.deb"
+    ) {
+      $0.choice = .none
+      $0.file = .missing
+      $0.units[.system] = .notInstalled
+      $0.isDaemonInstalled = false
+      $0.connection = .notTried
+    },
+    Case(
+      "somebody removed the socket", "file", .fail, "although widgetd.socket is active",
+      "sudo systemctl restart widgetd.socket widgetd.service"
+    ) {
+      $0.file = .missing
+      $0.connection = .notTried
+    },
+    Case(
+      "there is no socket because its unit is masked", "file", .fail, "there is nothing",
+      "sudo systemctl unmask widgetd.socket widgetd.service"
+    ) {
+      $0.file = .missing
+      $0.units[.system] = .widgetd("inactive", "inactive", load: "masked")
+      $0.connection = .notTried
+    },
+    Case(
+      "the user's own socket is overlooked", "socket", .warn,
+      "although there is /run/user/1000/widgetd/widgetd.sock",
+      "export XDG_RUNTIME_DIR=/run/user/1000"
+    ) {
+      $0.choice = SocketChoice(
+        path: SocketPath.ofSystem, why: .nowhere, user: nil,
+        system: .init(path: SocketPath.ofSystem, exists: false),
+        overlooked: "/run/user/1000/widgetd/widgetd.sock")
+      $0.file = .missing
+      $0.connection = .notTried
+    },
+    Case(
+      "a variable names something else", "file", .fail, "is a regular file, not a socket",
+      "unset WIDGETD_SOCKET"
+    ) {
+      $0.choice = .named("/x", .variable)
+      $0.file = .other(kind: "a regular file")
+      $0.connection = .notTried
+    },
+    Case(
+      "a unit failed, and the daemon answers", "unit", .warn, "widgetd.service failed",
+      "sudo systemctl reset-failed widgetd.socket widgetd.service; sudo systemctl start "
+        + "widgetd.socket"
+    ) { $0.units[.system] = .widgetd("active", "failed", result: "exit-code") },
+    Case(
+      "a unit failed", "unit", .fail, "widgetd.socket failed (start-limit-hit)",
+      "sudo systemctl reset-failed widgetd.socket widgetd.service; sudo systemctl start "
+        + "widgetd.socket"
+    ) {
+      $0.units[.system] = .widgetd("failed", "failed", result: "start-limit-hit")
+      $0.connection = .failed(.refused)
+    },
+    Case(
+      "the user's unit is off", "unit", .fail, "widgetd.socket inactive",
+      "systemctl --user enable --now widgetd.socket"
+    ) {
+      $0.choice = SocketChoice(
+        path: "/run/user/1000/widgetd/widgetd.sock", why: .user,
+        user: .init(path: "/run/user/1000/widgetd/widgetd.sock", exists: true),
+        system: .init(path: SocketPath.ofSystem, exists: false))
+      $0.units[.user] = .widgetd("inactive", "inactive")
+      $0.connection = .failed(.refused)
+    },
+    Case(
+      "a unit is masked", "unit", .fail, "widgetd.socket masked",
+      "sudo systemctl unmask widgetd.socket widgetd.service"
+    ) {
+      $0.units[.system] = .widgetd("inactive", "inactive", load: "masked")
+      $0.connection = .failed(.refused)
+    },
+    Case("there are no units", "unit", .ok, "not installed as a service", nil) {
+      $0.units[.system] = .widgetd("inactive", "inactive", load: "not-found")
+    },
+    Case(
+      "systemd does not answer", "unit", .warn, "does not answer",
+      "systemctl status widgetd.socket widgetd.service"
+    ) { $0.units[.system] = .timedOut },
+    Case(
+      "a folder is closed", "permission", .fail,
+      "ann may not search /home/bob (0700 bob:users)",
+      "sudo -u bob widgetctl doctor --socket /run/widgetd/widgetd.sock"
+    ) {
+      $0.folders = [
+        Facts.Folder(
+          path: "/home/bob", ownership: .clients(0o700, group: "users", .inSession, uid: 7),
+          isSearchable: false)
+      ]
+      $0.file = .hidden
+      $0.connection = .notTried
+    },
+    Case(
+      "the user is not in the group", "permission", .fail,
+      "ann may not open the socket (0660 root:widgetd-clients)",
+      "sudo adduser ann widgetd-clients; newgrp widgetd-clients"
+    ) {
+      $0.file = .socket(.clients(0o660, .none))
+      $0.isWritable = false
+      $0.connection = .failed(.permissionDenied)
+    },
+    Case(
+      "the session is older than the membership", "permission", .fail,
+      "but not in this session: log in again", "newgrp widgetd-clients"
+    ) {
+      $0.file = .socket(.clients(0o660, .afterLogin))
+      $0.isWritable = false
+      $0.connection = .failed(.permissionDenied)
+    },
+    Case(
+      "only root may use a socket that is named", "permission", .fail, "(0600 root:root)",
+      "sudo widgetctl doctor --socket /x"
+    ) {
+      $0.choice = .named("/x", .variable)
+      $0.file = .socket(.clients(0o600, group: "root", .none))
+      $0.isWritable = false
+      $0.connection = .failed(.permissionDenied)
+    },
+    Case("only root may", "permission", .fail, "(0600 root:root)", "sudo widgetctl doctor") {
+      $0.file = .socket(.clients(0o600, group: "root", .none))
+      $0.isWritable = false
+      $0.connection = .failed(.permissionDenied)
+    },
+    Case(
+      "the socket is stale", "connect", .fail, "nobody listens",
+      "sudo systemctl restart widgetd.socket widgetd.service"
+    ) { $0.connection = .failed(.refused) },
+    Case(
+      "a security module refuses", "connect", .fail, "in spite of the mode",
+      "sudo journalctl -k -g widgetd"
+    ) { $0.connection = .failed(.permissionDenied) },
+    Case(
+      "the queue is full", "connect", .fail, "overloaded or hangs",
+      "sudo systemctl restart widgetd.socket widgetd.service"
+    ) {
+      $0.connection = .failed(.backlogFull)
+    },
+    Case("the path is too long", "connect", .fail, "103 bytes", "widgetctl doctor") {
+      $0.connection = .failed(.pathTooLong)
+    },
+    Case(
+      "the service hangs", "health", .fail, "does not answer within 3s: it hangs",
+      "sudo systemctl restart widgetd.socket widgetd.service"
+    ) {
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+    },
+    Case(
+      "a daemon started by hand hangs", "health", .fail,
+      "the daemon (widgetd, process 42) does not answer within 3s",
+      "kill -KILL 42; "
+        + "widgetd --socket /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 42, uid: 1000, name: "widgetd")
+    },
+    Case(
+      "the daemon is stopped", "health", .fail, "because it is stopped by a signal",
+      "sudo kill -CONT 42"
+    ) {
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 42, uid: 7, name: "widgetd", isStopped: true)
+    },
+    Case(
+      "something else listens and waits", "health", .fail,
+      "(python3, process 42) does not answer within 3s, and is not widgetd", "unset WIDGETD_SOCKET"
+    ) {
+      $0.choice = .named("/x", .variable)
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 42, uid: 1000, name: "python3")
+    },
+    Case(
+      "something else listens in the service's place", "health", .fail,
+      "what listens is not widgetd: bad frame",
+      "sudo systemctl restart widgetd.socket widgetd.service"
+    ) {
+      $0.connection = .mute(.protocolViolation("bad frame"))
+    },
+    Case(
+      "something else listens in the usual place", "health", .fail,
+      "what listens (nginx, process 42) is not widgetd: bad frame", "kill -TERM 42"
+    ) {
+      $0.units[.system] = .notInstalled
+      $0.connection = .mute(.protocolViolation("bad frame"))
+      $0.listener = Facts.Listener(pid: 42, uid: 1000, name: "nginx")
+    },
+    Case(
+      "something unknown listens in the usual place", "health", .fail,
+      "what listens is not widgetd: it does not know what health is",
+      "ss -xlp src /run/widgetd/widgetd.sock"
+    ) {
+      $0.units[.system] = .absent
+      $0.connection = .mute(.status(RPCStatus(code: .unimplemented, message: "?")))
+    },
+    Case(
+      "the daemon closes the connection at once", "health", .fail, "it has too many",
+      "sudo journalctl -u widgetd -n 20"
+    ) {
+      $0.connection = .mute(.connectionLost(socketPath: "/s"))
+      $0.listener = Facts.Listener(pid: 42, uid: 0, name: "widgetd")
+    },
+    Case(
+      "something else closes the connection at once", "health", .fail,
+      "(cat, process 42) is not widgetd: it closed", "widgetctl doctor"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .mute(.connectionLost(socketPath: "/s"))
+      $0.listener = Facts.Listener(pid: 42, uid: 0, name: "cat")
+    },
+    Case("the daemon is going down", "health", .fail, "going down", "widgetctl doctor") {
+      $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))
+    },
+    Case("a client may not change", "level", .ok, "may read, watch and send events", nil) { _ in },
+    Case("an owner may all", "level", .ok, "may do everything", nil) {
+      $0.connection = .answered(Facts.Answers(health: .serving, level: .owner, stats: stats()))
+    },
+    Case(
+      "nothing is allowed", "level", .fail, "may only ask for health",
+      "sudo adduser ann widgetd-clients; newgrp widgetd-clients"
+    ) {
+      $0.file = .socket(.clients(0o666, .none))
+      $0.connection = .answered(Facts.Answers(health: .serving, level: .nothing))
+    },
+    Case("the level is not told", "level", .warn, "did not say", "widgetctl ls") {
+      $0.connection = .answered(Facts.Answers(health: .serving, level: .unknown))
+    },
+    Case(
+      "versions differ", "version", .warn, "the client is 1.0.0, the daemon 0.9.0",
+      "sudo systemctl restart widgetd.socket widgetd.service"
+    ) {
+      $0.connection = .answered(
+        Facts.Answers(health: .serving, level: .owner, stats: stats("0.9.0")))
+    },
+    Case(
+      "the daemon had an error", "errors", .warn,
+      "60s ago in storage, 3 times: STORAGE_FAILED: the disk is full", "widgetctl status"
+    ) {
+      let error = RecentError(
+        time: Samples.time(99_940), code: .unavailable, reason: "STORAGE_FAILED", area: "storage",
+        message: "the disk is full.", count: 3)
+      $0.connection = .answered(
+        Facts.Answers(health: .serving, level: .owner, stats: stats("1.0.0", [error])))
+    },
+    Case("the daemon had an error long ago", "errors", .ok, "27h ago", nil) {
+      let error = RecentError(time: Samples.time(100), reason: "X", area: "storage", count: 1)
+      $0.connection = .answered(
+        Facts.Answers(health: .serving, level: .owner, stats: stats("1.0.0", [error])))
+    },
+  ]
+
+  @Test(arguments: cases)
+  func `each trouble has its finding and its command`(_ expected: Case) throws {
+    let finding = try #require(expected.facts.finding(expected.check))
+    #expect(finding.grade == expected.grade)
+    #expect(finding.found.contains(expected.words), "\(finding.found)")
+    #expect(finding.mend == expected.mend)
+  }
+
+  @Test(arguments: cases)
+  func `what failed or is doubtful has a command, and what is well has none`(_ expected: Case) {
+    for finding in expected.facts.findings {
+      #expect((finding.mend == nil) == (finding.grade == .ok), "\(finding)")
+      #expect(!finding.found.hasSuffix("."))
+    }
+  }
+
+  @Test(arguments: cases)
+  func `root is not told to become root`(_ expected: Case) {
+    // Who is root is let in, so these two are of no case for root.
+    let others = ["permission", "level"]
+    let facts = expected.facts.with { $0.user = .init(uid: 0, name: "root") }
+    for finding in facts.findings where !others.contains(finding.check) {
+      #expect(finding.mend?.contains("sudo ") != true, "\(finding)")
+      #expect(!finding.found.contains("sudo "), "\(finding)")
+    }
+  }
+
+  @Test func `if all is well every check that applies says so`() {
+    #expect(
+      Facts.sound.findings.map(\.check)
+        == ["socket", "file", "unit", "permission", "connect", "health", "level"])
+    #expect(Facts.sound.findings.allSatisfy { $0.grade == .ok })
+    let owner = Facts.sound.with {
+      $0.connection = .answered(
+        Facts.Answers(health: .serving, level: .owner, stats: Self.stats()))
+    }
+    #expect(owner.findings.map(\.check).suffix(2) == ["version", "errors"])
+  }
+
+  @Test func `what cannot be known after a failure is left out`() {
+    let facts = Facts.sound.with {
+      $0.file = .missing
+      $0.isWritable = false
+      $0.connection = .notTried
+    }
+    #expect(facts.findings.map(\.check) == ["socket", "file", "unit"])
+  }
+
+  @Test func `commands stand below what they mend`() {
+    let findings: [Finding] = [
+      .ok("file", "a socket"), .fail("connect", "nobody listens", mend: "start it"),
+    ]
+    #expect(
+      DoctorCommand.text(findings, Samples.plain) == """
+        ok    file     a socket
+        FAIL  connect  nobody listens
+                       -> start it
+
+        """)
+    #expect(
+      JSONWriter.compact(DoctorCommand.document(findings))
+        == #"{"checks":[{"check":"file","found":"a socket","grade":"ok"},{"check":"connect","#
+        + #""found":"nobody listens","grade":"fail","mend":"start it"}],"ok":false}"#)
+  }
+
+  @Test(
+    arguments: [
+      ("/f", "/v", true, "/f", .flag), (nil, "unix:/v", true, "/v", .variable),
+      (nil, nil, true, "/r/widgetd/widgetd.sock", .user),
+      (nil, nil, false, SocketPath.ofSystem, .nowhere),
+    ] as [(String?, String?, Bool, String, SocketChoice.Why)])
+  func `the choice is that of every client, with its reason`(
+    _ flag: String?, _ variable: String?, exists: Bool, path: String, why: SocketChoice.Why
+  ) {
+    let choice = SocketChoice(
+      explicit: flag, uid: 1000,
+      environment: { ["WIDGETD_SOCKET": variable, "XDG_RUNTIME_DIR": "/r"][$0] ?? nil },
+      exists: { _ in exists })
+    #expect(choice.path == path)
+    #expect(choice.why == why)
+  }
+
+  @Test func `the socket of a user's own daemon is overlooked only without a runtime directory`() {
+    let usual = "/run/user/1000/widgetd/widgetd.sock"
+    func choice(_ environment: [String: String], _ files: Set<String>) -> SocketChoice {
+      SocketChoice(
+        explicit: nil, uid: 1000, environment: { environment[$0] }, exists: files.contains)
+    }
+    #expect(choice([:], [usual]).overlooked == usual)
+    #expect(choice([:], []).overlooked == nil)
+    #expect(choice(["XDG_RUNTIME_DIR": "/run/user/1000"], [usual]).overlooked == nil)
+    #expect(choice(["XDG_RUNTIME_DIR": "/run/user/1000"], [usual]).why == .user)
+  }
+
+  @Test(
+    arguments: [
+      ("42 (widgetd) S 1 42", "widgetd", false), ("42 (widgetd) T 1 42", "widgetd", true),
+      ("42 (a) b (c) t 1", "a) b (c", true), ("", nil, false), ("42 )x( S", nil, false),
+      ("42 (x)", "x", false),
+    ] as [(String, String?, Bool)])
+  func `a process's state is read`(_ line: String, name: String?, isStopped: Bool) {
+    let listener = Facts.listener(pid: 42, uid: 7, stat: line)
+    #expect(listener?.name == name)
+    #expect(listener?.isStopped == (name == nil ? nil : isStopped))
+  }
+
+  @Test func `a socket that is not the usual one is named to the doctor`() {
+    #expect(Doctor.command(forSocket: "/s", usual: "/s") == "widgetctl doctor")
+    #expect(Doctor.command(forSocket: "/a b", usual: "/s") == "widgetctl doctor --socket '/a b'")
+    #expect(Doctor.command(forSocket: SocketPath.ofSystem, usual: nil) == "widgetctl doctor")
+  }
+
+  @Test func `what systemctl shows is read`() {
+    let output = """
+      Id=widgetd.socket
+      LoadState=loaded
+      ActiveState=failed
+      Result=start-limit-hit
+
+      Id=widgetd.service
+      LoadState=not-found
+      ActiveState=inactive
+      MainPID=0
+
+      Id=widgetd-other.service
+      MainPID=42
+      """
+    #expect(
+      Facts.units(in: output) == [
+        Facts.Unit(
+          name: "widgetd.socket", load: "loaded", active: "failed", result: "start-limit-hit"),
+        Facts.Unit(name: "widgetd.service", load: "not-found", active: "inactive", result: ""),
+        Facts.Unit(name: "widgetd-other.service", load: "", active: "", result: "", mainPID: 42),
+      ])
+    #expect(Facts.units(in: "garbage\n\n=\n").isEmpty)
+  }
+
+  @Test(arguments: [
+    ("/a/b.sock", "/a/b.sock"), ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("", "''"),
+    ("$(x)", "'$(x)'"),
+  ])
+  func `words are quoted for a shell`(_ word: String, quoted: String) {
+    #expect(word.shellQuoted == quoted)
+  }
+}
+
+struct BoundedCommandTests {
+  @Test func `takes the output and the status`() {
+    #expect(
+      BoundedCommand.run(["sh", "-c", "echo hi; exit 3"], within: .seconds(60))
+        == .ended(status: 3, output: "hi\n"))
+  }
+
+  @Test func `ends what does not end`() {
+    #expect(BoundedCommand.run(["sleep", "600"], within: .milliseconds(50)) == .timedOut)
+  }
+
+  @Test func `ends what has closed its output and goes on`() {
+    #expect(
+      BoundedCommand.run(["sh", "-c", "exec >&-; exec sleep 600"], within: .milliseconds(50))
+        == .timedOut)
+  }
+
+  @Test func `keeps a bounded part of the output`() {
+    guard
+      case .ended(0?, let output) = BoundedCommand.run(
+        ["head", "-c", "1000000", "/dev/zero"], within: .seconds(60))
+    else {
+      Issue.record("it did not end")
+      return
+    }
+    #expect(output.utf8.count == BoundedCommand.outputBytesMax)
+  }
+
+  @Test func `says that there is no such program`() {
+    #expect(BoundedCommand.run(["widgetd-no-such"], within: .seconds(60)) == .notFound)
+    #expect(BoundedCommand.run([], within: .seconds(60)) == .notFound)
+  }
+}

@@ -1,0 +1,132 @@
+import Testing
+import WidgetClient
+import WidgetModel
+
+@testable import widgetctl
+
+struct StatusTests {
+  static let stats = GetStatsResponse(
+    version: "1.0.0", startTime: Samples.time(1000), uptime: .seconds(200), store: "sqlite",
+    epoch: 7, revision: 55, compactRevision: 10, widgets: 81, stateBytes: 1_536, lastSequence: 17,
+    connections: 3, subscriptions: 2,
+    counters: ["calls": 9, "calls_failed": 2, "protocol_errors": 0],
+    limits: ["widgets_max": 100, "connections_max": 100, "page_size_max": 10], pid: 42,
+    recentErrors: [
+      RecentError(
+        time: Samples.time(1060), code: .unavailable, reason: "STORAGE_FAILED", area: "storage",
+        message: "the disk is full", count: 3),
+      RecentError(
+        time: Samples.time(1100), code: .resourceExhausted, reason: "QUOTA_EXCEEDED",
+        area: "connections", message: "too many", count: 1, peerUID: 1000),
+    ], usage: ["widgets_max": 81, "connections_max": 79, "new_limit": 5], memoryBytes: 20 << 20)
+
+  static func report(
+    _ state: StatusReport.State, level: Facts.Level = .owner, stats: GetStatsResponse? = stats,
+    revision: Revision? = nil
+  ) -> StatusReport {
+    StatusReport(
+      socket: "/s", state: state, level: level, stats: stats, revision: revision,
+      now: Samples.time(1200))
+  }
+
+  @Test func `an owner sees it all`() {
+    #expect(
+      Self.report(.running(.serving)).text(Samples.plain) == """
+        ● widgetd 1.0.0 - running since 1970-01-01T00:16:40Z; 3m20s ago
+            Socket: /s
+           Process: 42, 20.0 MiB of memory
+             Store: sqlite, epoch 7, revision 55 (can resume from 10)
+           Widgets: 81, 1.5 KiB of state
+           Clients: connections 3, subscriptions 2
+            Events: 17
+            Limits: connections_max: 79 of 100, 79 %
+                    widgets_max: 81 of 100, 81 %
+           Trouble: calls_failed 2
+
+        1970-01-01T00:17:40Z STORAGE_FAILED (UNAVAILABLE) in storage, 3 times: the disk is full
+        1970-01-01T00:18:20Z QUOTA_EXCEEDED (RESOURCE_EXHAUSTED) in connections, user 1000: too many
+
+        """)
+  }
+
+  @Test func `a client sees what it may`() {
+    #expect(
+      Self.report(.running(.serving), level: .client, stats: nil, revision: 55)
+        .text(Samples.plain) == """
+          ● widgetd - running
+              Socket: /s
+            Revision: 55
+             You may: read, watch and send events; more is told to root: `sudo widgetctl status`
+
+          """)
+  }
+
+  @Test func `what most is used of is coloured`() {
+    let text = Self.report(.running(.serving)).text(Painter(usesColour: true))
+    #expect(text.contains("\u{1B}[33mwidgets_max: 81 of 100, 81 %\u{1B}"))
+    #expect(!text.contains("mconnections_max"))
+  }
+
+  @Test func `of a daemon that does not run it says what is wrong and what comes next`() {
+    var report = Self.report(.notRunning, stats: nil)
+    report.trouble = .fail("connect", "nobody listens", mend: "start it")
+    #expect(
+      report.text(Samples.plain) == """
+        ○ widgetd - not running
+            Socket: /s
+            Reason: nobody listens
+              Mend: start it
+              Next: `widgetctl doctor` tells more
+
+        """)
+  }
+
+  @Test(
+    arguments: [
+      (.running(.serving), 0, "running"), (.running(.notServing), 3, "not-serving"),
+      (.notRunning, 3, "not-running"), (.unknown, 4, "unknown"),
+    ] as [(StatusReport.State, Int32, String)])
+  func `it ends as systemctl does`(_ state: StatusReport.State, exit: Int32, word: String) {
+    #expect(Self.report(state).exitStatus == exit)
+    #expect(Self.report(state).word == word)
+  }
+
+  @Test(
+    arguments: [
+      (.notTried, 3), (.failed(.refused), 3), (.failed(.noSuchFile), 3),
+      (.failed(.permissionDenied), 4), (.failed(.backlogFull), 4),
+      (.mute(.deadlineExceeded(.seconds(1))), 4), (.mute(.connectionLost(socketPath: "/s")), 4),
+      (.mute(.protocolViolation("x")), 4),
+      (.answered(.init(health: .notServing, level: .unknown)), 3),
+      (.answered(.init(health: .serving, level: .nothing)), 0),
+    ] as [(Facts.Connection, Int32)])
+  func `not running is told from not known`(_ connection: Facts.Connection, exit: Int32) {
+    #expect(Self.report(StatusCommand.state(of: connection), stats: nil).exitStatus == exit)
+  }
+
+  @Test func `the document has the fields of GetStats and more`() throws {
+    let text = JSONWriter.compact(Self.report(.running(.serving)).document)
+    for part in [
+      #""state":"running""#, #""socket":"/s""#, #""level":"owner""#, #""revision":55"#,
+      #""nearLimits":[{"maximum":100,"name":"widgets_max","used":81}]"#,
+      #""troubles":{"calls_failed":2}"#,
+      #""recentErrors":[{"area":"storage","code":"UNAVAILABLE","count":3,"#, #""peerUid":1000,"#,
+      #""memoryBytes":20971520"#,
+    ] {
+      #expect(text.contains(part), "\(part) is not in \(text)")
+    }
+    var report = Self.report(.unknown, stats: nil)
+    report.trouble = .fail("health", "f", mend: "m")
+    #expect(
+      JSONWriter.compact(report.document)
+        == #"{"mend":"m","next":"widgetctl doctor","reason":"f","socket":"/s","state":"unknown"}"#)
+  }
+
+  @Test(arguments: [
+    (0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KiB"), (1_536, "1.5 KiB"), (20 << 20, "20.0 MiB"),
+    (3 << 30, "3.0 GiB"), (UInt64.max, "17179869183.9 GiB"),
+  ])
+  func `bytes are for people`(_ bytes: UInt64, text: String) {
+    #expect(ByteCount.text(bytes) == text)
+  }
+}
