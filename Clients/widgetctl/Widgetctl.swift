@@ -30,13 +30,16 @@ struct Widgetctl: AsyncParsableCommand {
     groupedSubcommands: [
       CommandGroup(
         name: "Look",
-        subcommands: [ListCommand.self, GetCommand.self, WatchCommand.self, EventsCommand.self]),
+        subcommands: [
+          ListCommand.self, GetCommand.self, WatchCommand.self, EventsCommand.self,
+          KindsCommand.self, DescribeCommand.self,
+        ]),
       CommandGroup(
         name: "Change",
         subcommands: [
           AddCommand.self, SetCommand.self, RemoveCommand.self, MoveCommand.self, ApplyCommand.self,
           SendCommand.self, ShowCommand.self, HideCommand.self,
-          EnableCommand.self, DisableCommand.self, ToggleCommand.self,
+          EnableCommand.self, DisableCommand.self, ToggleCommand.self, RemoveKindCommand.self,
         ]),
       CommandGroup(
         name: "The daemon",

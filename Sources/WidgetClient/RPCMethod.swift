@@ -8,6 +8,11 @@ struct RPCMethod: Hashable, Sendable {
     self.name = name
   }
 
+  private init(catalog name: String) {
+    service = "widgetd.v1.CatalogService"
+    self.name = name
+  }
+
   private init(admin name: String) {
     service = "widgetd.v1.AdminService"
     self.name = name
@@ -31,6 +36,10 @@ struct RPCMethod: Hashable, Sendable {
   static let watchEvents = RPCMethod(widget: "WatchEvents")
   static let unsubscribe = RPCMethod(widget: "Unsubscribe")
   static let requestProgress = RPCMethod(widget: "RequestProgress")
+  static let applyKinds = RPCMethod(catalog: "ApplyKinds")
+  static let getKind = RPCMethod(catalog: "GetKind")
+  static let listKinds = RPCMethod(catalog: "ListKinds")
+  static let deleteKind = RPCMethod(catalog: "DeleteKind")
   static let getStats = RPCMethod(admin: "GetStats")
   static let reload = RPCMethod(admin: "Reload")
   static let setLogLevel = RPCMethod(admin: "SetLogLevel")

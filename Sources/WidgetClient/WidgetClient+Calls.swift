@@ -67,6 +67,34 @@ extension WidgetClient {
     try await call(.sendEvent, request, options)
   }
 
+  /// Makes a declared set of kinds true, and their widgets fit them, all or nothing.
+  public func applyKinds(
+    _ request: ApplyKindsRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> ApplyKindsResponse {
+    try await call(.applyKinds, request, options)
+  }
+
+  /// Returns one kind.
+  public func getKind(
+    _ request: GetKindRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> GetKindResponse {
+    try await call(.getKind, request, options)
+  }
+
+  /// Returns a page of kinds, by name.
+  public func listKinds(
+    _ request: ListKindsRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> ListKindsResponse {
+    try await call(.listKinds, request, options)
+  }
+
+  /// Removes a kind. Its widgets stay.
+  public func deleteKind(
+    _ request: DeleteKindRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> DeleteKindResponse {
+    try await call(.deleteKind, request, options)
+  }
+
   /// Ends a stream of the same user; `subscription_id` came with its `opened` frame.
   public func unsubscribe(
     _ request: UnsubscribeRequest, options: CallOptions = CallOptions()

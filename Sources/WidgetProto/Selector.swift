@@ -14,13 +14,7 @@ extension Selector: ConvertibleMessage {
       }
       kinds.append(kind)
     }
-    for index in 0..<c.pointee.n_families {
-      let number = c.pointee.families[index].rawValue
-      guard let family = Family(number: number) else {
-        throw reader.unknownEnum("families", number, "use a FAMILY_ value that is specified")
-      }
-      families.append(family)
-    }
+    families = try reader.families(c.pointee.n_families, c.pointee.families)
     labels = try reader.list("labels", c.pointee.n_labels, c.pointee.labels) {
       (element) throws(WireError) in
       try LabelRequirement(c: element, reader)
@@ -34,12 +28,8 @@ extension Selector: ConvertibleMessage {
     c.pointee.ids = try writer.strings("ids", ids)
     c.pointee.n_kinds = kinds.count
     c.pointee.kinds = try writer.strings("kinds", kinds.map(\.rawValue))
-    if !families.isEmpty {
-      let numbers = try writer.allocate(families.count, of: Widgetd__V1__Family.self)
-      for index in families.indices { numbers[index] = Widgetd__V1__Family(families[index]) }
-      c.pointee.n_families = families.count
-      c.pointee.families = numbers
-    }
+    c.pointee.n_families = families.count
+    c.pointee.families = try writer.families(families)
     c.pointee.n_labels = labels.count
     c.pointee.labels = try writer.list("labels", labels)
   }

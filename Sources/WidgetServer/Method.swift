@@ -5,12 +5,14 @@ enum Method: UInt8, CaseIterable, Sendable {
   case createWidget, getWidget, listWidgets, updateWidget, deleteWidget, setPresence, moveWidget
   case applyWidgets, sendEvent, watchWidgets, watchEvents, unsubscribe, requestProgress
   case getStats, reload, setLogLevel
+  case applyKinds, getKind, listKinds, deleteKind
   case checkHealth, listHealth, watchHealth
 
   /// The full name of the service it belongs to.
   var service: StaticString {
     switch self {
     case .getStats, .reload, .setLogLevel: "widgetd.v1.AdminService"
+    case .applyKinds, .getKind, .listKinds, .deleteKind: "widgetd.v1.CatalogService"
     case .checkHealth, .listHealth, .watchHealth: "grpc.health.v1.Health"
     default: "widgetd.v1.WidgetService"
     }
@@ -34,6 +36,10 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .getStats: "GetStats"
     case .reload: "Reload"
     case .setLogLevel: "SetLogLevel"
+    case .applyKinds: "ApplyKinds"
+    case .getKind: "GetKind"
+    case .listKinds: "ListKinds"
+    case .deleteKind: "DeleteKind"
     case .checkHealth: "Check"
     case .listHealth: "List"
     case .watchHealth: "Watch"
@@ -55,7 +61,7 @@ enum Method: UInt8, CaseIterable, Sendable {
   var isMutation: Bool {
     switch self {
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
-      .sendEvent:
+      .sendEvent, .applyKinds, .deleteKind:
       true
     default: false
     }
@@ -77,10 +83,10 @@ enum Method: UInt8, CaseIterable, Sendable {
     switch self {
     case .checkHealth, .listHealth, .watchHealth: .nothing
     case .getWidget, .listWidgets, .sendEvent, .watchWidgets, .watchEvents, .unsubscribe,
-      .requestProgress:
+      .requestProgress, .getKind, .listKinds:
       .client
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
-      .getStats, .reload, .setLogLevel:
+      .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind:
       .owner
     }
   }

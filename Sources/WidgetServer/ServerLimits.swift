@@ -63,6 +63,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("request_bytes_kept_max", \.store.requestBytesKeptMax),
       ("request_id_bytes_max", \.store.requestIDBytesMax),
       ("declared_widgets_max", \.store.declaredWidgetsMax),
+      ("kinds_max", \.store.kindsMax),
+      ("kind_bytes_max", \.store.kindBytesMax),
       ("connections_max", \.connectionsMax),
       ("connections_per_uid_max", \.connectionsPerUIDMax),
       ("first_byte_milliseconds", \.firstByteMilliseconds),

@@ -131,6 +131,8 @@ extension ServiceLoop {
         self.counters.events += 1
         return SendEventResponse(sequence: sequence, revision: commit.revision)
       }
+    case .applyKinds, .getKind, .listKinds, .deleteKind:
+      try performCatalog(method, payload, call, responder)
     case .unsubscribe:
       let id = try decode(UnsubscribeRequest.self, payload).subscriptionID
       finish(try subscription(id, of: responder.peer), .unsubscribed)
@@ -219,7 +221,7 @@ extension ServiceLoop {
   /// How many widgets an answer lists that the request did not name.
   private static var listedMax: Int { 10_000 }
 
-  private func apply(
+  func apply(
     _ command: Command, _ responder: any CallResponder, client: String = ""
   ) throws(RPCStatus) -> Commit {
     let caller = Caller(uid: responder.peer.uid, pid: responder.peer.pid, client: client)
@@ -233,7 +235,7 @@ extension ServiceLoop {
   }
 
   /// Gives a retried request its first answer, or does it and keeps the answer.
-  private func idempotently<M: WireMessage>(
+  func idempotently<M: WireMessage>(
     _ requestID: String, _ payload: UnsafeRawBufferPointer, _ method: Method, _ call: UInt32,
     _ responder: any CallResponder, _ body: () throws(RPCStatus) -> M
   ) throws(RPCStatus) {
@@ -258,7 +260,7 @@ extension ServiceLoop {
     responder.respond(encoded: response, to: call)
   }
 
-  private func decode<M: WireMessage>(
+  func decode<M: WireMessage>(
     _ type: M.Type, _ payload: UnsafeRawBufferPointer
   ) throws(RPCStatus) -> M {
     do throws(WireError) { return try codec.decode(type, from: payload) } catch {

@@ -4,7 +4,10 @@ import WidgetProto
 /// grpc.health.v1: whether the daemon can be used.
 extension ServiceLoop {
   /// The services that health is told of; the empty name is the daemon as a whole.
-  static let healthServices = ["", "widgetd.v1.WidgetService", "widgetd.v1.AdminService"]
+  static let healthServices = [
+    "", "widgetd.v1.WidgetService", "widgetd.v1.CatalogService",
+    "widgetd.v1.AdminService",
+  ]
 
   var health: HealthCheckResponse {
     HealthCheckResponse(status: isDraining || isHandingOver ? .notServing : .serving)

@@ -20,7 +20,7 @@ struct Loader {
       image: StoreImage(
         epoch: saved.epoch, revision: saved.revision, compactRevision: saved.compactRevision,
         eventSequenceCeiling: saved.eventSequenceCeiling, records: try loadRecords(),
-        tombstones: try loadTombstones(), requests: requests.images),
+        tombstones: try loadTombstones(), requests: requests.images, kinds: try loadKinds()),
       expiredThrough: requests.expiredThrough)
   }
 
@@ -36,6 +36,20 @@ struct Loader {
       records.append(RecordImage(stored, compactRevision: saved.compactRevision))
     }
     return records
+  }
+
+  private func loadKinds() throws(StorageError) -> [RegisteredKind] {
+    var kinds: [RegisteredKind] = []
+    let rows = try Statement("SELECT name, body FROM kinds ORDER BY name", on: connection)
+    while try rows.step() {
+      let name = rows.text(0)
+      let registered = try decode(RegisteredKind.self, rows.blob(1), what: "kind '\(name)'")
+      guard registered.kind.name.rawValue == name, registered.revision <= saved.revision else {
+        throw corrupt("the row of kind '\(name)' holds another one")
+      }
+      kinds.append(registered)
+    }
+    return kinds
   }
 
   private func loadTombstones() throws(StorageError) -> [TombstoneImage] {

@@ -93,6 +93,8 @@ struct Statements {
   let rollback: Statement
   let deleteWidget: Statement
   let upsertWidget: Statement
+  let deleteKind: Statement
+  let upsertKind: Statement
   let insertTombstone: Statement
   let dropTombstones: Statement
   let insertRequest: Statement
@@ -108,6 +110,8 @@ struct Statements {
     rollback = try prepare("ROLLBACK")
     deleteWidget = try prepare("DELETE FROM widgets WHERE id = ?1")
     upsertWidget = try prepare("INSERT OR REPLACE INTO widgets (id, body) VALUES (?1, ?2)")
+    deleteKind = try prepare("DELETE FROM kinds WHERE name = ?1")
+    upsertKind = try prepare("INSERT OR REPLACE INTO kinds (name, body) VALUES (?1, ?2)")
     insertTombstone = try prepare(
       "INSERT OR REPLACE INTO tombstones (revision, id, body) VALUES (?1, ?2, ?3)")
     dropTombstones = try prepare("DELETE FROM tombstones WHERE revision <= ?1")

@@ -190,6 +190,14 @@ public final class SQLiteCommitLog: CommitLog {
       try writeRow(
         StoredWidget(record), key: record.widget.id.rawValue, at: (1, 2), statements.upsertWidget)
     }
+    for name in group.kindDeletions {
+      try statements.deleteKind.bind(name.rawValue, at: 1)
+      try statements.deleteKind.run()
+    }
+    for registered in group.kindUpserts {
+      try writeRow(
+        registered, key: registered.kind.name.rawValue, at: (1, 2), statements.upsertKind)
+    }
     for tombstone in group.tombstones {
       try statements.insertTombstone.bind(tombstone.revision, at: 1)
       try writeRow(

@@ -6,6 +6,9 @@
 /// - `tombstones`: one row a removal, in order of revision; the body is a `StoredTombstone`.
 /// - `requests`: kept answers, oldest first. An id can be there twice; the later one counts.
 ///
+/// Version 2 adds:
+/// - `kinds`: one row a registered kind; the body is an encoded `Kind`.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -48,7 +51,13 @@ struct Schema: Sendable {
       expires_nanoseconds INTEGER NOT NULL
     ) STRICT;
     INSERT INTO state VALUES (1, 0, 0, 0, 0, '');
+    """,
     """
+    CREATE TABLE kinds (
+      name TEXT PRIMARY KEY,
+      body BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
   ])
 
   /// What kind of file a connection has opened. Changes nothing.

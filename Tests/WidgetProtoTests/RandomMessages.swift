@@ -67,6 +67,21 @@ struct RandomMessages {
       Sample(
         ApplyWidgetsResponse(
           results: many { ApplyResult(id: $0.id(), action: .created) }, revision: number())),
+      Sample(registeredKind()), Sample(field()), Sample(eventType()),
+      Sample(
+        ApplyKindsRequest(
+          provider: name(), kinds: many { $0.registeredKind().kind }, prune: flag(),
+          validateOnly: flag(), requestID: name())),
+      Sample(kindResult()),
+      Sample(ApplyKindsResponse(results: many { $0.kindResult() }, revision: number())),
+      Sample(GetKindRequest(name: kind())), Sample(GetKindResponse(kind: registeredKind())),
+      Sample(
+        ListKindsRequest(pageSize: Int32(truncatingIfNeeded: number()), pageToken: text())),
+      Sample(
+        ListKindsResponse(
+          kinds: many { $0.registeredKind() }, nextPageToken: text(), revision: number())),
+      Sample(DeleteKindRequest(name: kind(), allowMissing: flag(), requestID: name())),
+      Sample(DeleteKindResponse(revision: number())),
       Sample(
         SendEventRequest(
           widgetID: id(), nodeID: text(), name: name(), payload: map(), force: flag(),
@@ -269,6 +284,34 @@ struct RandomMessages {
       id: maybe { $0.id() }, kind: kind(), family: pick(Family.allCases + [nil]),
       labels: labels(), isVisible: maybe { $0.flag() }, isEnabled: maybe { $0.flag() },
       parameters: map(), data: map())
+  }
+
+  private mutating func registeredKind() -> RegisteredKind {
+    RegisteredKind(
+      kind: Kind(
+        name: kind(), displayName: text(), summary: text(),
+        families: many { $0.pick(Family.allCases) }, parameters: many { $0.field() },
+        data: many { $0.field() }, isOpen: flag(), events: many { $0.eventType() },
+        transition: maybe { $0.transition() }),
+      provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: number(),
+      updateTime: time())
+  }
+
+  private mutating func field() -> Field {
+    Field(
+      name: text(),
+      type: pick([.any, .bool, .int, .list(.double), .map(.list(.any)), .timestamp, .duration]),
+      defaultValue: maybe { $0.value() }, summary: text(), isRequired: flag())
+  }
+
+  private mutating func eventType() -> EventType {
+    EventType(name: text(), summary: text(), payload: many { $0.field() })
+  }
+
+  private mutating func kindResult() -> KindResult {
+    KindResult(
+      name: kind(), action: pick(ApplyAction.allCases),
+      widgetsChanged: Int(UInt32(truncatingIfNeeded: number())))
   }
 
   private mutating func patch() -> WidgetPatch {

@@ -40,11 +40,11 @@ import WidgetModel
     try folder.open().close()
     do {
       let newer = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
-      try newer.execute("PRAGMA user_version = 2")
+      try newer.execute("PRAGMA user_version = 3")
       try newer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
     let before = try folder.bytes(of: "widgetd.db")
-    let expected = StorageError.incompatible(path: folder.database, found: 2, supported: 1)
+    let expected = StorageError.incompatible(path: folder.database, found: 3, supported: 2)
     #expect(throws: expected) { try folder.open() }
     #expect(try folder.bytes(of: "widgetd.db") == before)
   }
@@ -114,9 +114,27 @@ import WidgetModel
     #expect(try newer.load(at: noon).records == [record("a", revision: 1)])
     try #require(newer.open).connection.execute("INSERT INTO bundles VALUES ('b')")
     try newer.close()
-    #expect(throws: StorageError.incompatible(path: folder.database, found: 2, supported: 1)) {
+    #expect(throws: StorageError.incompatible(path: folder.database, found: 3, supported: 2)) {
       try folder.open()
     }
+  }
+
+  @Test func `a database from before there were kinds opens, and holds some then`() throws {
+    try Data().write(to: URL(filePath: folder.database))
+    do {
+      let old = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      try Schema(steps: [Schema.current.steps[0]]).migrate(old, from: 0)
+      try old.execute("UPDATE state SET epoch = 5, revision = 3")
+    }
+    let log = try folder.open()
+    #expect(try log.load(at: noon) == StoreImage(epoch: 5, revision: 3))
+    let registered = RegisteredKind(
+      kind: Kind(name: try kind("clock")), provider: "desk", revision: 4, updateTime: noon)
+    try log.append(
+      CommitGroup(
+        revision: 4, compactRevision: 0, eventSequenceCeiling: 0, kindUpserts: [registered]))
+    try log.close()
+    #expect(try folder.open().load(at: noon).kinds == [registered])
   }
 
   @Test func `an upgrade that fails leaves the old version`() throws {

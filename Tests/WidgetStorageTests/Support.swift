@@ -80,7 +80,13 @@ struct NaiveHistory {
       image.requests.removeAll { $0.uid == request.uid && $0.requestID == request.requestID }
       image.requests.append(request)
     }
-    // Records and tombstones have no order of their own.
+    image.kinds.removeAll { group.kindDeletions.contains($0.kind.name) }
+    for registered in group.kindUpserts {
+      image.kinds.removeAll { $0.kind.name == registered.kind.name }
+      image.kinds.append(registered)
+    }
+    // Records, tombstones and kinds have no order of their own.
+    image.kinds.sort { $0.kind.name.rawValue < $1.kind.name.rawValue }
     image.records.sort { $0.widget.id.rawValue < $1.widget.id.rawValue }
     image.tombstones.sort { ($0.revision, $0.id.rawValue) < ($1.revision, $1.id.rawValue) }
   }
@@ -163,6 +169,22 @@ func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
         let note = String(repeating: "é", count: Int.random(in: 0..<3_000, using: &random))
         result.upserts.removeAll { $0.widget.id.rawValue == name }
         result.upserts.append(try record(name, revision: revision, note: note))
+      }
+    }
+    if Int.random(in: 0..<3, using: &random) == 0 {
+      let name = try kind("k\(Int.random(in: 0..<4, using: &random))")
+      if Int.random(in: 0..<3, using: &random) == 0 {
+        result.kindDeletions.append(name)
+      } else {
+        result.kindUpserts.append(
+          RegisteredKind(
+            kind: Kind(
+              name: name, displayName: "Kind \(number)", families: [.inline],
+              parameters: [Field(name: "zone", type: .string, defaultValue: .string("é"))],
+              data: [Field(name: "x", type: .map(.list(.double)))], isOpen: number % 2 == 0,
+              events: [EventType(name: "click", payload: [Field(name: "n", type: .int)])],
+              transition: Transition(curve: .spring)),
+            provider: "desk", ownerUID: 7, revision: revision, updateTime: noon))
       }
     }
     if Int.random(in: 0..<5, using: &random) == 0 { ceiling += 4_096 }

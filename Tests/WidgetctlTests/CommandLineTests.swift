@@ -19,6 +19,8 @@ struct CommandLineTests {
     ["watch", "a", "--until", "a.data.n==1", "--timeout", "5s", "--min-interval", "100ms"],
     ["watch", "--once", "-o", "json"], ["events", "--name", "click", "--after-sequence", "0"],
     ["log-level", "debug"], ["completion", "zsh"], ["version", "--client"], ["stats"], ["health"],
+    ["kinds"], ["kinds", "-o", "yaml"], ["describe", "clock"],
+    ["rm-kind", "clock", "--allow-missing"],
     ["reload"], ["status"], ["status", "-o", "yaml", "--timeout", "1s"], ["doctor", "-o", "json"],
   ])
   func `these command lines are right`(_ arguments: [String]) {
@@ -34,6 +36,7 @@ struct CommandLineTests {
     ["watch", "--once", "--events"], ["watch", "--resume", "AQ==", "--until", "a:removed"],
     ["watch", "--resume", "!"], ["watch", "a", "--until", "b:removed"], ["watch", "--until", "x"],
     ["events", "--count", "0"], ["events", "--count", "-1"],
+    ["describe"], ["describe", "a b"], ["rm-kind"], ["kinds", "x"],
     ["log-level", "loud"], ["completion", "tcsh"],
     ["ls", "--timeout", "5"], ["ls", "-o", "xml"], ["ls", "-l", "a in x"],
   ])

@@ -174,4 +174,80 @@ struct WidgetFileTests {
       ApplyCommand.text([result], before: [widget], specs: nil, set: "s")
         == "clock updated\(words)\n")
   }
+
+  // MARK: - Kinds
+
+  static let kinds = """
+    set: desk
+    kinds:
+    - name: clock
+      displayName: Clock
+      description: Shows the time.
+      families: [small, inline]
+      parameters:
+      - {name: zone, type: string, default: UTC, description: IANA.}
+      - {name: title, type: string, required: true}
+      data:
+      - {name: drift, type: double, default: 0}
+      - {name: any}
+      events:
+      - {name: click, description: Shows the date., payload: [{name: n, type: int}]}
+      open: true
+      transition: spring:400ms
+    """
+
+  @Test func `kinds are read, and are read again from what is printed`() throws {
+    let file = try Self.read(Self.kinds)
+    let name = try #require(KindName("clock"))
+    let kind = Kind(
+      name: name, displayName: "Clock", summary: "Shows the time.", families: [.small, .inline],
+      parameters: [
+        Field(name: "zone", type: .string, defaultValue: .string("UTC"), summary: "IANA."),
+        Field(name: "title", type: .string, isRequired: true),
+      ],
+      data: [Field(name: "drift", type: .double, defaultValue: .double(0)), Field(name: "any")],
+      isOpen: true,
+      events: [
+        EventType(
+          name: "click", summary: "Shows the date.", payload: [Field(name: "n", type: .int)])
+      ],
+      transition: Transition(curve: .spring, duration: .milliseconds(400)))
+    #expect(file.kinds == [kind])
+    #expect(!file.declaresWidgets)
+    #expect(try file.target(explicit: nil) == "desk")
+
+    let printed: [RegisteredKind] = [
+      RegisteredKind(kind: kind, provider: "desk", ownerUID: 5, revision: 7, updateTime: .epoch),
+      RegisteredKind(kind: Kind(name: .help), provider: "widgetd"),
+    ]
+    let text = JSONWriter.pretty(
+      .map(["kinds": .list(printed.map(\.document)), "revision": .int(7)]))
+    let again = try Self.read(text, name: "f.json")
+    #expect(again.kinds == [kind])
+    #expect(try again.target(explicit: nil) == "desk")
+  }
+
+  @Test func `kinds of two providers are not registered as one's`() throws {
+    let file = try Self.read("kinds: [{name: a, provider: p}, {name: b, provider: q}]")
+    let failure = #expect(throws: CommandFailure.self) { try file.target(explicit: nil) }
+    #expect(failure?.message.contains("kinds[1]") == true)
+    #expect(try file.target(explicit: "r") == "r")
+  }
+
+  @Test(arguments: [
+    ("kinds: 1", "kinds: must be a list of kinds"),
+    ("kinds: [1]", "kinds[0]: must be a kind"), ("kinds: [{}]", "kinds[0].name: is missing"),
+    ("kinds: [{name: a b}]", "kinds[0].name: must be"),
+    ("kinds: [{name: a, datas: []}]", "kinds[0].datas: there is no such field; did you mean data?"),
+    ("kinds: [{name: a, data: [{name: x, type: integer}]}]", "kinds[0].data[0].type: \"integer\""),
+    ("kinds: [{name: a, data: {}}]", "kinds[0].data: must be a list"),
+    ("kinds: [{name: a, families: [huge]}]", "kinds[0].families[0]: must be small"),
+    ("kinds: [{name: a, transition: jump}]", "kinds[0].transition: \"jump\""),
+    ("kinds: [{name: a, events: [{}]}]", "kinds[0].events[0].name: is missing"),
+    ("kinds: [{name: a}, {name: a}]", "kinds[1].name: \"a\" is declared twice"),
+  ])
+  func `what is wrong with a kind is said, and where`(text: String, message: String) {
+    let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }
+    #expect(failure?.message.contains("f.yaml: \(message)") == true, "\(failure as Any)")
+  }
 }

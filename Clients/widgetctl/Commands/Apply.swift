@@ -2,19 +2,24 @@ import ArgumentParser
 import WidgetClient
 import WidgetModel
 
-/// `apply`: makes a declared set of widgets true.
+/// `apply`: makes a declared set of widgets and kinds true.
 struct ApplyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "apply", abstract: "Make a declared set of widgets true, in one change.",
+    commandName: "apply", abstract: "Make a declared set of widgets true, and of kinds.",
     discussion: """
-      Reads JSON, JSON lines or YAML: a list of widgets, {set: NAME, widgets: [...]}, or one \
-      widget. A widget \
+      Reads JSON, JSON lines or YAML: a list of widgets, {set: NAME, kinds: [...], widgets: [...]}, \
+      or one widget. A widget \
       has id, kind, family, labels, visible, enabled, parameters and data; fields that the daemon \
       fills (revision, state, ...) are passed over, so that what `ls -o yaml` prints can be applied. \
       Creates what is missing and updates what differs. Labels and parameters become exactly what \
       is declared; data keys that are not declared stay, for they belong to who feeds the widget. \
       With --prune, widgets that an earlier apply of the same set declared, and this one does not, \
       are removed. Either all of it happens or nothing.
+
+      Kinds are registered first, in a change of their own, and belong to the set: nobody else can \
+      change them. A kind has name, displayName, description, families, parameters, data, events, \
+      open and transition; each of the parameters, data and an event's payload has name, type, \
+      default, description and required. Widgets that are there are made to fit.
 
       What `ls` prints says in applySet to which set a widget belongs, and is applied as that set; \
       widgets of different sets have to be applied one set at a time. Only --set moves widgets from \
@@ -71,26 +76,66 @@ struct ApplyCommand: AsyncParsableCommand {
     let before =
       session.printer.format == .table
       ? try await session.list(Selector(), mask: mask).widgets.map(\.widget) : []
+    let kinds = try await applyKinds(file, target, session)
+    guard file.declaresWidgets else {
+      return session.printer.print(document(kinds, nil)) {
+        ApplyCommand.text(kinds, dryRun: dryRun)
+      }
+    }
     let request = ApplyWidgetsRequest(
       applySet: target, widgets: file.widgets, prune: prune,
       validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition)
     let answer = try await session.client.applyWidgets(request, options: session.options)
-    session.printer.print(document(answer)) {
-      ApplyCommand.text(
-        answer.results, before: before, specs: dryRun ? file.widgets : nil, set: target)
+    session.printer.print(document(kinds, answer)) {
+      ApplyCommand.text(kinds, dryRun: dryRun)
+        + ApplyCommand.text(
+          answer.results, before: before, specs: dryRun ? file.widgets : nil, set: target)
     }
   }
 
-  private func document(_ answer: ApplyWidgetsResponse) -> Value {
+  /// Registers the kinds, before widgets of them are made. nil if none are declared.
+  private func applyKinds(
+    _ file: WidgetFile, _ target: String, _ session: Session
+  ) async throws(ClientError) -> ApplyKindsResponse? {
+    guard let kinds = file.kinds else { return nil }
+    return try await session.client.applyKinds(
+      ApplyKindsRequest(
+        provider: target, kinds: kinds, prune: prune, validateOnly: dryRun,
+        requestID: global.requestId.map { "\($0)-kinds" } ?? ""), options: session.options)
+  }
+
+  private func document(_ kinds: ApplyKindsResponse?, _ widgets: ApplyWidgetsResponse?) -> Value {
     var map: ValueMap = [
       "results": .list(
-        answer.results.map {
+        (widgets?.results ?? []).map {
           .map(["id": .string($0.id.rawValue), "action": .string($0.action.name)])
         }),
-      "revision": .revision(answer.revision),
+      "revision": .revision(widgets?.revision ?? kinds?.revision ?? 0),
     ]
+    if let kinds {
+      map["kinds"] = .list(
+        kinds.results.map {
+          .map([
+            "name": .string($0.name.rawValue), "action": .string($0.action.name),
+            "widgetsChanged": .int(Int64($0.widgetsChanged)),
+          ])
+        })
+    }
     if dryRun { map["dryRun"] = .bool(true) }
     return .map(map)
+  }
+
+  /// A line a kind.
+  static func text(_ kinds: ApplyKindsResponse?, dryRun: Bool) -> String {
+    (kinds?.results ?? []).map { result in
+      let widgets =
+        switch result.widgetsChanged {
+        case 0: ""
+        case 1: ", 1 widget made to fit"
+        default: ", \(result.widgetsChanged) widgets made to fit"
+        }
+      return "kind \(result.name) \(result.action.name)\(widgets)\(dryRun ? " (dry run)" : "")\n"
+    }.joined()
   }
 
   /// A line a widget: what was done, or with `specs` (what is declared) what would be.

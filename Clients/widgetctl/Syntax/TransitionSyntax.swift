@@ -30,6 +30,16 @@ enum TransitionSyntax {
     }
     return transition
   }
+
+  /// The transition as `parse` reads it.
+  static func text(_ transition: Transition) -> String {
+    var details: [String] = []
+    if let duration = transition.duration { details.append(DurationSyntax.seconds(duration)) }
+    if transition.springResponse > 0 { details.append("response=\(transition.springResponse)") }
+    if transition.springDamping > 0 { details.append("damping=\(transition.springDamping)") }
+    let list = details.joined(separator: ",")
+    return transition.curve.name + (list.isEmpty ? "" : ":\(list)")
+  }
 }
 
 extension Substring {

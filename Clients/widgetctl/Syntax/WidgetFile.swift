@@ -1,8 +1,9 @@
 import WidgetModel
 
-/// A declared set of widgets, as `apply` reads it from documents.
+/// A declared set of widgets and kinds, as `apply` reads it from documents.
 ///
-/// A document is a list of widgets, `{set: NAME, widgets: [...]}`, or a single widget. A widget has
+/// A document is a list of widgets, `{set: NAME, kinds: [...], widgets: [...]}`, or a single widget. A
+/// widget has
 /// the fields that `get -o json` prints. Of these `position`, `revision` and the like are the
 /// daemon's and are passed over, so that what was printed can be applied; a field of any other name
 /// is an error. `applySet` says to which set a widget that was printed belongs: a file does not move
@@ -11,7 +12,11 @@ struct WidgetFile: Hashable {
   /// The set's name, if a document says one.
   var set: String?
   var widgets: [WidgetSpec] = []
-  /// Where each widget of `widgets` stands, and to which set it says it belongs.
+  /// Whether a document declares widgets, if only that there are none.
+  private(set) var declaresWidgets = false
+  /// nil if no document declares kinds.
+  private(set) var kinds: [Kind]?
+  /// Where each widget and kind stands, and to which set it says it belongs.
   private var origins: [Origin] = []
   private var placeOfID: [WidgetID: String] = [:]
 
@@ -22,6 +27,8 @@ struct WidgetFile: Hashable {
     var set: String
   }
 
+  /// Whose the kinds are that every daemon has.
+  private static let builtInProvider = "widgetd"
   /// The set of an apply that is named nowhere.
   static let setDefault = "default"
 
@@ -69,10 +76,13 @@ struct WidgetFile: Hashable {
     case .list(let elements):
       try add(elements, of: name)
     case .map(let map)
-    where map["widgets"] != nil || (map["kind"] == nil && map["id"] == nil):
+    where map["widgets"] != nil || map["kinds"] != nil
+      || (map["kind"] == nil && map["id"] == nil):
       for key in map.keys
-      where key != "set" && key != "widgets" && !WidgetFile.passedOverInSet.contains(key) {
-        throw FieldFailure(key, "there is no such field; use set and widgets")
+      where !["set", "kinds", "widgets"].contains(key)
+        && !WidgetFile.passedOverInSet.contains(key)
+      {
+        throw FieldFailure(key, "there is no such field; use set, kinds and widgets")
       }
       if let value = map["set"] {
         guard case .string(let name) = value else { throw FieldFailure("set", "must be text") }
@@ -80,6 +90,13 @@ struct WidgetFile: Hashable {
           throw FieldFailure("set", "documents of one apply must name one set")
         }
         set = name
+      }
+      if let value = map["kinds"] {
+        guard case .list(let elements) = value else {
+          throw FieldFailure("kinds", "must be a list of kinds")
+        }
+        try add(kinds: elements, of: name)
+        if map["widgets"] == nil { return }
       }
       guard case .list(let elements)? = map["widgets"] else {
         throw FieldFailure("widgets", "must be a list of widgets")
@@ -92,7 +109,23 @@ struct WidgetFile: Hashable {
     }
   }
 
+  private mutating func add(kinds elements: [Value], of name: String) throws(FieldFailure) {
+    var all = kinds ?? []
+    for (index, element) in elements.enumerated() {
+      let (kind, provider) = try Kind.read(element, at: "kinds[\(index)]")
+      // What is built in is printed with the others.
+      if provider == WidgetFile.builtInProvider { continue }
+      origins.append(Origin(place: "\(name): kinds[\(index)]", set: provider))
+      guard !all.contains(where: { $0.name == kind.name }) else {
+        throw FieldFailure("kinds[\(index)].name", "\"\(kind.name)\" is declared twice")
+      }
+      all.append(kind)
+    }
+    kinds = all
+  }
+
   private mutating func add(_ elements: [Value], of name: String) throws(FieldFailure) {
+    declaresWidgets = true
     for (index, element) in elements.enumerated() {
       do throws(FieldFailure) {
         try addWidget(element, place: "\(name): widgets[\(index)]")
@@ -106,12 +139,13 @@ struct WidgetFile: Hashable {
     guard case .map(let map) = value else {
       throw FieldFailure("", "must be a widget: id, kind, …")
     }
+    declaresWidgets = true
     let spec = try WidgetFile.widget(map)
     if let id = spec.id, let first = placeOfID.updateValue(place, forKey: id) {
       throw FieldFailure("id", "\"\(id)\" is declared twice, first in \(first)")
     }
     widgets.append(spec)
-    origins.append(Origin(place: place, set: try WidgetFile.text("applySet", map) ?? ""))
+    origins.append(Origin(place: place, set: try map.text("applySet") ?? ""))
   }
 
   private static func widget(_ map: ValueMap) throws(FieldFailure) -> WidgetSpec {
@@ -119,92 +153,36 @@ struct WidgetFile: Hashable {
       throw FieldFailure(
         key, "there is no such field; a widget has \(fields.joined(separator: ", "))")
     }
-    guard let id = WidgetID(try required("id", map)) else {
+    guard let id = WidgetID(try map.required("id")) else {
       throw FieldFailure(
         "id",
         "must be 1 to 128 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a "
           + "letter or digit")
     }
-    guard let kind = KindName(try required("kind", map)) else {
+    guard let kind = KindName(try map.required("kind")) else {
       throw FieldFailure(
         "kind",
         "must be 1 to 64 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a "
           + "letter or digit")
     }
     var spec = WidgetSpec(id: id, kind: kind)
-    if let name = try text("family", map) {
+    if let name = try map.text("family") {
       guard let family = Family(name: name) else {
         throw FieldFailure("family", "must be \(Family.names)")
       }
       spec.family = family
     }
-    for entry in try object("labels", map).entries {
+    for entry in try map.object("labels").entries {
       guard case .string(let label) = entry.value else {
         throw FieldFailure("labels.\(entry.key)", "must be text; put it in quotes")
       }
       spec.labels[entry.key] = label
     }
-    spec.isVisible = try bool("visible", map)
-    spec.isEnabled = try bool("enabled", map)
-    spec.parameters = try data("parameters", map)
-    spec.data = try data("data", map)
+    spec.isVisible = try map.bool("visible")
+    spec.isEnabled = try map.bool("enabled")
+    spec.parameters = try map.data("parameters")
+    spec.data = try map.data("data")
     return spec
-  }
-
-  private static func text(_ name: String, _ map: ValueMap) throws(FieldFailure) -> String? {
-    switch map[name] {
-    case nil, .null?: return nil
-    case .string(let text)?: return text
-    default: throw FieldFailure(name, "must be text; put it in quotes")
-    }
-  }
-
-  private static func required(_ name: String, _ map: ValueMap) throws(FieldFailure) -> String {
-    guard let text = try text(name, map) else { throw FieldFailure(name, "is missing") }
-    return text
-  }
-
-  private static func bool(_ name: String, _ map: ValueMap) throws(FieldFailure) -> Bool? {
-    switch map[name] {
-    case nil, .null?: return nil
-    case .bool(let bool)?: return bool
-    default: throw FieldFailure(name, "must be true or false")
-    }
-  }
-
-  private static func object(_ name: String, _ map: ValueMap) throws(FieldFailure) -> ValueMap {
-    switch map[name] {
-    case nil, .null?: return [:]
-    case .map(let entries)?: return entries
-    default: throw FieldFailure(name, "must be an object of keys and values")
-    }
-  }
-
-  private static func data(_ name: String, _ map: ValueMap) throws(FieldFailure) -> ValueMap {
-    var entries: [ValueMap.Entry] = []
-    for entry in try object(name, map).entries {
-      do throws(DataDocument.Failure) {
-        entries.append(.init(key: entry.key, value: try DataDocument.untagged(entry.value)))
-      } catch {
-        throw FieldFailure("\(name).\(entry.key)", "\(error)")
-      }
-    }
-    return ValueMap(entries)
-  }
-}
-
-/// What is wrong with a field of a document.
-private struct FieldFailure: Error {
-  let path: String
-  let reason: String
-
-  init(_ path: String, _ reason: String) {
-    self.path = path
-    self.reason = reason
-  }
-
-  func inside(_ outer: String) -> FieldFailure {
-    FieldFailure(path.isEmpty ? outer : "\(outer).\(path)", reason)
   }
 }
 

@@ -14,7 +14,9 @@
 #include "widgetd/storage/v1/handover.pb-c.h"
 #include "widgetd/storage/v1/storage.pb-c.h"
 #include "widgetd/v1/admin_service.pb-c.h"
+#include "widgetd/v1/catalog_service.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
+#include "widgetd/v1/kind.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"
@@ -88,6 +90,10 @@ wp_descriptor_widgetd__storage__v1__stored_tombstone(void) { return &widgetd__st
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__storage__v1__stored_widget(void) { return &widgetd__storage__v1__stored_widget__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__apply_kinds_request(void) { return &widgetd__v1__apply_kinds_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__apply_kinds_response(void) { return &widgetd__v1__apply_kinds_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__apply_result(void) { return &widgetd__v1__apply_result__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__apply_widgets_request(void) { return &widgetd__v1__apply_widgets_request__descriptor; }
@@ -99,6 +105,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__create_widget_request(void) { return &widgetd__v1__create_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__create_widget_response(void) { return &widgetd__v1__create_widget_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__delete_kind_request(void) { return &widgetd__v1__delete_kind_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__delete_kind_response(void) { return &widgetd__v1__delete_kind_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__delete_widget_request(void) { return &widgetd__v1__delete_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -112,7 +122,15 @@ wp_descriptor_widgetd__v1__event_gap(void) { return &widgetd__v1__event_gap__des
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__event_origin(void) { return &widgetd__v1__event_origin__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__event_type(void) { return &widgetd__v1__event_type__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__event__payload_entry(void) { return &widgetd__v1__event__payload_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__field(void) { return &widgetd__v1__field__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_kind_request(void) { return &widgetd__v1__get_kind_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_kind_response(void) { return &widgetd__v1__get_kind_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_stats_request(void) { return &widgetd__v1__get_stats_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -128,11 +146,19 @@ wp_descriptor_widgetd__v1__get_widget_request(void) { return &widgetd__v1__get_w
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_widget_response(void) { return &widgetd__v1__get_widget_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__kind(void) { return &widgetd__v1__kind__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__kind_result(void) { return &widgetd__v1__kind_result__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__label_requirement(void) { return &widgetd__v1__label_requirement__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__label_set(void) { return &widgetd__v1__label_set__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__label_set__labels_entry(void) { return &widgetd__v1__label_set__labels_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__list_kinds_request(void) { return &widgetd__v1__list_kinds_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__list_kinds_response(void) { return &widgetd__v1__list_kinds_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__list_value(void) { return &widgetd__v1__list_value__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

@@ -135,6 +135,14 @@ extension Widgetd__Storage__V1__StoredWidget: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_widget() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_widget__init(message) }
 }
+extension Widgetd__V1__ApplyKindsRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__apply_kinds_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__apply_kinds_request__init(message) }
+}
+extension Widgetd__V1__ApplyKindsResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__apply_kinds_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__apply_kinds_response__init(message) }
+}
 extension Widgetd__V1__ApplyResult: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__apply_result() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__apply_result__init(message) }
@@ -158,6 +166,14 @@ extension Widgetd__V1__CreateWidgetRequest: CMessage {
 extension Widgetd__V1__CreateWidgetResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__create_widget_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__create_widget_response__init(message) }
+}
+extension Widgetd__V1__DeleteKindRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_kind_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_kind_request__init(message) }
+}
+extension Widgetd__V1__DeleteKindResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_kind_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_kind_response__init(message) }
 }
 extension Widgetd__V1__DeleteWidgetRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_widget_request() }
@@ -183,9 +199,25 @@ extension Widgetd__V1__EventOrigin: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__event_origin() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__event_origin__init(message) }
 }
+extension Widgetd__V1__EventType: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__event_type() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__event_type__init(message) }
+}
 extension Widgetd__V1__Event__PayloadEntry: CValueEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__event__payload_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__event__payload_entry__init(message) }
+}
+extension Widgetd__V1__Field: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__field() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__field__init(message) }
+}
+extension Widgetd__V1__GetKindRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_kind_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_kind_request__init(message) }
+}
+extension Widgetd__V1__GetKindResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_kind_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_kind_response__init(message) }
 }
 extension Widgetd__V1__GetStatsRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_stats_request() }
@@ -215,6 +247,14 @@ extension Widgetd__V1__GetWidgetResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_widget_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_widget_response__init(message) }
 }
+extension Widgetd__V1__Kind: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__kind() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__kind__init(message) }
+}
+extension Widgetd__V1__KindResult: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__kind_result() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__kind_result__init(message) }
+}
 extension Widgetd__V1__LabelRequirement: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__label_requirement() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__label_requirement__init(message) }
@@ -226,6 +266,14 @@ extension Widgetd__V1__LabelSet: CMessage {
 extension Widgetd__V1__LabelSet__LabelsEntry: CStringEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__label_set__labels_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__label_set__labels_entry__init(message) }
+}
+extension Widgetd__V1__ListKindsRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__list_kinds_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__list_kinds_request__init(message) }
+}
+extension Widgetd__V1__ListKindsResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__list_kinds_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__list_kinds_response__init(message) }
 }
 extension Widgetd__V1__ListValue: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__list_value() }

@@ -94,7 +94,14 @@ ID_FIELDS = {"id", "widget_id", "ids", "changed_ids", "removed_ids", "before", "
 ASCII_MAPS = {"counters", "limits", "metadata"}
 REQUIRED = {"GetWidgetResponse.widget", "CreateWidgetResponse.widget", "MoveWidgetResponse.widget",
             "CreateWidgetRequest.widget", "WidgetAdded.widget", "StoredWidget.widget",
-            "LabelRequirement.operator", "SetLogLevelRequest.level", "SendEventRequest.name"}
+            "Kind.name", "KindResult.name", "GetKindRequest.name", "DeleteKindRequest.name",
+            "GetKindResponse.kind", "LabelRequirement.operator", "SetLogLevelRequest.level", "SendEventRequest.name"}
+
+
+# Fields that hold a name only in these messages.
+NAMES = {("Kind", "name"), ("KindResult", "name"), ("GetKindRequest", "name"),
+         ("DeleteKindRequest", "name"), ("ApplyKindsRequest", "provider")}
+TYPES = ["", "dyn", "bool", "double", "list(int)", "map(string, list(dyn))", "timestamp"]
 
 
 class Maker:
@@ -167,6 +174,10 @@ class Maker:
             identifies = field.name in ID_FIELDS or field.name == "apply_set"
             if identifies or (name, field.name) == ("SendEventRequest", "name"):
                 return self.identifier()
+            if (name, field.name) in NAMES:
+                return self.identifier()
+            if (name, field.name) == ("Field", "type"):
+                return pick(TYPES)
             if field.name in ("client", "request_id"):
                 return self.identifier(60)
             return pick(TEXTS)
@@ -284,7 +295,8 @@ def needs_content(name):
         "GetWidgetRequest", "GetWidgetResponse", "UpdateWidgetRequest", "DeleteWidgetRequest",
         "SetPresenceRequest", "MoveWidgetRequest", "MoveWidgetResponse", "ApplyResult",
         "SendEventRequest", "Event", "WidgetUpdated", "WidgetAdded", "WidgetRemoved",
-        "SetLogLevelRequest", "StoredWidget", "StoredTombstone"}
+        "SetLogLevelRequest", "StoredWidget", "StoredTombstone", "Kind", "KindResult",
+        "GetKindRequest", "GetKindResponse", "DeleteKindRequest"}
 
 
 # --- Comparison ----------------------------------------------------------------------------------
@@ -323,7 +335,17 @@ def normalise(schema, message):
             message.ClearField("error")
     if name == "Transition":
         message.curve = known(message.curve, 7, 0)
-    if name == "ApplyResult":
+    if name == "Field":
+        message.type = message.type or "dyn"
+    if name == "Kind":
+        message.update_time.SetInParent()
+    if name == "ApplyKindsRequest":
+        # What only the daemon sets is passed over.
+        for kind in message.kinds:
+            for field in ("provider", "revision", "owner_uid", "update_time"):
+                kind.ClearField(field)
+            kind.update_time.SetInParent()
+    if name in ("ApplyResult", "KindResult"):
         message.action = known(message.action, 4, 0)
     if name == "SetLogLevelResponse":
         message.previous = known(message.previous, 7, 0)

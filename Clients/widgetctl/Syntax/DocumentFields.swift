@@ -1,0 +1,89 @@
+import WidgetModel
+
+// Reading the fields of documents that people write: each says what it expected, and where.
+
+/// What is wrong with a field of a document.
+struct FieldFailure: Error {
+  let path: String
+  let reason: String
+
+  init(_ path: String, _ reason: String) {
+    self.path = path
+    self.reason = reason
+  }
+
+  func inside(_ outer: String) -> FieldFailure {
+    FieldFailure(path.isEmpty ? outer : "\(outer).\(path)", reason)
+  }
+}
+
+extension ValueMap {
+  func text(_ name: String) throws(FieldFailure) -> String? {
+    switch self[name] {
+    case nil, .null?: return nil
+    case .string(let text)?: return text
+    default: throw FieldFailure(name, "must be text; put it in quotes")
+    }
+  }
+
+  func required(_ name: String) throws(FieldFailure) -> String {
+    guard let text = try text(name) else { throw FieldFailure(name, "is missing") }
+    return text
+  }
+
+  func bool(_ name: String) throws(FieldFailure) -> Bool? {
+    switch self[name] {
+    case nil, .null?: return nil
+    case .bool(let bool)?: return bool
+    default: throw FieldFailure(name, "must be true or false")
+    }
+  }
+
+  func object(_ name: String) throws(FieldFailure) -> ValueMap {
+    switch self[name] {
+    case nil, .null?: return [:]
+    case .map(let entries)?: return entries
+    default: throw FieldFailure(name, "must be an object of keys and values")
+    }
+  }
+
+  func data(_ name: String) throws(FieldFailure) -> ValueMap {
+    var entries: [ValueMap.Entry] = []
+    for entry in try object(name).entries {
+      do throws(DataDocument.Failure) {
+        entries.append(.init(key: entry.key, value: try DataDocument.untagged(entry.value)))
+      } catch {
+        throw FieldFailure("\(name).\(entry.key)", "\(error)")
+      }
+    }
+    return ValueMap(entries)
+  }
+
+  /// Throws if there is a key that is none of these.
+  func onlyHas(_ fields: [String], passingOver passed: Set<String> = []) throws(FieldFailure) {
+    for key in keys where !fields.contains(key) && !passed.contains(key) {
+      let hint =
+        key.closest(among: fields).map { "did you mean \($0)?" }
+        ?? "use \(fields.joined(separator: ", "))"
+      throw FieldFailure(key, "there is no such field; \(hint)")
+    }
+  }
+
+  /// A list of things that are read one by one; empty if it is not there.
+  func list<T>(
+    _ name: String, _ read: (WidgetModel.Value) throws(FieldFailure) -> T
+  ) throws(FieldFailure) -> [T] {
+    switch self[name] {
+    case nil, .null?: return []
+    case .list(let elements)?:
+      var result: [T] = []
+      for (index, element) in elements.enumerated() {
+        do throws(FieldFailure) { result.append(try read(element)) } catch {
+          throw error.inside("\(name)[\(index)]")
+        }
+      }
+      return result
+    default: throw FieldFailure(name, "must be a list")
+    }
+  }
+}

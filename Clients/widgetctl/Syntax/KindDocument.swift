@@ -1,0 +1,133 @@
+import WidgetModel
+
+// Kinds as documents: what `apply` reads and what `kinds` and `describe` print, the same both ways.
+
+extension Kind {
+  static let fields = [
+    "name", "displayName", "description", "families", "parameters", "data", "events", "open",
+    "transition",
+  ]
+  /// Fields that are printed but belong to the daemon.
+  private static let passedOver: Set<String> = ["ownerUid", "provider", "revision", "updateTime"]
+
+  /// Reads a kind, and whose it says it is; empty for nobody's. Failures begin with `place`.
+  static func read(
+    _ value: Value, at place: String
+  ) throws(FieldFailure) -> (kind: Kind, provider: String) {
+    do throws(FieldFailure) { return try read(value) } catch { throw error.inside(place) }
+  }
+
+  private static func read(
+    _ value: Value
+  ) throws(FieldFailure) -> (kind: Kind, provider: String) {
+    guard case .map(let map) = value else { throw FieldFailure("", "must be a kind: name, …") }
+    try map.onlyHas(fields, passingOver: passedOver)
+    guard let name = KindName(try map.required("name")) else {
+      throw FieldFailure(
+        "name",
+        "must be 1 to 64 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a letter or "
+          + "digit")
+    }
+    var kind = Kind(name: name)
+    kind.displayName = try map.text("displayName") ?? ""
+    kind.summary = try map.text("description") ?? ""
+    kind.families = try map.list("families") { (value) throws(FieldFailure) in
+      guard case .string(let text) = value, let family = Family(name: text) else {
+        throw FieldFailure("", "must be \(Family.names)")
+      }
+      return family
+    }
+    kind.parameters = try map.list("parameters", Field.read)
+    kind.data = try map.list("data", Field.read)
+    kind.events = try map.list("events", EventType.read)
+    kind.isOpen = try map.bool("open") ?? false
+    if let text = try map.text("transition") {
+      do throws(SyntaxFailure) { kind.transition = try TransitionSyntax.parse(text) } catch {
+        throw FieldFailure("transition", "\(error)")
+      }
+    }
+    return (kind, try map.text("provider") ?? "")
+  }
+}
+
+extension Field {
+  private static let fields = ["name", "type", "default", "description", "required"]
+
+  fileprivate static func read(_ value: Value) throws(FieldFailure) -> Field {
+    guard case .map(let map) = value else {
+      throw FieldFailure("", "must be a field: name, type, …")
+    }
+    try map.onlyHas(fields)
+    let text = try map.text("type") ?? "dyn"
+    guard let type = FieldType(text) else {
+      throw FieldFailure(
+        "type",
+        "\"\(text)\" is no type; use bool, int, double, string, bytes, timestamp, duration, "
+          + "list(TYPE), map(string, TYPE) or dyn")
+    }
+    var field = Field(name: try map.required("name"), type: type)
+    field.summary = try map.text("description") ?? ""
+    field.isRequired = try map.bool("required") ?? false
+    guard let value = map["default"], value != .null else { return field }
+    do throws(DataDocument.Failure) {
+      let untagged = try DataDocument.untagged(value)
+      // A document may say 5 where 5.0 is meant; the daemon says what does not fit at all.
+      field.defaultValue = type.fitted(untagged) ?? untagged
+    } catch {
+      throw FieldFailure("default", "\(error)")
+    }
+    return field
+  }
+
+  var document: Value {
+    var map: ValueMap = ["name": .string(name), "type": .string("\(type)")]
+    if let defaultValue { map["default"] = defaultValue }
+    if !summary.isEmpty { map["description"] = .string(summary) }
+    if isRequired { map["required"] = .bool(true) }
+    return .map(map)
+  }
+}
+
+extension EventType {
+  private static let fields = ["name", "description", "payload"]
+
+  fileprivate static func read(_ value: Value) throws(FieldFailure) -> EventType {
+    guard case .map(let map) = value else { throw FieldFailure("", "must be an event: name, …") }
+    try map.onlyHas(fields)
+    return EventType(
+      name: try map.required("name"), summary: try map.text("description") ?? "",
+      payload: try map.list("payload", Field.read))
+  }
+
+  var document: Value {
+    var map: ValueMap = ["name": .string(name)]
+    if !summary.isEmpty { map["description"] = .string(summary) }
+    if !payload.isEmpty { map["payload"] = .list(payload.map(\.document)) }
+    return .map(map)
+  }
+}
+
+extension RegisteredKind {
+  /// What is empty is left out.
+  var document: Value {
+    var map: ValueMap = ["name": .string(kind.name.rawValue), "provider": .string(provider)]
+    if !kind.displayName.isEmpty { map["displayName"] = .string(kind.displayName) }
+    if !kind.summary.isEmpty { map["description"] = .string(kind.summary) }
+    if !kind.families.isEmpty {
+      map["families"] = .list(kind.families.map { .string($0.name) })
+    }
+    if !kind.parameters.isEmpty { map["parameters"] = .list(kind.parameters.map(\.document)) }
+    if !kind.data.isEmpty { map["data"] = .list(kind.data.map(\.document)) }
+    if !kind.events.isEmpty { map["events"] = .list(kind.events.map(\.document)) }
+    if kind.isOpen { map["open"] = .bool(true) }
+    if let transition = kind.transition {
+      map["transition"] = .string(TransitionSyntax.text(transition))
+    }
+    // What is built in has no history.
+    guard revision > 0 else { return .map(map) }
+    map["revision"] = .revision(revision)
+    map["updateTime"] = .string(RFC3339.text(updateTime))
+    map["ownerUid"] = .int(Int64(ownerUID))
+    return .map(map)
+  }
+}

@@ -1,0 +1,254 @@
+import CWidgetProto
+public import WidgetModel
+
+// The messages of CatalogService.
+
+/// Asks to make a declared set of kinds true.
+public struct ApplyKindsRequest: Hashable, Sendable {
+  /// Whose kinds they are; "default" if empty. An id's alphabet.
+  public var provider: String
+  /// What should be.
+  public var kinds: [Kind]
+  /// Remove kinds of this provider that are not declared here.
+  public var prune: Bool
+  /// Only say what would happen.
+  public var validateOnly: Bool
+  /// See `CreateWidgetRequest.requestID`.
+  public var requestID: String
+
+  public init(
+    provider: String = "", kinds: [Kind] = [], prune: Bool = false, validateOnly: Bool = false,
+    requestID: String = ""
+  ) {
+    self.provider = provider
+    self.kinds = kinds
+    self.prune = prune
+    self.validateOnly = validateOnly
+    self.requestID = requestID
+  }
+}
+
+extension ApplyKindsRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ApplyKindsRequest>, _ reader: Reader) throws(WireError) {
+    provider = reader.string(c.pointee.provider)
+    guard provider.isEmpty || provider.isIdentifier(lengthMax: WidgetID.lengthMax) else {
+      throw .invalidField(path: "provider", description: Reader.idRule(WidgetID.lengthMax))
+    }
+    kinds = try reader.list("kinds", c.pointee.n_kinds, c.pointee.kinds) {
+      (element) throws(WireError) in
+      try RegisteredKind(c: element, reader).kind
+    }
+    prune = c.pointee.prune != 0
+    validateOnly = c.pointee.validate_only != 0
+    requestID = reader.string(c.pointee.request_id)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ApplyKindsRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.provider = try writer.string("provider", provider)
+    c.pointee.n_kinds = kinds.count
+    c.pointee.kinds = try writer.list(
+      "kinds", kinds.map { RegisteredKind(kind: $0, provider: "") })
+    c.pointee.prune = prune ? 1 : 0
+    c.pointee.validate_only = validateOnly ? 1 : 0
+    c.pointee.request_id = try writer.string("request_id", requestID)
+  }
+}
+
+extension KindResult: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__KindResult>, _ reader: Reader) throws(WireError) {
+    self.init(
+      name: try reader.kind("name", c.pointee.name),
+      action: ApplyAction(number: c.pointee.action.rawValue) ?? .unspecified,
+      widgetsChanged: Int(c.pointee.widgets_changed))
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__KindResult>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.name = try writer.string("name", name.rawValue)
+    c.pointee.action = Widgetd__V1__ApplyAction(rawValue: UInt32(action.rawValue))
+    c.pointee.widgets_changed = UInt32(clamping: widgetsChanged)
+  }
+}
+
+/// What ApplyKinds did.
+public struct ApplyKindsResponse: Hashable, Sendable {
+  /// One for each declared kind in the declared order, then one for each removed kind.
+  public var results: [KindResult]
+  /// The store's revision after the change.
+  public var revision: Revision
+
+  public init(results: [KindResult] = [], revision: Revision = 0) {
+    self.results = results
+    self.revision = revision
+  }
+}
+
+extension ApplyKindsResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ApplyKindsResponse>, _ reader: Reader) throws(WireError) {
+    results = try reader.list("results", c.pointee.n_results, c.pointee.results) {
+      (element) throws(WireError) in
+      try KindResult(c: element, reader)
+    }
+    revision = c.pointee.revision
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ApplyKindsResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_results = results.count
+    c.pointee.results = try writer.list("results", results)
+    c.pointee.revision = revision
+  }
+}
+
+/// Asks for one kind.
+public struct GetKindRequest: Hashable, Sendable {
+  public var name: KindName
+
+  public init(name: KindName) { self.name = name }
+}
+
+extension GetKindRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__GetKindRequest>, _ reader: Reader) throws(WireError) {
+    name = try reader.kind("name", c.pointee.name)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__GetKindRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.name = try writer.string("name", name.rawValue)
+  }
+}
+
+/// One kind.
+public struct GetKindResponse: Hashable, Sendable {
+  public var kind: RegisteredKind
+
+  public init(kind: RegisteredKind) { self.kind = kind }
+}
+
+extension GetKindResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__GetKindResponse>, _ reader: Reader) throws(WireError) {
+    kind = try reader.required("kind", c.pointee.kind)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__GetKindResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.kind = try writer.message("kind", kind)
+  }
+}
+
+/// Asks for a page of kinds.
+public struct ListKindsRequest: Hashable, Sendable {
+  /// How many at most; 0 means the daemon's default.
+  public var pageSize: Int32
+  /// The previous page's `nextPageToken`.
+  public var pageToken: String
+
+  public init(pageSize: Int32 = 0, pageToken: String = "") {
+    self.pageSize = pageSize
+    self.pageToken = pageToken
+  }
+}
+
+extension ListKindsRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ListKindsRequest>, _ reader: Reader) {
+    pageSize = c.pointee.page_size
+    pageToken = reader.string(c.pointee.page_token)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ListKindsRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.page_size = pageSize
+    c.pointee.page_token = try writer.string("page_token", pageToken)
+  }
+}
+
+/// A page of kinds, in order of names.
+public struct ListKindsResponse: Hashable, Sendable {
+  public var kinds: [RegisteredKind]
+  /// Where the next page starts; empty on the last page.
+  public var nextPageToken: String
+  /// The store's revision at the time of the call.
+  public var revision: Revision
+
+  public init(kinds: [RegisteredKind] = [], nextPageToken: String = "", revision: Revision = 0) {
+    self.kinds = kinds
+    self.nextPageToken = nextPageToken
+    self.revision = revision
+  }
+}
+
+extension ListKindsResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ListKindsResponse>, _ reader: Reader) throws(WireError) {
+    kinds = try reader.list("kinds", c.pointee.n_kinds, c.pointee.kinds) {
+      (element) throws(WireError) in
+      try RegisteredKind(c: element, reader)
+    }
+    nextPageToken = reader.string(c.pointee.next_page_token)
+    revision = c.pointee.revision
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ListKindsResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_kinds = kinds.count
+    c.pointee.kinds = try writer.list("kinds", kinds)
+    c.pointee.next_page_token = try writer.string("next_page_token", nextPageToken)
+    c.pointee.revision = revision
+  }
+}
+
+/// Asks to remove a kind.
+public struct DeleteKindRequest: Hashable, Sendable {
+  public var name: KindName
+  /// If true, a kind that does not exist is no error.
+  public var allowMissing: Bool
+  /// See `CreateWidgetRequest.requestID`.
+  public var requestID: String
+
+  public init(name: KindName, allowMissing: Bool = false, requestID: String = "") {
+    self.name = name
+    self.allowMissing = allowMissing
+    self.requestID = requestID
+  }
+}
+
+extension DeleteKindRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__DeleteKindRequest>, _ reader: Reader) throws(WireError) {
+    name = try reader.kind("name", c.pointee.name)
+    allowMissing = c.pointee.allow_missing != 0
+    requestID = reader.string(c.pointee.request_id)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__DeleteKindRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.name = try writer.string("name", name.rawValue)
+    c.pointee.allow_missing = allowMissing ? 1 : 0
+    c.pointee.request_id = try writer.string("request_id", requestID)
+  }
+}
+
+/// What DeleteKind did.
+public struct DeleteKindResponse: Hashable, Sendable {
+  /// The store's revision after the removal.
+  public var revision: Revision
+
+  public init(revision: Revision = 0) { self.revision = revision }
+}
+
+extension DeleteKindResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__DeleteKindResponse>, _ reader: Reader) {
+    revision = c.pointee.revision
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__DeleteKindResponse>, _ writer: Writer) {
+    c.pointee.revision = revision
+  }
+}

@@ -1,0 +1,125 @@
+import CWidgetProto
+public import WidgetModel
+
+// Kinds and what they are made of: widgetd/v1/kind.proto.
+
+/// widgetd.v1.Kind, with what the daemon adds. In requests, that is ignored.
+extension RegisteredKind: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__Kind>, _ reader: Reader) throws(WireError) {
+    self.init(
+      kind: Kind(
+        name: try reader.kind("name", c.pointee.name),
+        displayName: reader.string(c.pointee.display_name),
+        summary: reader.string(c.pointee.description),
+        families: try reader.families(c.pointee.n_families, c.pointee.families),
+        parameters: try reader.fields("parameters", c.pointee.n_parameters, c.pointee.parameters),
+        data: try reader.fields("data", c.pointee.n_data, c.pointee.data),
+        isOpen: c.pointee.open != 0,
+        events: try reader.list("events", c.pointee.n_events, c.pointee.events) {
+          (element) throws(WireError) in
+          try EventType(c: element, reader)
+        },
+        transition: try reader.requestTransition(c.pointee.transition)),
+      provider: reader.string(c.pointee.provider), ownerUID: c.pointee.owner_uid,
+      revision: c.pointee.revision,
+      updateTime: try reader.timestamp("update_time", c.pointee.update_time) ?? .epoch)
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Kind>, _ writer: Writer) throws(WireError) {
+    c.pointee.name = try writer.string("name", kind.name.rawValue)
+    c.pointee.display_name = try writer.string("display_name", kind.displayName)
+    c.pointee.description = try writer.string("description", kind.summary)
+    c.pointee.n_families = kind.families.count
+    c.pointee.families = try writer.families(kind.families)
+    c.pointee.n_parameters = kind.parameters.count
+    c.pointee.parameters = try writer.list("parameters", kind.parameters)
+    c.pointee.n_data = kind.data.count
+    c.pointee.data = try writer.list("data", kind.data)
+    c.pointee.open = kind.isOpen ? 1 : 0
+    c.pointee.n_events = kind.events.count
+    c.pointee.events = try writer.list("events", kind.events)
+    c.pointee.transition = try writer.message("transition", optional: kind.transition)
+    c.pointee.provider = try writer.string("provider", provider)
+    c.pointee.revision = revision
+    c.pointee.update_time = try writer.timestamp(updateTime)
+    c.pointee.owner_uid = ownerUID
+  }
+}
+
+extension Field: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__Field>, _ reader: Reader) throws(WireError) {
+    let text = reader.string(c.pointee.type)
+    guard let type = text.isEmpty ? .any : FieldType(text) else {
+      throw .invalidField(
+        path: "type",
+        description: "\"\(text.prefix(64))\" is no type; use bool, int, double, string, bytes, "
+          + "timestamp, duration, list(TYPE), map(string, TYPE) or dyn")
+    }
+    self.init(
+      name: reader.string(c.pointee.name), type: type,
+      defaultValue: try reader.optional("default_value", c.pointee.default_value, as: Value.self),
+      summary: reader.string(c.pointee.description), isRequired: c.pointee.required != 0)
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Field>, _ writer: Writer) throws(WireError) {
+    c.pointee.name = try writer.string("name", name)
+    c.pointee.type = try writer.string("type", "\(type)")
+    c.pointee.default_value = try writer.message("default_value", optional: defaultValue)
+    c.pointee.description = try writer.string("description", summary)
+    c.pointee.required = isRequired ? 1 : 0
+  }
+}
+
+extension EventType: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__EventType>, _ reader: Reader) throws(WireError) {
+    self.init(
+      name: reader.string(c.pointee.name), summary: reader.string(c.pointee.description),
+      payload: try reader.fields("payload", c.pointee.n_payload, c.pointee.payload))
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__EventType>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.name = try writer.string("name", name)
+    c.pointee.description = try writer.string("description", summary)
+    c.pointee.n_payload = payload.count
+    c.pointee.payload = try writer.list("payload", payload)
+  }
+}
+
+extension Reader {
+  fileprivate func fields(
+    _ field: StaticString, _ count: Int, _ list: CList<Widgetd__V1__Field>?
+  ) throws(WireError) -> [Field] {
+    try self.list(field, count, list) { (element) throws(WireError) in
+      try Field(c: element, self)
+    }
+  }
+
+  /// Reads families, each of which must be one.
+  func families(
+    _ count: Int, _ numbers: UnsafeMutablePointer<Widgetd__V1__Family>?
+  ) throws(WireError) -> [Family] {
+    guard count > 0, let numbers else { return [] }
+    var families: [Family] = []
+    for index in 0..<count {
+      let number = numbers[index].rawValue
+      guard let family = Family(number: number) else {
+        throw unknownEnum("families", number, "use a FAMILY_ value that is specified")
+      }
+      families.append(family)
+    }
+    return families
+  }
+}
+
+extension Writer {
+  func families(
+    _ families: [Family]
+  ) throws(WireError) -> UnsafeMutablePointer<Widgetd__V1__Family>? {
+    guard !families.isEmpty else { return nil }
+    let numbers = try allocate(families.count, of: Widgetd__V1__Family.self)
+    for index in families.indices { numbers[index] = Widgetd__V1__Family(families[index]) }
+    return numbers
+  }
+}

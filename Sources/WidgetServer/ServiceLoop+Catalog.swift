@@ -1,0 +1,58 @@
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// The calls of CatalogService.
+extension ServiceLoop {
+  func performCatalog(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .applyKinds:
+      let request = try decode(ApplyKindsRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let declaration = KindDeclaration(
+          provider: request.provider.isEmpty ? "default" : request.provider,
+          kinds: request.kinds, prunes: request.prune, isDryRun: request.validateOnly)
+        let commit = try self.apply(.applyKinds(declaration), responder)
+        guard case .kindsApplied(let results) = commit.outcome else { throw .lost }
+        return ApplyKindsResponse(results: results, revision: commit.revision)
+      }
+    case .getKind:
+      let name = try decode(GetKindRequest.self, payload).name
+      guard let kind = store.kind(name) else { throw RPCStatus(.kindNotFound(name)) }
+      responder.respond(GetKindResponse(kind: kind), to: call)
+    case .listKinds:
+      responder.respond(try list(try decode(ListKindsRequest.self, payload)), to: call)
+    case .deleteKind:
+      let request = try decode(DeleteKindRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let commit = try self.apply(
+          .deleteKind(request.name, allowMissing: request.allowMissing), responder)
+        return DeleteKindResponse(revision: commit.revision)
+      }
+    default: throw .lost
+    }
+  }
+
+  private func list(_ request: ListKindsRequest) throws(RPCStatus) -> ListKindsResponse {
+    guard request.pageSize >= 0 else {
+      throw .invalidField("page_size", "It must not be negative.")
+    }
+    guard request.pageToken.isEmpty || KindName(request.pageToken) != nil else {
+      throw .invalidField("page_token", "Send the previous page's next_page_token as it is.")
+    }
+    let wanted = request.pageSize == 0 ? limits.pageSizeDefault : Int(request.pageSize)
+    let page = store.kinds(
+      after: request.pageToken, limit: min(wanted, limits.pageSizeMax),
+      bytesMax: limits.pageBytesMax)
+    var response = ListKindsResponse(kinds: page.kinds, revision: store.revision)
+    if page.hasMore, let last = page.kinds.last {
+      response.nextPageToken = last.kind.name.rawValue
+    }
+    return response
+  }
+}
