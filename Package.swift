@@ -57,6 +57,9 @@ let package = Package(
   targets: [
     // The domain, free of I/O. These import no Foundation, NIO or protobuf.
     .target(name: "WidgetModel", swiftSettings: strict),
+    .target(
+      name: "WidgetExpression", dependencies: ["WidgetModel"], swiftSettings: strict,
+      linkerSettings: [.linkedLibrary("m")]),  // What the standard library rounds doubles with.
     .target(name: "WidgetCore", dependencies: ["WidgetModel", collections], swiftSettings: strict),
 
     // Messages: generated C, its runtime guards, and conversion to the domain.
@@ -137,6 +140,9 @@ let package = Package(
       ], swiftSettings: strict),
     .testTarget(
       name: "WidgetModelTests", dependencies: ["WidgetModel"], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetExpressionTests", dependencies: ["WidgetExpression", "WidgetModel"],
+      swiftSettings: strict),
     .testTarget(
       name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),
     .testTarget(

@@ -1,0 +1,253 @@
+/// Calls of functions and methods, and macros.
+extension Checker {
+  mutating func call(
+    _ name: String, _ target: Int?, _ arguments: [Int], isAbsolute: Bool, at node: Int
+  ) -> Typed {
+    guard let target else {
+      let typed = arguments.map { check($0) }
+      return function(name, typed, isAbsolute: isAbsolute, at: node)
+    }
+    // `math.abs(x)` reads like a method of a variable `math`.
+    if let prefix = qualifiedName(target) {
+      let full = "\(prefix.name).\(name)"
+      let isFunction = candidates(full, prefix.isAbsolute).contains {
+        !functions.all(named: $0, isMember: false).isEmpty
+      }
+      if isFunction || !resolves(prefix.name, prefix.isAbsolute) {
+        let isNamespace =
+          isFunction
+          || functions.names(isMember: false).contains {
+            $0.hasPrefix(prefix.name + ".")
+          }
+        let close = Suggestion.closest(to: full, among: functions.names(isMember: false))
+        if isNamespace || close?.contains(".") == true {
+          let typed = arguments.map { check($0) }
+          return function(full, typed, isAbsolute: prefix.isAbsolute, at: node)
+        }
+      }
+    }
+    let typed = [check(target)] + arguments.map { check($0) }
+    return method(name, typed, at: node)
+  }
+
+  private mutating func function(
+    _ name: String, _ arguments: [Typed], isAbsolute: Bool, at node: Int
+  ) -> Typed {
+    for candidate in candidates(name, isAbsolute) {
+      if let found = functions.find(candidate, isMember: false, arity: arguments.count) {
+        return apply(found, arguments, at: node)
+      }
+    }
+    let offset = tree.offsets[node]
+    let others = candidates(name, isAbsolute).flatMap { functions.all(named: $0, isMember: false) }
+    if let message = Self.wrongCount(name, arguments.count, others) {
+      report(.noSuchOverload, message, at: offset)
+    } else if functions.find(name, isMember: true, arity: max(1, arguments.count)) != nil {
+      report(.unknownFunction, "'\(name)' is a method: write x.\(name)(…)", at: offset)
+    } else if MacroKind(rawValue: name) != nil {
+      report(
+        .unknownFunction, "'\(name)' goes over a list or a map: write x.\(name)(…)", at: offset)
+    } else {
+      let hint = Suggestion.hint(for: name, among: functions.names(isMember: false) + ["has"])
+      report(.unknownFunction, "unknown function '\(name)'\(hint)", at: offset)
+    }
+    return Typed(type: .dyn, code: fail(.unchecked, "no such function '\(name)'", at: offset))
+  }
+
+  private mutating func method(_ name: String, _ arguments: [Typed], at node: Int) -> Typed {
+    if let found = functions.find(name, isMember: true, arity: arguments.count) {
+      return apply(found, arguments, at: node)
+    }
+    let offset = tree.offsets[node]
+    if let message = Self.wrongCount(
+      name, arguments.count, functions.all(named: name, isMember: true))
+    {
+      report(.noSuchOverload, message, at: offset)
+    } else if functions.find(name, isMember: false, arity: arguments.count) != nil {
+      report(.unknownFunction, "'\(name)' is not a method: write \(name)(x…)", at: offset)
+    } else if MacroKind(rawValue: name) != nil || name == "existsOne" {
+      report(
+        .noSuchOverload,
+        "\(name)() needs a variable and an expression, such as list.\(name)(x, …)", at: offset)
+    } else {
+      let names = functions.names(isMember: true) + MacroKind.allCases.map(\.rawValue)
+      let hint = Suggestion.hint(for: name, among: names)
+      report(.unknownFunction, "unknown method '\(name)'\(hint)", at: offset)
+    }
+    return Typed(type: .dyn, code: fail(.unchecked, "no such method '\(name)'", at: offset))
+  }
+
+  private static func wrongCount(
+    _ name: String, _ count: Int, _ others: [FunctionDefinition]
+  ) -> String? {
+    guard !others.isEmpty else { return nil }
+    return "'\(name)' does not take so many arguments; it has "
+      + others.map(\.usage).joined(separator: ", ")
+  }
+
+  private mutating func apply(
+    _ function: FunctionDefinition, _ arguments: [Typed], at node: Int
+  ) -> Typed {
+    let offset = tree.offsets[node]
+    let type = resolve(
+      function.signatures, arguments, function.name, at: offset, usage: function.usage)
+    let constants = arguments.compactMap { builder.constant($0.code) }
+    if function.name == "matches", constants.last != nil,
+      let pattern = builder.constant(arguments[arguments.count - 1].code),
+      let typed = matches(arguments[0], pattern, at: offset)
+    {
+      return typed
+    }
+    if constants.count == arguments.count, Self.foldable.contains(function.name),
+      let value = fold(function, constants, at: offset)
+    {
+      return Typed(type: type, code: builder.constant(value, at: offset))
+    }
+    let index = builder.add(function)
+    switch function.body {
+    case .one: return emit(type, .call1(function: index, arguments[0].code), at: node)
+    case .two:
+      return emit(
+        type, .call2(function: index, arguments[0].code, arguments[1].code), at: node)
+    case .many:
+      let children = builder.children(arguments.map(\.code))
+      return emit(
+        type, .call(function: index, children: children, count: Int32(arguments.count)), at: node)
+    }
+  }
+
+  /// Conversions of constants that are worth doing once, and whose mistakes are worth telling early.
+  private static let foldable: Set = ["timestamp", "duration"]
+
+  private mutating func fold(
+    _ function: FunctionDefinition, _ arguments: [ExpressionValue], at offset: Int
+  ) -> ExpressionValue? {
+    guard case .one(let body) = function.body else { return nil }
+    var context = FunctionContext(
+      meter: CostMeter(budget: 100_000), timeZones: nil, valueDepthMax: 0)
+    do {
+      return try body(arguments[0], &context)
+    } catch {
+      report(.invalidArgument, error.message, at: offset)
+      return nil
+    }
+  }
+
+  private mutating func matches(
+    _ text: Typed, _ pattern: ExpressionValue, at offset: Int
+  ) -> Typed? {
+    guard case .string(let source) = pattern else { return nil }
+    do {
+      let index = builder.add(try RegexProgram(source))
+      return Typed(
+        type: .bool, code: builder.emit(.matches(text.code, pattern: index), at: offset))
+    } catch {
+      report(.invalidArgument, error.message, at: offset)
+      return nil
+    }
+  }
+
+  /// `a.b` as a name, if the node is nothing but names and the first is no local variable.
+  private func qualifiedName(_ node: Int) -> (name: String, isAbsolute: Bool)? {
+    var parts: [String] = []
+    var node = node
+    while case .select(let operand, let field) = tree[node] {
+      parts.append(field)
+      node = operand
+    }
+    guard case .identifier(let first, let isAbsolute) = tree[node],
+      isAbsolute || !locals.contains(where: { $0.name == first })
+    else { return nil }
+    return (([first] + parts.reversed()).joined(separator: "."), isAbsolute)
+  }
+
+  /// Whether the name or its beginning is a variable.
+  private func resolves(_ name: String, _ isAbsolute: Bool) -> Bool {
+    var rest = Substring(name)
+    while true {
+      if candidates(String(rest), isAbsolute).contains(where: { variables[$0] != nil }) {
+        return true
+      }
+      guard let dot = rest.lastIndex(of: ".") else { return false }
+      rest = rest[..<dot]
+    }
+  }
+
+  // MARK: Macros
+
+  mutating func macro(_ macro: SyntaxTree.Macro, at node: Int) -> Typed {
+    let range = check(macro.range)
+    let depth = locals.count
+    defer { locals.removeSubrange(depth...) }
+    let types =
+      macro.kind == .bind
+      ? (range.type, .dyn) : elementTypes(of: range, macro, at: tree.offsets[node])
+    locals.append((macro.variables[0], types.0))
+    if macro.variables.count > 1 { locals.append((macro.variables[1], types.1)) }
+    builder.localCount = max(builder.localCount, locals.count)
+
+    var condition: Typed?
+    if macro.bodies.count > 1 {
+      let typed = check(macro.bodies[0])
+      require(typed, .bool, at: macro.bodies[0]) {
+        "the condition of \(macro.kind.rawValue)() must be a bool, not \($0)"
+      }
+      condition = typed
+    }
+    let last = macro.bodies[macro.bodies.count - 1]
+    let result = check(last)
+    let type: ExpressionType
+    switch macro.kind {
+    case .all, .exists, .existsOne, .filter:
+      require(result, .bool, at: last) {
+        "the condition of \(macro.kind.rawValue)() must be a bool, not \($0)"
+      }
+      type = macro.kind == .filter ? .list(types.0) : .bool
+    case .map, .transformList: type = .list(result.type)
+    case .transformMap: type = .map(types.0, result.type)
+    case .transformMapEntry:
+      require(result, .anyMap, at: last) { "transformMapEntry() needs a map, not \($0)" }
+      if case .map = solver.resolved(result.type) { type = result.type } else { type = .anyMap }
+    case .sortBy:
+      checkSortable(result, at: last)
+      type = .list(types.0)
+    case .bind: type = result.type
+    }
+    let index = builder.add(
+      Program.Macro(
+        kind: macro.kind, range: range.code, first: depth,
+        second: macro.variables.count > 1 ? depth + 1 : -1, condition: condition?.code ?? -1,
+        result: result.code))
+    return emit(type, .macro(index), at: node)
+  }
+
+  /// The types of a macro's variables.
+  private mutating func elementTypes(
+    of range: Typed, _ macro: SyntaxTree.Macro, at offset: Int
+  ) -> (ExpressionType, ExpressionType) {
+    let isPair = macro.variables.count > 1
+    switch solver.resolved(range.type) {
+    case .list(let element): return isPair ? (.int, element) : (element, .dyn)
+    case .map(let key, let value) where macro.kind != .sortBy: return (key, value)
+    case .record where macro.kind != .sortBy: return (.string, .dyn)
+    case .dyn, .parameter: return (.dyn, .dyn)
+    case let other:
+      report(
+        .typeMismatch,
+        "\(macro.kind.rawValue)() goes over a list\(macro.kind == .sortBy ? "" : " or a map"), "
+          + "not \(solver.final(other))", at: offset)
+      return (.dyn, .dyn)
+    }
+  }
+
+  private mutating func checkSortable(_ key: Typed, at node: Int) {
+    switch solver.resolved(key.type) {
+    case .list, .map, .record, .null, .type:
+      report(
+        .typeMismatch,
+        "sortBy() needs a key that has an order, not \(solver.final(key.type))",
+        at: tree.offsets[node])
+    default: break
+    }
+  }
+}

@@ -1,0 +1,69 @@
+/// A checked expression of CEL, the Common Expression Language, ready to be evaluated many times.
+///
+/// It is immutable and can be shared between threads. Evaluation has no side effects and is
+/// deterministic: the same bindings give the same result.
+public struct CompiledExpression: Sendable {
+  /// The text it was made from.
+  public let source: String
+  /// The type of the result, as far as it is known before evaluation.
+  public let resultType: ExpressionType
+  /// What it reads, without parts of parts, sorted: the result can only change if one of these does.
+  public let references: [ExpressionReference]
+
+  let tree: SyntaxTree
+  private let program: Program
+  private let defaultBudget: Int
+
+  /// Reads, checks and resolves an expression. O(length of the source) for practical ones.
+  ///
+  /// - Throws: the first mistake of syntax, or all mistakes of names and types found, up to
+  ///   ``ExpressionLimits/problemsMax``.
+  public init(
+    _ source: String, in environment: ExpressionEnvironment
+  ) throws(ExpressionError) {
+    self.source = source
+    do throws(SyntaxFailure) {
+      tree = try Parser.parse(source, limits: environment.limits)
+    } catch {
+      let text = SourceText(source)
+      throw ExpressionError(
+        problems: [
+          .init(
+            reason: error.reason, message: error.message,
+            position: text.position(at: error.offset), offset: error.offset)
+        ], source: source)
+    }
+    let result = try Checker.check(tree, source, in: environment)
+    program = result.program
+    resultType = result.type
+    references = result.references
+    defaultBudget = environment.limits.budget
+  }
+
+  /// The value for these bindings.
+  ///
+  /// - Parameters:
+  ///   - bindings: where the variables' values come from.
+  ///   - budget: what it may cost; nil for the environment's. Every step, every element visited and
+  ///     every byte made costs 1.
+  /// - Throws: why there is no value, and where in the source.
+  public func evaluate(
+    _ bindings: some ExpressionBindings, budget: Int? = nil
+  ) throws(EvaluationError) -> ExpressionValue {
+    var evaluator = Evaluator(program, bindings, budget: budget ?? defaultBudget)
+    return try evaluator.value(program.root)
+  }
+
+  /// The value, and what it cost.
+  public func evaluateWithCost(
+    _ bindings: some ExpressionBindings, budget: Int? = nil
+  ) throws(EvaluationError) -> (value: ExpressionValue, cost: Int) {
+    let budget = budget ?? defaultBudget
+    var evaluator = Evaluator(program, bindings, budget: budget)
+    let value = try evaluator.value(program.root)
+    return (value, max(0, budget) - evaluator.context.meter.remaining)
+  }
+
+  /// The expression in a uniform layout, without comments and needless parentheses.
+  public var formatted: String { SyntaxPrinter.print(tree) }
+}

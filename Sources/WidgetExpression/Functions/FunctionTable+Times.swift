@@ -1,0 +1,77 @@
+import WidgetModel
+
+/// The parts of timestamps and durations.
+extension FunctionTable {
+  mutating func addTimes() {
+    part("getFullYear") { Int64($0.year) }
+    part("getMonth") { Int64($0.month - 1) }
+    part("getDate") { Int64($0.day) }
+    part("getDayOfMonth") { Int64($0.day - 1) }
+    part("getDayOfWeek") { Int64($0.weekday) }
+    part("getDayOfYear") { Int64($0.dayOfYear) }
+    part("getHours", ofDuration: { $0 / 3_600_000_000_000 }) { Int64($0.hour) }
+    part("getMinutes", ofDuration: { $0 / 60_000_000_000 }) { Int64($0.minute) }
+    part("getSeconds", ofDuration: { $0 / 1_000_000_000 }) { Int64($0.second) }
+    part("getMilliseconds", ofDuration: { $0 / 1_000_000 % 1_000 }) {
+      Int64($0.nanosecond / 1_000_000)
+    }
+  }
+
+  private mutating func part(
+    _ name: String, ofDuration: (@Sendable (Int64) -> Int64)? = nil,
+    _ ofTime: @escaping @Sendable (CivilTime) -> Int64
+  ) {
+    let types = ofDuration == nil ? [] : ["duration -> int"]
+    add(
+      .init(
+        name: name, isMember: true, signatures: Self.read(["timestamp -> int"] + types),
+        body: .one { value, _ in
+          switch value {
+          case .timestamp(let time): return .int(ofTime(CivilTime(time, offset: 0)))
+          case .duration(let duration):
+            guard let ofDuration, let nanoseconds = Times.nanoseconds(duration) else { return nil }
+            return .int(ofDuration(nanoseconds))
+          default: return nil
+          }
+        }))
+    two(name, isMember: true, "timestamp, string -> int") {
+      a, b, context throws(ExpressionFailure) in
+      guard case .timestamp(let time) = a, case .string(let zone) = b else { return nil }
+      let rules = try context.rules(of: zone)
+      return .int(ofTime(CivilTime(time, offset: rules.period(at: time).offsetSeconds)))
+    }
+  }
+}
+
+extension FunctionContext {
+  /// The rules of a zone by name (`Europe/Berlin`) or fixed offset (`+02:00`, `02:00`).
+  func rules(of zone: String) throws(ExpressionFailure) -> TimeZoneRules {
+    switch zone {
+    case "", "UTC", "Z", "GMT", "Etc/UTC": return .utc
+    default: break
+    }
+    var reader = DigitReader(zone)
+    let isWest = reader.skip("-")
+    if !isWest { _ = reader.skip("+") }
+    if let hours = reader.number(2), reader.skip(":"), let minutes = reader.number(2),
+      reader.isAtEnd, hours < 24, minutes < 60
+    {
+      let seconds = (hours * 60 + minutes) * 60
+      let name = "\(isWest ? "-" : "+")\(Times.padded(hours)):\(Times.padded(minutes))"
+      return TimeZoneRules(offsetSeconds: isWest ? -seconds : seconds, abbreviation: name)
+    }
+    let shown = SyntaxPrinter.quoted(String(zone.prefix(60)))
+    guard let timeZones else {
+      throw ExpressionFailure(
+        .unknownTimeZone,
+        "there is no time zone database, so \(shown) is unknown; use UTC or an offset such as +02:00"
+      )
+    }
+    guard let rules = timeZones(zone) else {
+      throw ExpressionFailure(
+        .unknownTimeZone,
+        "the time zone \(shown) is unknown; write it like Europe/Berlin or +02:00")
+    }
+    return rules
+  }
+}

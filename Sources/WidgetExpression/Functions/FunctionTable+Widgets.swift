@@ -1,0 +1,1 @@
+extension FunctionTable { mutating func addWidgetFunctions() {} }

@@ -1,0 +1,190 @@
+/// A compiled pattern: matches a text in time proportional to its length times the program's size,
+/// whatever the pattern (Thompson's simulation of a nondeterministic automaton).
+struct RegexProgram: Sendable {
+  /// Instructions at most; `(a{1000}){1000}` would be a million.
+  static let sizeMax = 5_000
+
+  private enum Instruction: Sendable {
+    case set(Int)
+    /// The most frequent set: one character, taken literally.
+    case scalar(Unicode.Scalar)
+    case split(Int, Int)
+    case jump(Int)
+    case assertion(RegexAssertion)
+    case match
+  }
+
+  private var instructions: [Instruction] = []
+  private var sets: [RegexSet] = []
+  private var steps = 0
+
+  /// What compiling it costs an evaluation that does it.
+  var size: Int { instructions.count }
+
+  init(_ pattern: String) throws(ExpressionFailure) {
+    guard pattern.utf8.count <= 16_384 else {
+      throw ExpressionFailure(.invalidArgument, "the pattern is longer than 16384 bytes")
+    }
+    try emit(RegexParser.parse(pattern))
+    instructions.append(.match)
+  }
+
+  private mutating func emit(_ node: RegexNode) throws(ExpressionFailure) {
+    // Steps as well as instructions: the empty group repeated a thousand times a thousand times makes
+    // no instruction.
+    steps += 1
+    guard instructions.count < Self.sizeMax, steps < 4 * Self.sizeMax else {
+      throw ExpressionFailure(
+        .invalidArgument, "the pattern is too large; use smaller counts in its repetitions")
+    }
+    switch node {
+    case .set(let set):
+      if !set.isNegated, !set.ignoresCase, set.ranges.count == 1, let range = set.ranges.first,
+        range.count == 1, let scalar = Unicode.Scalar(range.lowerBound)
+      {
+        instructions.append(.scalar(scalar))
+      } else {
+        sets.append(set)
+        instructions.append(.set(sets.count - 1))
+      }
+    case .assertion(let assertion): instructions.append(.assertion(assertion))
+    case .sequence(let parts):
+      for part in parts { try emit(part) }
+    case .choice(let options):
+      var exits: [Int] = []
+      for (number, option) in options.enumerated() {
+        guard number < options.count - 1 else {
+          try emit(option)
+          break
+        }
+        let split = instructions.count
+        instructions.append(.split(split + 1, 0))
+        try emit(option)
+        exits.append(instructions.count)
+        instructions.append(.jump(0))
+        instructions[split] = .split(split + 1, instructions.count)
+      }
+      for exit in exits { instructions[exit] = .jump(instructions.count) }
+    case .repeated(let part, let least, let most):
+      for _ in 0..<least { try emit(part) }
+      guard let most else {
+        let split = instructions.count
+        instructions.append(.split(split + 1, 0))
+        try emit(part)
+        instructions.append(.jump(split))
+        instructions[split] = .split(split + 1, instructions.count)
+        return
+      }
+      var splits: [Int] = []
+      for _ in least..<max(least, most) {
+        splits.append(instructions.count)
+        instructions.append(.split(instructions.count + 1, 0))
+        try emit(part)
+      }
+      for split in splits { instructions[split] = .split(split + 1, instructions.count) }
+    }
+  }
+
+  // MARK: Matching
+
+  /// The instructions that are active at a place in the text.
+  private struct Threads {
+    private(set) var list: [Int] = []
+    private var marks: [Int]
+    private var mark = 0
+
+    init(size: Int) { marks = [Int](repeating: 0, count: size) }
+
+    mutating func clear() {
+      list.removeAll(keepingCapacity: true)
+      mark += 1
+    }
+
+    /// False if it was there.
+    mutating func visit(_ instruction: Int) -> Bool {
+      if marks[instruction] == mark { return false }
+      marks[instruction] = mark
+      return true
+    }
+
+    mutating func append(_ instruction: Int) { list.append(instruction) }
+  }
+
+  /// Whether the pattern matches somewhere in the text.
+  func matches(_ text: String, _ meter: inout CostMeter) throws(ExpressionFailure) -> Bool {
+    var current = Threads(size: instructions.count)
+    var next = Threads(size: instructions.count)
+    var stack: [Int] = []
+    current.clear()
+    try meter.charge(1 + instructions.count / 16)
+    var previous: Unicode.Scalar?
+    var iterator = text.unicodeScalars.makeIterator()
+    var scalar = iterator.next()
+    while true {
+      // A match may begin anywhere.
+      var work = 0
+      if add(0, previous, scalar, &current, &stack, &work) { return true }
+      guard let character = scalar else { return false }
+      let following = iterator.next()
+      next.clear()
+      for thread in current.list {
+        work += 1
+        let isAccepted =
+          switch instructions[thread] {
+          case .scalar(let wanted): wanted == character
+          case .set(let set): sets[set].contains(character)
+          default: false
+          }
+        if isAccepted, add(thread + 1, character, following, &next, &stack, &work) { return true }
+      }
+      try meter.charge(1 + work >> 1)
+      swap(&current, &next)
+      previous = character
+      scalar = following
+    }
+  }
+
+  /// Adds an instruction and those that follow without reading. True if the match is among them.
+  private func add(
+    _ start: Int, _ before: Unicode.Scalar?, _ after: Unicode.Scalar?, _ threads: inout Threads,
+    _ stack: inout [Int], _ work: inout Int
+  ) -> Bool {
+    stack.append(start)
+    while let instruction = stack.popLast() {
+      guard threads.visit(instruction) else { continue }
+      work += 1
+      switch instructions[instruction] {
+      case .match:
+        stack.removeAll(keepingCapacity: true)
+        return true
+      case .jump(let target): stack.append(target)
+      case .split(let first, let second):
+        stack.append(second)
+        stack.append(first)
+      case .assertion(let assertion):
+        if Self.holds(assertion, before, after) { stack.append(instruction + 1) }
+      case .scalar, .set: threads.append(instruction)
+      }
+    }
+    return false
+  }
+
+  private static func holds(
+    _ assertion: RegexAssertion, _ before: Unicode.Scalar?, _ after: Unicode.Scalar?
+  ) -> Bool {
+    switch assertion {
+    case .textStart: before == nil
+    case .textEnd: after == nil
+    case .lineStart: before == nil || before == "\n"
+    case .lineEnd: after == nil || after == "\n"
+    case .wordBoundary: isWord(before) != isWord(after)
+    case .noWordBoundary: isWord(before) == isWord(after)
+    }
+  }
+
+  private static func isWord(_ scalar: Unicode.Scalar?) -> Bool {
+    guard let scalar, scalar.isASCII else { return false }
+    let byte = UInt8(scalar.value)
+    return isLetter(byte) || isDigit(byte)
+  }
+}

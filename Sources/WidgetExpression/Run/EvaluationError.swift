@@ -1,0 +1,59 @@
+/// Why an evaluation has no result.
+public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// Stable names of what can go wrong in an evaluation.
+  public enum Reason: String, Hashable, Sendable, CaseIterable {
+    /// The host has no value for a variable.
+    case unboundVariable = "UNBOUND_VARIABLE"
+    /// The function or operator does not take values of these kinds.
+    case noSuchOverload = "NO_SUCH_OVERLOAD"
+    case noSuchKey = "NO_SUCH_KEY"
+    case indexOutOfRange = "INDEX_OUT_OF_RANGE"
+    case divisionByZero = "DIVISION_BY_ZERO"
+    /// A number, time or duration beyond the range of its type.
+    case outOfRange = "OUT_OF_RANGE"
+    /// An argument of the right kind that the function cannot take, such as a bad pattern.
+    case invalidArgument = "INVALID_ARGUMENT"
+    /// The host has no such time zone, or none at all.
+    case unknownTimeZone = "UNKNOWN_TIME_ZONE"
+    case duplicateKey = "DUPLICATE_KEY"
+    /// The budget is spent. Never hidden by `&&`, `||` and macros.
+    case costExceeded = "COST_EXCEEDED"
+    /// The result would hold more lists and maps inside one another than the limit. Never hidden.
+    case tooDeep = "TOO_DEEP"
+    /// The expression was compiled unchecked, and the checker would have refused this part.
+    case unchecked = "UNCHECKED"
+  }
+
+  public let reason: Reason
+  /// What is wrong and what to do, for people; one line without a full stop.
+  public let message: String
+  /// Where in the source, in bytes of UTF-8.
+  public let offset: Int
+  /// The text of the expression.
+  public let source: String
+
+  /// Where in the source, counted from 1. O(n).
+  public var position: SourcePosition { SourceText(source).position(at: offset) }
+
+  public var description: String {
+    let position = position
+    return "\(position.line):\(position.column): \(message)"
+  }
+
+  /// The message with the source line and a caret under the place.
+  public var rendered: String { "\(description)\n" + SourceText(source).excerpt(at: offset) }
+
+  /// Whether `&&`, `||`, `all` and `exists` must not hide it.
+  var isFatal: Bool { reason == .costExceeded || reason == .tooDeep }
+}
+
+/// What a function throws; the evaluator adds the place.
+public struct ExpressionFailure: Error, Hashable, Sendable {
+  public let reason: EvaluationError.Reason
+  public let message: String
+
+  public init(_ reason: EvaluationError.Reason, _ message: String) {
+    self.reason = reason
+    self.message = message
+  }
+}

@@ -1,0 +1,195 @@
+/// The words of an expression.
+enum Token: Hashable {
+  case end
+  case identifier(String)
+  /// A field name in backticks.
+  case quoted(String)
+  /// A word that CEL keeps for host languages: a field or method may be called so, nothing else.
+  case reserved(String)
+  /// Without a sign: the parser knows whether a minus belongs to it.
+  case int(UInt64)
+  case uint(UInt64)
+  case double(Double)
+  case string(String)
+  case bytes([UInt8])
+  case true_, false_, null_, in_
+  case symbol(Symbol)
+
+  enum Symbol: String {
+    case leftParen = "("
+    case rightParen = ")"
+    case leftBracket = "["
+    case rightBracket = "]"
+    case leftBrace = "{"
+    case rightBrace = "}"
+    case dot = "."
+    case comma = ","
+    case colon = ":"
+    case question = "?"
+    case plus = "+"
+    case minus = "-"
+    case star = "*"
+    case slash = "/"
+    case percent = "%"
+    case not = "!"
+    case less = "<"
+    case lessEqual = "<="
+    case greater = ">"
+    case greaterEqual = ">="
+    case equal = "=="
+    case notEqual = "!="
+    case and = "&&"
+    case or = "||"
+  }
+}
+
+/// What stops the reading of a source: one problem, at an offset in bytes.
+struct SyntaxFailure: Error {
+  let reason: ExpressionError.Reason
+  let message: String
+  let offset: Int
+
+  init(_ message: String, at offset: Int, reason: ExpressionError.Reason = .syntax) {
+    self.reason = reason
+    self.message = message
+    self.offset = offset
+  }
+}
+
+/// Splits a source into words, one at a time. Every call either moves on or fails, so it ends.
+struct Lexer {
+  let bytes: [UInt8]
+  private(set) var offset = 0
+
+  init(_ source: String) { bytes = Array(source.utf8) }
+
+  /// The next word and where it begins.
+  mutating func next() throws(SyntaxFailure) -> (token: Token, start: Int) {
+    skipBlanks()
+    let start = offset
+    guard let byte = peek() else { return (.end, start) }
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): return (try number(), start)
+    case UInt8(ascii: ".") where isDigit(peek(1)): return (try number(), start)
+    case UInt8(ascii: "\""), UInt8(ascii: "'"):
+      return (try literal(isRaw: false, isBytes: false), start)
+    case UInt8(ascii: "`"): return (try quoted(), start)
+    case _ where isLetter(byte): return (try word(), start)
+    default: return (.symbol(try symbol(byte)), start)
+    }
+  }
+
+  private mutating func skipBlanks() {
+    while let byte = peek() {
+      switch byte {
+      case 9, 10, 12, 13, 32: offset += 1
+      case UInt8(ascii: "/") where peek(1) == UInt8(ascii: "/"):
+        while let byte = peek(), byte != 10 { offset += 1 }
+      default: return
+      }
+    }
+  }
+
+  private mutating func word() throws(SyntaxFailure) -> Token {
+    // r"", b"", rb"" and br"" in either case begin a literal.
+    var ahead = 0
+    var (isRaw, isBytes) = (false, false)
+    while ahead < 2, let byte = peek(ahead) {
+      if (byte | 32) == UInt8(ascii: "r"), !isRaw {
+        isRaw = true
+      } else if (byte | 32) == UInt8(ascii: "b"), !isBytes {
+        isBytes = true
+      } else {
+        break
+      }
+      ahead += 1
+    }
+    if ahead > 0, let quote = peek(ahead), quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'")
+    {
+      offset += ahead
+      return try literal(isRaw: isRaw, isBytes: isBytes)
+    }
+    let start = offset
+    while let byte = peek(), isLetter(byte) || isDigit(byte) { offset += 1 }
+    let text = String(decoding: bytes[start..<offset], as: UTF8.self)
+    switch text {
+    case "true": return .true_
+    case "false": return .false_
+    case "null": return .null_
+    case "in": return .in_
+    default: return Self.reserved.contains(text) ? .reserved(text) : .identifier(text)
+    }
+  }
+
+  static let reserved: Set<String> = [
+    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
+    "package", "namespace", "return", "var", "void", "while",
+  ]
+
+  private mutating func quoted() throws(SyntaxFailure) -> Token {
+    let start = offset
+    offset += 1
+    while let byte = peek(), byte != UInt8(ascii: "`") {
+      guard
+        isLetter(byte) || isDigit(byte)
+          || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "/"), 32].contains(byte)
+      else {
+        throw SyntaxFailure(
+          "a field name in backticks has letters, digits and _ . - / only; "
+            + "write the others as ['name']", at: offset)
+      }
+      offset += 1
+    }
+    guard peek() != nil else { throw SyntaxFailure("the backtick is not closed; add `", at: start) }
+    offset += 1
+    guard offset - start > 2 else { throw SyntaxFailure("the field name is empty", at: start) }
+    return .quoted(String(decoding: bytes[(start + 1)..<(offset - 1)], as: UTF8.self))
+  }
+
+  private mutating func symbol(_ byte: UInt8) throws(SyntaxFailure) -> Token.Symbol {
+    let start = offset
+    if let second = peek(1), second < 128,
+      let symbol = Token.Symbol(rawValue: String(decoding: [byte, second], as: UTF8.self))
+    {
+      offset += 2
+      return symbol
+    }
+    offset += 1
+    if byte < 128, let symbol = Token.Symbol(rawValue: String(decoding: [byte], as: UTF8.self)) {
+      return symbol
+    }
+    switch byte {
+    case UInt8(ascii: "="): throw SyntaxFailure("write == to compare", at: start)
+    case UInt8(ascii: "&"): throw SyntaxFailure("write && for 'and'", at: start)
+    case UInt8(ascii: "|"): throw SyntaxFailure("write || for 'or'", at: start)
+    default:
+      let character = String(decoding: bytes[start...].prefix(16), as: UTF8.self).prefix(1)
+      throw SyntaxFailure("'\(character)' does not belong in an expression", at: start)
+    }
+  }
+
+  func peek(_ ahead: Int = 0) -> UInt8? {
+    offset + ahead < bytes.count ? bytes[offset + ahead] : nil
+  }
+
+  mutating func skip(_ count: Int) { offset += count }
+}
+
+func isDigit(_ byte: UInt8?) -> Bool {
+  guard let byte else { return false }
+  return byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
+}
+
+func isLetter(_ byte: UInt8) -> Bool {
+  byte == UInt8(ascii: "_") || (byte | 32 >= UInt8(ascii: "a") && byte | 32 <= UInt8(ascii: "z"))
+}
+
+func hexDigit(_ byte: UInt8?) -> UInt32? {
+  guard let byte else { return nil }
+  switch byte {
+  case UInt8(ascii: "0")...UInt8(ascii: "9"): return UInt32(byte - UInt8(ascii: "0"))
+  case UInt8(ascii: "a")...UInt8(ascii: "f"): return UInt32(byte - UInt8(ascii: "a") + 10)
+  case UInt8(ascii: "A")...UInt8(ascii: "F"): return UInt32(byte - UInt8(ascii: "A") + 10)
+  default: return nil
+  }
+}

@@ -1,0 +1,87 @@
+/// A place in an expression's source, as people count: lines and characters from 1.
+public struct SourcePosition: Hashable, Sendable {
+  public let line: Int
+  public let column: Int
+}
+
+/// An expression's source and where its lines begin. Offsets are in UTF-8 bytes.
+struct SourceText: Sendable {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  /// The position of a byte. An offset beyond the end is the end. O(n).
+  func position(at offset: Int) -> SourcePosition {
+    let (line, number) = line(at: offset)
+    let before = line.text.utf8.prefix(max(0, offset - line.start))
+    return SourcePosition(line: number, column: String(decoding: before, as: UTF8.self).count + 1)
+  }
+
+  /// The source line with a caret below the place.
+  ///
+  /// A tab stays a tab in the line of the caret, and a wide character is two cells, so that the
+  /// caret stands right in a terminal. A long line is cut around the place.
+  func excerpt(at offset: Int) -> String {
+    let (line, number) = line(at: offset)
+    let prefix = String(decoding: line.text.utf8.prefix(max(0, offset - line.start)), as: UTF8.self)
+    let rest = String(line.text.dropFirst(prefix.count))
+    let shownBefore = prefix.count > 60 ? "…" + prefix.suffix(59) : prefix
+    let shownAfter = rest.count > 40 ? rest.prefix(39) + "…" : Substring(rest)
+    let label = "\(number) | "
+    let gutter = String(repeating: " ", count: label.count - 2) + "| "
+    var pad = ""
+    for character in shownBefore {
+      pad += character == "\t" ? "\t" : String(repeating: " ", count: character.terminalCells)
+    }
+    return label + Self.visible(shownBefore + shownAfter) + "\n" + gutter + pad + "^"
+  }
+
+  /// Control characters other than the tab would upset a terminal.
+  private static func visible(_ text: String) -> String {
+    String(
+      String.UnicodeScalarView(
+        text.unicodeScalars.map {
+          $0 != "\t" && ($0.value < 32 || $0.value == 127) ? "\u{FFFD}" : $0
+        }
+      ))
+  }
+
+  private func line(at offset: Int) -> (line: (text: String, start: Int), number: Int) {
+    let bytes = text.utf8
+    var start = bytes.startIndex
+    var startOffset = 0
+    var number = 1
+    var index = bytes.startIndex
+    var position = 0
+    while index < bytes.endIndex, position < offset {
+      let isBreak = bytes[index] == 10
+      index = bytes.index(after: index)
+      position += 1
+      if isBreak {
+        number += 1
+        (start, startOffset) = (index, position)
+      }
+    }
+    var end = bytes[start...].firstIndex(of: 10) ?? bytes.endIndex
+    if end > start {
+      let last = bytes.index(before: end)
+      if bytes[last] == 13 { end = last }
+    }
+    return ((String(decoding: bytes[start..<end], as: UTF8.self), startOffset), number)
+  }
+}
+
+extension Character {
+  /// How many cells a terminal gives it: 2 for East Asian wide characters and emoji.
+  var terminalCells: Int {
+    guard let first = unicodeScalars.first else { return 0 }
+    switch first.value {
+    case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3,
+      0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F,
+      0x1F680...0x1F6FF, 0x1F900...0x1FAFF, 0x20000...0x3FFFD:
+      return 2
+    case 0x0300...0x036F, 0x200B...0x200F: return 0
+    default: return 1
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/// An expression as read: nodes in one array, children before their parents.
+///
+/// An array rather than a tree of references, so that neither copying nor freeing it takes stack.
+/// Operators of one level in a row are one node (`a + b - c`, `a && b && c`, `c ? x : d ? y : z`), so
+/// that a long row is not deep either.
+struct SyntaxTree: Sendable {
+  typealias Node = Int
+
+  enum Kind: Sendable {
+    case literal(ExpressionValue)
+    /// Absolute: written with a leading dot.
+    case identifier(String, isAbsolute: Bool)
+    case select(Node, field: String)
+    /// `has(operand.field)`.
+    case has(Node, field: String)
+    case index(Node, Node)
+    /// A function, or with a target a method.
+    case call(String, target: Node?, arguments: [Node], isAbsolute: Bool)
+    case not(Node)
+    case negate(Node)
+    /// `first op operand op operand …`, all of one level.
+    case arithmetic(Node, [Link])
+    case comparison(Comparison, Node, Node)
+    case and([Node])
+    case or([Node])
+    /// `condition ? value : condition ? value : … : otherwise`
+    case conditional([(condition: Node, value: Node)], otherwise: Node)
+    case list([Node])
+    case map([(key: Node, value: Node)])
+    /// Read only to be refused with a clear message.
+    case message(String)
+    case macro(Macro)
+  }
+
+  /// One step of a row of arithmetic operators; `offset` is the operator's.
+  struct Link: Sendable {
+    let operation: Arithmetic
+    let operand: Node
+    let offset: Int
+  }
+
+  /// A macro with variables of its own.
+  struct Macro: Sendable {
+    let kind: MacroKind
+    /// What is iterated over; for `cel.bind` the value bound.
+    let range: Node
+    /// One or two names.
+    let variables: [String]
+    /// The conditions and results, as written.
+    let bodies: [Node]
+  }
+
+  private(set) var kinds: [Kind] = []
+  /// Where each node is in the source, in bytes: its operator if it has one, else its beginning.
+  private(set) var offsets: [Int] = []
+  private(set) var heights: [Int32] = []
+  var root: Node = 0
+
+  mutating func add(_ kind: Kind, at offset: Int, height: Int) -> Node {
+    kinds.append(kind)
+    offsets.append(offset)
+    heights.append(Int32(height))
+    return kinds.count - 1
+  }
+
+  subscript(node: Node) -> Kind { kinds[node] }
+}
+
+enum Arithmetic: String, Sendable {
+  case add = "+"
+  case subtract = "-"
+  case multiply = "*"
+  case divide = "/"
+  case remainder = "%"
+}
+
+enum Comparison: String, Sendable {
+  case equal = "=="
+  case notEqual = "!="
+  case less = "<"
+  case lessEqual = "<="
+  case greater = ">"
+  case greaterEqual = ">="
+  case isIn = "in"
+}
+
+/// The macros that bring variables.
+enum MacroKind: String, Sendable, CaseIterable {
+  case all, exists, map, filter
+  case existsOne = "exists_one"
+  case transformList, transformMap, transformMapEntry
+  case sortBy
+  case bind
+}

@@ -1,0 +1,20 @@
+/// What an evaluation may still spend. Every step of the evaluator, every element visited and every
+/// byte made costs 1; 16 bytes read cost 1. It bounds time and memory alike.
+struct CostMeter {
+  private(set) var remaining: Int
+
+  init(budget: Int) { remaining = max(0, budget) }
+
+  mutating func charge(_ amount: Int) throws(ExpressionFailure) {
+    remaining -= amount
+    if remaining < 0 {
+      remaining = 0
+      throw ExpressionFailure(
+        .costExceeded,
+        "the evaluation costs more than its budget; read less data, or raise the budget")
+    }
+  }
+
+  /// Pays for reading so many bytes of text.
+  mutating func chargeRead(_ bytes: Int) throws(ExpressionFailure) { try charge(bytes >> 4 + 1) }
+}
