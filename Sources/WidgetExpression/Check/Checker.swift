@@ -237,13 +237,14 @@ struct Checker {
 
   // MARK: Types
 
-  /// The result of the overloads that fit, or a problem. Several that fit, because an argument is
-  /// `dyn`, give their common result or `dyn`.
+  /// The result of the overload that fits, or a problem. If an argument is `dyn`, all that fit give
+  /// their common result or `dyn`.
   mutating func resolve(
     _ signatures: [FunctionDefinition.Signature], _ arguments: [Typed], _ name: String,
     at offset: Int, usage: String? = nil
   ) -> ExpressionType {
     let types = arguments.map(\.type)
+    let isUnambiguous = types.allSatisfy { isKnown($0) }
     var found: ExpressionType?
     for signature in signatures {
       let mark = solver.mark
@@ -257,6 +258,7 @@ struct Checker {
         solver.rewind(to: mark)
       } else {
         found = result
+        if isUnambiguous { break }
       }
     }
     if let found { return found }
@@ -270,6 +272,15 @@ struct Checker {
       report(.noSuchOverload, message, at: offset)
     }
     return .dyn
+  }
+
+  private func isKnown(_ type: ExpressionType) -> Bool {
+    switch solver.resolved(type) {
+    case .dyn, .parameter: false
+    case .list(let element): isKnown(element)
+    case .map(let key, let value): isKnown(key) && isKnown(value)
+    default: true
+    }
   }
 
   private func operatorMessage(_ name: String, _ given: [String]) -> String {

@@ -1,1 +1,87 @@
-extension FunctionTable { mutating func addLists() {} }
+/// The lists extension of CEL. `sortBy` is a macro.
+extension FunctionTable {
+  mutating func addLists() {
+    one("lists.range", "int -> list(int)") { value, context throws(ExpressionFailure) in
+      guard case .int(let count) = value else { return nil }
+      guard count >= 0 else {
+        throw ExpressionFailure(.invalidArgument, "lists.range() needs a count of 0 or more")
+      }
+      try context.meter.charge(Int(count))
+      return .list((0..<count).map { .int($0) })
+    }
+    one("distinct", isMember: true, "list(A) -> list(A)") {
+      value, context throws(ExpressionFailure) in
+      guard case .list(let list) = value else { return nil }
+      return .list(try Self.distinct(list, &context))
+    }
+    one("flatten", isMember: true, "list(list(A)) -> list(A)", "list(dyn) -> list(dyn)") {
+      value, context throws(ExpressionFailure) in
+      guard case .list(let list) = value else { return nil }
+      return .list(try Self.flattened(list, levels: 1, &context))
+    }
+    two("flatten", isMember: true, "list(dyn), int -> list(dyn)") {
+      a, b, context throws(ExpressionFailure) in
+      guard case .list(let list) = a, case .int(let levels) = b else { return nil }
+      guard levels >= 0 else {
+        throw ExpressionFailure(.invalidArgument, "flatten() needs a number of levels of 0 or more")
+      }
+      return .list(try Self.flattened(list, levels: levels, &context))
+    }
+    many("slice", isMember: true, "list(A), int, int -> list(A)") {
+      values, context throws(ExpressionFailure) in
+      guard case .list(let list) = values[0], case .int(let start) = values[1],
+        case .int(let end) = values[2]
+      else { return nil }
+      guard start >= 0, start <= end else { throw Self.outside(start) }
+      guard end <= list.count else { throw Self.outside(end) }
+      try context.meter.charge(Int(end - start))
+      return .list((start..<end).map { list[Int($0)] })
+    }
+    one("sort", isMember: true, "list(A) -> list(A)") { value, context throws(ExpressionFailure) in
+      guard case .list(let list) = value else { return nil }
+      try context.meter.charge(list.count)
+      return .list(try Operators.sorted(list, by: list.elements, &context.meter))
+    }
+  }
+
+  /// The first of all equal ones, in order. What can be a key is looked up, the rest compared.
+  private static func distinct(
+    _ list: ExpressionList, _ context: inout FunctionContext
+  ) throws(ExpressionFailure) -> [ExpressionValue] {
+    var keys: Set<MapKey> = []
+    var others: [ExpressionValue] = []
+    var result: [ExpressionValue] = []
+    for element in list {
+      try context.meter.charge(1)
+      if let key = MapKey(lookingUp: element) {
+        if case .string(let text) = element { try context.meter.chargeRead(text.utf8.count) }
+        guard keys.insert(key).inserted else { continue }
+      } else {
+        var isKnown = false
+        for other in others where !isKnown {
+          try context.meter.charge(1)
+          isKnown = try other.isEqual(to: element, &context.meter)
+        }
+        if isKnown { continue }
+        others.append(element)
+      }
+      result.append(element)
+    }
+    return result
+  }
+
+  private static func flattened(
+    _ list: ExpressionList, levels: Int64, _ context: inout FunctionContext
+  ) throws(ExpressionFailure) -> [ExpressionValue] {
+    var result: [ExpressionValue] = []
+    for element in list {
+      try context.meter.charge(1)
+      if levels > 0, case .list(let inner) = element {
+        result += try flattened(inner, levels: levels - 1, &context)
+      } else {
+        result.append(element)
+      }
+    }
+    return result
+  }
+}
