@@ -58,7 +58,8 @@ let package = Package(
     // The domain, free of I/O. These import no Foundation, NIO or protobuf.
     .target(name: "WidgetModel", swiftSettings: strict),
     .target(
-      name: "WidgetExpression", dependencies: ["WidgetModel"], swiftSettings: strict,
+      name: "WidgetExpression", dependencies: ["WidgetModel"],
+      exclude: ["Text/generate-folding-table"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),  // What the standard library rounds doubles with.
     .target(name: "WidgetCore", dependencies: ["WidgetModel", collections], swiftSettings: strict),
 

@@ -28,7 +28,8 @@ extension FunctionTable {
     }
     for isLast in [false, true] {
       let name = isLast ? "lastIndexOf" : "indexOf"
-      two(name, isMember: true, "string, string -> int") { a, b, context throws(ExpressionFailure) in
+      two(name, isMember: true, "string, string -> int") {
+        a, b, context throws(ExpressionFailure) in
         guard case .string(let text) = a, case .string(let part) = b else { return nil }
         return .int(try Self.index(of: part, in: text, isLast: isLast, from: nil, &context))
       }

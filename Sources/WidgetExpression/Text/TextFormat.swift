@@ -89,7 +89,8 @@ enum TextFormat {
     default:
       guard "dfeboxXs".utf8.contains(letter) else {
         throw failure(
-          "'%\(Character(Unicode.Scalar(letter)))' is unknown; there are %s %d %f %e %b %o %x %X %%")
+          "'%\(Character(Unicode.Scalar(letter)))' is unknown; there are %s %d %f %e %b %o %x %X %%"
+        )
       }
     }
     let clause = Character(Unicode.Scalar(letter))

@@ -1,0 +1,244 @@
+import WidgetModel
+
+/// Dates by a pattern in the manner of `strftime`, in English.
+enum DatePattern {
+  static let months = [
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+  ]
+  static let weekdays = [
+    "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
+  ]
+  /// For messages.
+  private static let known =
+    "%Y %y %m %d %e %H %I %M %S %L %f %p %A %a %B %b %j %u %V %F %T %R %z %Z %s %%"
+
+  // MARK: Writing
+
+  static func format(
+    _ time: Timestamp, _ pattern: String, _ rules: TimeZoneRules
+  ) throws(ExpressionFailure) -> String {
+    let period = rules.period(at: time)
+    let civil = CivilTime(time, offset: period.offsetSeconds)
+    var result = ""
+    var scalars = pattern.unicodeScalars[...]
+    while let scalar = scalars.popFirst() {
+      guard scalar == "%" else {
+        result.unicodeScalars.append(scalar)
+        continue
+      }
+      guard var letter = scalars.popFirst() else { throw failure("the pattern ends after a %") }
+      let isBare = letter == "-"
+      if isBare {
+        guard let next = scalars.popFirst() else { throw failure("the pattern ends after a %-") }
+        letter = next
+      }
+      guard let text = field(letter, civil, time, period) else {
+        throw failure("'%\(letter)' is unknown; there are \(known)")
+      }
+      result += isBare ? bare(text) : text
+    }
+    return result
+  }
+
+  private static func failure(_ message: String) -> ExpressionFailure {
+    ExpressionFailure(.invalidArgument, "bad date pattern: \(message)")
+  }
+
+  /// Without what fills it up to its width.
+  private static func bare(_ text: String) -> String {
+    let rest = text.drop { $0 == "0" || $0 == " " }
+    return rest.isEmpty && !text.isEmpty ? "0" : String(rest)
+  }
+
+  private static func field(
+    _ letter: Unicode.Scalar, _ civil: CivilTime, _ time: Timestamp, _ period: TimeZoneRules.Period
+  ) -> String? {
+    switch letter {
+    case "Y": Times.padded(civil.year, 4)
+    case "y": Times.padded(civil.year % 100)
+    case "m": Times.padded(civil.month)
+    case "d": Times.padded(civil.day)
+    case "e": (civil.day < 10 ? " " : "") + String(civil.day)
+    case "H": Times.padded(civil.hour)
+    case "I": Times.padded((civil.hour + 11) % 12 + 1)
+    case "M": Times.padded(civil.minute)
+    case "S": Times.padded(civil.second)
+    case "L": Times.padded(civil.nanosecond / 1_000_000, 3)
+    case "f": Times.padded(civil.nanosecond / 1_000, 6)
+    case "p": civil.hour < 12 ? "AM" : "PM"
+    case "A": weekdays[civil.weekday]
+    case "a": String(weekdays[civil.weekday].prefix(3))
+    case "B": months[civil.month - 1]
+    case "b": String(months[civil.month - 1].prefix(3))
+    case "j": Times.padded(civil.dayOfYear + 1, 3)
+    case "u": String(civil.weekday == 0 ? 7 : civil.weekday)
+    case "V": Times.padded(week(of: civil))
+    case "F":
+      "\(Times.padded(civil.year, 4))-\(Times.padded(civil.month))-\(Times.padded(civil.day))"
+    case "T":
+      "\(Times.padded(civil.hour)):\(Times.padded(civil.minute)):\(Times.padded(civil.second))"
+    case "R": "\(Times.padded(civil.hour)):\(Times.padded(civil.minute))"
+    case "z": offset(period.offsetSeconds)
+    case "Z": period.abbreviation
+    case "s": String(time.seconds)
+    case "%": "%"
+    default: nil
+    }
+  }
+
+  private static func offset(_ seconds: Int) -> String {
+    let minutes = abs(seconds) / 60
+    return "\(seconds < 0 ? "-" : "+")\(Times.padded(minutes / 60))\(Times.padded(minutes % 60))"
+  }
+
+  /// The ISO 8601 week: that of the Thursday in the same week.
+  private static func week(of civil: CivilTime) -> Int {
+    let day = CivilTime.days(year: civil.year, month: civil.month, day: civil.day)
+    let thursday = day - (civil.weekday + 6) % 7 + 3
+    var year = civil.year
+    if thursday < CivilTime.days(year: year, month: 1, day: 1) { year -= 1 }
+    if thursday >= CivilTime.days(year: year + 1, month: 1, day: 1) { year += 1 }
+    return (thursday - CivilTime.days(year: year, month: 1, day: 1)) / 7 + 1
+  }
+
+  // MARK: Reading
+
+  /// The time that a text shows; fields that the pattern leaves out are those of 1970-01-01T00:00.
+  static func parse(
+    _ text: String, _ pattern: String, _ rules: TimeZoneRules
+  ) throws(ExpressionFailure) -> Timestamp {
+    var reader = DateReader(text)
+    var scalars = pattern.unicodeScalars[...]
+    while let scalar = scalars.popFirst() {
+      if scalar == "%" {
+        guard var letter = scalars.popFirst() else { throw failure("the pattern ends after a %") }
+        if letter == "-", let next = scalars.popFirst() { letter = next }
+        guard let isRead = reader.read(letter) else {
+          throw failure("'%\(letter)' cannot be read; there are \(known) but for A a j u V Z")
+        }
+        guard isRead else { throw mismatch(text, pattern) }
+      } else if !reader.skip(scalar) {
+        throw mismatch(text, pattern)
+      }
+    }
+    guard reader.isAtEnd, let time = try reader.timestamp(rules) else {
+      throw mismatch(text, pattern)
+    }
+    return time
+  }
+
+  private static func mismatch(_ text: String, _ pattern: String) -> ExpressionFailure {
+    ExpressionFailure(
+      .invalidArgument,
+      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is no date by the pattern "
+        + SyntaxPrinter.quoted(String(pattern.prefix(60))))
+  }
+}
+
+/// Reads the fields of a date from a text.
+private struct DateReader {
+  private var digits: DigitReader
+  private var civil = CivilTime(year: 1970)
+  private var isAfternoon: Bool?
+  private var offset: Int?
+  private var seconds: Int?
+
+  init(_ text: String) { digits = DigitReader(text) }
+
+  var isAtEnd: Bool { digits.isAtEnd }
+
+  /// A character of the pattern; blanks fit any number of blanks.
+  mutating func skip(_ scalar: Unicode.Scalar) -> Bool {
+    if scalar == " " {
+      while digits.skip(" ") {}
+      return true
+    }
+    let bytes = Array(String(scalar).utf8)
+    guard digits.rest.starts(with: bytes) else { return false }
+    digits.skip(bytes.count)
+    return true
+  }
+
+  /// Whether the field is there; nil for a field that cannot be read.
+  mutating func read(_ letter: Unicode.Scalar) -> Bool? {
+    switch letter {
+    case "Y": return set(\.year, digits.number(4, isShort: true))
+    case "y": return set(\.year, digits.number(2).map { $0 < 69 ? 2_000 + $0 : 1_900 + $0 })
+    case "m": return set(\.month, digits.number(2, isShort: true))
+    case "e":
+      _ = digits.skip(" ")
+      return set(\.day, digits.number(2, isShort: true))
+    case "d": return set(\.day, digits.number(2, isShort: true))
+    case "H": return set(\.hour, digits.number(2, isShort: true))
+    case "I":
+      guard let hour = digits.number(2, isShort: true), (1...12).contains(hour) else {
+        return false
+      }
+      civil.hour = hour % 12
+      return true
+    case "M": return set(\.minute, digits.number(2, isShort: true))
+    case "S": return set(\.second, digits.number(2, isShort: true))
+    case "L", "f": return set(\.nanosecond, digits.fraction())
+    case "p":
+      guard let found = name(["AM", "PM"], least: 2) else { return false }
+      isAfternoon = found == 1
+      return true
+    case "B", "b":
+      return set(\.month, name(DatePattern.months, least: 3).map { $0 + 1 })
+    case "F":
+      return read("Y") == true && skip("-") && read("m") == true && skip("-") && read("d") == true
+    case "T": return read("R") == true && skip(":") && read("S") == true
+    case "R": return read("H") == true && skip(":") && read("M") == true
+    case "z":
+      if digits.skip("Z") {
+        offset = 0
+        return true
+      }
+      let isWest = digits.skip("-")
+      guard isWest || digits.skip("+"), let hours = digits.number(2) else { return false }
+      _ = digits.skip(":")
+      guard let minutes = digits.number(2), hours < 24, minutes < 60 else { return false }
+      offset = (hours * 60 + minutes) * (isWest ? -60 : 60)
+      return true
+    case "s":
+      let isNegative = digits.skip("-")
+      guard let number = digits.number(12, isShort: true) else { return false }
+      seconds = isNegative ? -number : number
+      return true
+    case "%": return digits.skip("%")
+    default: return nil
+    }
+  }
+
+  private mutating func set(_ field: WritableKeyPath<CivilTime, Int>, _ value: Int?) -> Bool {
+    guard let value else { return false }
+    civil[keyPath: field] = value
+    return true
+  }
+
+  /// The longest fitting form of a name: whole or shortened to its first `least` letters.
+  private mutating func name(_ names: [String], least: Int) -> Int? {
+    for (index, name) in names.enumerated() {
+      for length in [name.utf8.count, least] {
+        let wanted = name.utf8.prefix(length).map { $0 | 32 }
+        if digits.rest.prefix(length).map({ $0 | 32 }) == wanted {
+          digits.skip(length)
+          return index
+        }
+      }
+    }
+    return nil
+  }
+
+  /// Nil if the fields are no date.
+  func timestamp(_ rules: TimeZoneRules) throws(ExpressionFailure) -> Timestamp? {
+    if let seconds { return try Times.timestamp(seconds: Int64(seconds)) }
+    var civil = civil
+    if isAfternoon == true, civil.hour < 12 { civil.hour += 12 }
+    guard civil.isValid else { return nil }
+    let local = civil.seconds
+    let offset = offset ?? rules.offset(forLocalSeconds: Int64(local))
+    return try Times.timestamp(seconds: Int64(local - offset), nanoseconds: civil.nanosecond)
+  }
+}

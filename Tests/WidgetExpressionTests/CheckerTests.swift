@@ -1,0 +1,205 @@
+import Testing
+
+@testable import WidgetExpression
+
+/// What the checker finds: types, references, and mistakes with their places.
+struct CheckerTests {
+  @Test(
+    arguments: [
+      ("1", "int"), ("1 + 2", "int"), ("data.load", "list(double)"), ("data.load[0]", "double"),
+      ("data.cpu.total", "double"), ("event.anything", "dyn"), ("event + 1", "int"),
+      ("[1, 2]", "list(int)"), ("[1, 'a']", "list(dyn)"), ("[]", "list(dyn)"),
+      ("{}", "map(dyn, dyn)"),
+      ("{'a': [1]}", "map(string, list(int))"), ("[[], [1]]", "list(list(int))"),
+      ("data.load.map(x, x > 1.0)", "list(bool)"), ("data.cpu.map(k, k)", "list(string)"),
+      ("true ? 1 : 2", "int"), ("[1].filter(x, x > 0)[0]", "int"), ("now - now", "duration"),
+      ("type(1)", "type"), ("math.greatest(1, 2)", "int"), ("math.greatest(1, 2.0)", "dyn"),
+      ("[[1]].flatten()", "list(int)"), ("cel.bind(x, 'a', x + x)", "string"), ("null", "null"),
+      ("data.load.transformMap(i, v, v)", "map(int, double)"), ("data", "record"),
+    ] as [(String, String)])
+  func `the type of the result is known`(source: String, type: String) throws {
+    #expect(
+      try CompiledExpression(source, in: Sample.environment).resultType.description == type)
+  }
+
+  @Test(
+    arguments: [
+      ("data.load[0] > 0.8 * double(parameters.cpus)", ["data.load[0]", "parameters.cpus"]),
+      ("data", ["data"]), ("1 + 1", []), ("data.cpu[\"total\"]", ["data.cpu.total"]),
+      ("data.cpu[parameters.key]", ["data.cpu", "parameters.key"]),
+      ("data.`disk-free`", ["data[\"disk-free\"]"]),
+      ("data.cpu.total + data.cpu.user", ["data.cpu.total", "data.cpu.user"]),
+      ("data.cpu.total + data.cpu.size()", []), ("has(event.x) ? event.x.y : 0", ["event.x"]),
+      ("data.items.map(x, x.n)", ["data.items"]), ("cel.bind(d, data.cpu, d.total)", ["data.cpu"]),
+      ("data.load[data.load[0] > 1.0 ? 0 : 1]", ["data.load"]),
+      ("size(data) + size(data.name)", ["data"]),
+    ] as [(String, [String])])
+  func `what is read is known`(source: String, references: [String]) throws {
+    guard let expression = try? CompiledExpression(source, in: Sample.environment) else {
+      // Only the one that adds a double to an int is refused.
+      #expect(references.isEmpty)
+      return
+    }
+    #expect(expression.references.map(\.description) == references)
+  }
+
+  @Test(
+    arguments: [
+      ("data.lod[0]", "UNKNOWN_FIELD", 1, 6, "did you mean 'load'"),
+      ("data['nmae']", "UNKNOWN_FIELD", 1, 5, "did you mean 'name'"),
+      ("has(data.lod)", "UNKNOWN_FIELD", 1, 1, "did you mean 'load'"),
+      ("dta.load", "UNKNOWN_VARIABLE", 1, 1, "did you mean 'data'"),
+      ("1 +\n  siz('a')", "UNKNOWN_FUNCTION", 2, 3, "did you mean 'size'"),
+      ("'a'.startWith('b')", "UNKNOWN_FUNCTION", 1, 5, "did you mean 'startsWith'"),
+      ("math.absolut(1)", "UNKNOWN_FUNCTION", 1, 6, "math.absolut"),
+      ("math.abz(1)", "UNKNOWN_FUNCTION", 1, 6, "did you mean 'math.abs'"),
+      ("size", "UNKNOWN_VARIABLE", 1, 1, "call it with ()"),
+      ("1 + 1.5", "NO_SUCH_OVERLOAD", 1, 3, "convert"),
+      ("1 + 'a'", "NO_SUCH_OVERLOAD", 1, 3, "string("),
+      ("1 == 'a'", "NO_SUCH_OVERLOAD", 1, 3, "int and string"),
+      ("size(1)", "NO_SUCH_OVERLOAD", 1, 1, "size(string)"),
+      ("size()", "NO_SUCH_OVERLOAD", 1, 1, "so many"),
+      ("'a'.size(1)", "NO_SUCH_OVERLOAD", 1, 5, "so many"),
+      ("charAt('a', 1)", "UNKNOWN_FUNCTION", 1, 1, "x.charAt"),
+      ("(1).string()", "UNKNOWN_FUNCTION", 1, 5, "string(x"),
+      ("true && 1", "TYPE_MISMATCH", 1, 9, "bool"),
+      ("1 ? 2 : 3", "TYPE_MISMATCH", 1, 1, "bool"),
+      ("true ? 1 : 'a'", "TYPE_MISMATCH", 1, 12, "dyn()"),
+      ("!1", "TYPE_MISMATCH", 1, 2, "bool"), ("-'a'", "NO_SUCH_OVERLOAD", 1, 1, "string"),
+      ("[1].all(x, x)", "TYPE_MISMATCH", 1, 12, "bool"),
+      ("'a'.map(x, x)", "TYPE_MISMATCH", 1, 5, "list"),
+      ("data.name.foo", "NO_SUCH_OVERLOAD", 1, 11, "no fields"),
+      ("data.load['a']", "NO_SUCH_OVERLOAD", 1, 10, "int"),
+      ("{1.5: 1}", "TYPE_MISMATCH", 1, 2, "key"), ("Foo{a: 1}", "UNSUPPORTED", 1, 1, "messages"),
+      ("'a'.matches('(')", "INVALID_ARGUMENT", 1, 5, "not closed"),
+      ("timestamp('x')", "INVALID_ARGUMENT", 1, 1, "RFC|2026"),
+      ("all([1], x, x)", "UNKNOWN_FUNCTION", 1, 1, "x.all"),
+      ("[1].map(x)", "NO_SUCH_OVERLOAD", 1, 5, "variable"),
+    ] as [(String, String, Int, Int, String)])
+  func `a mistake has its place, a reason and advice`(
+    source: String, reason: String, line: Int, column: Int, advice: String
+  ) throws {
+    let error = #expect(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    let problem = try #require(error?.problems.first)
+    #expect(problem.reason.rawValue == reason)
+    #expect(problem.position == SourcePosition(line: line, column: column))
+    #expect(
+      advice.split(separator: "|").contains { problem.message.contains($0) }, "\(problem.message)")
+  }
+
+  @Test(
+    arguments: [
+      ("", 1, 1, "empty"), ("1 +", 1, 4, "ends"), ("(1", 1, 3, "column 1"),
+      ("1 2", 1, 3, "complete"),
+      ("[1, 2", 1, 6, "list of column 1"), ("{'a' 1}", 1, 6, "':'"), ("f(1,)", 1, 5, "argument"),
+      ("'abc", 1, 1, "not closed"), ("'a\nb'", 1, 1, "three quotes"), ("'\\q'", 1, 2, "escape"),
+      ("'\\ud800'", 1, 2, "Unicode"), ("a = 1", 1, 3, "=="), ("a & b", 1, 3, "&&"),
+      ("a | b", 1, 3, "||"),
+      ("é", 1, 1, "belong"), ("9223372036854775808", 1, 1, "fit"),
+      ("99999999999999999999", 1, 1, "64 bits"),
+      ("1abc", 1, 2, "operator"), ("1e999", 1, 1, "larger"), ("-1u", 1, 1, "negative"),
+      ("a ? b ? 1 : 2 : 3", 1, 7, "parentheses"),
+      ("if", 1, 1, "reserved"), ("a.?b", 1, 3, "optional"), ("[?a]", 1, 2, "optional"),
+      ("has(a)", 1, 1, "field"),
+      ("[1].all(x.y, true)", 1, 11, "variable"), ("[1].all(x, x, true)", 1, 12, "different"),
+      ("a.", 1, 3, "name"),
+      ("a.``", 1, 3, "empty"), ("b'\\u0041'", 1, 3, "\\x"), ("1\n+ +", 2, 3, "value"),
+      ("]", 1, 1, "value"),
+    ] as [(String, Int, Int, String)])
+  func `a slip of syntax has its place and advice`(
+    source: String, line: Int, column: Int, advice: String
+  ) throws {
+    let error = #expect(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    let problem = try #require(error?.problems.first)
+    #expect(problem.position == SourcePosition(line: line, column: column), "\(problem.message)")
+    #expect(problem.message.contains(advice), "\(problem.message)")
+  }
+
+  @Test func `all mistakes are reported in order, up to a limit`() throws {
+    let error = #expect(throws: ExpressionError.self) {
+      try CompiledExpression("foo + data.lod + siz(1)", in: Sample.environment)
+    }
+    let problems = try #require(error).problems
+    #expect(problems.map(\.position.column) == [1, 12, 18])
+    let many = #expect(throws: ExpressionError.self) {
+      let source = [String](repeating: "foo", count: 50).joined(separator: " && ")
+      _ = try CompiledExpression(source, in: Sample.environment)
+    }
+    #expect(many?.problems.count == 10)
+  }
+
+  @Test func `the result can be required to be of a type`() throws {
+    var environment = Sample.environment
+    environment.resultType = .bool
+    #expect(throws: Never.self) { try CompiledExpression("event.flag", in: environment) }
+    let error = #expect(throws: ExpressionError.self) {
+      try CompiledExpression("1 + 1", in: environment)
+    }
+    #expect(error?.reason == .typeMismatch)
+    #expect(error?.message.contains("bool") == true)
+  }
+
+  @Test func `the caret stands under the place, also after tabs and wide characters`() throws {
+    func rendered(_ source: String) -> [String] {
+      do {
+        _ = try CompiledExpression(source, in: Sample.environment)
+        return []
+      } catch { return error.rendered.split(separator: "\n").map(String.init) }
+    }
+    #expect(rendered("'日本' + foo").suffix(2) == ["1 | '日本' + foo", "  |          ^"])
+    #expect(rendered("true &&\n\tfoo").suffix(2) == ["2 | \tfoo", "  | \t^"])
+    #expect(rendered("true\r\n && foo\r\n").suffix(2) == ["2 |  && foo", "  |     ^"])
+    let long =
+      String(repeating: "true && ", count: 30) + "foo" + String(repeating: " || true", count: 30)
+    let excerpt = rendered(long).suffix(2)
+    #expect(excerpt.allSatisfy { $0.count <= 110 })
+    let places = excerpt.map { Array($0) }
+    let caret = try #require(places[1].firstIndex(of: "^"))
+    #expect(String(places[0][caret...].prefix(3)) == "foo")
+    #expect(!rendered("'\u{1B}[31m' + foo").joined().contains("\u{1B}"))
+  }
+
+  @Test func `an error of an evaluation has its place`() throws {
+    let expression = try CompiledExpression(
+      "1 +\n  data.cpu['x'] > 0.0 ? 1 : 2".replacingOne(), in: Sample.environment)
+    let error = #expect(throws: EvaluationError.self) { try expression.evaluate(Sample.bindings) }
+    #expect(error?.position == SourcePosition(line: 2, column: 11))
+    #expect(error?.rendered.contains("\n2 | ") == true)
+  }
+
+  @Test(arguments: ["int", "list(map(string, dyn))", "map(int, list(timestamp))", "duration"])
+  func `types read as they are written`(text: String) {
+    #expect(ExpressionType(text)?.description == text)
+  }
+
+  @Test(arguments: ["", "integer", "list(", "list(int", "map(int)", "int int"])
+  func `what is no type is refused`(text: String) { #expect(ExpressionType(text) == nil) }
+
+  @Test func `the signatures of all functions are readable`() {
+    let table = FunctionTable.standard
+    for isMember in [true, false] {
+      for name in table.names(isMember: isMember) {
+        for function in table.all(named: name, isMember: isMember) {
+          #expect(!function.signatures.isEmpty)
+          for signature in function.signatures {
+            #expect(signature.parameters.count == function.arity && function.arity > 0, "\(name)")
+          }
+          switch function.body {
+          case .one: #expect(function.arity == 1, "\(name)")
+          case .two: #expect(function.arity == 2, "\(name)")
+          case .many: break
+          }
+        }
+      }
+    }
+  }
+}
+
+extension String {
+  /// The second line alone is a condition, so the first becomes a comment.
+  fileprivate func replacingOne() -> String { "// \(self)" }
+}

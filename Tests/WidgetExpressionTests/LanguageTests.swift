@@ -1,0 +1,192 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetExpression
+
+/// The language, area by area: an expression and another that says the result in the plainest words.
+struct LanguageTests {
+  private func expectSame(_ source: String, _ expected: String) throws {
+    #expect(try Sample.value(source) == Sample.value(expected), "\(source)")
+  }
+
+  @Test(
+    arguments: [
+      ("0xFf", "255"), ("-0x10", "-16"), ("-9223372036854775808", "-9223372036854775807 - 1"),
+      ("18446744073709551615u", "uint('18446744073709551615')"), (".5", "0.5"), ("1e3", "1000.0"),
+      ("1.5E-1", "0.15"), ("'\\x41\\u0042\\U00000043\\104'", "'ABCD'"), ("r'\\n'", "'\\\\n'"),
+      ("'''a\nb'''", "'a\\nb'"), ("b'\\xff'", "b'\\377'"), ("\"it's\"", "'it\\'s'"), ("''", "\"\""),
+      ("'//'", "'/' + '/'"), ("1 // one\n+ 1", "2"), ("rb'\\x'", "b'\\\\x'"),
+      ("[1, 2,]", "[1, 2]"), ("{'a': 1,}", "{'a': 1}"),
+    ] as [(String, String)])
+  func `literals are read`(source: String, expected: String) throws {
+    try expectSame(source, expected)
+  }
+
+  @Test(
+    arguments: [
+      ("2 + 3 * 4 - 5", "9"), ("-2 * -3", "6"), ("!true || true", "true"),
+      ("1 + 2 == 3 && 2 < 3", "true"),
+      ("false || true && false", "false"), ("10 - 3 - 2", "5"), ("100 / 10 / 2", "5"),
+      ("true ? 1 : false ? 2 : 3", "1"), ("false ? 1 : false ? 2 : 3", "3"), ("!!true", "true"),
+      ("-(-5)", "5"), ("- 5", "-5"), ("(1 < 2) == true", "true"), ("-7 / 2", "-3"), ("7 % -3", "1"),
+    ] as [(String, String)])
+  func `operators bind as the specification says`(source: String, expected: String) throws {
+    try expectSame(source, expected)
+  }
+
+  @Test(
+    arguments: [
+      ("dyn(1) == 1u", true), ("dyn(1u) == 1.0", true), ("dyn(1.5) == 1", false), ("1 < 1.5", true),
+      ("2u > 1.5", true), ("-1 < 0u", true), ("double('NaN') == double('NaN')", false),
+      ("double('NaN') != double('NaN')", true), ("1.0 < double('NaN')", false),
+      ("dyn('1') == 1", false), ("[1, 2] == [1, 2]", true), ("dyn([1]) == [1.0]", true),
+      ("{'a': 1, 'b': 2} == {'b': 2, 'a': 1}", true), ("dyn({1: 'a'}) == {1u: 'a'}", true),
+      ("'a' < 'b'", true), ("'a' < 'B'", false), ("'\\u00e9' == 'e\\u0301'", false),
+      ("b'a' < b'b'", true), ("false < true", true), ("null == null", true),
+      ("dyn(1u) in [1]", true), ("dyn(1.0) in {1: 'a'}", true), ("1 in {}", false),
+      ("timestamp(1) < timestamp(2)", true), ("duration('1s') >= duration('1000ms')", true),
+    ] as [(String, Bool)])
+  func `values compare by content, numbers by value`(source: String, expected: Bool) throws {
+    #expect(try Sample.value(source) == .bool(expected))
+  }
+
+  @Test(
+    arguments: [
+      ("9223372036854775807 + 1", "OUT_OF_RANGE"), ("-9223372036854775808 - 1", "OUT_OF_RANGE"),
+      ("9223372036854775807 * 2", "OUT_OF_RANGE"), ("-(-9223372036854775808)", "OUT_OF_RANGE"),
+      ("-9223372036854775808 / -1", "OUT_OF_RANGE"), ("0u - 1u", "OUT_OF_RANGE"),
+      ("1 / 0", "DIVISION_BY_ZERO"), ("1 % 0", "DIVISION_BY_ZERO"), ("1u / 0u", "DIVISION_BY_ZERO"),
+      ("int(1e19)", "OUT_OF_RANGE"), ("int(double('NaN'))", "OUT_OF_RANGE"),
+      ("uint(-1.0)", "OUT_OF_RANGE"), ("timestamp(dyn(253402300800))", "OUT_OF_RANGE"),
+      ("timestamp('2026-02-29T00:00:00Z')", "INVALID_ARGUMENT"),
+      ("duration('1 h')", "INVALID_ARGUMENT"),
+      ("[1][2]", "INDEX_OUT_OF_RANGE"), ("[1][-1]", "INDEX_OUT_OF_RANGE"),
+      ("{'a': 1}.b", "NO_SUCH_KEY"),
+      ("{'a': 1, 'a': 2}", "DUPLICATE_KEY"), ("{1: 1, dyn(1u): 2}", "DUPLICATE_KEY"),
+      ("dyn('a') + dyn(1)", "NO_SUCH_OVERLOAD"), ("dyn(1).f", "NO_SUCH_OVERLOAD"),
+      ("dyn(1) ? 1 : 2", "NO_SUCH_OVERLOAD"), ("!dyn(1)", "NO_SUCH_OVERLOAD"),
+      ("dyn(1).map(x, x)", "NO_SUCH_OVERLOAD"), ("dyn([1])['a']", "NO_SUCH_OVERLOAD"),
+      ("string(b'\\xff')", "INVALID_ARGUMENT"), ("double('0x10')", "INVALID_ARGUMENT"),
+      ("[1, 'a'].sort()", "NO_SUCH_OVERLOAD"), ("'abc'.substring(2, 1)", "INDEX_OUT_OF_RANGE"),
+    ] as [(String, String)])
+  func `what cannot be computed is an error with a reason`(source: String, reason: String) {
+    #expect(Sample.reason(source) == reason)
+  }
+
+  @Test(
+    arguments: [
+      ("[1, 2, 3].all(x, 6 / (2 - x) == 6)", "false"), ("[1, 0, 2].exists(x, 2 / x == 1)", "true"),
+      ("{'a': 1}.map(k, k)", "['a']"), ("{'a': 1, 'b': 2}.filter(k, k != 'a')", "['b']"),
+      ("[].all(x, 1 / 0 == x)", "true"), ("[1].map(x, [2].map(y, x + y))", "[[3]]"),
+      ("[1].map(x, [2].map(x, x))", "[[2]]"), ("[3, 4].exists_one(i, x, x - i == 3)", "false"),
+      ("{1: 'a', 2: 'b'}.transformList(k, v, k > 1, v)", "['b']"),
+      ("[5, 6].transformMap(i, x, x)", "{0: 5, 1: 6}"),
+      ("data.items.sortBy(x, x.n).map(x, x.n)", "[1, 2]"),
+      ("data.cpu.all(k, v, v < 1.0)", "true"), ("cel.bind(a, 1, cel.bind(b, a + 1, a + b))", "3"),
+      ("['a', 'b'].map(x, x + x).join(',')", "'aa,bb'"), ("[1, 2].map(x, x > 1, x)", "[2]"),
+      ("[[2, 'b'], [1, 'a']].sortBy(p, p[0])[0][1]", "'a'"),
+    ] as [(String, String)])
+  func `macros go over lists and maps`(source: String, expected: String) throws {
+    try expectSame(source, expected)
+  }
+
+  @Test(
+    arguments: [
+      ("'\\u00dcber \\u00c5ngstr\\u00f6m'.fold()", "'uber angstrom'"),
+      (
+        "'\\u03a3\\u03af\\u03c3\\u03c5\\u03c6\\u03bf\\u03c2'.fold()",
+        "'\\u03c3\\u03b9\\u03c3\\u03c5\\u03c6\\u03bf\\u03c3'"
+      ),
+      ("'e\\u0301'.fold()", "'e'"), ("'\\u0130stanbul'.fold()", "'istanbul'"),
+      ("'\\u304c'.fold()", "'\\u304c'"), ("'\\u0419'.fold()", "'\\u0438'"),
+      ("'\\u1ec6'.fold()", "'e'"),
+      ("formatNumber(-1234.0)", "'-1,234'"), ("formatNumber(999)", "'999'"),
+      ("formatNumber(-0.0001)", "'0'"),
+      ("formatNumber(1000000u, 1)", "'1,000,000.0'"), ("formatBytes(0)", "'0 B'"),
+      ("formatBytes(1023)", "'1023 B'"), ("formatBytes(1024)", "'1.0 KiB'"),
+      ("formatBytes(1048575)", "'1.0 MiB'"),
+      ("formatBytes(-2048)", "'-2.0 KiB'"), ("formatBytes(102400)", "'100 KiB'"),
+      ("formatRelative(now - duration('59s'), now)", "'59 seconds ago'"),
+      ("formatRelative(now - duration('1h'), now)", "'1 hour ago'"),
+      ("formatRelative(now + duration('240h'), now)", "'in 1 week'"),
+      ("formatDuration(duration('26h'))", "'1d 2h'"),
+      ("formatDuration(duration('-90s'))", "'-1m 30s'"),
+      ("formatDuration(duration('1h5s'))", "'1h'"),
+      ("formatDate(now, '%j %V %u %s')", "'325 47 6 1795271400'"),
+      ("formatDate(timestamp('2027-01-01T00:00:00Z'), '%V')", "'53'"),
+      ("formatDate(now, '%F %T %z', '-03:30')", "'2026-11-21 11:00:00 -0330'"),
+      ("parseDate('Sep  3 7:05 PM 24', '%b %e %I:%M %p %y')", "timestamp('2024-09-03T19:05:00Z')"),
+      ("parseDate('2026-07-01T12:00:00+0200', '%FT%T%z')", "timestamp('2026-07-01T10:00:00Z')"),
+      (
+        "parseDate('2026-10-25 02:30', '%F %R', 'Europe/Berlin')",
+        "timestamp('2026-10-25T00:30:00Z')"
+      ),
+      (
+        "parseDate('2026-03-29 02:30', '%F %R', 'Europe/Berlin')",
+        "timestamp('2026-03-29T01:30:00Z')"
+      ),
+    ] as [(String, String)])
+  func `the functions for widgets write and read what people do`(
+    source: String, expected: String
+  ) throws {
+    try expectSame(source, expected)
+  }
+
+  @Test(
+    arguments: [
+      (0.1, 20, "0.10000000000000000555"), (2.5, 0, "2"), (3.5, 0, "4"), (0.5, 0, "0"),
+      (1e23, 0, "99999999999999991611392"),
+      (-1.005, 2, "-1.00"), (9.995, 2, "9.99"), (99.99, 1, "100.0"),
+      (Double.leastNonzeroMagnitude, 3, "0.000"), (0, 2, "0.00"),
+      (123456789.125, 2, "123456789.12"),
+    ] as [(Double, Int, String)])
+  func `doubles are rounded by their exact value`(value: Double, places: Int, text: String) {
+    #expect(DecimalText.fixed(value, places) == text)
+  }
+
+  @Test(
+    arguments: [
+      (0, "0"), (-0.0, "-0"), (1, "1"), (1.5, "1.5"), (1e20, "100000000000000000000"),
+      (1e21, "1e+21"), (1.25e-7, "1.25e-07"), (0.000001, "0.000001"), (6.02214e23, "6.02214e+23"),
+      (.infinity, "Infinity"), (-.infinity, "-Infinity"), (.nan, "NaN"),
+      (Double.leastNonzeroMagnitude, "5e-324"),
+    ] as [(Double, String)])
+  func `doubles become the shortest text that reads back`(value: Double, text: String) {
+    #expect(DecimalText.shortest(value) == text)
+  }
+
+  @Test func `random doubles read back from their text`() {
+    var generator = SeededGenerator(seed: 11)
+    for _ in 0..<3_000 {
+      let value = Double(bitPattern: generator.next())
+      guard value.isFinite else { continue }
+      #expect(FunctionTable.double(DecimalText.shortest(value)) == value)
+      #expect(FunctionTable.double(DecimalText.scientific(value, 17)) == value)
+    }
+  }
+
+  @Test func `an unchecked expression fails only where a mistake is reached`() {
+    var environment = Sample.environment
+    environment.isChecked = false
+    #expect(Sample.reason("nothing(1) || true", in: environment) == nil)
+    #expect(Sample.reason("nowhere", in: environment) == "UNBOUND_VARIABLE")
+    #expect(Sample.reason("nothing(1)", in: environment) == "UNCHECKED")
+    #expect(Sample.reason("1 + 'a'", in: environment) == "NO_SUCH_OVERLOAD")
+  }
+
+  @Test func `a host adds functions, and replaces ones`() throws {
+    var environment = Sample.environment
+    environment.functions = [
+      ExpressionFunction("units.double", [.int], returns: .int) { arguments in
+        guard case .int(let x) = arguments[0] else { return .null }
+        return .int(2 * x)
+      },
+      ExpressionFunction("size", [.string], returns: .int) { _ in .int(-1) },
+    ]
+    let twice = try CompiledExpression("units.double(21)", in: environment)
+    #expect(twice.resultType == .int)
+    #expect(try twice.evaluate(Sample.bindings) == 42)
+    #expect(try CompiledExpression("size('a')", in: environment).evaluate(Sample.bindings) == -1)
+    #expect(Sample.reason("units.double(dyn('a'))", in: environment) == "NO_SUCH_OVERLOAD")
+  }
+}

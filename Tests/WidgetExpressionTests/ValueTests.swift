@@ -1,0 +1,133 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetExpression
+
+/// Values, and how hosts give them.
+struct ValueTests {
+  @Test func `values of the domain come back as they went in`() {
+    let value = Value.map([
+      "a": .list([.null, .bool(true), .int(-1), .double(1.5), .string("é"), .bytes([0, 255])]),
+      "b": .timestamp(.epoch), "c": .duration(.seconds(5)), "d": .map([:]),
+    ])
+    #expect(Value(ExpressionValue(value)) == value)
+  }
+
+  @Test func `what the domain lacks is converted or refused`() throws {
+    #expect(Value(.uint(7)) == .int(7))
+    #expect(Value(.uint(.max)) == nil)
+    #expect(Value(.list([.uint(.max)])) == nil)
+    #expect(Value(.type(.timestamp)) == .string("google.protobuf.Timestamp"))
+    #expect(
+      try Value(Sample.value("{1: 'a', true: 'b', 'c': 2u}"))
+        == .map(["1": .string("a"), "true": .string("b"), "c": .int(2)]))
+    #expect(try Value(Sample.value("{1: 'a', '1': 'b'}")) == nil)
+  }
+
+  @Test func `content is equal only with the same kinds and bytes`() {
+    #expect(ExpressionValue.int(1) != .uint(1))
+    #expect(ExpressionValue.int(1).isEqual(to: .uint(1)))
+    #expect(ExpressionValue.double(.nan) == .double(.nan))
+    #expect(!ExpressionValue.double(.nan).isEqual(to: .double(.nan)))
+    #expect(ExpressionValue.double(0) != .double(-0.0))
+    #expect(ExpressionValue.string("é") != .string("e\u{301}"))
+    #expect(!ExpressionValue.string("é").isEqual(to: .string("e\u{301}")))
+  }
+
+  @Test func `maps are equal and hash alike in any order`() throws {
+    let pairs: [(key: ExpressionValue, value: ExpressionValue)] = (0..<20).map {
+      (.int($0), .string("\($0)"))
+    }
+    let a = try #require(ExpressionMap(pairs))
+    let b = try #require(ExpressionMap(pairs.reversed()))
+    #expect(a == b)
+    #expect(a.hashValue == b.hashValue)
+    #expect(a != ExpressionMap(Array(pairs.dropLast())))
+    for (key, value) in pairs { #expect(a[key] == value) }
+    #expect(a[.uint(3)] == "3")
+    #expect(a[.double(3)] == "3")
+    #expect(a[.double(3.5)] == nil)
+    #expect(ExpressionMap(pairs + [(.uint(19), "again")]) == nil)
+    #expect(ExpressionMap([(.null, "x")]) == nil)
+    #expect(ExpressionMap(["k": .int(1)] as ValueMap) == ExpressionMap([("k", 1)]))
+  }
+
+  /// A host's object that counts what is asked of it.
+  private final class Probe: ExpressionObject {
+    let fieldNames = ["a", "b"]
+    func field(named name: String) -> ExpressionValue? {
+      switch name {
+      case "a": .int(1)
+      case "b": .map(ExpressionMap(Probe()))
+      default: nil
+      }
+    }
+  }
+
+  @Test(arguments: [
+    ("event.a", 1), ("event.b.b.a", 1), ("event['a']", 1), ("size(event)", 2),
+    ("has(event.c) ? 1 : 0", 0),
+    ("'a' in event ? 1 : 0", 1), ("event.map(k, k).size()", 2),
+    ("event.exists(k, v, dyn(v) == 1) ? 1 : 0", 1),
+  ])
+  func `an object of the host is a map without being built`(source: String, result: Int64) throws {
+    let expression = try CompiledExpression(source, in: Sample.environment)
+    let bindings: [String: ExpressionValue] = ["event": .map(ExpressionMap(Probe()))]
+    #expect(try expression.evaluate(bindings) == .int(result))
+  }
+
+  /// Bindings that say which variables were asked for.
+  private final class Asked: ExpressionBindings {
+    var names: [String] = []
+
+    func value(of name: String, slot: Int) -> ExpressionValue? {
+      names.append(name)
+      return name == "event" ? 1 : nil
+    }
+  }
+
+  @Test func `only the variables that are reached are asked for`() throws {
+    let asked = Asked()
+    let expression = try CompiledExpression(
+      "event == 1 ? 2 : size(data.name)", in: Sample.environment)
+    #expect(try expression.evaluate(asked) == 2)
+    #expect(asked.names == ["event"])
+    let missing = try CompiledExpression("now == now", in: Sample.environment)
+    let error = #expect(throws: EvaluationError.self) { try missing.evaluate(asked) }
+    #expect(error?.reason == .unboundVariable)
+    #expect(error?.message.contains("'now'") == true)
+  }
+
+  @Test func `slots are the indexes of the environment's variables`() throws {
+    let slots = SlotBindings(Sample.environment.variables.map { Sample.bindings[$0.name] })
+    let expression = try CompiledExpression("data.cpu.total + data.load[0]", in: Sample.environment)
+    #expect(try expression.evaluate(slots) == expression.evaluate(Sample.bindings))
+    #expect(throws: EvaluationError.self) { try expression.evaluate(SlotBindings([])) }
+  }
+
+  @Test(arguments: ["", "f", "fo", "foo", "foob", "fooba", "foobar"])
+  func `base64 is read and written`(text: String) {
+    let bytes = Array(text.utf8)
+    let encoded = Base64.encode(bytes)
+    #expect(encoded.utf8.count % 4 == 0)
+    #expect(Base64.decode(encoded) == bytes)
+    #expect(Base64.decode(String(encoded.prefix { $0 != "=" })) == bytes)
+  }
+
+  @Test(arguments: ["A", "A===", "AB=", "A*==", "====", "AAAAA"])
+  func `what is not base64 is refused`(text: String) { #expect(Base64.decode(text) == nil) }
+
+  @Test func `searching finds what a plain search finds`() {
+    var generator = SeededGenerator(seed: 3)
+    for _ in 0..<3_000 {
+      let text = (0..<Int.random(in: 0...80, using: &generator)).map { _ in
+        UInt8.random(in: 0...1, using: &generator)
+      }
+      let part = (0..<Int.random(in: 0...24, using: &generator)).map { _ in
+        UInt8.random(in: 0...1, using: &generator)
+      }
+      let naive = (0...text.count).first { text[$0...].starts(with: part) }
+      #expect(ByteSearch.first(part, in: text) == naive)
+    }
+  }
+}
