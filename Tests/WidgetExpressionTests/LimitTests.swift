@@ -123,6 +123,7 @@ struct LimitTests {
     "event.sortBy(x, event.map(y, y).size() - x)",
     "event.map(x, 0.1 * 3.0).map(x, '%.99f'.format([x])).map(x, x + x).join().split('').distinct().size() > 0 && event.all(x, event.map(y, y * 1).distinct().size() > 0)",
     "event.all(x, event == event + [] && !(event != event))",
+    "event.exists(x, 'a'.matches('(?:(?:){1000}){1000}' + string(x)))",
     "event.transformMap(i, v, event.transformMap(j, w, w))",
     "event.map(x, {'a': event}).map(m, '%s'.format([m])).size()",
   ])

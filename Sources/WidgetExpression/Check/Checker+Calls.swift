@@ -138,7 +138,8 @@ extension Checker {
   ) -> Typed? {
     guard case .string(let source) = pattern else { return nil }
     do {
-      let index = builder.add(try RegexProgram(source))
+      var meter = CostMeter(budget: 1_000_000)
+      let index = builder.add(try RegexProgram(source, &meter))
       return Typed(
         type: .bool, code: builder.emit(.matches(text.code, pattern: index), at: offset))
     } catch {

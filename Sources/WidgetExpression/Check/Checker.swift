@@ -290,7 +290,7 @@ struct Checker {
     let numbers: Set = ["int", "uint", "double"]
     let hint =
       given[0] != given[1] && numbers.isSuperset(of: given)
-      ? "; convert one side, such as \(given[0])(…)"
+      ? "; convert one side, such as \(given.contains("double") ? "double" : "int")(…)"
       : given.contains("string") && name == "+" ? "; convert the other side with string(…)" : ""
     return "'\(name)' does not take \(given[0]) and \(given[1])\(hint)"
   }

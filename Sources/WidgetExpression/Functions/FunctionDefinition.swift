@@ -8,8 +8,8 @@ struct FunctionContext {
 /// A function of one name, style and number of arguments, with its overloads.
 ///
 /// A body decides by the kinds of its arguments at run time, since they may be `dyn` to the checker;
-/// it returns nil if there is no overload for them.
-struct FunctionDefinition: Sendable {
+/// it returns nil if there is no overload for them. A class, as the evaluator fetches one per call.
+final class FunctionDefinition: Sendable {
   struct Signature: Sendable {
     let parameters: [ExpressionType]
     let result: ExpressionType
@@ -32,6 +32,13 @@ struct FunctionDefinition: Sendable {
   let isMember: Bool
   let signatures: [Signature]
   let body: Body
+
+  init(name: String, isMember: Bool, signatures: [Signature], body: Body) {
+    self.name = name
+    self.isMember = isMember
+    self.signatures = signatures
+    self.body = body
+  }
 
   var arity: Int { signatures[0].parameters.count }
 

@@ -21,9 +21,7 @@ extension FunctionTable {
       two("matches", isMember: isMember, "string, string -> bool") {
         a, b, context throws(ExpressionFailure) in
         guard case .string(let text) = a, case .string(let pattern) = b else { return nil }
-        try context.meter.charge(pattern.utf8.count)
-        let program = try RegexProgram(pattern)
-        try context.meter.charge(program.size)
+        let program = try RegexProgram(pattern, &context.meter)
         return .bool(try program.matches(text, &context.meter))
       }
     }

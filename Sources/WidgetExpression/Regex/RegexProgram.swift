@@ -18,21 +18,23 @@ struct RegexProgram: Sendable {
   private var sets: [RegexSet] = []
   private var steps = 0
 
-  /// What compiling it costs an evaluation that does it.
-  var size: Int { instructions.count }
-
-  init(_ pattern: String) throws(ExpressionFailure) {
+  /// Compiles a pattern, paid for by its length and by each step of the compilation.
+  init(_ pattern: String, _ meter: inout CostMeter) throws(ExpressionFailure) {
+    try meter.charge(pattern.utf8.count)
     guard pattern.utf8.count <= 16_384 else {
       throw ExpressionFailure(.invalidArgument, "the pattern is longer than 16384 bytes")
     }
-    try emit(RegexParser.parse(pattern))
+    try emit(RegexParser.parse(pattern), &meter)
     instructions.append(.match)
   }
 
-  private mutating func emit(_ node: RegexNode) throws(ExpressionFailure) {
+  private mutating func emit(
+    _ node: RegexNode, _ meter: inout CostMeter
+  ) throws(ExpressionFailure) {
     // Steps as well as instructions: the empty group repeated a thousand times a thousand times makes
     // no instruction.
     steps += 1
+    try meter.charge(1)
     guard instructions.count < Self.sizeMax, steps < 4 * Self.sizeMax else {
       throw ExpressionFailure(
         .invalidArgument, "the pattern is too large; use smaller counts in its repetitions")
@@ -49,28 +51,28 @@ struct RegexProgram: Sendable {
       }
     case .assertion(let assertion): instructions.append(.assertion(assertion))
     case .sequence(let parts):
-      for part in parts { try emit(part) }
+      for part in parts { try emit(part, &meter) }
     case .choice(let options):
       var exits: [Int] = []
       for (number, option) in options.enumerated() {
         guard number < options.count - 1 else {
-          try emit(option)
+          try emit(option, &meter)
           break
         }
         let split = instructions.count
         instructions.append(.split(split + 1, 0))
-        try emit(option)
+        try emit(option, &meter)
         exits.append(instructions.count)
         instructions.append(.jump(0))
         instructions[split] = .split(split + 1, instructions.count)
       }
       for exit in exits { instructions[exit] = .jump(instructions.count) }
     case .repeated(let part, let least, let most):
-      for _ in 0..<least { try emit(part) }
+      for _ in 0..<least { try emit(part, &meter) }
       guard let most else {
         let split = instructions.count
         instructions.append(.split(split + 1, 0))
-        try emit(part)
+        try emit(part, &meter)
         instructions.append(.jump(split))
         instructions[split] = .split(split + 1, instructions.count)
         return
@@ -79,7 +81,7 @@ struct RegexProgram: Sendable {
       for _ in least..<max(least, most) {
         splits.append(instructions.count)
         instructions.append(.split(instructions.count + 1, 0))
-        try emit(part)
+        try emit(part, &meter)
       }
       for split in splits { instructions[split] = .split(split + 1, instructions.count) }
     }
