@@ -144,6 +144,21 @@ struct LanguageTests {
     #expect(DecimalText.fixed(value, places) == text)
   }
 
+  @Test func `the quick way of rounding gives what the exact one does`() {
+    var generator = SeededGenerator(seed: 12)
+    var quick = 0
+    for round in 0..<5_000 {
+      let bits = generator.next()
+      let small = Double(Int64(truncatingIfNeeded: bits) >> 30) / 64
+      let value = round % 2 == 0 ? Double(bitPattern: bits) : small
+      let places = Int.random(in: 0...20, using: &generator)
+      guard value.isFinite, let text = DecimalText.quick(value, places) else { continue }
+      quick += 1
+      #expect(text == DecimalText.exact(value, places), "\(value) \(places)")
+    }
+    #expect(quick > 2_500)
+  }
+
   @Test(
     arguments: [
       (0, "0"), (-0.0, "-0"), (1, "1"), (1.5, "1.5"), (1e20, "100000000000000000000"),

@@ -2,7 +2,8 @@
 ///
 /// Its recursion is as deep as the syntax tree, which is bounded. Logical operators absorb the errors
 /// of the side that does not decide, in either order, but never the end of the budget.
-struct Evaluator {
+/// It cannot be copied, as a copy would cost references counted at every step.
+struct Evaluator: ~Copyable {
   let program: Program
   let bindings: any ExpressionBindings
   var locals: [ExpressionValue]
@@ -24,7 +25,8 @@ struct Evaluator {
     case .variable(let slot): return try variable(Int(slot), node)
     case .local(let slot): return locals[Int(slot)]
     case .select(let operand, let name):
-      return try Self.field(program.names[Int(name)], of: value(operand), self, node)
+      let base = try value(operand)
+      return try field(program.names[Int(name)], of: base, node)
     case .has(let operand, let name):
       guard case .map(let map) = try value(operand) else {
         throw error(.noSuchOverload, "has() looks for a field of a map", node)
@@ -83,15 +85,15 @@ struct Evaluator {
     return value
   }
 
-  private static func field(
-    _ name: String, of base: ExpressionValue, _ evaluator: borrowing Evaluator, _ node: Int32
+  private func field(
+    _ name: String, of base: ExpressionValue, _ node: Int32
   ) throws(EvaluationError) -> ExpressionValue {
     guard case .map(let map) = base else {
-      throw evaluator.error(
+      throw error(
         .noSuchOverload, "a value of kind \(base.kind.shortName) has no field '\(name)'", node)
     }
     guard let value = map.field(named: name) else {
-      throw evaluator.error(
+      throw error(
         .noSuchKey, "there is no field '\(name)'; test with has() first", node)
     }
     return value

@@ -16,7 +16,30 @@ struct DecimalText {
 
   /// With so many digits after the point.
   static func fixed(_ value: Double, _ places: Int) -> String {
-    if let text = special(value) { return text }
+    special(value) ?? quick(value, places) ?? exact(value, places)
+  }
+
+  /// The same with 128 bits, which suffice for what is usual; nil if they do not.
+  static func quick(_ value: Double, _ places: Int) -> String? {
+    let shift = 1_075 - Int(max(1, value.exponentBitPattern))
+    guard (0...20).contains(places), shift > 0 else { return nil }
+    var scaled = UInt128(value.significandBitPattern | (value.isNormal ? 1 << 52 : 0))
+    for _ in 0..<places { scaled *= 10 }
+    // Below 2^120, so that what is shifted by more is less than a half.
+    var whole = shift < 128 ? scaled >> UInt128(shift) : 0
+    if shift < 128 {
+      let rest = scaled - whole << UInt128(shift)
+      let half = UInt128(1) << UInt128(shift - 1)
+      if rest > half || (rest == half && whole & 1 == 1) { whole += 1 }
+    }
+    guard let digits = UInt64(exactly: whole) else { return nil }
+    let text = Times.padded(digits, places + 1)
+    let sign = value.sign == .minus ? "-" : ""
+    if places == 0 { return sign + text }
+    return "\(sign)\(text.dropLast(places)).\(text.suffix(places))"
+  }
+
+  static func exact(_ value: Double, _ places: Int) -> String {
     var decimal = DecimalText(exactly: value)
     decimal.round(toPlaces: places)
     return decimal.plain(places: places)

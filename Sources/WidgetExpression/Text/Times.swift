@@ -86,7 +86,7 @@ enum Times {
       + fraction(civil.nanosecond) + "Z"
   }
 
-  static func padded(_ number: Int, _ width: Int = 2) -> String {
+  static func padded(_ number: some BinaryInteger, _ width: Int = 2) -> String {
     let digits = String(number)
     return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
   }
