@@ -98,7 +98,8 @@ struct LanguageTests {
         "'\\u03c3\\u03b9\\u03c3\\u03c5\\u03c6\\u03bf\\u03c3'"
       ),
       ("'e\\u0301'.fold()", "'e'"), ("'\\u0130stanbul'.fold()", "'istanbul'"),
-      ("'\\u304c'.fold()", "'\\u304c'"), ("'\\u0419'.fold()", "'\\u0438'"),
+      ("'\\u304c'.fold()", "'\\u304c'"), ("'\\u304b\\u3099'.fold()", "'\\u304b\\u3099'"),
+      ("'\\u0419'.fold()", "'\\u0438'"),
       ("'\\u1ec6'.fold()", "'e'"),
       ("formatNumber(-1234.0)", "'-1,234'"), ("formatNumber(999)", "'999'"),
       ("formatNumber(-0.0001)", "'0'"),

@@ -104,6 +104,9 @@ struct LimitTests {
     #expect(try expression.evaluate(bindings, budget: cost) == "abcde")
     #expect(throws: EvaluationError.self) { try expression.evaluate(bindings, budget: cost - 1) }
     #expect(throws: EvaluationError.self) { try expression.evaluate(bindings, budget: -5) }
+    // Two more steps and, as text grows in place, the three bytes added and one.
+    let row = try CompiledExpression("'ab' + event.text + event.text", in: Sample.environment)
+    #expect(try row.evaluateWithCost(bindings).cost == 15)
   }
 
   private static let large: [String: ExpressionValue] = [
