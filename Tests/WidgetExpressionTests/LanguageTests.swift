@@ -67,7 +67,8 @@ struct LanguageTests {
       ("dyn(1) ? 1 : 2", "NO_SUCH_OVERLOAD"), ("!dyn(1)", "NO_SUCH_OVERLOAD"),
       ("dyn(1).map(x, x)", "NO_SUCH_OVERLOAD"), ("dyn([1])['a']", "NO_SUCH_OVERLOAD"),
       ("string(b'\\xff')", "INVALID_ARGUMENT"), ("double('0x10')", "INVALID_ARGUMENT"),
-      ("[1, 'a'].sort()", "NO_SUCH_OVERLOAD"), ("'abc'.substring(2, 1)", "INDEX_OUT_OF_RANGE"),
+      ("[1, 'a'].sort()", "NO_SUCH_OVERLOAD"), ("'a'.indexOf('', -1)", "INDEX_OUT_OF_RANGE"),
+      ("'abc'.substring(2, 1)", "INDEX_OUT_OF_RANGE"),
     ] as [(String, String)])
   func `what cannot be computed is an error with a reason`(source: String, reason: String) {
     #expect(Sample.reason(source) == reason)
@@ -169,6 +170,30 @@ struct LanguageTests {
     ] as [(Double, String)])
   func `doubles become the shortest text that reads back`(value: Double, text: String) {
     #expect(DecimalText.shortest(value) == text)
+  }
+
+  @Test(
+    arguments: [
+      ("'héllo'.indexOf('l', 3)", "3"), ("'abc'.indexOf('', 1)", "1"),
+      ("'abc'.indexOf('', 9)", "3"),
+      ("'abc'.indexOf('c', 9)", "-1"), ("'abc'.lastIndexOf('', 9)", "3"),
+      ("'abcabc'.lastIndexOf('abc', 2)", "0"),
+      ("'abab'.lastIndexOf('ab', 2)", "2"), ("'ab'.indexOf('abc')", "-1"),
+      ("'abc'.replace('', '-')", "'-a-b-c-'"),
+      ("'abc'.replace('', '-', 2)", "'-a-bc'"), ("'aaa'.replace('aa', 'b')", "'ba'"),
+      ("'abc'.replace('b', '', 0)", "'abc'"),
+      ("'abc'.split('')", "['a', 'b', 'c']"), ("'abc'.split('', 2)", "['a', 'bc']"),
+      ("'a,b,c'.split(',', 0)", "[]"),
+      ("''.split(',')", "['']"), ("'\\u0085\\u00a0\\u3000x\\u200b '.trim()", "'x\\u200b'"),
+      ("'abc'.charAt(3)", "''"),
+      ("'%s|%s|%s'.format([1.0, [1u, b'a'], {'b': 2, 'a': null}])", "'1|[1, a]|{a: null, b: 2}'"),
+      ("'%x %X %o %b %b'.format([-30, 'é', 8, -5, true])", "'-1e C3A9 10 -101 1'"),
+      ("'%.2e %e'.format([12345.678, 0.0])", "'1.23e+04 0.000000e+00'"),
+    ] as [(String, String)])
+  func `text functions count code points and have Go's corner cases`(
+    source: String, expected: String
+  ) throws {
+    try expectSame(source, expected)
   }
 
   @Test func `random doubles read back from their text`() {

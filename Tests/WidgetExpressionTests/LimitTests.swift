@@ -73,6 +73,16 @@ struct LimitTests {
     }
   }
 
+  @Test(arguments: [
+    "siz(1) + ", "datum.siz(1) + ", "maths.abs(1) + ", "datum + ", "data.lod + ", "1 + 'a' + ",
+  ])
+  func `thousands of mistakes are reported as ten`(mistake: String) throws {
+    let error = #expect(throws: ExpressionError.self) {
+      try CompiledExpression(String(repeating: mistake, count: 3_000) + "1", in: Sample.environment)
+    }
+    #expect(try #require(error).problems.count == 10)
+  }
+
   @Test func `a limit is exact`() throws {
     var environment = Sample.environment
     environment.limits.depthMax = 5

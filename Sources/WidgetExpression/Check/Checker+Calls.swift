@@ -13,7 +13,7 @@ extension Checker {
       let isFunction = candidates(full, prefix.isAbsolute).contains {
         !functions.all(named: $0, isMember: false).isEmpty
       }
-      if isFunction || !resolves(prefix.name, prefix.isAbsolute) {
+      if isFunction || (wantsProblems && !resolves(prefix.name, prefix.isAbsolute)) {
         let isNamespace =
           isFunction
           || functions.names(isMember: false).contains {
@@ -39,6 +39,9 @@ extension Checker {
       }
     }
     let offset = tree.offsets[node]
+    guard wantsProblems else {
+      return Typed(type: .dyn, code: fail(.unchecked, "no such function '\(name)'", at: offset))
+    }
     let others = candidates(name, isAbsolute).flatMap { functions.all(named: $0, isMember: false) }
     if let message = Self.wrongCount(name, arguments.count, others) {
       report(.noSuchOverload, message, at: offset)
@@ -59,6 +62,9 @@ extension Checker {
       return apply(found, arguments, at: node)
     }
     let offset = tree.offsets[node]
+    guard wantsProblems else {
+      return Typed(type: .dyn, code: fail(.unchecked, "no such method '\(name)'", at: offset))
+    }
     if let message = Self.wrongCount(
       name, arguments.count, functions.all(named: name, isMember: true))
     {

@@ -116,6 +116,10 @@ extension Checker {
   private mutating func unknown(_ node: Int) -> (Typed, ExpressionReference?) {
     guard case .identifier(let name, _) = tree[node] else { return (check(node), nil) }
     let offset = tree.offsets[node]
+    guard wantsProblems else {
+      let code = fail(.unboundVariable, "unknown variable '\(name)'", at: offset)
+      return (Typed(type: .dyn, code: code), nil)
+    }
     let known = locals.map(\.name) + environment.variables.map(\.name)
     var hint = Suggestion.hint(for: name, among: known)
     if hint.isEmpty {

@@ -262,7 +262,7 @@ struct Checker {
       }
     }
     if let found { return found }
-    if environment.isChecked {
+    if wantsProblems {
       let given = types.map { solver.final($0).description }
       let message =
         usage.map {
@@ -299,15 +299,18 @@ struct Checker {
   mutating func require(
     _ typed: Typed, _ type: ExpressionType, at node: Int, _ message: (String) -> String
   ) {
-    guard environment.isChecked, !solver.fits(typed.type, type) else { return }
+    guard wantsProblems, !solver.fits(typed.type, type) else { return }
     report(
       .typeMismatch, message(solver.final(typed.type).description), at: tree.offsets[node])
   }
 
+  /// Whether another problem would be kept; if not, looking for advice is wasted.
+  var wantsProblems: Bool {
+    environment.isChecked && problems.count < max(1, environment.limits.problemsMax)
+  }
+
   mutating func report(_ reason: ExpressionError.Reason, _ message: String, at offset: Int) {
-    guard environment.isChecked, problems.count < max(1, environment.limits.problemsMax) else {
-      return
-    }
+    guard wantsProblems else { return }
     problems.append(
       .init(
         reason: reason, message: message, position: source.position(at: offset), offset: offset))
