@@ -63,6 +63,37 @@ struct FuzzTests {
     }
   }
 
+  @Test func `the result has the type that the checker said`() {
+    var generator = SeededGenerator(seed: Self.seed &+ 3)
+    var evaluated = 0
+    for _ in 0..<30_000 {
+      let source = Self.tree(2, &generator)
+      guard let expression = try? CompiledExpression(source, in: Sample.environment),
+        let value = try? expression.evaluate(Sample.bindings, budget: 5_000)
+      else { continue }
+      evaluated += 1
+      // CEL lets null stand for a time.
+      #expect(
+        Self.conforms(value, expression.resultType) || value == .null,
+        "seed \(Self.seed): \(source) is \(expression.resultType), gave \(value)")
+    }
+    #expect(evaluated > 500)
+  }
+
+  /// Whether a value is of a type, elements too.
+  private static func conforms(_ value: ExpressionValue, _ type: ExpressionType) -> Bool {
+    guard type.admits(value.kind) else { return false }
+    switch (value, type) {
+    case (.list(let list), .list(let element)):
+      return list.allSatisfy { conforms($0, element) || $0 == .null }
+    case (.map(let map), .map(let key, let element)):
+      return map.entries.allSatisfy {
+        conforms($0.key, key) && (conforms($0.value, element) || $0.value == .null)
+      }
+    default: return true
+    }
+  }
+
   private func check(_ expression: CompiledExpression, _ environment: ExpressionEnvironment) {
     let seed = Self.seed
     do throws(EvaluationError) {
