@@ -1,0 +1,101 @@
+/// The words of an expression.
+enum Token: Hashable {
+  case end
+  case identifier(String)
+  /// A field name in backticks.
+  case quoted(String)
+  /// A word that CEL keeps for host languages: a field or method may be called so, nothing else.
+  case reserved(String)
+  /// Without a sign: the parser knows whether a minus belongs to it.
+  case int(UInt64)
+  case uint(UInt64)
+  case double(Double)
+  case string(String)
+  case bytes([UInt8])
+  case true_, false_, null_, in_
+  case symbol(Symbol)
+
+  enum Symbol: String {
+    case leftParen = "("
+    case rightParen = ")"
+    case leftBracket = "["
+    case rightBracket = "]"
+    case leftBrace = "{"
+    case rightBrace = "}"
+    case dot = "."
+    case comma = ","
+    case colon = ":"
+    case question = "?"
+    case plus = "+"
+    case minus = "-"
+    case star = "*"
+    case slash = "/"
+    case percent = "%"
+    case not = "!"
+    case less = "<"
+    case lessEqual = "<="
+    case greater = ">"
+    case greaterEqual = ">="
+    case equal = "=="
+    case notEqual = "!="
+    case and = "&&"
+    case or = "||"
+  }
+}
+
+extension Token {
+  var isNumber: Bool {
+    switch self {
+    case .int, .uint, .double: true
+    default: false
+    }
+  }
+
+  /// The level of a binary operator.
+  var level: Int? {
+    switch self {
+    case .symbol(.or): 1
+    case .symbol(.and): 2
+    case .in_: 3
+    case .symbol(let symbol):
+      switch symbol {
+      case .equal, .notEqual, .less, .lessEqual, .greater, .greaterEqual: 3
+      case .plus, .minus: 4
+      case .star, .slash, .percent: 5
+      default: nil
+      }
+    default: nil
+    }
+  }
+
+  var comparison: Comparison? {
+    switch self {
+    case .in_: .isIn
+    case .symbol(let symbol): Comparison(rawValue: symbol.rawValue)
+    default: nil
+    }
+  }
+
+  var arithmetic: Arithmetic? {
+    if case .symbol(let symbol) = self { Arithmetic(rawValue: symbol.rawValue) } else { nil }
+  }
+
+  /// As a message names it.
+  var description: String {
+    switch self {
+    case .end: "the end"
+    case .identifier(let name), .reserved(let name): "'\(name)'"
+    case .quoted(let name): "'`\(name)`'"
+    case .int(let value): "'\(value)'"
+    case .uint(let value): "'\(value)u'"
+    case .double(let value): "'\(value)'"
+    case .string: "a text"
+    case .bytes: "bytes"
+    case .true_: "'true'"
+    case .false_: "'false'"
+    case .null_: "'null'"
+    case .in_: "'in'"
+    case .symbol(let symbol): "'\(symbol.rawValue)'"
+    }
+  }
+}
