@@ -61,7 +61,12 @@ let package = Package(
       name: "WidgetExpression", dependencies: ["WidgetModel"],
       exclude: ["Text/generate-folding-table"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),  // What the standard library rounds doubles with.
-    .target(name: "WidgetCore", dependencies: ["WidgetModel", collections], swiftSettings: strict),
+    .target(
+      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections],
+      swiftSettings: strict),
+    // The system's time zones, for expressions.
+    .target(
+      name: "WidgetTimeZones", dependencies: ["WidgetExpression"], swiftSettings: strict),
 
     // Messages: generated C, its runtime guards, and conversion to the domain.
     .systemLibrary(
@@ -87,8 +92,8 @@ let package = Package(
     .target(
       name: "WidgetServer",
       dependencies: [
-        "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTransport",
-        nioCore, nioPosix, logging,
+        "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTimeZones",
+        "WidgetTransport", nioCore, nioPosix, logging,
       ], swiftSettings: strict),
     .target(
       name: "WidgetGRPC",
@@ -111,7 +116,8 @@ let package = Package(
     .executableTarget(
       name: "widgetctl",
       dependencies: [
-        "WidgetClient", "WidgetModel", "WidgetProto", arguments,
+        "WidgetClient", "WidgetExpression", "WidgetModel", "WidgetProto", "WidgetTimeZones",
+        arguments,
         .product(name: "Yams", package: "Yams"),
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
@@ -151,6 +157,9 @@ let package = Package(
       exclude: ["Python"], swiftSettings: strict),
     .testTarget(
       name: "WidgetTransportTests", dependencies: ["WidgetTransport", nioCore, nioEmbedded],
+      swiftSettings: strict),
+    .testTarget(
+      name: "WidgetTimeZonesTests", dependencies: ["WidgetTimeZones", "WidgetExpression"],
       swiftSettings: strict),
     .testTarget(
       name: "WidgetStorageTests", dependencies: ["WidgetStorage", "WidgetCore", "WidgetModel"],

@@ -48,6 +48,7 @@ struct Widgetctl: AsyncParsableCommand {
           ReloadCommand.self, LogLevelCommand.self,
         ]),
       CommandGroup(
-        name: "This program", subcommands: [CompletionCommand.self, VersionCommand.self]),
+        name: "This program",
+        subcommands: [EvalCommand.self, CompletionCommand.self, VersionCommand.self]),
     ])
 }

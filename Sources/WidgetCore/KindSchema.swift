@@ -5,12 +5,14 @@ import WidgetModel
 /// Equal to what was registered; made once, when it is.
 struct KindSchema {
   let kind: Kind
+  let reducers: KindReducers
   private let parameters: [String: Field]
   private let data: [String: Field]
   private let events: [String: EventType]
 
-  init(_ kind: Kind) {
+  init(_ kind: Kind, timeZones: WidgetStore.TimeZones? = nil) {
     self.kind = kind
+    reducers = KindReducers(kind, timeZones: timeZones)
     let named = { (fields: [Field]) in
       Dictionary(fields.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -113,7 +115,7 @@ struct KindSchema {
       if field.isRequired {
         throw .invalid(
           field: "payload[\(field.name)]",
-          description: "Event \"\(type.name)\" needs it: a \(field.type).")
+          description: "Event \"\(type.name)\" needs it, of type \(field.type).")
       }
       if let value = field.defaultValue { payload[field.name] = value }
     }
@@ -193,7 +195,7 @@ struct KindSchema {
     for field in kind.parameters where field.isRequired && (map[field.name] ?? .null) == .null {
       throw .invalid(
         field: "\(path)[\(field.name)]",
-        description: "Kind \"\(kind.name)\" needs it: a \(field.type)."
+        description: "Kind \"\(kind.name)\" needs it, of type \(field.type)."
           + (field.summary.isEmpty ? "" : " \(field.summary)"))
     }
   }

@@ -21,6 +21,8 @@ public enum StoreError: Error, Hashable, Sendable {
   case kindNotFound(KindName)
   /// The kind is another provider's.
   case kindClaimed(KindName, by: String)
+  /// A reducer of the widget's kind cannot handle the event. `place` says which part of it.
+  case reducerFailed(WidgetID, event: String, place: String, message: String)
   /// A request is not acceptable. `field` is a path in the request.
   case invalid(field: String, description: String)
   /// A limit is reached. `limit` is the name of a `StoreLimits` property.
@@ -43,6 +45,7 @@ public enum StoreError: Error, Hashable, Sendable {
     case .kindMismatch: "KIND_MISMATCH"
     case .kindNotFound: "KIND_NOT_FOUND"
     case .kindClaimed: "KIND_CLAIMED"
+    case .reducerFailed: "REDUCER_FAILED"
     case .invalid: "INVALID_FIELD"
     case .quotaExceeded: "QUOTA_EXCEEDED"
     case .revisionCompacted: "REVISION_COMPACTED"

@@ -36,6 +36,10 @@ public struct StoreLimits: Hashable, Sendable {
   public var kindsMax = 1_000
   /// How many bytes of text and default values one kind may have.
   public var kindBytesMax = 256 << 10
+  /// How many reducers one kind may have.
+  public var reducersPerKindMax = 256
+  /// What all reducers of one event may cost together: about as many steps.
+  public var eventCostMax = 200_000
   /// How many widgets one declared set may have.
   public var declaredWidgetsMax = 10_000
 

@@ -285,17 +285,40 @@ extension WidgetStore {
       if !record.presence.isEnabled { throw .widgetDisabled(record.id) }
     }
     let sequence = events.lastSequence + 1
-    if sequence > eventSequenceCeiling {
-      self.record(.lowerEventCeiling(to: eventSequenceCeiling))
-      eventSequenceCeiling += WidgetStore.eventSequenceBlock
-    }
     let event = Event(
       sequence: sequence, widgetID: record.id, nodeID: draft.nodeID, name: draft.name,
       payload: draft.payload, time: now, revision: revision, origin: caller,
       isForced: draft.isForced)
+    let reduction = try reduce(event, on: slot)
+    if sequence > eventSequenceCeiling {
+      self.record(.lowerEventCeiling(to: eventSequenceCeiling))
+      eventSequenceCeiling += WidgetStore.eventSequenceBlock
+    }
     events.append(event, kind: record.kind, family: record.family, labels: record.labels)
     self.record(.dropEvent)
+    if let (patch, effect) = reduction, effect.isChange {
+      let revision = advanceRevision()
+      let transition = defaultTransition(slot)
+      modify(slot) { record in
+        record.apply(patch, at: revision)
+        record.costBytes = effect.costBytes
+        record.finish(transition, at: revision, time: now)
+      }
+      if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+    }
     return sequence
+  }
+
+  /// What an event does to the widget's data, and what that comes to; nil for nothing.
+  private func reduce(
+    _ event: Event, on slot: Int
+  ) throws(StoreError) -> (patch: WidgetPatch, effect: PatchEffect)? {
+    guard let record = records[slot], let schema = schemas[record.kind],
+      let patch = try schema.reducers.patch(
+        for: event, on: record, costMax: limits.eventCostMax,
+        valueDepthMax: limits.valueDepthMax)
+    else { return nil }
+    return (patch, try admittedEffect(of: patch, on: slot))
   }
 
   // MARK: - Retried requests

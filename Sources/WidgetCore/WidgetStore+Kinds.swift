@@ -106,7 +106,7 @@ extension WidgetStore {
   /// Registers, or removes, without a trace in the journal.
   mutating func setKind(_ name: KindName, to registered: RegisteredKind?) {
     registeredKinds[name] = registered
-    schemas[name] = registered.map { KindSchema($0.kind) }
+    schemas[name] = registered.map { KindSchema($0.kind, timeZones: timeZones) }
   }
 
   // MARK: - Widgets
@@ -255,6 +255,32 @@ extension WidgetStore {
         throw .invalid(field: "\(path).name", description: "\"\(event.name)\" is there twice.")
       }
       try validate(event.payload, path: "\(path).payload", mayBeRequired: true)
+    }
+    try validateReducers(of: kind, path: path)
+  }
+
+  private func validateReducers(of kind: Kind, path: String) throws(StoreError) {
+    guard kind.reducers.count <= limits.reducersPerKindMax else {
+      throw .quotaExceeded(limit: "reducers_per_kind_max", maximum: limits.reducersPerKindMax)
+    }
+    for (index, reducer) in kind.reducers.enumerated() {
+      let path = "\(path).reducers[\(index)]"
+      guard reducer.event.isIdentifier(lengthMax: KindName.lengthMax) else {
+        throw .invalid(
+          field: "\(path).event",
+          description: "Name the event: 1 to 64 of a-z, A-Z, 0-9 and . _ - / :, for example "
+            + "\"click\".")
+      }
+      guard reducer.nodeID.isEmpty || reducer.nodeID.isIdentifier(lengthMax: WidgetID.lengthMax)
+      else {
+        throw .invalid(
+          field: "\(path).node_id", description: "Use at most 128 characters of an id's alphabet.")
+      }
+    }
+    // Names and types are checked where the expressions are.
+    let schema = KindSchema(kind, timeZones: timeZones)
+    if let problem = schema.reducers.problem {
+      throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
     }
   }
 

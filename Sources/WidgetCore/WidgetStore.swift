@@ -1,4 +1,5 @@
 import DequeModule
+public import WidgetExpression
 public import WidgetModel
 
 /// The state machine in the middle: all widgets, their history, and the latest events.
@@ -49,6 +50,11 @@ public struct WidgetStore: ~Copyable {
   var registeredKinds: [KindName: RegisteredKind] = [:]
   /// The schemas of the registered kinds.
   var schemas: [KindName: KindSchema] = [:]
+  /// The rules of time zones, for expressions.
+  let timeZones: TimeZones?
+
+  /// Finds the rules of a time zone by its name, such as "Europe/Berlin".
+  public typealias TimeZones = @Sendable (String) -> TimeZoneRules?
 
   /// Something that a late cursor must be told is gone.
   struct Removal {
@@ -78,7 +84,14 @@ public struct WidgetStore: ~Copyable {
   /// A store that continues an image, or an empty one from an empty image.
   ///
   /// `isRevocable` makes `rollbackGroup` possible and costs a copy of each record that changes.
-  public init(image: StoreImage, limits: StoreLimits = StoreLimits(), isRevocable: Bool) {
+  ///
+  /// `timeZones` gives the rules of a zone by its name; without it expressions know only UTC and
+  /// fixed offsets.
+  public init(
+    image: StoreImage, limits: StoreLimits = StoreLimits(), isRevocable: Bool,
+    timeZones: TimeZones? = nil
+  ) {
+    self.timeZones = timeZones
     self.limits = limits
     epoch = image.epoch
     revision = image.revision
@@ -121,6 +134,7 @@ public struct WidgetStore: ~Copyable {
     usage = other.usage
     numbering = other.numbering
     journal = other.journal.copy()
+    timeZones = other.timeZones
     registeredKinds = other.registeredKinds
     schemas = other.schemas
   }

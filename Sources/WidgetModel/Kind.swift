@@ -18,12 +18,15 @@ public struct Kind: Hashable, Sendable {
   public var events: [EventType]
   /// How changes that bring no hint of their own may be animated.
   public var transition: Transition?
+  /// What events do to the data, in order.
+  public var reducers: [Reducer]
 
   public init(
     name: KindName, displayName: String = "", summary: String = "", families: [Family] = [],
     parameters: [Field] = [], data: [Field] = [], isOpen: Bool = false, events: [EventType] = [],
-    transition: Transition? = nil
+    transition: Transition? = nil, reducers: [Reducer] = []
   ) {
+    self.reducers = reducers
     self.name = name
     self.displayName = displayName
     self.summary = summary
@@ -41,6 +44,7 @@ public struct Kind: Hashable, Sendable {
     return 64 + name.rawValue.utf8.count + displayName.utf8.count + summary.utf8.count
       + fields.reduce(0) { $0 + $1.costBytes }
       + events.reduce(0) { $0 + 32 + $1.name.utf8.count + $1.summary.utf8.count }
+      + reducers.reduce(0) { $0 + $1.costBytes }
   }
 }
 
@@ -85,6 +89,39 @@ public struct EventType: Hashable, Sendable {
     self.name = name
     self.summary = summary
     self.payload = payload
+  }
+}
+
+/// What an event does to a widget's data: pure, and in one commit with the event.
+public struct Reducer: Hashable, Sendable {
+  /// The event's name.
+  public var event: String
+  /// The part of the widget that the event must be about; empty for any.
+  public var nodeID: String
+  /// An expression that must be true; empty for always.
+  public var condition: String
+  /// Data keys and the expressions that give their new values. All of them see the data as it was
+  /// before any of them.
+  public var assignments: [String: String]
+  /// Data keys to remove.
+  public var unset: [String]
+
+  public init(
+    event: String, nodeID: String = "", condition: String = "",
+    assignments: [String: String] = [:],
+    unset: [String] = []
+  ) {
+    self.event = event
+    self.nodeID = nodeID
+    self.condition = condition
+    self.assignments = assignments
+    self.unset = unset
+  }
+
+  var costBytes: Int {
+    assignments.reduce(64) { $0 + 32 + $1.key.utf8.count + $1.value.utf8.count }
+      + unset.reduce(0) { $0 + 16 + $1.utf8.count } + event.utf8.count + nodeID.utf8.count
+      + condition.utf8.count
   }
 }
 

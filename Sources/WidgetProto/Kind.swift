@@ -19,7 +19,11 @@ extension RegisteredKind: ConvertibleMessage {
           (element) throws(WireError) in
           try EventType(c: element, reader)
         },
-        transition: try reader.requestTransition(c.pointee.transition)),
+        transition: try reader.requestTransition(c.pointee.transition),
+        reducers: try reader.list("reducers", c.pointee.n_reducers, c.pointee.reducers) {
+          (element) throws(WireError) in
+          Reducer(c: element, reader)
+        }),
       provider: reader.string(c.pointee.provider), ownerUID: c.pointee.owner_uid,
       revision: c.pointee.revision,
       updateTime: try reader.timestamp("update_time", c.pointee.update_time) ?? .epoch)
@@ -39,6 +43,8 @@ extension RegisteredKind: ConvertibleMessage {
     c.pointee.n_events = kind.events.count
     c.pointee.events = try writer.list("events", kind.events)
     c.pointee.transition = try writer.message("transition", optional: kind.transition)
+    c.pointee.n_reducers = kind.reducers.count
+    c.pointee.reducers = try writer.list("reducers", kind.reducers)
     c.pointee.provider = try writer.string("provider", provider)
     c.pointee.revision = revision
     c.pointee.update_time = try writer.timestamp(updateTime)
@@ -67,6 +73,27 @@ extension Field: ConvertibleMessage {
     c.pointee.default_value = try writer.message("default_value", optional: defaultValue)
     c.pointee.description = try writer.string("description", summary)
     c.pointee.required = isRequired ? 1 : 0
+  }
+}
+
+extension Reducer: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__Reducer>, _ reader: Reader) {
+    self.init(
+      event: reader.string(c.pointee.event), nodeID: reader.string(c.pointee.node_id),
+      condition: reader.string(c.pointee.condition),
+      assignments: reader.dictionary(c.pointee.n_set, c.pointee.set),
+      unset: reader.strings(c.pointee.n_unset, c.pointee.unset))
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Reducer>, _ writer: Writer) throws(WireError) {
+    c.pointee.event = try writer.string("event", event)
+    c.pointee.node_id = try writer.string("node_id", nodeID)
+    c.pointee.condition = try writer.string("condition", condition)
+    c.pointee.n_set = assignments.count
+    c.pointee.set = try writer.entries(
+      "set", assignments, of: Widgetd__V1__Reducer__SetEntry.self)
+    c.pointee.n_unset = unset.count
+    c.pointee.unset = try writer.strings("unset", unset)
   }
 }
 

@@ -65,6 +65,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("declared_widgets_max", \.store.declaredWidgetsMax),
       ("kinds_max", \.store.kindsMax),
       ("kind_bytes_max", \.store.kindBytesMax),
+      ("reducers_per_kind_max", \.store.reducersPerKindMax),
+      ("event_cost_max", \.store.eventCostMax),
       ("connections_max", \.connectionsMax),
       ("connections_per_uid_max", \.connectionsPerUIDMax),
       ("first_byte_milliseconds", \.firstByteMilliseconds),

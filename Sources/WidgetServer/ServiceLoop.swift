@@ -5,6 +5,7 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 import WidgetStorage
+import WidgetTimeZones
 
 /// The daemon's heart: owns the store, the commit log and all streams, on one event loop.
 ///
@@ -110,7 +111,9 @@ final class ServiceLoop {
     self.limits = limits
     self.logger = logger
     self.version = version
-    store = WidgetStore(image: image, limits: limits.store, isRevocable: log.needsGroups)
+    store = WidgetStore(
+      image: image, limits: limits.store, isRevocable: log.needsGroups,
+      timeZones: SystemTimeZones().rules)
     sentRevision = store.revision
     sentSequence = store.lastEventSequence
     now = ServiceLoop.wallClock()

@@ -61,6 +61,12 @@ extension RPCStatus {
         "Kind \"\(name)\" belongs to \"\(provider)\". Choose another name, or have that provider "
           + "give it up.",
         metadata: ["kind": name.rawValue, "provider": provider])
+    case .reducerFailed(let id, let event, let place, let message):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Widget \"\(id)\" cannot handle \"\(event)\": \(place): \(message). Nothing was changed; "
+          + "correct its kind, or the widget's data.",
+        metadata: ["widget_id": id.rawValue, "event": event, "place": place])
     case .invalid(let field, let description):
       self.init(
         .invalidArgument, error.reason, "\(field): \(description)",

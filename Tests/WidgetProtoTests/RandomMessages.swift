@@ -67,7 +67,7 @@ struct RandomMessages {
       Sample(
         ApplyWidgetsResponse(
           results: many { ApplyResult(id: $0.id(), action: .created) }, revision: number())),
-      Sample(registeredKind()), Sample(field()), Sample(eventType()),
+      Sample(registeredKind()), Sample(field()), Sample(eventType()), Sample(reducer()),
       Sample(
         ApplyKindsRequest(
           provider: name(), kinds: many { $0.registeredKind().kind }, prune: flag(),
@@ -115,7 +115,8 @@ struct RandomMessages {
           version: text(), startTime: time(), uptime: duration(), store: text(), epoch: number(),
           revision: number(), compactRevision: number(), widgets: number(), stateBytes: number(),
           lastSequence: number(), connections: number(), subscriptions: number(),
-          counters: [name(): number(), name(): number()], limits: [name(): number()],
+          counters: Dictionary(many { ($0.name(), $0.number()) }, uniquingKeysWith: { $1 }),
+          limits: [name(): number()],
           pid: UInt32(truncatingIfNeeded: number()), recentErrors: many { $0.recentError() },
           usage: [name(): number()], memoryBytes: number())),
       Sample(recentError()),
@@ -292,7 +293,7 @@ struct RandomMessages {
         name: kind(), displayName: text(), summary: text(),
         families: many { $0.pick(Family.allCases) }, parameters: many { $0.field() },
         data: many { $0.field() }, isOpen: flag(), events: many { $0.eventType() },
-        transition: maybe { $0.transition() }),
+        transition: maybe { $0.transition() }, reducers: many { $0.reducer() }),
       provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: number(),
       updateTime: time())
   }
@@ -306,6 +307,13 @@ struct RandomMessages {
 
   private mutating func eventType() -> EventType {
     EventType(name: text(), summary: text(), payload: many { $0.field() })
+  }
+
+  private mutating func reducer() -> Reducer {
+    Reducer(
+      event: text(), nodeID: text(), condition: text(),
+      assignments: Dictionary(many { ($0.name(), $0.text()) }, uniquingKeysWith: { $1 }),
+      unset: many { $0.text() })
   }
 
   private mutating func kindResult() -> KindResult {

@@ -33,6 +33,7 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(MoveWidgetResponse.self), MessageType(ApplyWidgetsRequest.self),
     MessageType(ApplyResult.self), MessageType(ApplyWidgetsResponse.self),
     MessageType(RegisteredKind.self), MessageType(Field.self), MessageType(EventType.self),
+    MessageType(Reducer.self),
     MessageType(ApplyKindsRequest.self), MessageType(KindResult.self),
     MessageType(ApplyKindsResponse.self), MessageType(GetKindRequest.self),
     MessageType(GetKindResponse.self), MessageType(ListKindsRequest.self),

@@ -99,6 +99,18 @@ struct DescribeCommand: AsyncParsableCommand {
       text += section(
         "Event \(event.name)", event.payload, width, painter, summary: event.summary)
     }
+    guard !kind.reducers.isEmpty else { return text }
+    text += "\n" + painter.paint("Reducers", .header) + "\n"
+    for reducer in kind.reducers {
+      text += "on \(reducer.event.safeForTerminal)"
+      if !reducer.nodeID.isEmpty { text += " of \(reducer.nodeID.safeForTerminal)" }
+      if !reducer.condition.isEmpty { text += " if \(reducer.condition.safeForTerminal)" }
+      text += "\n"
+      for (key, source) in reducer.assignments.sorted(by: { $0.key < $1.key }) {
+        text += "  \(key.safeForTerminal) = \(source.safeForTerminal)\n"
+      }
+      for key in reducer.unset { text += "  unset \(key.safeForTerminal)\n" }
+    }
     return text
   }
 

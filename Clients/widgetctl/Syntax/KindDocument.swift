@@ -5,7 +5,7 @@ import WidgetModel
 extension Kind {
   static let fields = [
     "name", "displayName", "description", "families", "parameters", "data", "events", "open",
-    "transition",
+    "transition", "reducers",
   ]
   /// Fields that are printed but belong to the daemon.
   private static let passedOver: Set<String> = ["ownerUid", "provider", "revision", "updateTime"]
@@ -40,6 +40,7 @@ extension Kind {
     kind.parameters = try map.list("parameters", Field.read)
     kind.data = try map.list("data", Field.read)
     kind.events = try map.list("events", EventType.read)
+    kind.reducers = try map.list("reducers", Reducer.read)
     kind.isOpen = try map.bool("open") ?? false
     if let text = try map.text("transition") {
       do throws(SyntaxFailure) { kind.transition = try TransitionSyntax.parse(text) } catch {
@@ -107,6 +108,58 @@ extension EventType {
   }
 }
 
+extension Reducer {
+  private static let fields = ["event", "nodeId", "condition", "set", "unset"]
+
+  fileprivate static func read(_ value: Value) throws(FieldFailure) -> Reducer {
+    guard case .map(let map) = value else {
+      throw FieldFailure("", "must be a reducer: event, set, …")
+    }
+    try map.onlyHas(fields)
+    var reducer = Reducer(event: try map.required("event"))
+    reducer.nodeID = try map.text("nodeId") ?? ""
+    reducer.condition = try map.expression("condition") ?? ""
+    let set = try map.object("set")
+    for key in set.keys {
+      do throws(FieldFailure) { reducer.assignments[key] = try set.expression(key) ?? "null" } catch
+      {
+        throw error.inside("set")
+      }
+    }
+    reducer.unset = try map.list("unset") { (value) throws(FieldFailure) in
+      guard case .string(let key) = value else { throw FieldFailure("", "must be a data key") }
+      return key
+    }
+    return reducer
+  }
+
+  var document: Value {
+    var map: ValueMap = ["event": .string(event)]
+    if !nodeID.isEmpty { map["nodeId"] = .string(nodeID) }
+    if !condition.isEmpty { map["condition"] = .string(condition) }
+    if !assignments.isEmpty {
+      map["set"] = .map(
+        ValueMap(assignments.map { .init(key: $0.key, value: .string($0.value)) }))
+    }
+    if !unset.isEmpty { map["unset"] = .list(unset.map { .string($0) }) }
+    return .map(map)
+  }
+}
+
+extension ValueMap {
+  /// An expression's text. What YAML reads as a number or a truth value is one too.
+  fileprivate func expression(_ name: String) throws(FieldFailure) -> String? {
+    switch self[name] {
+    case nil, .null?: return nil
+    case .string(let text)?: return text
+    case .bool(let flag)?: return "\(flag)"
+    case .int(let number)?: return "\(number)"
+    case .double(let number)? where number.isFinite: return "\(number)"
+    default: throw FieldFailure(name, "must be an expression, such as \"data.count + 1\"")
+    }
+  }
+}
+
 extension RegisteredKind {
   /// What is empty is left out.
   var document: Value {
@@ -119,6 +172,7 @@ extension RegisteredKind {
     if !kind.parameters.isEmpty { map["parameters"] = .list(kind.parameters.map(\.document)) }
     if !kind.data.isEmpty { map["data"] = .list(kind.data.map(\.document)) }
     if !kind.events.isEmpty { map["events"] = .list(kind.events.map(\.document)) }
+    if !kind.reducers.isEmpty { map["reducers"] = .list(kind.reducers.map(\.document)) }
     if kind.isOpen { map["open"] = .bool(true) }
     if let transition = kind.transition {
       map["transition"] = .string(TransitionSyntax.text(transition))

@@ -178,6 +178,10 @@ wp_descriptor_widgetd__v1__presence(void) { return &widgetd__v1__presence__descr
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__recent_error(void) { return &widgetd__v1__recent_error__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__reducer(void) { return &widgetd__v1__reducer__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__reducer__set_entry(void) { return &widgetd__v1__reducer__set_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reload_request(void) { return &widgetd__v1__reload_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reload_response(void) { return &widgetd__v1__reload_response__descriptor; }

@@ -311,6 +311,14 @@ extension Widgetd__V1__RecentError: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__recent_error() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__recent_error__init(message) }
 }
+extension Widgetd__V1__Reducer: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__reducer() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__reducer__init(message) }
+}
+extension Widgetd__V1__Reducer__SetEntry: CStringEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__reducer__set_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__reducer__set_entry__init(message) }
+}
 extension Widgetd__V1__ReloadRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__reload_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__reload_request__init(message) }

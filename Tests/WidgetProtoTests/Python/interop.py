@@ -91,7 +91,7 @@ def read_records(path):
 
 ID_FIELDS = {"id", "widget_id", "ids", "changed_ids", "removed_ids", "before", "after", "kind",
              "kinds"}
-ASCII_MAPS = {"counters", "limits", "metadata"}
+ASCII_MAPS = {"counters", "limits", "metadata", "set"}
 REQUIRED = {"GetWidgetResponse.widget", "CreateWidgetResponse.widget", "MoveWidgetResponse.widget",
             "CreateWidgetRequest.widget", "WidgetAdded.widget", "StoredWidget.widget",
             "Kind.name", "KindResult.name", "GetKindRequest.name", "DeleteKindRequest.name",

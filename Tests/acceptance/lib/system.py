@@ -173,6 +173,14 @@ class Scratch:
             stdin=None if text is not None else subprocess.DEVNULL, timeout=60, check=False,
             env=clean_environment(**{"WIDGETD_SOCKET": self.socket, **(env or {})}))
 
+    def shell(self, command):
+        """Runs a line of shell in the folder, as somebody types it who has widgetctl installed."""
+        path = os.path.dirname(binary("widgetctl")) + ":" + os.environ.get("PATH", "")
+        return subprocess.run(
+            ["sh", "-c", command], cwd=self.folder, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=60, check=False,
+            env=clean_environment(WIDGETD_SOCKET=self.socket, PATH=path))
+
     def watch(self, *arguments):
         """Starts `widgetctl watch --output jsonl`."""
         return self.start(

@@ -45,6 +45,7 @@ class Kind(_message.Message):
     OWNER_UID_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
+    REDUCERS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     TRANSITION_FIELD_NUMBER: _ClassVar[int]
     UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -58,7 +59,29 @@ class Kind(_message.Message):
     owner_uid: int
     parameters: _containers.RepeatedCompositeFieldContainer[Field]
     provider: str
+    reducers: _containers.RepeatedCompositeFieldContainer[Reducer]
     revision: int
     transition: _widget_pb2.Transition
     update_time: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., reducers: _Optional[_Iterable[_Union[Reducer, _Mapping[str, object]]]] = ...) -> None: ...
+
+class Reducer(_message.Message):
+    __slots__: tuple[str, ...]
+    class SetEntry(_message.Message):
+        __slots__: tuple[str, ...]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    CONDITION_FIELD_NUMBER: _ClassVar[int]
+    EVENT_FIELD_NUMBER: _ClassVar[int]
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    SET_FIELD_NUMBER: _ClassVar[int]
+    UNSET_FIELD_NUMBER: _ClassVar[int]
+    condition: str
+    event: str
+    node_id: str
+    set: _containers.ScalarMap[str, str]
+    unset: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, event: _Optional[str] = ..., node_id: _Optional[str] = ..., condition: _Optional[str] = ..., set: _Optional[_Mapping[str, str]] = ..., unset: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -98,6 +98,57 @@ void   widgetd__v1__field__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__field__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__reducer__set_entry__init
+                     (Widgetd__V1__Reducer__SetEntry         *message)
+{
+  static const Widgetd__V1__Reducer__SetEntry init_value = WIDGETD__V1__REDUCER__SET_ENTRY__INIT;
+  *message = init_value;
+}
+void   widgetd__v1__reducer__init
+                     (Widgetd__V1__Reducer         *message)
+{
+  static const Widgetd__V1__Reducer init_value = WIDGETD__V1__REDUCER__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__reducer__get_packed_size
+                     (const Widgetd__V1__Reducer *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__reducer__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__reducer__pack
+                     (const Widgetd__V1__Reducer *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__reducer__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__reducer__pack_to_buffer
+                     (const Widgetd__V1__Reducer *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__reducer__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__Reducer *
+       widgetd__v1__reducer__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__Reducer *)
+     protobuf_c_message_unpack (&widgetd__v1__reducer__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__reducer__free_unpacked
+                     (Widgetd__V1__Reducer *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__reducer__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__event_type__init
                      (Widgetd__V1__EventType         *message)
 {
@@ -143,7 +194,7 @@ void   widgetd__v1__event_type__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__event_type__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[13] =
+static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[14] =
 {
   {
     "name",
@@ -301,6 +352,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[13] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "reducers",
+    14,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Kind, n_reducers),
+    offsetof(Widgetd__V1__Kind, reducers),
+    &widgetd__v1__reducer__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   5,   /* field[5] = data */
@@ -313,6 +376,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   12,   /* field[12] = owner_uid */
   4,   /* field[4] = parameters */
   9,   /* field[9] = provider */
+  13,   /* field[13] = reducers */
   10,   /* field[10] = revision */
   8,   /* field[8] = transition */
   11,   /* field[11] = update_time */
@@ -320,7 +384,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__kind__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 13 }
+  { 0, 14 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
 {
@@ -330,7 +394,7 @@ const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
   "Widgetd__V1__Kind",
   "widgetd.v1",
   sizeof(Widgetd__V1__Kind),
-  13,
+  14,
   widgetd__v1__kind__field_descriptors,
   widgetd__v1__kind__field_indices_by_name,
   1,  widgetd__v1__kind__number_ranges,
@@ -425,6 +489,147 @@ const ProtobufCMessageDescriptor widgetd__v1__field__descriptor =
   widgetd__v1__field__field_indices_by_name,
   1,  widgetd__v1__field__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__field__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__reducer__set_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Reducer__SetEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Reducer__SetEntry, value),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__reducer__set_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__reducer__set_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__reducer__set_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Reducer.SetEntry",
+  "SetEntry",
+  "Widgetd__V1__Reducer__SetEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__Reducer__SetEntry),
+  2,
+  widgetd__v1__reducer__set_entry__field_descriptors,
+  widgetd__v1__reducer__set_entry__field_indices_by_name,
+  1,  widgetd__v1__reducer__set_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__reducer__set_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__reducer__field_descriptors[5] =
+{
+  {
+    "event",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Reducer, event),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "node_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Reducer, node_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "condition",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Reducer, condition),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "set",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Reducer, n_set),
+    offsetof(Widgetd__V1__Reducer, set),
+    &widgetd__v1__reducer__set_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "unset",
+    5,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__Reducer, n_unset),
+    offsetof(Widgetd__V1__Reducer, unset),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__reducer__field_indices_by_name[] = {
+  2,   /* field[2] = condition */
+  0,   /* field[0] = event */
+  1,   /* field[1] = node_id */
+  3,   /* field[3] = set */
+  4,   /* field[4] = unset */
+};
+static const ProtobufCIntRange widgetd__v1__reducer__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__reducer__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Reducer",
+  "Reducer",
+  "Widgetd__V1__Reducer",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__Reducer),
+  5,
+  widgetd__v1__reducer__field_descriptors,
+  widgetd__v1__reducer__field_indices_by_name,
+  1,  widgetd__v1__reducer__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__reducer__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__event_type__field_descriptors[3] =

@@ -21,6 +21,8 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Widgetd__V1__Kind Widgetd__V1__Kind;
 typedef struct Widgetd__V1__Field Widgetd__V1__Field;
+typedef struct Widgetd__V1__Reducer Widgetd__V1__Reducer;
+typedef struct Widgetd__V1__Reducer__SetEntry Widgetd__V1__Reducer__SetEntry;
 typedef struct Widgetd__V1__EventType Widgetd__V1__EventType;
 
 
@@ -49,10 +51,12 @@ struct  Widgetd__V1__Kind
   uint64_t revision;
   Google__Protobuf__Timestamp *update_time;
   uint32_t owner_uid;
+  size_t n_reducers;
+  Widgetd__V1__Reducer **reducers;
 };
 #define WIDGETD__V1__KIND__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__kind__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0 }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL }
 
 
 struct  Widgetd__V1__Field
@@ -67,6 +71,33 @@ struct  Widgetd__V1__Field
 #define WIDGETD__V1__FIELD__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__field__descriptor) \
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, 0 }
+
+
+struct  Widgetd__V1__Reducer__SetEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  char *value;
+};
+#define WIDGETD__V1__REDUCER__SET_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__reducer__set_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Widgetd__V1__Reducer
+{
+  ProtobufCMessage base;
+  char *event;
+  char *node_id;
+  char *condition;
+  size_t n_set;
+  Widgetd__V1__Reducer__SetEntry **set;
+  size_t n_unset;
+  char **unset;
+};
+#define WIDGETD__V1__REDUCER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__reducer__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL }
 
 
 struct  Widgetd__V1__EventType
@@ -120,6 +151,28 @@ Widgetd__V1__Field *
 void   widgetd__v1__field__free_unpacked
                      (Widgetd__V1__Field *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__Reducer__SetEntry methods */
+void   widgetd__v1__reducer__set_entry__init
+                     (Widgetd__V1__Reducer__SetEntry         *message);
+/* Widgetd__V1__Reducer methods */
+void   widgetd__v1__reducer__init
+                     (Widgetd__V1__Reducer         *message);
+size_t widgetd__v1__reducer__get_packed_size
+                     (const Widgetd__V1__Reducer   *message);
+size_t widgetd__v1__reducer__pack
+                     (const Widgetd__V1__Reducer   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__reducer__pack_to_buffer
+                     (const Widgetd__V1__Reducer   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__Reducer *
+       widgetd__v1__reducer__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__reducer__free_unpacked
+                     (Widgetd__V1__Reducer *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__EventType methods */
 void   widgetd__v1__event_type__init
                      (Widgetd__V1__EventType         *message);
@@ -147,6 +200,12 @@ typedef void (*Widgetd__V1__Kind_Closure)
 typedef void (*Widgetd__V1__Field_Closure)
                  (const Widgetd__V1__Field *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__Reducer__SetEntry_Closure)
+                 (const Widgetd__V1__Reducer__SetEntry *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__Reducer_Closure)
+                 (const Widgetd__V1__Reducer *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__EventType_Closure)
                  (const Widgetd__V1__EventType *message,
                   void *closure_data);
@@ -158,6 +217,8 @@ typedef void (*Widgetd__V1__EventType_Closure)
 
 extern const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__field__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__reducer__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__reducer__set_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__event_type__descriptor;
 
 PROTOBUF_C__END_DECLS

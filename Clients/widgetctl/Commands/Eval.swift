@@ -1,0 +1,124 @@
+import ArgumentParser
+import WidgetClient
+import WidgetExpression
+import WidgetModel
+import WidgetTimeZones
+
+/// `eval`: evaluates an expression.
+struct EvalCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "eval", abstract: "Evaluate an expression, as kinds use them.",
+    discussion: """
+      Expressions are CEL. Needs no daemon. --data and --parameters read a JSON or YAML object each; \
+      with --widget, the daemon's widget is asked for them. The expression can read `data`, \
+      `parameters`, `event`, `widget` and `now`. What is wrong with it is shown with its place \
+      (status 10); what fails when it is evaluated ends with status 5.
+
+      Examples:
+        widgetctl eval '"load: " + formatPercent(0.42)'
+        widgetctl eval 'data.load.map(x, x * 100.0)' --data load.json
+        widgetctl eval 'data.percent > 80.0' --widget cpu
+        widgetctl eval 'formatDate(now, "%H:%M", "Asia/Tokyo")'
+      """)
+
+  @Argument(help: "The expression; - reads it from standard input.")
+  var expression: String
+
+  @Option(
+    help: ArgumentHelp(
+      "A file with the object that `data` is; - is standard input.", valueName: "file"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var data: String?
+
+  @Option(
+    help: ArgumentHelp("A file with the object that `parameters` is.", valueName: "file"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var parameters: String?
+
+  @Option(
+    help: ArgumentHelp("A file with the object that `event` is.", valueName: "file"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var event: String?
+
+  @Option(
+    help: ArgumentHelp("Take data, parameters and `widget` from this widget.", valueName: "id"),
+    completion: idCompletion, transform: parseID)
+  var widget: WidgetID?
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    if widget != nil, data != nil || parameters != nil {
+      throw ValidationError("--widget has data and parameters; leave out --data and --parameters")
+    }
+  }
+
+  func run() async throws {
+    let source = expression == "-" ? try Input.text("-") : expression
+    let session = widget == nil ? global.session(socketPath: "") : try global.session()
+    var bindings: [ExpressionValue?] = [
+      ExpressionValue(try object(data)), ExpressionValue(try object(parameters)),
+      ExpressionValue(try object(event)), nil, .timestamp(Terminal.now),
+    ]
+    if let widget {
+      let found = try await session.client.getWidget(
+        GetWidgetRequest(id: widget), options: session.options
+      ).widget
+      bindings[0] = ExpressionValue(found.data)
+      bindings[1] = ExpressionValue(found.parameters)
+      if case .map(let document) = found.document() { bindings[3] = ExpressionValue(document) }
+    }
+    let result = try EvalCommand.evaluate(source, SlotBindings(bindings))
+    session.printer.print(result) {
+      if case .string(let text) = result {
+        return (Terminal.outputIsTerminal ? text.safeForTerminal : text) + "\n"
+      }
+      return JSONWriter.compact(result) + "\n"
+    }
+  }
+
+  /// The object in a file; empty if no file is named.
+  private func object(_ name: String?) throws -> ValueMap {
+    guard let name else { return [:] }
+    let label = name == "-" ? "standard input" : name
+    let documents = try DocumentReader.documents(try Input.text(name), name: label)
+    guard documents.count == 1, case .map(let map) = documents[0] else {
+      throw CommandFailure(
+        .invalidArgument, "\(label): must be one object, such as {\"load\": [0.5]}")
+    }
+    var entries: [ValueMap.Entry] = []
+    for entry in map.entries {
+      do throws(DataDocument.Failure) {
+        entries.append(.init(key: entry.key, value: try DataDocument.untagged(entry.value)))
+      } catch {
+        throw CommandFailure(.invalidArgument, "\(label): \(entry.key): \(error)")
+      }
+    }
+    return ValueMap(entries)
+  }
+
+  /// Evaluates an expression that may read what kinds' expressions may.
+  static func evaluate(
+    _ source: String, _ bindings: SlotBindings
+  ) throws(CommandFailure) -> Value {
+    let environment = ExpressionEnvironment(
+      variables: ["data", "parameters", "event", "widget"].map { ExpressionVariable($0) }
+        + [ExpressionVariable("now", .timestamp)],
+      timeZones: SystemTimeZones().rules)
+    let compiled: CompiledExpression
+    do throws(ExpressionError) {
+      compiled = try CompiledExpression(source, in: environment)
+    } catch {
+      throw CommandFailure(.invalidArgument, error.rendered)
+    }
+    let result: ExpressionValue
+    do throws(EvaluationError) { result = try compiled.evaluate(bindings) } catch {
+      throw CommandFailure(.refused, error.rendered)
+    }
+    guard let value = Value(result) else {
+      throw CommandFailure(
+        .refused, "the result cannot be written: a uint beyond an int, or keys that become one")
+    }
+    return value
+  }
+}

@@ -1,0 +1,310 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// What events do to widgets of a kind that says so.
+struct ReducerTests {
+  private static func counter(_ reducers: [Reducer], isOpen: Bool = false) -> Kind {
+    Kind(
+      name: "counter",
+      parameters: [
+        Field(name: "step", type: .int, defaultValue: .int(1)),
+        Field(name: "limit", type: .int, defaultValue: .int(3)),
+      ],
+      data: [
+        Field(name: "count", type: .int, defaultValue: .int(0)),
+        Field(name: "last", type: .string),
+        Field(name: "ratio", type: .double, defaultValue: .double(0)),
+        Field(name: "log", type: .list(.string), defaultValue: .list([])),
+      ], isOpen: isOpen,
+      events: [
+        EventType(name: "click"), EventType(name: "reset"),
+        EventType(name: "add", payload: [Field(name: "by", type: .int, isRequired: true)]),
+      ], reducers: reducers)
+  }
+
+  private func store(_ reducers: [Reducer], isOpen: Bool = false) throws -> Store {
+    var store = Store()
+    try store.register([Self.counter(reducers, isOpen: isOpen)])
+    try store.create("a", kind: "counter")
+    store.commitGroup(at: .at(0))
+    return store
+  }
+
+  @Test func `an event and what it does are one commit`() throws {
+    var store = try store([Reducer(event: "click", assignments: ["count": "data.count + 1"])])
+    let cursor = store.revision
+    let commit = try store.send("click", to: "a")
+    #expect(commit.isChange)
+    #expect(store.revision == cursor + 1)
+    #expect(store.widget("a")?.data["count"] == .int(1))
+    // The event comes before its consequences.
+    #expect(store.events(after: 0).events.map(\.revision) == [cursor])
+    guard case .updated(let update) = try store.changes(since: cursor).changes.first else {
+      Issue.record("not an update")
+      return
+    }
+    #expect(update.setData == ["count": .int(1)])
+    store.rollbackGroup()
+    #expect(store.widget("a")?.data["count"] == .int(0))
+    #expect(store.events(after: 0).events.isEmpty)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `an event without a reducer changes nothing`() throws {
+    var store = try store([Reducer(event: "click", assignments: ["count": "1"])])
+    #expect(try !store.send("reset", to: "a").isChange)
+    #expect(store.lastEventSequence == 1)
+  }
+
+  @Test func `equal data makes no commit`() throws {
+    var store = try store([Reducer(event: "click", assignments: ["count": "data.count * 1"])])
+    #expect(try !store.send("click", to: "a").isChange)
+  }
+
+  @Test func `expressions read data, parameters, the event, the widget and the time`() throws {
+    var store = try store([
+      Reducer(
+        event: "add",
+        assignments: [
+          "count": "data.count + event.payload.by * parameters.step",
+          "last": "event.name + ' ' + event.node + ' ' + widget.id + ' ' + widget.kind + ' ' "
+            + "+ widget.family + ' ' + widget.labels['l'] + ' ' + string(widget.visible) + ' ' "
+            + "+ string(now) + ' ' + string(event.time == now)",
+        ])
+    ])
+    try store.update(
+      "a",
+      .with {
+        $0.setParameters = ["step": .int(10)]
+        $0.setLabels = ["l": "x"]
+      })
+    try store.run(
+      .sendEvent(
+        EventDraft(widgetID: "a", nodeID: "plus", name: "add", payload: ["by": .int(4)])),
+      at: .epoch)
+    #expect(store.widget("a")?.data["count"] == .int(40))
+    #expect(
+      store.widget("a")?.data["last"]
+        == .string("add plus a counter medium x true 1970-01-01T00:00:00Z true"))
+  }
+
+  @Test func `all values of a reducer see the data before it, the next reducer sees them`() throws {
+    var store = try store([
+      Reducer(event: "click", assignments: ["count": "data.count + 1", "ratio": "data.count"]),
+      Reducer(event: "click", assignments: ["ratio": "data.ratio + double(data.count) / 2.0"]),
+    ])
+    try store.set("a", ["count": .int(4)])
+    try store.send("click", to: "a")
+    #expect(store.widget("a")?.data["count"] == .int(5))
+    #expect(store.widget("a")?.data["ratio"] == .double(6.5))
+  }
+
+  @Test func `a reducer is for its part and its condition`() throws {
+    var store = try store([
+      Reducer(
+        event: "click", nodeID: "plus", condition: "data.count < parameters.limit",
+        assignments: ["count": "data.count + 1"]),
+      Reducer(event: "click", nodeID: "minus", assignments: ["count": "data.count - 1"]),
+    ])
+    func click(_ node: String) throws {
+      try store.run(.sendEvent(EventDraft(widgetID: "a", nodeID: node, name: "click")))
+    }
+    for _ in 0..<5 { try click("plus") }
+    #expect(store.widget("a")?.data["count"] == .int(3))
+    try click("minus")
+    try click("")
+    #expect(store.widget("a")?.data["count"] == .int(2))
+  }
+
+  @Test func `keys are removed, or get their default`() throws {
+    var store = try store([
+      Reducer(event: "click", assignments: ["last": "'now'"]),
+      Reducer(event: "reset", unset: ["count", "last"]),
+    ])
+    try store.set("a", ["count": .int(7)])
+    try store.send("click", to: "a")
+    #expect(store.widget("a")?.data["last"] == .string("now"))
+    let cursor = store.revision
+    try store.send("reset", to: "a")
+    #expect(store.widget("a")?.data["count"] == .int(0))
+    #expect(store.widget("a")?.data["last"] == nil)
+    guard case .updated(let update) = try store.changes(since: cursor).changes.first else {
+      Issue.record("not an update")
+      return
+    }
+    #expect(update.unsetData == ["last"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `what a later reducer does to a key counts`() throws {
+    var store = try store([
+      Reducer(event: "click", assignments: ["last": "'a'"]),
+      Reducer(event: "click", unset: ["last"]),
+      Reducer(event: "reset", unset: ["last"]),
+      Reducer(event: "reset", assignments: ["last": "has(data.last) ? 'was' : 'gone'"]),
+    ])
+    try store.set("a", ["last": .string("before")])
+    try store.send("click", to: "a")
+    #expect(store.widget("a")?.data["last"] == nil)
+    try store.set("a", ["last": .string("before")])
+    try store.send("reset", to: "a")
+    #expect(store.widget("a")?.data["last"] == .string("gone"))
+  }
+
+  @Test(arguments: [
+    ("data.last + '!'", "set[last]"),  // There is no such key yet.
+    ("string(1 / (data.count))", "set[last]"),
+    ("[1, 2, 3].map(x, x)[data.count + 5] == 1 ? 'a' : 'b'", "set[last]"),
+    ("string(dyn(data.count) + 'x')", "set[last]"),
+  ])
+  func `an event that a reducer cannot handle is refused, and changes nothing`(
+    source: String, place: String
+  ) throws {
+    var store = try store([
+      Reducer(event: "click", assignments: ["count": "data.count"]),
+      Reducer(event: "click", assignments: ["last": source]),
+    ])
+    let refusal = store.refusal(of: .sendEvent(EventDraft(widgetID: "a", name: "click")))
+    guard case .reducerFailed("a", "click", let found, let message) = refusal else {
+      Issue.record("\(refusal as Any)")
+      return
+    }
+    #expect(found == "reducers[1].\(place)")
+    #expect(message.contains("1:"))
+  }
+
+  @Test func `a value of another type than declared is refused where only running tells`() throws {
+    var store = try store(
+      [Reducer(event: "click", assignments: ["count": "data.extra"])], isOpen: true)
+    try store.set("a", ["extra": .string("text")])
+    guard
+      case .reducerFailed(_, _, let place, let message) = store.refusal(
+        of: .sendEvent(EventDraft(widgetID: "a", name: "click")))
+    else {
+      Issue.record("taken")
+      return
+    }
+    #expect(place == "reducers[0].set[count]")
+    #expect(message.contains("int"))
+    try store.set("a", ["extra": .int(4)])
+    try store.send("click", to: "a")
+    #expect(store.widget("a")?.data["count"] == .int(4))
+  }
+
+  @Test func `a widget that takes no events runs no reducer, unless forced`() throws {
+    var store = try store([Reducer(event: "click", assignments: ["count": "data.count + 1"])])
+    try store.run(.setPresence(.ids(["a"]), .disable))
+    #expect(
+      store.refusal(of: .sendEvent(EventDraft(widgetID: "a", name: "click")))
+        == .widgetDisabled("a"))
+    try store.send("click", to: "a", isForced: true)
+    #expect(store.widget("a")?.data["count"] == .int(1))
+  }
+
+  @Test func `what an event costs is bounded, over all its reducers`() throws {
+    var store = Store(limits: .with { $0.eventCostMax = 2_000 })
+    let list = "[" + (0..<20).map(String.init).joined(separator: ",") + "]"
+    let slow = "\(list).map(x, \(list).map(y, x * y)).size()"
+    try store.register([
+      Self.counter(
+        [Reducer](repeating: .init(event: "click", assignments: ["count": slow]), count: 5))
+    ])
+    try store.create("a", kind: "counter")
+    guard
+      case .reducerFailed(_, _, let place, _) = store.refusal(
+        of: .sendEvent(EventDraft(widgetID: "a", name: "click")))
+    else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(place.hasPrefix("reducers["))
+  }
+
+  @Test func `data cannot grow beyond the widget's quota`() throws {
+    var store = Store(limits: .with { $0.widgetBytesMax = 1_000 })
+    try store.register([
+      Self.counter([
+        Reducer(event: "click", assignments: ["log": "data.log + ['twenty letters long']"])
+      ])
+    ])
+    try store.create("a", kind: "counter")
+    var clicks = 0
+    while clicks < 1_000 {
+      let before = store.observation(cursors: [])
+      do throws(StoreError) { try store.send("click", to: "a") } catch {
+        #expect(error == .quotaExceeded(limit: "widget_bytes_max", maximum: 1_000))
+        #expect(store.observation(cursors: []) == before)
+        break
+      }
+      clicks += 1
+    }
+    #expect((1..<100).contains(clicks))
+  }
+
+  // MARK: - What no reducer can be
+
+  @Test(arguments: [
+    (Reducer(event: ""), "event", "Name the event"),
+    (Reducer(event: "clik"), "event", "did you mean \"click\"?"),
+    (Reducer(event: "click", nodeID: "-"), "node_id", "alphabet"),
+    (Reducer(event: "click", condition: "data.count +"), "condition", "^"),
+    (Reducer(event: "click", condition: "data.count"), "condition", "bool"),
+    (Reducer(event: "click", condition: "data.cuont > 1"), "condition", "count"),
+    (Reducer(event: "click", assignments: ["count": "'a'"]), "set[count]", "of type int"),
+    (Reducer(event: "click", assignments: ["count": "data.ratio"]), "set[count]", "of type int"),
+    (Reducer(event: "click", assignments: ["log": "[1]"]), "set[log]", "list(string)"),
+    (Reducer(event: "click", assignments: ["cuont": "1"]), "set[cuont]", "did you mean \"count\"?"),
+    (Reducer(event: "click", assignments: ["a b": "1"]), "set[a b]", "letters"),
+    (Reducer(event: "click", assignments: ["count": "event.payload.by"]), "set[count]", "by"),
+    (Reducer(event: "click", unset: ["nothing"]), "unset", "declares no data"),
+    (Reducer(event: "click", assignments: ["last": "'a'"], unset: ["last"]), "unset", "also set"),
+    (
+      Reducer(
+        event: "click",
+        assignments: [
+          "count": String(repeating: "(", count: 100_000) + "1"
+            + String(repeating: ")", count: 100_000)
+        ]), "set[count]", "more than"
+    ),
+  ])
+  func `is refused with its place`(reducer: Reducer, place: String, words: String) {
+    var store = Store()
+    let refusal = store.refusal(
+      of: .applyKinds(.init(provider: "desk", kinds: [Self.counter([reducer])])))
+    guard case .invalid(let field, let description) = refusal else {
+      Issue.record("\(refusal as Any)")
+      return
+    }
+    #expect(field == "kinds[0].reducers[0].\(place)")
+    #expect(description.contains(words), "\(description)")
+  }
+
+  @Test func `how many there are is limited`() {
+    var store = Store(limits: .with { $0.reducersPerKindMax = 1 })
+    let reducers = [Reducer(event: "click"), Reducer(event: "click")]
+    #expect(
+      store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [Self.counter(reducers)])))
+        == .quotaExceeded(limit: "reducers_per_kind_max", maximum: 1))
+  }
+
+  @Test func `a kind that this version cannot run refuses its events, and keeps the widget`() throws
+  {
+    // As a newer daemon might have stored it.
+    let kind = Self.counter([Reducer(event: "click", assignments: ["count": "fromTheFuture()"])])
+    var store = Store(
+      image: StoreImage(
+        epoch: 1, revision: 1,
+        kinds: [RegisteredKind(kind: kind, provider: "desk", revision: 1)]))
+    try store.create("a", kind: "counter")
+    guard
+      case .reducerFailed(_, _, "reducers[0].set[count]", let message) = store.refusal(
+        of: .sendEvent(EventDraft(widgetID: "a", name: "click")))
+    else {
+      Issue.record("taken")
+      return
+    }
+    #expect(message.contains("fromTheFuture"))
+  }
+}
