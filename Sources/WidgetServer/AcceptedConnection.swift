@@ -109,13 +109,15 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     context.fireChannelInactive()
   }
 
+  var streamCount: Int { 0 }
+
   /// What a guest has taken stays with this process.
   var canBeHandedOver: Bool { !isDecided && received.readableBytes == 0 }
 
-  func handOver(name: String) -> (connection: HandedConnection, socket: CInt)? {
+  func handOver() -> (connection: HandedConnection, socket: CInt)? {
     guard !isDecided, received.readableBytes == 0, channel.isActive else { return nil }
     let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-    guard duplicate >= 0 else { return nil }
+    guard duplicate >= 0, let name = HandedOver.identity(of: duplicate) else { return nil }
     isDecided = true
     channel.close(promise: nil)
     return (HandedConnection(name: name, isUndecided: true), duplicate)

@@ -8,7 +8,7 @@ import WidgetProto
 public struct HandedOver: Sendable {
   /// What there is to know of the connections, as bytes for another process of the same program.
   public let description: [UInt8]
-  /// The connections' sockets, by the names that the description uses.
+  /// The connections' sockets, by their identity, which is what the description names them by.
   public let sockets: [String: CInt]
 
   /// What another process left.
@@ -24,6 +24,14 @@ public struct HandedOver: Sendable {
       description += record
     }
     self.init(description: description, sockets: sockets)
+  }
+
+  /// What tells a socket from all others on this machine while it is open, in whatever process and
+  /// under whatever number: its inode. nil for what is no socket.
+  public static func identity(of socket: CInt) -> String? {
+    var status = stat()
+    guard fstat(socket, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+    return "\(status.st_ino)"
   }
 
   /// Closes the connections.

@@ -17,10 +17,12 @@ struct RecentErrors {
   /// - Parameters:
   ///   - area: "storage", "connections", "settings", or a method's full name.
   ///   - uid: whose call or connection it was; nil if nobody's, or several users' at once.
+  /// - Returns: how often this has happened so far, as far as it is remembered.
+  @discardableResult
   mutating func record(
     _ code: StatusCode, _ reason: String, area: String, uid: UInt32? = nil, _ message: String,
     at time: Timestamp
-  ) {
+  ) -> UInt64 {
     var entry = RecentError(
       time: time, code: code, reason: reason, area: area,
       message: message.wireSafe(bytesMax: RecentErrors.messageBytesMax), count: 1, peerUID: uid)
@@ -30,11 +32,13 @@ struct RecentErrors {
       entries.removeFirst()
     }
     entries.append(entry)
+    return entry.count
   }
 
+  @discardableResult
   mutating func record(
     _ status: RPCStatus, area: String, uid: UInt32? = nil, at time: Timestamp
-  ) {
+  ) -> UInt64 {
     record(
       status.code, status.errorInfo?.reason ?? status.code.name, area: area, uid: uid,
       status.message, at: time)

@@ -11,7 +11,11 @@ protocol ServerConnection: AnyObject {
 
   /// Gives the connection away, if that is possible: what another process has to know, and a
   /// duplicate of its socket. Nothing more is read or written here; the channel is closed.
-  func handOver(name: String) -> (connection: HandedConnection, socket: CInt)?
+  /// The connection's name is its socket's; see `HandedOver.identity`.
+  func handOver() -> (connection: HandedConnection, socket: CInt)?
+
+  /// How many streams are open on it.
+  var streamCount: Int { get }
 
   /// Closes the connection when everything that was written has been sent.
   func closeWhenFlushed()

@@ -33,17 +33,20 @@ extension ServiceLoop {
   /// daemon.
   func note(_ method: Method, _ status: RPCStatus, of peer: Peer) {
     counters.callsFailed += 1
+    var level = Logger.Level.debug
     if RecentErrors.isWorthKeeping(status) {
-      recentErrors.record(status, area: method.fullName, uid: peer.uid, at: now)
+      let count = recentErrors.record(status, area: method.fullName, uid: peer.uid, at: now)
+      // The first, and then ever fewer: a caller that goes on does not fill the journal.
+      if count & (count - 1) == 0 { level = .warning }
     }
-    guard logger.logLevel <= .debug else { return }
+    guard logger.logLevel <= level else { return }
     var metadata: Logger.Metadata = [
       "method": "\(method.fullName)", "code": "\(status.code)",
       "reason": "\(status.errorInfo?.reason ?? "")", "uid": "\(peer.uid)", "pid": "\(peer.pid)",
       "revision": "\(store.revision)",
     ]
     if let id = status.errorInfo?.metadata["widget_id"] { metadata["widget_id"] = "\(id)" }
-    logger.debug("a call failed", metadata: metadata)
+    logger.log(level: level, "a call failed: \(status.message)", metadata: metadata)
   }
 
   private func dispatch(

@@ -19,8 +19,9 @@ extension ServiceLoop {
     endHealthWatches { $0.sink is InProcessSink }
   }
 
-  /// Gives all connections away and closes the store. Nothing works here afterwards.
-  func handOver() -> HandedOver {
+  /// Gives connections away, at most so many, those with streams first, and closes the store. Nothing
+  /// works here afterwards.
+  func handOver(connectionsMax: Int) -> HandedOver {
     for (call, responder) in reloads.values {
       responder.answerNow { responder.refuse(.shuttingDown, to: call) }
     }
@@ -34,12 +35,19 @@ extension ServiceLoop {
     let codec = WireCodec(limits: HandedOver.limits)
     var records: [[UInt8]] = []
     var sockets: [String: CInt] = [:]
-    for connection in Array(connections.values) {
-      let name = "connection-\(sockets.count)"
-      guard let (handed, socket) = connection.handOver(name: name) else { continue }
+    let all = connections.values.filter(\.canBeHandedOver)
+    let watching = all.filter { $0.streamCount > 0 }
+    let idle = all.filter { $0.streamCount == 0 }
+    if all.count > connectionsMax {
+      logger.notice(
+        "closing connections, because only so many go on with the next process",
+        metadata: ["connections": "\(all.count - connectionsMax)", "maximum": "\(connectionsMax)"])
+    }
+    for connection in (watching + idle).prefix(connectionsMax) {
+      guard let (handed, socket) = connection.handOver() else { continue }
       do throws(WireError) {
         records.append(try codec.encode(handed))
-        sockets[name] = socket
+        sockets[handed.name] = socket
       } catch {
         logger.warning(
           "a connection is closed, because it cannot be described to the next process",

@@ -145,13 +145,14 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   // MARK: - Changing processes
 
   var canBeHandedOver: Bool { true }
+  var streamCount: Int { sinks.count }
 
-  func handOver(name: String) -> (connection: HandedConnection, socket: CInt)? {
+  func handOver() -> (connection: HandedConnection, socket: CInt)? {
     guard let context, context.channel.isActive, !isClosed, let unsent = unsent(context) else {
       return nil
     }
     let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
-    guard duplicate >= 0 else { return nil }
+    guard duplicate >= 0, let name = HandedOver.identity(of: duplicate) else { return nil }
     let connection = HandedConnection(
       name: name, lastStreamID: streams.lastStreamID,
       received: Array(reader.held.readableBytesView),

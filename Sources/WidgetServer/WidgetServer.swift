@@ -20,16 +20,16 @@ public final class WidgetServer: Sendable {
     public var policy: AccessPolicy
     public var limits: ServerLimits
     public var version: String
-    /// A socket that listens already, instead of one that is made at `socketPath`. Its file, mode and
-    /// group are the business of whoever made it.
-    public var inheritedListener: CInt?
+    /// Sockets that listen already, instead of one that is made at `socketPath`. Their files, modes
+    /// and groups are the business of whoever made them.
+    public var inheritedListeners: [CInt]
     /// Called on the event loop a moment after a burst of new readers, when memory that it took has
     /// been freed: the time to give memory back to the system.
     public var releaseMemory: @Sendable () -> Void
 
     public init(
       socketPath: String, socketMode: UInt16 = 0o660, policy: AccessPolicy,
-      limits: ServerLimits = ServerLimits(), version: String = "0", inheritedListener: CInt? = nil,
+      limits: ServerLimits = ServerLimits(), version: String = "0", inheritedListeners: [CInt] = [],
       releaseMemory: @escaping @Sendable () -> Void = {}
     ) {
       self.socketPath = socketPath
@@ -37,7 +37,7 @@ public final class WidgetServer: Sendable {
       self.policy = policy
       self.limits = limits
       self.version = version
-      self.inheritedListener = inheritedListener
+      self.inheritedListeners = inheritedListeners
       self.releaseMemory = releaseMemory
     }
   }
@@ -45,7 +45,7 @@ public final class WidgetServer: Sendable {
   private let group: MultiThreadedEventLoopGroup
   private let loop: NIOLoopBound<ServiceLoop>
   private let guests: [any GuestProtocol]
-  private let listener: any Channel
+  private let listeners: [any Channel]
   /// nil for a listener that was inherited.
   private let lock: SocketLock?
   private let socketPath: String
@@ -62,7 +62,7 @@ public final class WidgetServer: Sendable {
     var left = handed
     defer { left?.discard() }
     let lock =
-      configuration.inheritedListener == nil
+      configuration.inheritedListeners.isEmpty
       ? try SocketLock(socketPath: configuration.socketPath) : nil
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     do {
@@ -82,10 +82,10 @@ public final class WidgetServer: Sendable {
         for guest in guests { try await guest.start(on: host) }
         left = nil
         if let handed { await takeOver(handed, guests, group, loop) }
-        let listener = try await bind(configuration, guests, group, loop)
+        let listeners = try await bind(configuration, guests, group, loop)
         try lock?.setMode(configuration.socketMode, clientGID: configuration.policy.clientGID)
         return WidgetServer(
-          group: group, loop: loop, guests: guests, listener: listener, lock: lock,
+          group: group, loop: loop, guests: guests, listeners: listeners, lock: lock,
           socketPath: configuration.socketPath)
       } catch {
         for guest in guests { await guest.stop() }
@@ -100,12 +100,12 @@ public final class WidgetServer: Sendable {
 
   private init(
     group: MultiThreadedEventLoopGroup, loop: NIOLoopBound<ServiceLoop>,
-    guests: [any GuestProtocol], listener: any Channel, lock: SocketLock?, socketPath: String
+    guests: [any GuestProtocol], listeners: [any Channel], lock: SocketLock?, socketPath: String
   ) {
     self.group = group
     self.loop = loop
     self.guests = guests
-    self.listener = listener
+    self.listeners = listeners
     self.lock = lock
     self.socketPath = socketPath
   }
@@ -113,7 +113,7 @@ public final class WidgetServer: Sendable {
   private static func bind(
     _ configuration: Configuration, _ guests: [any GuestProtocol],
     _ group: MultiThreadedEventLoopGroup, _ loop: NIOLoopBound<ServiceLoop>
-  ) async throws -> any Channel {
+  ) async throws -> [any Channel] {
     let bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 1024)
       .childChannelOption(.maxMessagesPerRead, value: 1)
@@ -124,10 +124,14 @@ public final class WidgetServer: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value, guests) }
       }
-    if let listener = configuration.inheritedListener {
-      return try await bootstrap.withBoundSocket(listener).get()
+    guard !configuration.inheritedListeners.isEmpty else {
+      return [try await bootstrap.bind(unixDomainSocketPath: configuration.socketPath).get()]
     }
-    return try await bootstrap.bind(unixDomainSocketPath: configuration.socketPath).get()
+    var listeners: [any Channel] = []
+    for listener in configuration.inheritedListeners {
+      listeners.append(try await bootstrap.withBoundSocket(listener).get())
+    }
+    return listeners
   }
 
   /// Goes on with connections that another server has served so far.
@@ -255,10 +259,11 @@ public final class WidgetServer: Sendable {
   /// streams stay open and their readers notice nothing but a pause. What guests serve is ended in
   /// order. Everything that was answered is durable.
   ///
+  /// - Parameter connectionsMax: how many at most; those with streams come first, the others are closed.
   /// - Returns: nil if the store does not outlive this server; then it still serves what is connected,
   ///   and has to be stopped.
-  public func handOver() async throws -> HandedOver? {
-    try await listener.close().get()
+  public func handOver(connectionsMax: Int = .max) async throws -> HandedOver? {
+    for listener in listeners { try await listener.close().get() }
     let settled = try await group.next().submit { () -> EventLoopFuture<Void>? in
       guard self.loop.value.log.needsGroups else { return nil }
       for guest in self.guests { guest.beginShutdown() }
@@ -268,7 +273,7 @@ public final class WidgetServer: Sendable {
     guard let settled else { return nil }
     try await settled.get()
     let handed = try await group.next().submit {
-      let handed = self.loop.value.handOver()
+      let handed = self.loop.value.handOver(connectionsMax: connectionsMax)
       self.loop.value.gate.close()
       return handed
     }.get()
@@ -282,7 +287,7 @@ public final class WidgetServer: Sendable {
   /// written, and closes the store. Everything that was answered is durable.
   public func stop() async throws {
     // Closed already if it could not be handed over.
-    try? await listener.close().get()
+    for listener in listeners { try? await listener.close().get() }
     let drained = try await group.next().submit {
       for guest in self.guests { guest.beginShutdown() }
       self.loop.value.close()

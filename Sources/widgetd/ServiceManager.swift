@@ -21,11 +21,16 @@ struct ServiceManager {
 
   /// The name of the description; those of the connections come from `HandedOver`.
   private static let descriptionName = "handover"
-  private static let connectionPrefix = "connection-"
+  /// The name of all connections: the manager passes names on in one environment variable, which has
+  /// an end. Which is which is told by the sockets themselves; see `HandedOver.identity`.
+  private static let connectionName = "c"
+  /// How many connections are left at most. The manager compares every descriptor that it is given
+  /// with all that it has, so more would keep it, and with it the whole system, busy for long.
+  private static let connectionsMax = 2_048
   /// How large a description may be.
   private static let descriptionBytesMax = 1 << 30
   /// How long the manager may take to put things into its store.
-  private static let storeTimeout = Duration.seconds(10)
+  private static let storeTimeout = Duration.seconds(20)
 
   /// Takes what the manager passed on. Call before anything opens a descriptor.
   init(logger: Logger) throws {
@@ -33,35 +38,49 @@ struct ServiceManager {
     inherited = try InheritedDescriptors.take()
     notifier = try ServiceNotifier()
     watchdog = try Watchdog()
-  }
-
-  /// The socket to serve, if the manager has made it; nil to make one.
-  var listener: CInt? {
-    inherited.all.first { if case .listener = $0.kind { true } else { false } }?.number
-  }
-
-  /// The path of that socket.
-  var listenerPath: String? {
-    for descriptor in inherited.all {
-      if case .listener(let path) = descriptor.kind { return path }
+    let known = [ServiceManager.descriptionName, ServiceManager.connectionName]
+    for descriptor in inherited.all where !known.contains(descriptor.name) {
+      if case .listener(.some) = descriptor.kind { continue }
+      logger.warning(
+        "closing a descriptor that is of no use: only Unix stream sockets that listen are served",
+        metadata: ["name": "\(descriptor.name)", "descriptor": "\(descriptor.number)"])
+      close(descriptor.number)
     }
-    return nil
+  }
+
+  /// The sockets to serve, if the manager has made them; empty to make one.
+  var listeners: [CInt] {
+    inherited.all.filter { if case .listener(.some) = $0.kind { true } else { false } }
+      .map(\.number)
+  }
+
+  /// The paths of those sockets; nil if there are none.
+  var listenerPaths: String? {
+    let paths = inherited.all.compactMap { descriptor -> String? in
+      if case .listener(let path?) = descriptor.kind { path } else { nil }
+    }
+    return paths.isEmpty ? nil : paths.sorted().joined(separator: ", ")
   }
 
   /// Takes over the connections of the process before, out of the manager's store. nil if there are
   /// none to go on with.
   func takeConnections() -> HandedOver? {
-    let connections = inherited.all.filter {
-      $0.name.hasPrefix(ServiceManager.connectionPrefix) && $0.kind == .connection
-    }
+    let connections = inherited.named(ServiceManager.connectionName)
     let descriptions = inherited.named(ServiceManager.descriptionName)
     guard !connections.isEmpty || !descriptions.isEmpty else { return nil }
-    forget(descriptions.map(\.name))
-    forget(connections.map(\.name))
+    forget([ServiceManager.descriptionName, ServiceManager.connectionName])
     var sockets: [String: CInt] = [:]
-    for connection in connections { sockets[connection.name] = connection.number }
+    for connection in connections {
+      guard connection.kind == .connection,
+        let identity = HandedOver.identity(of: connection.number), sockets[identity] == nil
+      else {
+        close(connection.number)
+        continue
+      }
+      sockets[identity] = connection.number
+    }
     defer { for description in descriptions { close(description.number) } }
-    if descriptions.count == 1, sockets.count == connections.count {
+    if descriptions.count == 1 {
       do {
         let bytes = try MemoryFile.bytes(
           of: descriptions[0].number, bytesMax: ServiceManager.descriptionBytesMax)
@@ -75,15 +94,17 @@ struct ServiceManager {
     logger.notice(
       "closing connections of a process that did not end in order",
       metadata: ["connections": "\(connections.count)"])
-    for connection in connections { close(connection.number) }
+    for socket in sockets.values { close(socket) }
     return nil
   }
 
   /// Takes descriptors out of the store, and waits until they are.
   private func forget(_ names: [String]) {
     do throws(SystemdError) {
-      for name in Set(names) { _ = try notifier.removeStored(name: name) }
-      _ = try notifier.waitForBarrier(timeout: ServiceManager.storeTimeout)
+      for name in names {
+        try patiently { () throws(SystemdError) in _ = try notifier.removeStored(name: name) }
+      }
+      try waitUntilRead()
     } catch {
       logger.warning("stored connections may stay open", metadata: ["error": "\(error)"])
     }
@@ -113,35 +134,49 @@ struct ServiceManager {
   /// and a store that lasts.
   func end(_ server: WidgetServer) async throws {
     tell(.stopping)
-    guard notifier.isActive, let handed = try await server.handOver() else {
-      return try await server.stop()
-    }
+    guard notifier.isActive,
+      let handed = try await server.handOver(connectionsMax: ServiceManager.connectionsMax)
+    else { return try await server.stop() }
     defer { handed.discard() }
     guard !handed.sockets.isEmpty else { return }
     do throws(SystemdError) {
       // First: without it the connections are of no use.
       let description = try MemoryFile(
         name: ServiceManager.descriptionName, bytes: handed.description)
-      try store(description.descriptor, ServiceManager.descriptionName)
-      for (name, socket) in handed.sockets { try store(socket, name) }
-      _ = try notifier.waitForBarrier(timeout: ServiceManager.storeTimeout)
+      try store([description.descriptor], ServiceManager.descriptionName)
+      let sockets = Array(handed.sockets.values)
+      for start in stride(from: 0, to: sockets.count, by: ServiceNotifier.descriptorsMax) {
+        let batch = sockets[start...].prefix(ServiceNotifier.descriptorsMax)
+        try store(Array(batch), ServiceManager.connectionName)
+      }
+      try waitUntilRead()
       logger.notice(
-        "left connections to the next process",
-        metadata: ["connections": "\(handed.sockets.count)"])
+        "left connections to the next process", metadata: ["connections": "\(sockets.count)"])
     } catch {
-      logger.warning("connections that were not left are closed", metadata: ["error": "\(error)"])
+      logger.warning(
+        "connections that the manager has not taken are closed", metadata: ["error": "\(error)"])
     }
   }
 
-  /// Stores a descriptor. While the manager has too much to read, it tries again every millisecond:
-  /// nothing tells when there is room.
-  private func store(_ descriptor: CInt, _ name: String) throws(SystemdError) {
+  private func store(_ descriptors: [CInt], _ name: String) throws(SystemdError) {
+    try patiently { () throws(SystemdError) in _ = try notifier.store(descriptors, name: name) }
+  }
+
+  /// Waits until the manager has done what it was told.
+  private func waitUntilRead() throws(SystemdError) {
+    try patiently { () throws(SystemdError) in
+      _ = try notifier.waitForBarrier(timeout: ServiceManager.storeTimeout)
+    }
+  }
+
+  /// Does something again every millisecond while the manager has too much to read: nothing tells when
+  /// there is room.
+  private func patiently(
+    _ body: () throws(SystemdError) -> Void
+  ) throws(SystemdError) {
     let deadline = ContinuousClock.now + ServiceManager.storeTimeout
     while true {
-      do throws(SystemdError) {
-        _ = try notifier.store([descriptor], name: name)
-        return
-      } catch {
+      do throws(SystemdError) { return try body() } catch {
         guard case .busy = error, ContinuousClock.now < deadline else { throw error }
         usleep(1_000)
       }

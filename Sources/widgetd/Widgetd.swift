@@ -155,7 +155,7 @@ struct Widgetd: AsyncParsableCommand {
       .init(
         socketPath: settings.socket, socketMode: settings.socketMode,
         policy: .current(clientGID: clientGID), limits: settings.limits,
-        version: Widgetd.version, inheritedListener: manager.listener,
+        version: Widgetd.version, inheritedListeners: manager.listeners,
         releaseMemory: releaseMemory),
       guests: guests, takingOver: manager.takeConnections(), logger: logger,
       makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
@@ -167,7 +167,7 @@ struct Widgetd: AsyncParsableCommand {
       defer { manager.reloaded() }
       return await reloader.reload()
     }
-    let socket = manager.listenerPath ?? settings.socket
+    let socket = manager.listenerPaths ?? settings.socket
     await manager.ready(server, socket: socket)
     logger.notice(
       "serving",

@@ -110,7 +110,7 @@ func startServer(
   let server = try await WidgetServer.start(
     .init(
       socketPath: folder.socketPath, policy: policy, limits: limits, version: "test",
-      inheritedListener: inheritedListener),
+      inheritedListeners: inheritedListener.map { [$0] } ?? []),
     guests: guests, takingOver: handed, logger: logger,
     makeLog: { () throws(StorageError) in TestLog(log) })
   return TestServer(server: server, folder: folder, log: log)
