@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from lib.protobuf import ROOT, SCHEMA
+from lib.ttrpc import SERVICES
 
 Document = dict[str, Any]
 
@@ -22,7 +23,6 @@ MASK = "google.protobuf.FieldMask"
 REQUESTS = {
     "grpc.health.v1.Health/Check": "grpc.health.v1.HealthCheckRequest",
 }
-ADMIN = {"GetStats", "Reload", "SetLogLevel"}
 
 
 class Misuse(Exception):
@@ -33,7 +33,7 @@ def full_method(method: str) -> str:
     """`CreateWidget` as `widgetd.v1.WidgetService/CreateWidget`; a full name stays."""
     if "/" in method:
         return method
-    return f"widgetd.v1.{'AdminService' if method in ADMIN else 'WidgetService'}/{method}"
+    return f"widgetd.v1.{SERVICES.get(method, 'WidgetService')}/{method}"
 
 
 def request_type(method: str) -> str:
@@ -213,7 +213,8 @@ def difference(expected: Any, found: Any, at: str = "") -> str | None:
         return None
     if found is None and (expected in ("", 0, False, None) or _is_first_of_enum(expected)):
         return None
-    if type(expected) is bool or type(found) is bool:
+    if isinstance(expected, (bool, int, float)):
+        # Python takes 1, 1.0 and True for the same; the daemon does not.
         same = type(expected) is type(found) and expected == found
     else:
         same = expected == found

@@ -34,12 +34,19 @@ extension SocketClient {
       "SetLogLevel": typed { c, r, o throws(ClientError) in try await c.setLogLevel(r, options: o)
       },
     ]
+    let catalog: [String: Call] = [
+      "ApplyKinds": typed { c, r, o throws(ClientError) in try await c.applyKinds(r, options: o) },
+      "GetKind": typed { c, r, o throws(ClientError) in try await c.getKind(r, options: o) },
+      "ListKinds": typed { c, r, o throws(ClientError) in try await c.listKinds(r, options: o) },
+      "DeleteKind": typed { c, r, o throws(ClientError) in try await c.deleteKind(r, options: o) },
+    ]
     var all: [String: Call] = [
       "grpc.health.v1.Health/Check": typed { c, r, o throws(ClientError) in
         try await c.checkHealth(r, options: o)
       }
     ]
     for (name, call) in widgets { all["widgetd.v1.WidgetService/\(name)"] = call }
+    for (name, call) in catalog { all["widgetd.v1.CatalogService/\(name)"] = call }
     for (name, call) in admin { all["widgetd.v1.AdminService/\(name)"] = call }
     return all
   }()

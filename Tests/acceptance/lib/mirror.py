@@ -7,7 +7,8 @@ class Gap(Exception):
 
 class Mirror:
     """The widgets by id, with `strict` for a watch that selects everything: then every commit must
-    be covered, so each change set begins exactly where the last one ended."""
+    be covered, so each change set begins exactly where the last one ended. But for commits that
+    are about kinds alone; whoever makes such is not strict."""
 
     def __init__(self, strict=True):
         self.strict = strict

@@ -5,7 +5,11 @@ import struct
 
 from lib.protobuf import SCHEMA
 
-SERVICES = {"GetStats": "AdminService", "Reload": "AdminService", "SetLogLevel": "AdminService"}
+# Which service a method is of; others are of WidgetService.
+SERVICES = {
+    "GetStats": "AdminService", "Reload": "AdminService", "SetLogLevel": "AdminService",
+    "ApplyKinds": "CatalogService", "GetKind": "CatalogService", "ListKinds": "CatalogService",
+    "DeleteKind": "CatalogService"}
 REQUEST, RESPONSE, DATA = 1, 2, 3
 REMOTE_CLOSED = 1
 
