@@ -176,6 +176,52 @@ class CallTests(DaemonCase):
         self.widgets(
             lambda c: c.request_progress(4), pb.RequestProgressRequest(subscription_id=4), b"", None
         )
+        catalog = "widgetd.v1.CatalogService"
+        kind = widgetd.Kind("k", data=[widgetd.Field("n", "int", 0)])
+        kind_pb = pb.Kind(
+            name="k", data=[pb.Field(name="n", type="int", default_value=pb.Value(int_value=0))]
+        )
+        answered = widgetd.Kind(
+            "k", data=(widgetd.Field("n", "int", 0),), provider="p", revision=3, owner_uid=7
+        )
+        answered_pb = pb.Kind(provider="p", revision=3, owner_uid=7)
+        answered_pb.MergeFrom(kind_pb)
+        self.check(
+            lambda c: c.apply_kinds(
+                [kind], provider="p", prune=True, validate_only=True, request_id="r"
+            ),
+            catalog,
+            pb.ApplyKindsRequest(
+                kinds=[kind_pb], provider="p", prune=True, validate_only=True, request_id="r"
+            ),
+            pb.ApplyKindsResponse(
+                results=[pb.KindResult(name="k", action=2, widgets_changed=4)], revision=3
+            ),
+            widgetd.KindsApplied(
+                (widgetd.KindResult("k", widgetd.ApplyAction.UPDATED, widgets_changed=4),), 3
+            ),
+        )
+        self.check(
+            lambda c: c.get_kind("k"),
+            catalog,
+            pb.GetKindRequest(name="k"),
+            pb.GetKindResponse(kind=answered_pb),
+            answered,
+        )
+        self.check(
+            lambda c: c.list_kinds(page_size=2, page_token="j"),
+            catalog,
+            pb.ListKindsRequest(page_size=2, page_token="j"),
+            pb.ListKindsResponse(kinds=[answered_pb], next_page_token="k", revision=4),
+            widgetd.KindPage((answered,), "k", 4),
+        )
+        self.check(
+            lambda c: c.delete_kind("k", allow_missing=True, request_id="r"),
+            catalog,
+            pb.DeleteKindRequest(name="k", allow_missing=True, request_id="r"),
+            pb.DeleteKindResponse(revision=6),
+            6,
+        )
         admin = "widgetd.v1.AdminService"
         self.check(
             lambda c: c.reload(),
@@ -208,11 +254,12 @@ class CallTests(DaemonCase):
         )
 
     def test_there_is_a_method_for_every_rpc(self):
-        from widgetd._proto.v1 import admin_service_pb2, widget_service_pb2
+        from widgetd._proto.v1 import admin_service_pb2, catalog_service_pb2, widget_service_pb2
 
         known = {m.path for m in vars(methods).values() if isinstance(m, methods.Method)}
         for file, name in (
             (widget_service_pb2, "WidgetService"),
+            (catalog_service_pb2, "CatalogService"),
             (admin_service_pb2, "AdminService"),
         ):
             for rpc in file.DESCRIPTOR.services_by_name[name].methods:
@@ -244,6 +291,22 @@ class CallTests(DaemonCase):
 
         self.daemon.answers["ListWidgets"] = answer
         self.assertEqual([w.id for w in self.client.widgets()], ["w0", "w1", "w2"])
+
+    def test_all_kinds_are_read_page_by_page(self):
+        pages = {"": "a", "a": "b", "b": "c"}
+
+        def answer(request):
+            name = pages[pb.ListKindsRequest.FromString(request).page_token]
+            token = name if name in pages else ""
+            return pb.ListKindsResponse(kinds=[pb.Kind(name=name)], next_page_token=token)
+
+        async def names():
+            async with widgetd.AsyncClient(self.relay.path) as client:
+                return [kind.name async for kind in client.kinds()]
+
+        self.daemon.answers["ListKinds"] = answer
+        self.assertEqual([kind.name for kind in self.client.kinds()], ["a", "b", "c"])
+        self.assertEqual(asyncio.run(names()), ["a", "b", "c"])
 
     def test_the_same_request_has_the_same_bytes(self):
         data = {f"key{n}": n for n in range(50)}
@@ -303,6 +366,10 @@ class CallTests(DaemonCase):
             self.assertEqual(len(asked), 1)
         self.daemon.answers["GetWidget"] = lose_once(pb.GetWidgetResponse(widget=widget("a")))
         self.assertEqual(self.client.get_widget("a").id, "a")
+        self.daemon.answers["GetKind"] = lose_once(pb.GetKindResponse(kind=pb.Kind(name="k")))
+        self.assertEqual(self.client.get_kind("k").name, "k")
+        self.daemon.answers["ListKinds"] = lose_once(pb.ListKindsResponse(revision=5))
+        self.assertEqual(self.client.list_kinds().revision, 5)
 
     def test_wrong_arguments_fail_before_anything_is_sent(self):
         for wrong in (
@@ -311,6 +378,10 @@ class CallTests(DaemonCase):
             lambda: self.client.set_presence("explode", all=True),
             lambda: self.client.watch(after_sequence=1),
             lambda: self.client.get_widget("\ud800"),
+            lambda: self.client.apply_kinds([widgetd.Kind("k", families=["huge"])]),
+            lambda: self.client.apply_kinds(
+                [widgetd.Kind("k", data=[widgetd.Field("n", default=2**63)])]
+            ),
             lambda: self.client.call(methods.WATCH_WIDGETS, pb.WatchWidgetsRequest()),
         ):
             with self.assertRaises(ValueError):
@@ -319,6 +390,13 @@ class CallTests(DaemonCase):
             lambda: self.client.watch(widgetd.Selector(ids="abc")),
             lambda: self.client.get_widget("a", fields="data"),
             lambda: self.client.create_widget("k", labels={"a": 1}),
+            lambda: self.client.apply_kinds([widgetd.Kind("k", families="small")]),
+            lambda: self.client.apply_kinds(
+                [widgetd.Kind("k", reducers=[widgetd.Reducer("e", set={"n": 1})])]
+            ),
+            lambda: self.client.apply_kinds(
+                [widgetd.Kind("k", reducers=[widgetd.Reducer("e", unset="n")])]
+            ),
         ):
             with self.assertRaises(TypeError):
                 wrong()

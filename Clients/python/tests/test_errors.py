@@ -34,6 +34,17 @@ class StatusTests(unittest.TestCase):
         self.assertEqual(error.status, status.encoded())
         self.assertIn("Too many. (RESOURCE_EXHAUSTED: QUOTA_EXCEEDED)", str(error))
 
+    def test_what_is_about_kinds_has_classes_of_its_own(self):
+        for code, reason, kind, base in (
+            (5, "KIND_NOT_FOUND", widgetd.KindNotFound, widgetd.NotFound),
+            (6, "KIND_CLAIMED", widgetd.KindClaimed, widgetd.AlreadyExists),
+            (9, "REDUCER_FAILED", widgetd.ReducerFailed, widgetd.FailedPrecondition),
+        ):
+            error = errors.call_error(code, "", Status(code, "No.", reason, kind="k").encoded())
+            self.assertIs(type(error), kind)
+            self.assertIsInstance(error, base)
+            self.assertEqual(error.metadata, {"kind": "k"})
+
     def test_a_reason_that_is_not_known_goes_by_the_code(self):
         error = errors.call_error(9, "", Status(9, "No.", "BRAND_NEW").encoded())
         self.assertIs(type(error), widgetd.FailedPrecondition)

@@ -9,7 +9,7 @@
 `Client` waits for answers, `AsyncClient` is for asyncio. Errors are subclasses of `WidgetdError`.
 """
 
-from . import errors, frames, messages, methods
+from . import errors, frames, kinds, messages, methods
 from ._address import socket_path
 from ._resume import RetryPolicy
 from .aio import AsyncClient, AsyncWatch
@@ -29,11 +29,14 @@ from .errors import (
     FailedPrecondition,
     InternalError,
     InvalidArgument,
+    KindClaimed,
+    KindNotFound,
     NotFound,
     OutOfRange,
     PermissionDenied,
     ProtocolError,
     QuotaExceeded,
+    ReducerFailed,
     ResourceExhausted,
     RevisionCompacted,
     SocketNotFound,
@@ -64,6 +67,17 @@ from .frames import (
     Reset,
     ResetReason,
     Snapshot,
+)
+from .kinds import (
+    NO_DEFAULT,
+    EventType,
+    Field,
+    Kind,
+    KindPage,
+    KindResult,
+    KindsApplied,
+    NoDefault,
+    Reducer,
 )
 from .mirror import Difference, Inconsistent, Mirror
 from .model import (
@@ -119,19 +133,29 @@ __all__ = [
     "EtagMismatch",
     "Event",
     "EventFrame",
+    "EventType",
     "Events",
     "FailedPrecondition",
     "Family",
+    "Field",
     "Frame",
     "Gap",
     "Health",
     "Inconsistent",
     "InternalError",
     "InvalidArgument",
+    "Kind",
+    "KindClaimed",
+    "KindNotFound",
+    "KindPage",
+    "KindResult",
+    "KindsApplied",
     "LabelOperator",
     "LabelRequirement",
     "LogLevel",
     "Mirror",
+    "NO_DEFAULT",
+    "NoDefault",
     "NotFound",
     "Opened",
     "OutOfRange",
@@ -143,6 +167,8 @@ __all__ = [
     "ProtocolError",
     "QuotaExceeded",
     "Reconnected",
+    "Reducer",
+    "ReducerFailed",
     "Reloaded",
     "Removed",
     "Reset",
@@ -173,6 +199,7 @@ __all__ = [
     "WidgetdError",
     "errors",
     "frames",
+    "kinds",
     "messages",
     "methods",
     "socket_path",

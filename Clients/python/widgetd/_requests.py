@@ -7,7 +7,9 @@ from typing import Any, Iterable, Mapping, Optional, Union
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
+from ._proto.v1 import catalog_service_pb2
 from ._proto.v1 import widget_service_pb2 as pb
+from .kinds import Kind
 from .model import (
     Family,
     PresenceAction,
@@ -173,6 +175,18 @@ def apply_widgets(
         prune=prune,
         validate_only=validate_only,
         transition=hint(transition),
+        request_id=_text(request_id),
+    )
+
+
+def apply_kinds(
+    kinds: Iterable[Kind], provider: str, prune: bool, validate_only: bool, request_id: str
+) -> catalog_service_pb2.ApplyKindsRequest:
+    return catalog_service_pb2.ApplyKindsRequest(
+        kinds=[kind.message_pb() for kind in kinds],
+        provider=_text(provider),
+        prune=prune,
+        validate_only=validate_only,
         request_id=_text(request_id),
     )
 

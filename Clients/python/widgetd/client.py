@@ -29,12 +29,13 @@ from ._channel import (
     seconds_left,
 )
 from ._proto.health import health_pb2
-from ._proto.v1 import admin_service_pb2
+from ._proto.v1 import admin_service_pb2, catalog_service_pb2
 from ._proto.v1 import widget_service_pb2 as pb
 from ._requests import Length
 from ._resume import EventSession, F, RetryPolicy, Session, StartOver, WidgetSession
 from .errors import CallError, ConnectionLost, WidgetdError
 from .frames import EventFrame, Frame, ResetReason
+from .kinds import Kind, KindPage, KindsApplied
 from .methods import Method, Request, Response
 from .mirror import Inconsistent, Mirror
 from .model import (
@@ -331,6 +332,71 @@ class Client:
         results = tuple((result.id, ApplyAction.read(result.action)) for result in answer.results)
         return Applied(results, answer.deleted_count, answer.revision)
 
+    # --- Kinds ---
+
+    def apply_kinds(
+        self,
+        kinds: Iterable[Kind],
+        *,
+        provider: str = "",
+        prune: bool = False,
+        validate_only: bool = False,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> KindsApplied:
+        """Makes a declared set of kinds true, and their widgets fit them, in one commit. `provider`
+        says whose they are, `prune` removes those of this provider that are not declared any more,
+        `validate_only` only says what would happen. Raises KindClaimed."""
+        request = _requests.apply_kinds(kinds, provider, prune, validate_only, request_id)
+        answer = self.call(methods.APPLY_KINDS, request, timeout=timeout)
+        return KindsApplied.from_pb(answer)
+
+    def get_kind(self, name: str, *, timeout: Optional[float] = None) -> Kind:
+        """One kind. Raises KindNotFound."""
+        request = catalog_service_pb2.GetKindRequest(name=_text(name))
+        answer = self.call(methods.GET_KIND, request, timeout=timeout)
+        return Kind.from_pb(answer.kind)
+
+    def list_kinds(
+        self, *, page_size: int = 0, page_token: str = "", timeout: Optional[float] = None
+    ) -> KindPage:
+        """One page, in order of names, with what is built in; 0 kinds means 100, at most 1000.
+        `kinds` has them all."""
+        request = catalog_service_pb2.ListKindsRequest(
+            page_size=page_size, page_token=_text(page_token)
+        )
+        answer = self.call(methods.LIST_KINDS, request, timeout=timeout)
+        found = tuple(Kind.from_pb(kind) for kind in answer.kinds)
+        return KindPage(found, answer.next_page_token, answer.revision)
+
+    def kinds(self, *, timeout: Optional[float] = None) -> Iterator[Kind]:
+        """All kinds, read page by page. One that comes or goes meanwhile may be among them or
+        not."""
+        token = ""
+        while True:
+            page = self.list_kinds(page_size=1000, page_token=token, timeout=timeout)
+            for kind in page.kinds:
+                yield kind
+            token = page.next_page_token
+            if not token:
+                return
+
+    def delete_kind(
+        self,
+        name: str,
+        *,
+        allow_missing: bool = False,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> int:
+        """Removes a kind; returns the store's revision. Its widgets stay, and are no longer held to
+        it. Raises KindNotFound, and KindClaimed for what is built in."""
+        request = catalog_service_pb2.DeleteKindRequest(
+            name=_text(name), allow_missing=allow_missing, request_id=_text(request_id)
+        )
+        answer = self.call(methods.DELETE_KIND, request, timeout=timeout)
+        return answer.revision
+
     # --- Events ---
 
     def send_event(
@@ -345,7 +411,8 @@ class Client:
         request_id: str = "",
         timeout: Optional[float] = None,
     ) -> Sent:
-        """Sends an event. Raises WidgetHidden and WidgetDisabled, unless it is forced."""
+        """Sends an event; what its kind makes of it is done when this returns. Raises WidgetHidden
+        and WidgetDisabled, unless it is forced, and ReducerFailed."""
         request = _requests.send_event(widget_id, name, payload, node_id, force, client, request_id)
         answer = self.call(methods.SEND_EVENT, request, timeout=timeout)
         return Sent(answer.sequence, answer.revision)

@@ -134,12 +134,20 @@ class WidgetNotFound(NotFound):
     """No widget has this id."""
 
 
+class KindNotFound(NotFound):
+    """No kind has this name."""
+
+
 class AlreadyExists(CallError):
     """What the request would make is there."""
 
 
 class WidgetExists(AlreadyExists):
     """The id is taken."""
+
+
+class KindClaimed(AlreadyExists):
+    """The kind is another provider's, or built in: metadata has `kind` and `provider`."""
 
 
 class PermissionDenied(CallError):
@@ -164,6 +172,10 @@ class WidgetHidden(FailedPrecondition):
 
 class WidgetDisabled(FailedPrecondition):
     """A disabled widget takes no events."""
+
+
+class ReducerFailed(FailedPrecondition):
+    """The widget's kind cannot handle the event: metadata has `widget_id`, `event` and `place`."""
 
 
 class EpochChanged(FailedPrecondition):
@@ -248,9 +260,12 @@ _BY_CODE: Mapping[Code, Type[CallError]] = {
 _BY_REASON: Mapping[str, Type[CallError]] = {
     "WIDGET_NOT_FOUND": WidgetNotFound,
     "WIDGET_EXISTS": WidgetExists,
+    "KIND_NOT_FOUND": KindNotFound,
+    "KIND_CLAIMED": KindClaimed,
     "QUOTA_EXCEEDED": QuotaExceeded,
     "WIDGET_HIDDEN": WidgetHidden,
     "WIDGET_DISABLED": WidgetDisabled,
+    "REDUCER_FAILED": ReducerFailed,
     "EPOCH_CHANGED": EpochChanged,
     "ETAG_MISMATCH": EtagMismatch,
     "REVISION_COMPACTED": RevisionCompacted,

@@ -4,7 +4,9 @@ The types in `widgetd` itself are easier to use: they hold plain Python values.
 """
 
 from ._proto.v1.admin_service_pb2 import *  # noqa: F403
+from ._proto.v1.catalog_service_pb2 import *  # noqa: F403
 from ._proto.v1.event_pb2 import *  # noqa: F403
+from ._proto.v1.kind_pb2 import *  # noqa: F403
 from ._proto.v1.value_pb2 import *  # noqa: F403
 from ._proto.v1.widget_pb2 import *  # noqa: F403
 from ._proto.v1.widget_service_pb2 import *  # noqa: F403

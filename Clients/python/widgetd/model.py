@@ -206,7 +206,7 @@ class PresenceAction(Word):
 
 
 class ApplyAction(Word):
-    """What apply_widgets did (or would do) to one widget."""
+    """What apply_widgets did (or would do) to one widget, or apply_kinds to one kind."""
 
     UNSPECIFIED = 0
     CREATED = 1

@@ -1,0 +1,245 @@
+"""Kinds: what all widgets of one sort have in common, as plain Python values.
+
+A kind that comes from the daemon can be given back to `apply_kinds` as it is, or changed with
+`dataclasses.replace`: what the daemon sets is left out of account there. Its lists are tuples then.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from ._proto.v1 import catalog_service_pb2, kind_pb2
+from .model import (
+    ApplyAction,
+    Family,
+    Transition,
+    _key,
+    _number,
+    _text,
+    from_timestamp,
+    from_value,
+    to_value,
+)
+
+
+class NoDefault(enum.Enum):
+    """The type of NO_DEFAULT."""
+
+    NO_DEFAULT = "no default"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: A field has no default. None is a default like any other: null.
+NO_DEFAULT = NoDefault.NO_DEFAULT
+
+
+@dataclass(frozen=True)
+class Field:
+    """One value that a kind declares: a parameter, a data key, a detail of an event."""
+
+    name: str
+    #: "bool", "int", "double", "string", "bytes", "timestamp", "duration", "list(TYPE)",
+    #: "map(string, TYPE)", or "dyn" for any, which is also what "" means.
+    type: str = ""
+    #: What it is where nothing is said; NO_DEFAULT if there is no such thing. Exactly of the type:
+    #: 0.0, not 0, for a double.
+    default: Any = NO_DEFAULT
+    #: What it means, its unit and range.
+    description: str = ""
+    #: Whether it must be given. Not for data, and not together with a default.
+    required: bool = False
+
+    def message_pb(self) -> kind_pb2.Field:
+        return kind_pb2.Field(
+            name=_text(self.name),
+            type=_text(self.type),
+            default_value=None if self.default is NO_DEFAULT else to_value(self.default),
+            description=_text(self.description),
+            required=self.required,
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.Field) -> Field:
+        has = message.HasField("default_value")
+        return Field(
+            name=message.name,
+            type=message.type,
+            default=from_value(message.default_value) if has else NO_DEFAULT,
+            description=message.description,
+            required=message.required,
+        )
+
+
+@dataclass(frozen=True)
+class EventType:
+    """Something that happens to widgets of a kind."""
+
+    name: str
+    #: When it happens and what follows.
+    description: str = ""
+    #: Its details.
+    payload: Sequence[Field] = ()
+
+    def message_pb(self) -> kind_pb2.EventType:
+        return kind_pb2.EventType(
+            name=_text(self.name),
+            description=_text(self.description),
+            payload=[detail.message_pb() for detail in self.payload],
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.EventType) -> EventType:
+        return EventType(
+            message.name, message.description, tuple(Field.from_pb(f) for f in message.payload)
+        )
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """What an event does to a widget's data. Expressions are CEL, as text."""
+
+    #: The event's name.
+    event: str
+    #: The part of the widget that the event must be about; "" for any.
+    node_id: str = ""
+    #: An expression that must be true; "" for always.
+    condition: str = ""
+    #: Data keys, and the expressions that give their new values.
+    set: Mapping[str, str] = field(default_factory=dict)
+    #: Data keys to remove; those with a default get that.
+    unset: Sequence[str] = ()
+
+    def message_pb(self) -> kind_pb2.Reducer:
+        if isinstance(self.unset, str):
+            raise TypeError(f"unset is a list; write [{self.unset!r}]")
+        for key, expression in self.set.items():
+            if not isinstance(expression, str):
+                raise TypeError(f"{key!r} is set to {expression!r}; write an expression, as text")
+        return kind_pb2.Reducer(
+            event=_text(self.event),
+            node_id=_text(self.node_id),
+            condition=_text(self.condition),
+            set={_key(key): _text(expression) for key, expression in self.set.items()},
+            unset=[_text(key) for key in self.unset],
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.Reducer) -> Reducer:
+        return Reducer(
+            event=message.event,
+            node_id=message.node_id,
+            condition=message.condition,
+            set={key: message.set[key] for key in sorted(message.set)},
+            unset=tuple(message.unset),
+        )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What widgets of a kind are configured with, what they hold, what happens to them."""
+
+    name: str
+    #: What people call it; "" for its name.
+    display_name: str = ""
+    #: What it shows and what it is for.
+    description: str = ""
+    #: The families it is made for, Family or by word; none for all.
+    families: Sequence[Union[Family, str]] = ()
+    #: What a widget is configured with.
+    parameters: Sequence[Field] = ()
+    #: What a widget holds.
+    data: Sequence[Field] = ()
+    #: Whether widgets may have data and parameters, and be sent events, that are not declared.
+    open: bool = False
+    #: What happens to a widget; none for anything.
+    events: Sequence[EventType] = ()
+    #: What events do to the data, in order: each sees what those before it did.
+    reducers: Sequence[Reducer] = ()
+    #: How changes may be animated that bring no hint of their own.
+    transition: Optional[Transition] = None
+    #: Whose it is. Set by the daemon, as is everything below.
+    provider: str = ""
+    #: The revision that last changed it; 0 for what is built in.
+    revision: int = 0
+    update_time: Optional[datetime] = None
+    owner_uid: int = 0
+
+    def message_pb(self) -> kind_pb2.Kind:
+        """As a request has it: without what the daemon sets."""
+        if isinstance(self.families, str):
+            raise TypeError(f"families is a list; write [{self.families!r}]")
+        return kind_pb2.Kind(
+            name=_text(self.name),
+            display_name=_text(self.display_name),
+            description=_text(self.description),
+            families=[_number(Family.of(family)) for family in self.families],
+            parameters=[each.message_pb() for each in self.parameters],
+            data=[each.message_pb() for each in self.data],
+            open=self.open,
+            events=[event.message_pb() for event in self.events],
+            reducers=[reducer.message_pb() for reducer in self.reducers],
+            transition=None if self.transition is None else self.transition.message_pb(),
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.Kind) -> Kind:
+        has_hint, has_time = message.HasField("transition"), message.HasField("update_time")
+        return Kind(
+            name=message.name,
+            display_name=message.display_name,
+            description=message.description,
+            families=tuple(Family.read(family) for family in message.families),
+            parameters=tuple(Field.from_pb(each) for each in message.parameters),
+            data=tuple(Field.from_pb(each) for each in message.data),
+            open=message.open,
+            events=tuple(EventType.from_pb(event) for event in message.events),
+            reducers=tuple(Reducer.from_pb(reducer) for reducer in message.reducers),
+            transition=Transition.from_pb(message.transition) if has_hint else None,
+            provider=message.provider,
+            revision=message.revision,
+            update_time=from_timestamp(message.update_time) if has_time else None,
+            owner_uid=message.owner_uid,
+        )
+
+
+@dataclass(frozen=True)
+class KindResult:
+    """What apply_kinds did (or would do) to one kind."""
+
+    name: str
+    action: ApplyAction
+    #: How many of its widgets were made to fit.
+    widgets_changed: int = 0
+
+
+@dataclass(frozen=True)
+class KindsApplied:
+    """What apply_kinds did, or would do."""
+
+    #: Each declared kind in the declared order, then each removed one.
+    results: tuple[KindResult, ...]
+    revision: int
+
+    @staticmethod
+    def from_pb(message: catalog_service_pb2.ApplyKindsResponse) -> KindsApplied:
+        results = tuple(
+            KindResult(result.name, ApplyAction.read(result.action), result.widgets_changed)
+            for result in message.results
+        )
+        return KindsApplied(results, message.revision)
+
+
+@dataclass(frozen=True)
+class KindPage:
+    """A page of list_kinds, in order of names."""
+
+    kinds: tuple[Kind, ...]
+    #: Where the next page starts; "" on the last page.
+    next_page_token: str
+    #: The store's revision at the time of the call.
+    revision: int
