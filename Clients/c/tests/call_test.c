@@ -139,6 +139,61 @@ static void the_short_calls_say_what_they_are_asked_to(void) {
   end(&with, client);
 }
 
+static void answer_with_a_kind(script *with) {
+  while (next_request(with)) {
+    bytes all = {0};
+    Widgetd__V1__Value zero = wc_int(0);
+    Widgetd__V1__Field level = WIDGETD__V1__FIELD__INIT, *fields[] = {&level};
+    Widgetd__V1__Kind kind = WIDGETD__V1__KIND__INIT;
+    Widgetd__V1__GetKindResponse answer = WIDGETD__V1__GET_KIND_RESPONSE__INIT;
+    level.name = "level";
+    level.default_value = &zero;
+    kind.name = "gauge";
+    kind.n_data = 1;
+    kind.data = fields;
+    answer.kind = &kind;
+    append_answer(&all, with->id, &answer.base);
+    send_and_free(&with->server, &all);
+  }
+}
+
+static void kinds_are_called_for_by_their_short_names(void) {
+  script with;
+  wc_error error;
+  wc_client *client = begin(&with, answer_with_a_kind);
+  Widgetd__V1__GetKindRequest request = WIDGETD__V1__GET_KIND_REQUEST__INIT;
+  Widgetd__V1__GetKindResponse *answer;
+  request.name = "gauge";
+  CHECK(wc_call(client, "GetKind", &request, &answer, &error) == WC_OK);
+  CHECK_TEXT(with.method, "widgetd.v1.CatalogService/GetKind");
+  CHECK_TEXT(answer->kind->name, "gauge");
+  CHECK(answer->kind->n_data == 1);
+  CHECK_TEXT(answer->kind->data[0]->name, "level");
+  CHECK(answer->kind->data[0]->default_value->kind_case == WIDGETD__V1__VALUE__KIND_INT_VALUE);
+  wc_free(answer);
+  CHECK(wc_call(client, "widgetd.v1.CatalogService/GetKind", &request, &answer, &error) == WC_OK);
+  wc_free(answer);
+  CHECK(wc_call(client, "ApplyKinds", &request, &answer, &error) == WC_INVALID_ARGUMENT);
+  CHECK(strstr(error.message, "widgetd.v1.ApplyKindsRequest") != NULL);
+  end(&with, client);
+}
+
+static void every_method_of_every_service_is_known(void) {
+  const ProtobufCServiceDescriptor *const services[] = {
+#include "services.h"
+  };
+  for (size_t i = 0; i < sizeof services / sizeof *services; i++) {
+    CHECK(services[i]->n_methods > 0);
+    for (unsigned n = 0; n < services[i]->n_methods; n++) {
+      wc_error error;
+      wc_method found;
+      CHECK(wc_find_method(services[i]->methods[n].name, &found, &error) == WC_OK);
+      CHECK_TEXT(found.service, services[i]->name);
+      CHECK(found.input == services[i]->methods[n].input);
+    }
+  }
+}
+
 static void a_method_of_a_newer_daemon_is_called_by_its_full_name(void) {
   script with;
   wc_error error;
@@ -428,6 +483,8 @@ static void values_are_told_as_text(void) {
 int main(void) {
   TEST(a_call_sends_its_request_and_gives_the_answer);
   TEST(the_short_calls_say_what_they_are_asked_to);
+  TEST(kinds_are_called_for_by_their_short_names);
+  TEST(every_method_of_every_service_is_known);
   TEST(a_method_of_a_newer_daemon_is_called_by_its_full_name);
   TEST(an_error_has_code_reason_words_and_particulars);
   TEST(long_texts_are_cut_between_characters);
