@@ -27,6 +27,9 @@ import (
 // Service is the full name of the service that owns the widgets.
 const Service = "widgetd.v1.WidgetService"
 
+// CatalogService is the full name of the service that owns the kinds.
+const CatalogService = "widgetd.v1.CatalogService"
+
 // Client is a client of one daemon. Make it with New.
 type Client struct {
 	path string
