@@ -71,7 +71,8 @@ struct KindReducers {
   /// One event on one widget.
   private struct Run {
     var patch = WidgetPatch()
-    private var data: ValueMap
+    /// The data as the reducers so far have left it.
+    private var data: RecordMap
     private var bindings: SlotBindings
     private var budget: Int
     private let valueDepthMax: Int
@@ -79,12 +80,12 @@ struct KindReducers {
     init(event: Event, record: Record, budget: Int, valueDepthMax: Int) {
       self.budget = budget
       self.valueDepthMax = valueDepthMax
-      data = record.data.map
+      data = RecordMap(record.data)
       let labels = record.labels.entries.map {
         ValueMap.Entry(key: $0.key, value: .string($0.value))
       }
       bindings = SlotBindings([
-        ExpressionValue(data), ExpressionValue(record.parameters.map),
+        .map(ExpressionMap(data)), .map(ExpressionMap(RecordMap(record.parameters))),
         ExpressionValue(
           [
             "name": .string(event.name), "node": .string(event.nodeID),
@@ -109,7 +110,7 @@ struct KindReducers {
         }
         guard holds else { return }
       }
-      var changed = data
+      var changed = data.changed
       for assignment in reducer.assignments {
         let place = "\(reducer.place).set[\(assignment.key)]"
         let result = try value(of: assignment.expression, place)
@@ -119,17 +120,17 @@ struct KindReducers {
         guard fitted.isNested(atMost: valueDepthMax) else {
           throw Failure(place, "lists and maps may be nested \(valueDepthMax) deep at most")
         }
-        changed[assignment.key] = fitted
+        changed[assignment.key] = .some(fitted)
         patch.setData[assignment.key] = fitted
         patch.unsetData.removeAll { $0 == assignment.key }
       }
       for (key, defaultValue) in reducer.unset {
-        changed[key] = defaultValue
+        changed[key] = .some(defaultValue)
         patch.setData[key] = defaultValue
         if defaultValue == nil { patch.unsetData.append(key) }
       }
-      data = changed
-      bindings.values[0] = ExpressionValue(data)
+      data = RecordMap(data.base, changed: changed)
+      bindings.values[0] = .map(ExpressionMap(data))
     }
 
     private mutating func value(
@@ -142,6 +143,35 @@ struct KindReducers {
       } catch {
         throw Failure(place, "\(error)")
       }
+    }
+  }
+
+  /// A widget's map as expressions read it: as it is in the record, with what has changed since. What
+  /// is not read is not looked at, so an event costs what its reducers read, not what there is.
+  private final class RecordMap: ExpressionObject {
+    let base: RevisedMap
+    /// New values, by declared names; nil for removed.
+    let changed: [String: Value?]
+
+    init(_ base: RevisedMap, changed: [String: Value?] = [:]) {
+      self.base = base
+      self.changed = changed
+    }
+
+    var fieldNames: [String] {
+      var names = base.keys.filter { isUnchanged($0) }
+      for (name, value) in changed where value != nil { names.append(name) }
+      return names.sorted { $0.precedesByBytes($1) }
+    }
+
+    func field(named name: String) -> ExpressionValue? {
+      if !isUnchanged(name), let value = changed[name] { return value.map { ExpressionValue($0) } }
+      return base[name].map { ExpressionValue($0) }
+    }
+
+    private func isUnchanged(_ name: String) -> Bool {
+      // A dictionary takes keys that only look alike for one.
+      changed.index(forKey: name).map { !changed[$0].key.hasSameBytes(as: name) } ?? true
     }
   }
 

@@ -18,6 +18,8 @@ struct CoreBenchmark {
     report([10, 10_000].map { size in Case(size: size, sample: oneKey(among: size)) })
     print("a reader that asks for one widget by its id, while another of N changed")
     report([10, 10_000, 1_000_000].map { size in Case(size: size, sample: byID(among: size)) })
+    print("an event that a reducer counts, on a widget with N keys")
+    report([10, 10_000].map { size in Case(size: size, sample: reduced(among: size)) })
   }
 
   struct Case {
@@ -98,6 +100,28 @@ struct CoreBenchmark {
     }
   }
 
+  static func reduced(among size: Int) -> (Int) -> Duration {
+    let stores = Holder(makeStore(widgets: 0))
+    guard let name = KindName("counter") else { preconditionFailure("a bad kind") }
+    let fields = (0..<size).map {
+      Field(name: "key\($0)", type: .int, defaultValue: .int(0))
+    }
+    let kind = Kind(
+      name: name, data: fields,
+      reducers: [Reducer(event: "click", assignments: ["key5": "data.key5 + 1"])])
+    stores.apply(.applyKinds(KindDeclaration(provider: "benchmark", kinds: [kind])))
+    stores.apply(.create(WidgetSpec(id: id(0), kind: name)))
+    return { count in
+      ContinuousClock().measure {
+        for _ in 0..<count {
+          let cursor = stores.store.revision
+          stores.apply(.sendEvent(EventDraft(widgetID: id(0), name: "click")))
+          stores.expect(changes: 1, since: cursor)
+        }
+      }
+    }
+  }
+
   // MARK: - Parts
 
   /// Owns a store, which cannot be captured by a closure.
@@ -134,6 +158,7 @@ struct CoreBenchmark {
     limits.stateBytesPerUIDMax = .max
     limits.widgetBytesMax = .max
     limits.keysPerWidgetMax = .max
+    limits.kindBytesMax = .max
     var store = WidgetStore(image: StoreImage(epoch: 1), limits: limits, isRevocable: false)
     guard let kind = KindName("gauge") else { preconditionFailure("a bad kind") }
     for number in 0..<widgets {
