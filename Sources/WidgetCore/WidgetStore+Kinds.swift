@@ -46,7 +46,7 @@ extension WidgetStore {
       var changed: Set<KindName> = []
       let removed = declaration.prunes ? store.namesToPrune(declaration) : []
       for name in removed { store.replaceKind(name, with: nil) }
-      for kind in declaration.kinds {
+      for kind in declaration.kinds.map(\.fitted) {
         let old = store.registeredKinds[kind.name]
         if old?.kind == kind {
           results.append(KindResult(name: kind.name, action: .unchanged))
@@ -315,18 +315,33 @@ extension WidgetStore {
         }
       }
       guard let value = field.defaultValue else { continue }
-      guard value.isNested(atMost: limits.valueDepthMax), let fitted = field.type.fitted(value)
+      guard value.isNested(atMost: limits.valueDepthMax - HelpKind.depth),
+        field.type.fitted(value) != nil
       else {
         throw .invalid(
           field: "\(path).default_value",
           description: "Expected a value of type \(field.type), not \(value.typeName).")
       }
-      guard fitted == value else {
-        throw .invalid(
-          field: "\(path).default_value",
-          description: "Write numbers as \(field.type) has them: with a decimal point.")
-      }
     }
+  }
+}
+
+extension Kind {
+  /// The kind with default values as their types have them.
+  fileprivate var fitted: Kind {
+    var kind = self
+    kind.parameters = parameters.map(\.fitted)
+    kind.data = data.map(\.fitted)
+    for index in events.indices { kind.events[index].payload = events[index].payload.map(\.fitted) }
+    return kind
+  }
+}
+
+extension Field {
+  fileprivate var fitted: Field {
+    var field = self
+    field.defaultValue = defaultValue.map { type.fitted($0) ?? $0 }
+    return field
   }
 }
 

@@ -47,7 +47,8 @@ extension RegisteredKind: ConvertibleMessage {
     c.pointee.reducers = try writer.list("reducers", kind.reducers)
     c.pointee.provider = try writer.string("provider", provider)
     c.pointee.revision = revision
-    c.pointee.update_time = try writer.timestamp(updateTime)
+    // What is built in has no history.
+    if revision > 0 { c.pointee.update_time = try writer.timestamp(updateTime) }
     c.pointee.owner_uid = ownerUID
   }
 }

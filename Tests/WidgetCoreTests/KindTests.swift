@@ -121,10 +121,6 @@ struct KindTests {
       Kind(name: "k", data: [Field(name: "a", type: .int, defaultValue: .string("1"))]),
       "data[0].default_value"
     ),
-    (
-      Kind(name: "k", data: [Field(name: "a", type: .double, defaultValue: .int(1))]),
-      "data[0].default_value"
-    ),
     (Kind(name: "k", events: [EventType(name: "")]), "events[0].name"),
     (Kind(name: "k", events: [EventType(name: "e"), EventType(name: "e")]), "events[1].name"),
     (
@@ -141,6 +137,16 @@ struct KindTests {
     }
     #expect(field == "kinds[0].\(place)")
     #expect(!description.isEmpty)
+  }
+
+  @Test func `a whole number is a double's default`() throws {
+    let whole = Kind(
+      name: "k", data: [Field(name: "a", type: .list(.double), defaultValue: .list([.int(1)]))])
+    var store = try store([whole])
+    #expect(store.kind("k")?.kind.data[0].defaultValue == .list([.double(1)]))
+    #expect(try !store.register([whole]).isChange)
+    try store.create("a", kind: "k")
+    #expect(store.widget("a")?.data["a"] == .list([.double(1)]))
   }
 
   @Test func `how many kinds, and how large, is limited`() throws {

@@ -294,7 +294,7 @@ struct RandomMessages {
         families: many { $0.pick(Family.allCases) }, parameters: many { $0.field() },
         data: many { $0.field() }, isOpen: flag(), events: many { $0.eventType() },
         transition: maybe { $0.transition() }, reducers: many { $0.reducer() }),
-      provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: number(),
+      provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: max(1, number()),
       updateTime: time())
   }
 

@@ -337,14 +337,15 @@ def normalise(schema, message):
         message.curve = known(message.curve, 7, 0)
     if name == "Field":
         message.type = message.type or "dyn"
-    if name == "Kind":
+    if name == "Kind" and message.revision:
         message.update_time.SetInParent()
+    elif name == "Kind":
+        message.ClearField("update_time")
     if name == "ApplyKindsRequest":
         # What only the daemon sets is passed over.
         for kind in message.kinds:
             for field in ("provider", "revision", "owner_uid", "update_time"):
                 kind.ClearField(field)
-            kind.update_time.SetInParent()
     if name in ("ApplyResult", "KindResult"):
         message.action = known(message.action, 4, 0)
     if name == "SetLogLevelResponse":
