@@ -10,6 +10,7 @@ class Checks:
 
     def __init__(self, title):
         self.title, self.passed, self.failed = title, 0, 0
+        self.skipped = []
 
     def __enter__(self):
         print(f"# {self.title}", flush=True)
@@ -29,6 +30,8 @@ class Checks:
         return self.that(what, found == expected, f"expected {expected!r}, found {found!r}")
 
     def skip(self, what, why):
+        """Records that something was not possible here; the last line tells of it."""
+        self.skipped.append(f"{what} ({why})")
         print(f"skip  {what}: {why}", flush=True)
 
     def __exit__(self, kind, error, trace):
@@ -38,6 +41,7 @@ class Checks:
             self.failed += 1
             traceback.print_exception(kind, error, trace)
             print(f"FAIL  {self.title}: broke off with {kind.__name__}: {error}", flush=True)
-        print(f"{self.passed} passed, {self.failed} failed", flush=True)
+        skipped = "; skipped: " + ", ".join(self.skipped) if self.skipped else ""
+        print(f"{self.passed} passed, {self.failed} failed{skipped}", flush=True)
         sys.stdout.flush()
         os._exit(1 if self.failed else 0)
