@@ -9,8 +9,9 @@ struct DoctorCommand: AsyncParsableCommand {
     abstract: "Find out why the daemon cannot be reached or used, and what mends it.",
     discussion: """
       Looks at which socket is meant, its file, its units, who may open it, and asks the daemon how \
-      it is, what you may do, its version and its last errors. Changes nothing, and never waits \
-      long: 3s for each answer of the daemon, or --timeout. Below what is wrong is the command that \
+      it is, what you may do, its version and its last errors. Repairs nothing itself; but it \
+      connects, which starts a service whose socket systemd holds. Never waits long: 3s for each \
+      answer of the daemon, or --timeout. Below what is wrong is the command that \
       mends it.
 
       Exit status: 0 if the daemon can be used (there may be warnings), else 1.
