@@ -122,6 +122,21 @@ struct StatusTests {
         == #"{"mend":"m","next":"widgetctl doctor","reason":"f","socket":"/s","state":"unknown"}"#)
   }
 
+  @Test(
+    arguments: [
+      (79, 100, 79), (799, 1000, 79), (0, 5, 0), (5, 0, 100), (0, 0, 100), (3, 2, 150),
+      (.max, 1, .max), (.max, .max, 100), (.max - 1, .max, 99), (1 << 62, 1 << 63, 50),
+      (.max, 50, .max),
+    ] as [(UInt64, UInt64, Int)])
+  func `a share is told of whatever numbers a daemon says`(
+    _ used: UInt64, _ maximum: UInt64, percent: Int
+  ) {
+    let limit = StatusReport.Limit(name: "x_bytes_max", used: used, maximum: maximum)
+    #expect(limit.percent == percent)
+    #expect(limit.isNear == (percent >= 80))
+    #expect(limit.text.hasSuffix(", \(percent) %"))
+  }
+
   @Test(arguments: [
     (0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KiB"), (1_536, "1.5 KiB"), (20 << 20, "20.0 MiB"),
     (3 << 30, "3.0 GiB"), (UInt64.max, "17179869183.9 GiB"),

@@ -50,7 +50,13 @@ struct StatusReport: Hashable {
     var used: UInt64
     var maximum: UInt64
     /// Rounded down; 100 and more if nothing is left.
-    var percent: Int { maximum == 0 ? 100 : Int(Double(used) / Double(maximum) * 100) }
+    var percent: Int {
+      guard maximum > 0 else { return 100 }
+      // In 128 bits: the numbers are the daemon's word and may be any.
+      let (high, low) = used.multipliedFullWidth(by: 100)
+      guard high < maximum else { return .max }
+      return Int(clamping: maximum.dividingFullWidth((high, low)).quotient)
+    }
     /// Whether most of it is used.
     var isNear: Bool { percent >= 80 }
 
