@@ -30,6 +30,17 @@ enum ArgumentOrder {
     return [arguments[index]] + moved + arguments[(index + 1)...]
   }
 
+  /// What `--socket` says, the last one if there are more; nil without one.
+  static func socket(_ arguments: [String]) -> String? {
+    let options = arguments.prefix { $0 != "--" }
+    var result: String?
+    for (argument, next) in zip(options, options.dropFirst().map { $0 } + [""]) {
+      if argument == "--socket" { result = next }
+      if argument.hasPrefix("--socket=") { result = String(argument.dropFirst(9)) }
+    }
+    return result
+  }
+
   /// Whether errors are to be JSON, even if the arguments cannot be parsed.
   static func wantsJSON(_ arguments: [String]) -> Bool {
     let options = arguments.prefix { $0 != "--" }

@@ -1,3 +1,4 @@
+import Glibc
 import WidgetClient
 import WidgetModel
 
@@ -18,15 +19,20 @@ struct CommandFailure: Error, Hashable {
     self.message = message
   }
 
-  init(_ error: ClientError) {
+  /// - Parameter socket: what `--socket` said, so that the next command can say the same.
+  init(_ error: ClientError, socket: String? = nil) {
     exit = ExitStatus(error)
     guard let status = error.status else {
       if case .unavailable(_, let path) = error, let kind = SocketFile.kindOfOther(path) {
         message =
           "\(path) is \(kind), not a socket; name the daemon's with --socket or "
           + "$\(SocketPath.variable)"
+      } else if case .unavailable(.other(errno: EPROTOTYPE, _), let path) = error {
+        message =
+          "\(path) is no stream socket, and so not the daemon's; name that with --socket or "
+          + "$\(SocketPath.variable)"
       } else {
-        message = CommandFailure.words(for: error)
+        message = CommandFailure.words(for: error, socket: socket)
       }
       return
     }
@@ -38,17 +44,18 @@ struct CommandFailure: Error, Hashable {
   }
 
   /// What happened, and what looks further into it.
-  private static func words(for error: ClientError) -> String {
+  private static func words(for error: ClientError, socket: String?) -> String {
     let text = "\(error)"
-    guard let doctor = doctor(for: error) else { return text }
+    guard let doctor = doctor(for: error, socket: socket) else { return text }
     return text + (text.hasSuffix("?") ? " " : "; ") + "`\(doctor)` finds out what is wrong"
   }
 
   /// What looks further into a connection that is not to be had; nil for any other failure.
-  private static func doctor(for error: ClientError) -> String? {
+  private static func doctor(for error: ClientError, socket: String?) -> String? {
     switch error {
     case .unavailable(_, let path), .connectionLost(let path): Doctor.command(forSocket: path)
-    case .socketNotFound, .protocolViolation, .deadlineExceeded: "widgetctl doctor"
+    case .socketNotFound, .protocolViolation, .deadlineExceeded:
+      SocketChoice.ofProcess(explicit: socket).command("doctor")
     case .status, .cancelled, .closed, .wire, .requestTooLong: nil
     }
   }

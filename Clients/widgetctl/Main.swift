@@ -40,7 +40,7 @@ enum Main {
       report(failure, isJSON: isJSON)
       exit(failure.exit.rawValue)
     case let error as ClientError:
-      let failure = CommandFailure(error)
+      let failure = CommandFailure(error, socket: ArgumentOrder.socket(arguments))
       report(failure, isJSON: isJSON)
       exit(failure.exit.rawValue)
     default:

@@ -122,6 +122,14 @@ enum SocketFile {
     default: return "a special file"
     }
   }
+
+  /// Where a symbolic link leads, as it says; nil if it is none, or cannot be seen.
+  static func target(ofLink path: String) -> String? {
+    var text = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink(path, &text, text.count)
+    guard count > 0 else { return nil }
+    return String(decoding: text[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
 }
 
 /// Reading of files that arguments name.

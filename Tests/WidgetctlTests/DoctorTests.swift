@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WidgetClient
 import WidgetModel
@@ -88,6 +89,9 @@ struct DoctorTests {
     }
   }
 
+  /// A byte too long for a socket.
+  static let long = "/" + String(repeating: "l", count: 103)
+
   static func stats(_ version: String = "1.0.0", _ errors: [RecentError] = []) -> GetStatsResponse {
     GetStatsResponse(version: version, recentErrors: errors)
   }
@@ -137,7 +141,7 @@ struct DoctorTests {
     },
     Case(
       "there is none where a flag says, but one where it usually is", "file", .fail,
-      "there is nothing at /a", "widgetctl doctor"
+      "there is nothing at /a", "widgetctl doctor --socket /run/widgetd/widgetd.sock"
     ) {
       $0.choice = .named("/a", .flag, usualExists: true)
       $0.file = .missing
@@ -151,7 +155,7 @@ struct DoctorTests {
     },
     Case(
       "the daemon is not installed", "file", .fail, "widgetd is not installed here",
-      "sudo apt-get install ./widgetd_*.deb"
+      "sudo apt install ./widgetd_*.deb ./widgetctl_*.deb"
     ) {
       $0.choice = .none
       $0.file = .missing
@@ -290,8 +294,74 @@ struct DoctorTests {
     ) {
       $0.connection = .failed(.backlogFull)
     },
-    Case("the path is too long", "connect", .fail, "103 bytes", "widgetctl doctor") {
+    Case(
+      "the kernel finds the path too long", "connect", .fail, "103 bytes",
+      "export XDG_RUNTIME_DIR=/run/user/1000"
+    ) {
       $0.connection = .failed(.pathTooLong)
+    },
+    Case(
+      "a path that is too long and has no file", "file", .fail,
+      "has 104 bytes, and the path of a socket at most 103", "unset WIDGETD_SOCKET"
+    ) {
+      $0.choice = .named(long, .variable)
+      $0.file = .missing
+      $0.connection = .notTried
+    },
+    Case(
+      "a flag names a path that is too long", "file", .fail, "has 104 bytes",
+      "widgetctl doctor --socket /run/widgetd/widgetd.sock"
+    ) {
+      $0.choice = .named(long, .flag)
+      $0.connection = .failed(.pathTooLong)
+    },
+    Case(
+      "the runtime directory's path is too long", "file", .fail, "has 104 bytes",
+      "export XDG_RUNTIME_DIR=/run/user/1000"
+    ) {
+      $0.choice = SocketChoice(
+        path: long, why: .user, user: .init(path: long, exists: true),
+        system: .init(path: SocketPath.ofSystem, exists: false))
+      $0.connection = .notTried
+    },
+    Case(
+      "a socket for datagrams", "connect", .fail,
+      "is no stream socket but one for datagrams or packets, and so not widgetd's",
+      "unset WIDGETD_SOCKET"
+    ) {
+      $0.choice = .named("/x", .variable)
+      $0.connection = .failed(.other(errno: EPROTOTYPE, description: "connect: Protocol wrong"))
+    },
+    Case(
+      "a socket for datagrams in the usual place", "connect", .fail, "no stream socket",
+      "sudo ss -xap src /run/widgetd/widgetd.sock"
+    ) {
+      $0.units[.system] = .absent
+      $0.connection = .failed(.other(errno: EPROTOTYPE, description: "connect: Protocol wrong"))
+    },
+    Case(
+      "a link leads into a closed folder", "permission", .fail,
+      "ann may not search /home/bob (0700 bob:users), where the link /tmp/s leads, to "
+        + "/home/bob/w/s", "sudo -u bob widgetctl doctor --socket /tmp/s"
+    ) {
+      $0.choice = .named("/tmp/s", .flag)
+      $0.folders = [
+        Facts.Folder(
+          path: "/home/bob", ownership: .clients(0o700, group: "users", .inSession, uid: 7),
+          isSearchable: false, link: .init(path: "/tmp/s", target: "/home/bob/w/s"))
+      ]
+      $0.file = .hidden
+      $0.isWritable = false
+      $0.connection = .failed(.permissionDenied)
+    },
+    Case(
+      "the socket cannot be seen, and no folder is known that hides it", "file", .fail,
+      "/x leads into a folder that ann may not search", "namei -l /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.file = .hidden
+      $0.isWritable = false
+      $0.connection = .notTried
     },
     Case(
       "the service hangs", "health", .fail, "does not answer within 3s: it hangs",
@@ -308,6 +378,81 @@ struct DoctorTests {
       $0.choice = .named("/x", .flag)
       $0.connection = .mute(.deadlineExceeded(.seconds(3)))
       $0.listener = Facts.Listener(pid: 42, uid: 1000, name: "widgetd")
+    },
+    Case(
+      "systemd's socket in an unusual place is mute", "health", .fail,
+      "the daemon (systemd, process 1) does not answer within 3s",
+      "sudo systemctl restart widgetd.socket widgetd.service"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 1, uid: 0, name: "systemd")
+    },
+    Case(
+      "systemd's socket is mute, and systemd cannot be asked", "health", .fail,
+      "(systemd, process 1)", "sudo systemctl restart widgetd.socket widgetd.service"
+    ) {
+      $0.choice = .named("/x", .variable)
+      $0.units = [.system: .absent, .user: .absent]
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 1, uid: 0, name: "systemd")
+    },
+    Case(
+      "the user's systemd has a socket in an unusual place", "health", .fail,
+      "(systemd, process 700)", "systemctl --user restart widgetd.socket widgetd.service"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.units[.user] = .widgetd("active", "inactive")
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 700, uid: 1000, name: "systemd")
+    },
+    Case(
+      "another user's systemd has the socket", "health", .fail, "(systemd, process 700)",
+      "sudo systemctl --user --machine='bob@' restart widgetd.socket widgetd.service"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 700, uid: 7, name: "systemd", owner: "bob")
+    },
+    Case(
+      "a service with a socket in an unusual place hangs", "health", .fail,
+      "the daemon (widgetd, process 42) does not answer",
+      "sudo systemctl restart widgetd.socket widgetd.service"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 42, uid: 7, name: "widgetd", manager: .system)
+    },
+    Case(
+      "systemd listens for another service in the usual place", "health", .fail,
+      "what listens (systemd, process 1) is not widgetd: bad frame",
+      "systemctl list-sockets --all"
+    ) {
+      $0.units[.system] = .notInstalled
+      $0.connection = .mute(.protocolViolation("bad frame"))
+      $0.listener = Facts.Listener(pid: 1, uid: 0, name: "systemd")
+    },
+    Case(
+      "the first process of a container hangs", "health", .fail, "(widgetd, process 1)",
+      "sudo ss -xap src /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+      $0.listener = Facts.Listener(pid: 1, uid: 0, name: "widgetd")
+    },
+    Case(
+      "a daemon hangs that cannot be told", "health", .fail, "the daemon does not answer",
+      "sudo ss -xap src /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .mute(.deadlineExceeded(.seconds(3)))
+    },
+    Case(
+      "the queue of a daemon without units is full", "connect", .fail, "overloaded or hangs",
+      "sudo ss -xap src /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .failed(.backlogFull)
     },
     Case(
       "the daemon is stopped", "health", .fail, "because it is stopped by a signal",
@@ -342,7 +487,7 @@ struct DoctorTests {
     Case(
       "something unknown listens in the usual place", "health", .fail,
       "what listens is not widgetd: it does not know what health is",
-      "ss -xlp src /run/widgetd/widgetd.sock"
+      "sudo ss -xap src /run/widgetd/widgetd.sock"
     ) {
       $0.units[.system] = .absent
       $0.connection = .mute(.status(RPCStatus(code: .unimplemented, message: "?")))
@@ -356,7 +501,8 @@ struct DoctorTests {
     },
     Case(
       "something else closes the connection at once", "health", .fail,
-      "(cat, process 42) is not widgetd: it closed", "widgetctl doctor"
+      "(cat, process 42) is not widgetd: it closed",
+      "widgetctl doctor --socket /run/widgetd/widgetd.sock"
     ) {
       $0.choice = .named("/x", .flag)
       $0.connection = .mute(.connectionLost(socketPath: "/s"))
@@ -364,6 +510,41 @@ struct DoctorTests {
     },
     Case("the daemon is going down", "health", .fail, "going down", "widgetctl doctor") {
       $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))
+    },
+    Case(
+      "the daemon that a flag names is going down", "health", .fail, "going down",
+      "widgetctl doctor --socket /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))
+    },
+    Case(
+      "the level is not told where a flag says", "level", .warn, "did not say",
+      "widgetctl ls --socket /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .answered(Facts.Answers(health: .serving, level: .unknown))
+    },
+    Case(
+      "a client may not change where a flag says", "level", .ok,
+      "(`sudo widgetctl … --socket /x`)", nil
+    ) { $0.choice = .named("/x", .flag) },
+    Case(
+      "nothing is allowed where a flag says", "level", .fail, "may only ask for health",
+      "sudo widgetctl doctor --socket /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .answered(Facts.Answers(health: .serving, level: .nothing))
+    },
+    Case(
+      "the daemon that a flag names had an error", "errors", .warn, "STORAGE_FAILED",
+      "widgetctl status --socket /x"
+    ) {
+      $0.choice = .named("/x", .flag)
+      let error = RecentError(
+        time: Samples.time(99_940), code: .unavailable, reason: "STORAGE_FAILED", area: "storage")
+      $0.connection = .answered(
+        Facts.Answers(health: .serving, level: .owner, stats: stats("1.0.0", [error])))
     },
     Case("a client may not change", "level", .ok, "may read, watch and send events", nil) { _ in },
     Case("an owner may all", "level", .ok, "may do everything", nil) {
@@ -383,6 +564,24 @@ struct DoctorTests {
       "versions differ", "version", .warn, "the client is 1.0.0, the daemon 0.9.0",
       "sudo systemctl restart widgetd.socket widgetd.service"
     ) {
+      $0.connection = .answered(
+        Facts.Answers(health: .serving, level: .owner, stats: stats("0.9.0")))
+    },
+    Case(
+      "versions differ without units", "version", .warn,
+      "and restart that daemon as it was started, which this shows",
+      "ps -ww -o user=,args= -p 42"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.connection = .answered(
+        Facts.Answers(health: .serving, level: .owner, stats: stats("0.9.0")))
+      $0.listener = Facts.Listener(pid: 42, uid: 7, name: "widgetd")
+    },
+    Case(
+      "versions differ, and who listens cannot be told", "version", .warn,
+      "and restart that daemon", "sudo ss -xap src /x"
+    ) {
+      $0.choice = .named("/x", .flag)
       $0.connection = .answered(
         Facts.Answers(health: .serving, level: .owner, stats: stats("0.9.0")))
     },
@@ -417,6 +616,52 @@ struct DoctorTests {
       #expect((finding.mend == nil) == (finding.grade == .ok), "\(finding)")
       #expect(!finding.found.hasSuffix("."))
     }
+  }
+
+  @Test(arguments: cases)
+  func `nobody is told to end a systemd, or the first process`(_ expected: Case) {
+    for pid: Int32 in [1, 700] {
+      let facts = expected.facts.with {
+        $0.listener = Facts.Listener(pid: pid, uid: 1000, name: "systemd")
+      }
+      for finding in facts.findings {
+        #expect(finding.mend?.contains("kill ") != true, "\(finding)")
+      }
+    }
+  }
+
+  /// What `--socket` named is asked again, or another socket is named, but none is left out.
+  @Test(arguments: cases)
+  func `commands for a socket that a flag names carry a socket`(_ expected: Case) {
+    let facts = expected.facts.with {
+      let old = $0.choice
+      $0.choice = SocketChoice(path: old.path, why: .flag, user: old.user, system: old.system)
+    }
+    for mend in facts.findings.compactMap(\.mend) {
+      for command in mend.split(separator: ";") {
+        let words = command.split(separator: " ")
+        let program = words.first { $0 != "sudo" }
+        guard words.contains("widgetctl") || program == "widgetd" else { continue }
+        #expect(words.contains("--socket"), "\(mend)")
+      }
+    }
+  }
+
+  @Test func `the way to a socket is followed through links to the folder that is closed`() throws {
+    let root = try #require(mkdtemp(strdup("/tmp/widgetd-test-XXXXXX")).map { String(cString: $0) })
+    defer { _ = BoundedCommand.run(["rm", "-rf", root], within: .seconds(60)) }
+    for name in ["open", "open/inner"] { #expect(mkdir("\(root)/\(name)", 0o755) == 0) }
+    #expect(symlink("open/inner/../inner", "\(root)/relative") == 0)
+    #expect(symlink("\(root)/relative/s", "\(root)/s") == 0)
+    #expect(symlink("loop", "\(root)/loop") == 0)
+    let folders = Facts.folders(to: "\(root)/s")
+    #expect(
+      folders.map(\.path) == ["/", "/tmp", root, "\(root)/open", "\(root)/open/inner"])
+    #expect(
+      folders.last?.link == Facts.Link(path: "\(root)/relative", target: "open/inner/../inner"))
+    #expect(folders.dropLast(2).allSatisfy { $0.link == nil })
+    #expect(Facts.folders(to: "\(root)/loop/s").map(\.path) == ["/", "/tmp", root])
+    #expect(Facts.folders(to: "\(root)/none/s").map(\.path) == ["/", "/tmp", root])
   }
 
   @Test(arguments: cases)

@@ -137,6 +137,18 @@ struct StatusTests {
     #expect(limit.text.hasSuffix(", \(percent) %"))
   }
 
+  @Test func `the next commands name the socket that was named`() {
+    var report = Self.report(.running(.serving), level: .client, stats: nil)
+    (report.next, report.asRoot) = (
+      "widgetctl doctor --socket /s", "sudo widgetctl status --socket /s"
+    )
+    #expect(report.text(Samples.plain).contains("`sudo widgetctl status --socket /s`"))
+    report.level = .nothing
+    #expect(report.text(Samples.plain).contains("`widgetctl doctor --socket /s` says why"))
+    report.level = .unknown
+    #expect(report.text(Samples.plain).contains("see `widgetctl doctor --socket /s`"))
+  }
+
   @Test(arguments: [
     (0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KiB"), (1_536, "1.5 KiB"), (20 << 20, "20.0 MiB"),
     (3 << 30, "3.0 GiB"), (UInt64.max, "17179869183.9 GiB"),

@@ -9,8 +9,9 @@ struct StatusCommand: AsyncParsableCommand {
       Shows what runs since when, how much memory it takes, what it holds, how much of its limits \
       is used, counters that tell of trouble, and the last errors: changes that could not be \
       stored, quotas that are used up, settings that cannot be used. Who may not see all of it is \
-      shown the rest. Of a daemon that cannot be asked it says what `doctor` finds first. Waits 3s \
-      for each answer, or --timeout.
+      shown the rest. Of a daemon that cannot be asked it says what `doctor` finds first. \
+      Connects, which starts a service whose socket systemd holds. Waits 3s for each answer, or \
+      --timeout.
 
       Exit status, as systemctl's: 0 running and serving, 3 not running or not serving, 4 unknown \
       (not allowed to ask, or no answer in time).
@@ -39,7 +40,8 @@ struct StatusCommand: AsyncParsableCommand {
       }
     var report = StatusReport(
       socket: choice.path, state: StatusCommand.state(of: connection),
-      next: Doctor.command(forSocket: choice.path), now: Terminal.now)
+      next: Doctor.command(forSocket: choice.path), asRoot: "sudo " + choice.asRoot("status"),
+      now: Terminal.now)
     if case .answered(let answers) = connection {
       report.level = answers.level
       report.stats = answers.stats

@@ -2,7 +2,8 @@ import Glibc
 import WidgetClient
 import WidgetModel
 
-/// Asks the system and the daemon. Every question has a time limit, and nothing is changed.
+/// Asks the system and the daemon. Every question has a time limit. Nothing is changed, but
+/// that connecting starts a service whose socket systemd holds.
 extension Facts {
   /// How long systemctl may take, each time.
   static let systemctlTimeout: Duration = .seconds(2)
@@ -26,36 +27,67 @@ extension Facts {
     facts.isDaemonInstalled = isInstalled("widgetd")
     if let connection {
       facts.connection = connection
-    } else if case .socket = file {
+    } else if case .socket = file, !choice.isTooLong {
       facts.connection = await Facts.connection(choice.path, timeout: timeout ?? callTimeout)
     }
-    if case .mute = facts.connection { facts.listener = facts.findListener() }
+    if facts.isListenerOfInterest { facts.listener = facts.findListener() }
     facts.now = Terminal.now
     return facts
   }
 
   // MARK: - Files
 
-  /// The folders on the way, down to the first that may not be searched or is not there.
+  /// The folders on the way, symbolic links followed one by one, down to the first that may not be
+  /// searched or is not there. The kernel follows the same way, but does not say where it ends.
   static func folders(to path: String) -> [Folder] {
     var absolute = path
     if !path.hasPrefix("/"), let current = getcwd(nil, 0) {
       absolute = String(cString: current) + "/" + path
       free(current)
     }
-    let names = absolute.split(separator: "/").dropLast()
     var result: [Folder] = []
-    for count in 0...names.count {
-      let folder = "/" + names.prefix(count).joined(separator: "/")
+    var link: Link?
+    var linksLeft = linksMax
+    /// Records a folder; whether the way goes on from there.
+    func enter(_ folder: String) -> Bool {
+      if result.contains(where: { $0.path == folder }) { return true }
       var status = stat()
-      guard stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { break }
+      guard stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return false }
       let isSearchable = faccessat(AT_FDCWD, folder, X_OK, AT_EACCESS) == 0
       result.append(
-        Folder(path: folder, ownership: Ownership(status), isSearchable: isSearchable))
-      guard isSearchable else { break }
+        Folder(
+          path: folder, ownership: Ownership(status), isSearchable: isSearchable, link: link))
+      return isSearchable
+    }
+    guard enter("/") else { return result }
+    // What is still to be gone, the next one last; and where one is, without links and "..".
+    var pending = Array(absolute.split(separator: "/").map(String.init).reversed())
+    var here: [String] = []
+    while let name = pending.popLast() {
+      switch name {
+      case ".": continue
+      case "..":
+        _ = here.popLast()
+        continue
+      default: break
+      }
+      let next = "/" + (here + [name]).joined(separator: "/")
+      if let target = SocketFile.target(ofLink: next) {
+        linksLeft -= 1
+        guard linksLeft > 0 else { break }
+        link = Link(path: next, target: target)
+        if target.hasPrefix("/") { here = [] }
+        pending += target.split(separator: "/").map(String.init).reversed()
+      } else {
+        guard !pending.isEmpty, enter(next) else { break }
+        here.append(name)
+      }
     }
     return result
   }
+
+  /// As many symbolic links as the kernel follows for one path.
+  private static let linksMax = 40
 
   static func file(_ path: String, isHidden: Bool) -> File {
     var status = stat()
@@ -182,16 +214,28 @@ extension Facts {
     return .answered(answers)
   }
 
+  /// Whether it is of use to know who listens: something does, and is to be got rid of or restarted.
+  private var isListenerOfInterest: Bool {
+    switch connection {
+    case .notTried, .failed: false
+    case .mute: true
+    case .answered(let answers): answers.stats.map { $0.version != clientVersion } ?? false
+    }
+  }
+
   /// Who listens: whom the kernel names, or the service if that is the systemd which holds its
   /// socket.
   private func findListener() -> Listener? {
-    guard let (pid, uid) = Facts.peer(at: choice.path) else { return nil }
-    let listener = Facts.listener(pid: pid, uid: uid)
-    guard listener?.name == "systemd", let manager = choice.manager,
+    guard let (pid, uid) = Facts.peer(at: choice.path),
+      let listener = Facts.listener(pid: pid, uid: uid)
+    else { return nil }
+    guard let manager = listener.holder(for: user.uid),
       case .known(let units)? = units[manager],
-      let service = units.lazy.compactMap(\.mainPID).first
+      let process = units.lazy.compactMap(\.mainPID).first,
+      var service = Facts.listener(pid: process, uid: uid)
     else { return listener }
-    return Facts.listener(pid: service, uid: uid) ?? listener
+    service.manager = manager
+    return service
   }
 
   /// Who called listen(2) on the socket, by the kernel's word; nil if it does not say, as of a
@@ -232,7 +276,10 @@ extension Facts {
     var text = [UInt8](repeating: 0, count: 512)
     let count = read(descriptor, &text, text.count)
     guard count > 0 else { return nil }
-    return listener(pid: pid, uid: owner, stat: String(decoding: text[..<count], as: UTF8.self))
+    var result = listener(
+      pid: pid, uid: owner, stat: String(decoding: text[..<count], as: UTF8.self))
+    result?.owner = userName(owner)
+    return result
   }
 
   /// Reads the line of stat(5): `42 (widgetd) S 1 …`. The name may have brackets and spaces.

@@ -55,7 +55,7 @@ struct Facts: Hashable {
 
   enum File: Hashable {
     case missing
-    /// Not to be seen: a folder on the way may not be searched.
+    /// Not to be seen: a folder on the way, or on a link's way, may not be searched.
     case hidden
     /// Something else, in words: "a regular file".
     case other(kind: String)
@@ -66,6 +66,14 @@ struct Facts: Hashable {
     var path: String
     var ownership: Ownership
     var isSearchable: Bool
+    /// The last symbolic link that was followed to get here; nil if there was none.
+    var link: Link?
+  }
+
+  /// A symbolic link on the way, and where it leads, as it says.
+  struct Link: Hashable {
+    var path: String
+    var target: String
   }
 
   /// What a systemd says of the daemon's units.
@@ -96,10 +104,24 @@ struct Facts: Hashable {
     var name: String
     /// Stopped by a signal (SIGSTOP, Ctrl-Z) or a debugger.
     var isStopped = false
+    /// The name of `uid`.
+    var owner = ""
+    /// The systemd that holds the socket and has started this process for it.
+    var manager: ServiceManager?
 
     var text: String { "\(name), process \(pid)" }
+    /// The system's systemd, or a user's: it answers for many services and must never be ended.
+    var isSystemd: Bool { name == "systemd" }
     /// Whether it may be the daemon: it is, or it is the systemd that holds its socket.
-    var mayBeDaemon: Bool { name == "widgetd" || name == "systemd" }
+    var mayBeDaemon: Bool { name == "widgetd" || isSystemd }
+
+    /// The systemd that holds the socket, of those that the user with this number can ask.
+    func holder(for user: UInt32) -> ServiceManager? {
+      if let manager { return manager }
+      guard isSystemd else { return nil }
+      if pid == 1 { return .system }
+      return uid == user ? .user : nil
+    }
   }
 
   enum Connection: Hashable {

@@ -1,3 +1,4 @@
+import Glibc
 import WidgetClient
 import WidgetModel
 
@@ -50,8 +51,20 @@ extension Facts {
 
   private var fileFinding: Finding? {
     let check = "file"
+    // Before the file: whatever is there, or is started there, cannot be used.
+    guard !choice.isTooLong else {
+      return .fail(
+        check,
+        "\(choice.path) has \(choice.path.utf8.count) bytes, and the path of a socket at most "
+          + "\(SocketChoice.pathBytesMax)", mend: shorten)
+    }
     switch file {
-    case .hidden: return nil
+    case .hidden:
+      // Which folder it is that hides it is told by `permission`, if that is known.
+      guard folders.allSatisfy(\.isSearchable) else { return nil }
+      return .fail(
+        check, "\(choice.path) leads into a folder that \(user.name) may not search",
+        mend: "namei -l \(choice.path.shellQuoted)")
     case .socket(let ownership): return .ok(check, "a socket, \(ownership.text)")
     case .missing: return .fail(check, missing.found, mend: missing.mend)
     case .other(let kind):
@@ -72,7 +85,10 @@ extension Facts {
     guard let manager = managerWithUnits else {
       return isDaemonInstalled
         ? (found, byHand)
-        : (found + "; widgetd is not installed here", sudo + "apt-get install ./widgetd_*.deb")
+        : (
+          found + "; widgetd is not installed here",
+          sudo + "apt install ./widgetd_*.deb ./widgetctl_*.deb"
+        )
     }
     if unit("widgetd.socket", of: manager)?.active == "active" {
       return (found + ", although widgetd.socket is active: somebody removed it", restart)
@@ -135,6 +151,7 @@ extension Facts {
       return .fail(
         check,
         "\(user.name) may not search \(closed.path) (\(closed.ownership.text))"
+          + (closed.link.map { ", where the link \($0.path) leads, to \($0.target)" } ?? "")
           + hint(closed.ownership),
         mend: mend(closed.ownership, groupMay: closed.ownership.mode & 0o010 != 0))
     }
@@ -164,7 +181,7 @@ extension Facts {
   private func mend(_ ownership: Ownership, groupMay: Bool) -> String {
     guard groupMay, ownership.group != "root" else {
       return ownership.uid == 0
-        ? "sudo " + Doctor.command(forSocket: choice.path, usual: choice.system.path)
+        ? "sudo " + choice.asRoot("doctor")
         : "sudo -u \(ownership.owner.shellQuoted) widgetctl doctor --socket \(choice.path.shellQuoted)"
     }
     return switch ownership.membership {
@@ -198,9 +215,17 @@ extension Facts {
         check, "more connections wait than the daemon can queue: it is overloaded or hangs",
         mend: restart)
     case .failed(.pathTooLong):
+      // `file` has said so.
+      guard !choice.isTooLong else { return nil }
       return .fail(
-        check, "the path has more than 103 bytes, which is what a socket's name may have",
-        mend: unname ?? "widgetctl doctor")
+        check,
+        "the path has more than \(SocketChoice.pathBytesMax) bytes, which is what a "
+          + "socket's name may have", mend: shorten)
+    case .failed(.other(errno: EPROTOTYPE, _)):
+      return .fail(
+        check,
+        "the socket is no stream socket but one for datagrams or packets, and so not widgetd's",
+        mend: unname ?? (managerWithUnits == nil ? whoHasIt : restart))
     case .failed(let failure):
       return .fail(check, "\(failure)", mend: restart)
     }
@@ -226,7 +251,7 @@ extension Facts {
       }
       return .fail(
         check, "the daemon (\(listener.text)) \(wait): it hangs, or is overloaded",
-        mend: managerWithUnits == nil ? kill("KILL", listener) + "; " + byHand : restart)
+        mend: restart)
     case .mute(.protocolViolation(let what)):
       return .fail(check, "\(notWidgetd): \(what)", mend: dislodge)
     case .mute(.wire(let error)):
@@ -241,15 +266,14 @@ extension Facts {
       return .fail(
         check,
         "the daemon closed the connection: it has too many, or has just ended; its log says which",
-        mend: choice.manager.map { "\(journalctl($0)) -u widgetd -n 20" }
-          ?? "ss -xlp src \(choice.path.shellQuoted)"
-      )
+        mend: (choice.manager ?? holder).map { "\(journalctl($0)) -u widgetd -n 20" } ?? whoHasIt)
     case .mute(let error):
       return .fail(check, "\(error)".withoutFinalPeriod, mend: restart)
     case .answered(let answers):
       if answers.health == .serving { return .ok(check, "serving") }
       return .fail(
-        check, "\(answers.health.name): the daemon is going down", mend: "widgetctl doctor")
+        check, "\(answers.health.name): the daemon is going down",
+        mend: choice.command("doctor"))
     }
   }
 
@@ -262,7 +286,7 @@ extension Facts {
       return .ok(
         check,
         "client: \(user.name) may read, watch and send events; changes are for the daemon's "
-          + "user and root (`sudo widgetctl`)")
+          + "user and root (`sudo \(choice.asRoot("…"))`)")
     case .nothing:
       let found =
         "nothing: \(user.name) may only ask for health, being neither root, nor the daemon's user, "
@@ -271,12 +295,13 @@ extension Facts {
         ownership.uid != user.uid,
         ownership.membership != .inSession
       else {
-        let doctor = Doctor.command(forSocket: choice.path, usual: choice.system.path)
-        return .fail(check, found, mend: "sudo " + doctor)
+        return .fail(check, found, mend: "sudo " + choice.asRoot("doctor"))
       }
       return .fail(check, found + hint(ownership), mend: mend(ownership, groupMay: true))
     case .unknown:
-      return .warn(check, "the daemon did not say what \(user.name) may do", mend: "widgetctl ls")
+      return .warn(
+        check, "the daemon did not say what \(user.name) may do",
+        mend: choice.command("ls"))
     }
   }
 
@@ -286,10 +311,18 @@ extension Facts {
     guard stats.version != clientVersion else {
       return .ok(check, "client and daemon are \(clientVersion)")
     }
-    return .warn(
-      check,
+    let found =
       "the client is \(clientVersion), the daemon \(stats.version); install both from one release, "
-        + "and have the new daemon run", mend: restart)
+    guard managerWithUnits == nil else {
+      return .warn(check, found + "and have the new daemon run", mend: restart)
+    }
+    guard let listener, !listener.isSystemd, listener.pid != 1 else {
+      return .warn(check, found + "and restart that daemon; this shows whose it is", mend: whoHasIt)
+    }
+    // Its flags are its own: nobody else can start it again.
+    return .warn(
+      check, found + "and restart that daemon as it was started, which this shows",
+      mend: "ps -ww -o user=,args= -p \(listener.pid)")
   }
 
   private var errorsFinding: Finding? {
@@ -303,7 +336,7 @@ extension Facts {
       + last.message.withoutFinalPeriod
       + (others > 0 ? "; and \(others) other\(others == 1 ? "" : "s")" : "")
     guard age < Facts.newsAge else { return .ok(check, found) }
-    return .warn(check, found, mend: "widgetctl status")
+    return .warn(check, found, mend: choice.command("status"))
   }
 
   // MARK: - Parts
@@ -319,8 +352,17 @@ extension Facts {
     }
   }
 
+  /// The systemd that holds the listening socket, which may be in any place.
+  private var holder: ServiceManager? { listener?.holder(for: user.uid) }
+
   /// The systemd that has the units for this socket.
   private var managerWithUnits: ServiceManager? {
+    if let holder {
+      // It holds the socket, so it is there; only if it is known to have no such units is it for
+      // another service.
+      guard case .known(let units)? = units[holder] else { return holder }
+      return units.contains { $0.load == "loaded" } ? holder : nil
+    }
     let managers =
       choice.why == .nowhere ? ServiceManager.allCases : [choice.manager].compactMap { $0 }
     return managers.first { manager in
@@ -355,9 +397,25 @@ extension Facts {
   private var dislodge: String {
     if let unname { return unname }
     if managerWithUnits != nil { return restart }
-    return listener.map { kill("TERM", $0) } ?? "ss -xlp src \(choice.path.shellQuoted)"
+    guard let listener else { return whoHasIt }
+    if listener.isSystemd { return ofOther(listener) }
+    // The first process of a container is the container.
+    return listener.pid == 1 ? whoHasIt : kill("TERM", listener)
   }
 
+  /// Shows the processes at the socket, whatever its type.
+  private var whoHasIt: String { sudo + "ss -xap src \(choice.path.shellQuoted)" }
+
+  /// What to do about a socket that a systemd holds without having widgetd's units for this user.
+  private func ofOther(_ systemd: Listener) -> String {
+    if let holder { return "\(holder.systemctl) list-sockets --all" }
+    // Another user's: only root, or that user, can ask it.
+    let name = systemd.owner.isEmpty ? "\(systemd.uid)" : systemd.owner
+    return "\(sudo)systemctl --user --machine=\("\(name)@".shellQuoted) "
+      + "restart widgetd.socket widgetd.service"
+  }
+
+  /// Not for ending a systemd, nor a process 1: see who calls.
   private func kill(_ signal: String, _ listener: Listener) -> String {
     (listener.uid == user.uid ? "" : sudo) + "kill -\(signal) \(listener.pid)"
   }
@@ -366,18 +424,34 @@ extension Facts {
   private var unname: String? {
     switch choice.why {
     case .variable: "unset \(SocketPath.variable)"
-    case .flag: "widgetctl doctor"
+    case .flag:
+      choice.usual == choice.path
+        ? nil : "widgetctl doctor --socket \(choice.usual.shellQuoted)"
     case .user, .system, .nowhere: nil
     }
   }
 
-  /// Starts the daemon anew whose socket is there.
+  /// Has a path be used that a socket can have, instead of one that is too long.
+  private var shorten: String {
+    unname ?? "export XDG_RUNTIME_DIR=\(SocketChoice.runtimeDirectory(of: user.uid))"
+  }
+
+  /// Starts the daemon anew whose socket is there. What listens already is ended first, if it is
+  /// known to be the daemon; where it is not, that is to be found out.
   private var restart: String {
     if let manager = managerWithUnits {
       return "\(systemctl(manager)) restart widgetd.socket widgetd.service"
     }
-    return byHand
+    guard isListening else { return byHand }
+    guard let listener else { return whoHasIt }
+    if listener.isSystemd { return ofOther(listener) }
+    // The kernel lets nobody end process 1 from within its container.
+    guard listener.mayBeDaemon, listener.pid != 1 else { return whoHasIt }
+    return kill("KILL", listener) + "; " + byHand
   }
+
+  /// Whether somebody has the socket, so that no other daemon can have it.
+  private var isListening: Bool { isReached || connection == .failed(.backlogFull) }
 
   /// Starts a daemon without a service manager.
   private var byHand: String {

@@ -15,6 +15,9 @@ struct SocketChoice: Hashable {
     case nowhere
   }
 
+  /// The most bytes that the name of a socket may have; see `ConnectFailure.pathTooLong`.
+  static let pathBytesMax = 103
+
   /// A daemon's usual place.
   struct Place: Hashable {
     var path: String
@@ -72,6 +75,26 @@ struct SocketChoice: Hashable {
     if path == system.path { return .system }
     return path == user?.path ? .user : nil
   }
+
+  /// A command line of widgetctl's that asks the same daemon as this one did.
+  func command(_ words: String) -> String {
+    "widgetctl " + words + (why == .flag ? " --socket \(path.shellQuoted)" : "")
+  }
+
+  /// The same for root, whose environment is another; without the `sudo`.
+  func asRoot(_ words: String) -> String {
+    "widgetctl " + words
+      + (why == .flag || path != system.path ? " --socket \(path.shellQuoted)" : "")
+  }
+
+  /// Where a daemon is looked for if nobody names a socket, whether or not there is one.
+  var usual: String {
+    let places = [user, system].compactMap { $0 }.filter { $0.path.utf8.count <= Self.pathBytesMax }
+    return (places.first(where: \.exists) ?? places.first ?? system).path
+  }
+
+  /// Whether no socket can have this path.
+  var isTooLong: Bool { path.utf8.count > Self.pathBytesMax }
 
   /// The place of the other daemon, if it has a socket: what may have been meant instead.
   var other: Place? {

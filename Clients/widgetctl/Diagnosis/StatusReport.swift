@@ -18,6 +18,8 @@ struct StatusReport: Hashable {
   var trouble: Finding?
   /// The command that tells more.
   var next = "widgetctl doctor"
+  /// The command that tells root all.
+  var asRoot = "sudo widgetctl status"
   var level = Facts.Level.unknown
   /// For owners.
   var stats: GetStatsResponse?
@@ -185,9 +187,9 @@ extension StatusReport {
   private var rights: String {
     switch level {
     case .owner: "do everything"
-    case .client: "read, watch and send events; more is told to root: `sudo widgetctl status`"
-    case .nothing: "ask for health only; `widgetctl doctor` says why"
-    case .unknown: "the daemon did not say; see `widgetctl doctor`"
+    case .client: "read, watch and send events; more is told to root: `\(asRoot)`"
+    case .nothing: "ask for health only; `\(next)` says why"
+    case .unknown: "the daemon did not say; see `\(next)`"
     }
   }
 }
