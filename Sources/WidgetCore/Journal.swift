@@ -21,7 +21,7 @@ struct Journal {
     case dropRequest
     case renumber(KindName, to: UInt64)
     /// What was registered under a name; nil for nothing.
-    case kind(KindName, RegisteredKind?)
+    case kind(KindName, RegisteredKind?, KindSchema?)
   }
 
   /// Whether changes can be taken back.

@@ -35,10 +35,22 @@ struct KindReducers {
 
   init(_ kind: Kind, timeZones: WidgetStore.TimeZones?) {
     var problem: Problem?
+    let fields = Dictionary(
+      kind.data.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    let types = Dictionary(
+      kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    // One for each event: to make one costs what the kind declares.
+    var environments: [String: ExpressionEnvironment] = [:]
     for (index, reducer) in kind.reducers.enumerated() where problem == nil {
+      let type = types[reducer.event]
+      let environment =
+        environments[reducer.event]
+        ?? ExpressionEnvironment(
+          variables: KindReducers.variables(kind, payload: type?.payload), timeZones: timeZones)
+      environments[reducer.event] = environment
       do throws(Failure) {
         let compiled = try KindReducers.compile(
-          reducer, of: kind, place: "reducers[\(index)]", timeZones)
+          reducer, of: kind, fields, type, in: environment, place: "reducers[\(index)]")
         byEvent[reducer.event, default: []].append(compiled)
       } catch {
         problem = Problem(place: error.place, message: error.message)
@@ -114,11 +126,9 @@ struct KindReducers {
       for assignment in reducer.assignments {
         let place = "\(reducer.place).set[\(assignment.key)]"
         let result = try value(of: assignment.expression, place)
-        guard let value = Value(result), let fitted = assignment.type.fitted(value) else {
+        let value = try stored(result, place, depth: valueDepthMax)
+        guard let fitted = assignment.type.fitted(value) else {
           throw Failure(place, "expected a value of type \(assignment.type)")
-        }
-        guard fitted.isNested(atMost: valueDepthMax) else {
-          throw Failure(place, "lists and maps may be nested \(valueDepthMax) deep at most")
         }
         changed[assignment.key] = .some(fitted)
         patch.setData[assignment.key] = fitted
@@ -131,6 +141,66 @@ struct KindReducers {
       }
       data = RecordMap(data.base, changed: changed)
       bindings.values[0] = .map(ExpressionMap(data))
+    }
+
+    /// The value as the store keeps it. Every element costs: an expression can name one large list a
+    /// thousand times at no cost, but it is stored as many times.
+    private mutating func stored(
+      _ result: ExpressionValue, _ place: String, depth: Int
+    ) throws(Failure) -> Value {
+      budget -= 1
+      switch result {
+      case .list(let list):
+        guard depth > 0 else { throw tooDeep(place) }
+        var elements: [Value] = []
+        for element in list {
+          elements.append(try stored(element, place, depth: depth - 1))
+          guard budget > 0 else { throw tooMuch(place) }
+        }
+        return .list(elements)
+      case .map(let map):
+        guard depth > 0 else { throw tooDeep(place) }
+        var entries: [ValueMap.Entry] = []
+        for (key, value) in map.entries {
+          guard case .string(let name)? = Value(key).flatMap({ Value.string(keyText: $0) }) else {
+            throw Failure(place, "a map needs keys that are text")
+          }
+          entries.append(
+            .init(key: try text(name, place), value: try stored(value, place, depth: depth - 1)))
+          guard budget > 0 else { throw tooMuch(place) }
+        }
+        let stored = ValueMap(entries)
+        guard stored.count == entries.count else {
+          throw Failure(place, "two keys of a map become the same text")
+        }
+        return .map(stored)
+      case .string(let string): return .string(try text(string, place))
+      case .bytes(let bytes):
+        budget -= bytes.count / 16
+        return .bytes(bytes)
+      default:
+        guard let value = Value(result) else {
+          throw Failure(place, "a uint beyond an int cannot be stored")
+        }
+        return value
+      }
+    }
+
+    private mutating func text(_ string: String, _ place: String) throws(Failure) -> String {
+      budget -= string.utf8.count / 16
+      guard budget > 0 else { throw tooMuch(place) }
+      guard !string.utf8.contains(0) else {
+        throw Failure(place, "text cannot hold a NUL character; use bytes")
+      }
+      return string
+    }
+
+    private func tooMuch(_ place: String) -> Failure {
+      Failure(place, "the event costs more than event_cost_max allows")
+    }
+
+    private func tooDeep(_ place: String) -> Failure {
+      Failure(place, "lists and maps may be nested \(valueDepthMax) deep at most")
     }
 
     private mutating func value(
@@ -189,9 +259,9 @@ struct KindReducers {
   // MARK: - Compiling
 
   private static func compile(
-    _ reducer: Reducer, of kind: Kind, place: String, _ timeZones: WidgetStore.TimeZones?
+    _ reducer: Reducer, of kind: Kind, _ fields: [String: Field], _ eventType: EventType?,
+    in environment: ExpressionEnvironment, place: String
   ) throws(Failure) -> CompiledReducer {
-    let eventType = kind.events.first { $0.name == reducer.event }
     if eventType == nil, !kind.events.isEmpty, !kind.isOpen {
       throw Failure(
         "\(place).event",
@@ -199,8 +269,7 @@ struct KindReducers {
           "the kind declares no event \"\(reducer.event)\"", reducer.event, kind.events.map(\.name))
       )
     }
-    var environment = ExpressionEnvironment(
-      variables: variables(kind, payload: eventType?.payload), timeZones: timeZones)
+    var environment = environment
     var condition: CompiledExpression?
     if !reducer.condition.isEmpty {
       environment.resultType = .bool
@@ -209,8 +278,8 @@ struct KindReducers {
     }
     var assignments: [Assignment] = []
     for (key, source) in reducer.assignments.sorted(by: { $0.key.precedesByBytes($1.key) }) {
-      let place = "\(place).set[\(key)]"
-      let type = try field(key, kind, place)?.type ?? .any
+      let place = "\(place).set[\(key.prefix(64))]"
+      let type = try field(key, kind, fields, place)?.type ?? .any
       let expression = try compile(source, environment, place)
       guard expression.resultType.mayFit(type) else {
         throw Failure(
@@ -226,7 +295,7 @@ struct KindReducers {
       guard reducer.assignments[key] == nil else {
         throw Failure(place, "\"\(key)\" is also set; do one of the two")
       }
-      unset.append((key, try field(key, kind, place)?.defaultValue))
+      unset.append((key, try field(key, kind, fields, place)?.defaultValue))
     }
     return CompiledReducer(
       place: place, nodeID: reducer.nodeID, condition: condition, assignments: assignments,
@@ -245,12 +314,12 @@ struct KindReducers {
 
   /// The declared field of a key; nil for one that an open kind does not declare.
   private static func field(
-    _ key: String, _ kind: Kind, _ place: String
+    _ key: String, _ kind: Kind, _ fields: [String: Field], _ place: String
   ) throws(Failure) -> Field? {
     guard key.isFieldName else {
       throw Failure(place, "use 1 to 64 letters, digits and _, not beginning with a digit")
     }
-    if let field = kind.data.first(where: { $0.name == key }) { return field }
+    if let field = fields[key] { return field }
     if kind.isOpen { return nil }
     throw Failure(
       place, hint("the kind declares no data \"\(key)\"", key, kind.data.map(\.name)))
@@ -281,6 +350,18 @@ struct KindReducers {
           ]))),
       ExpressionVariable("now", .timestamp),
     ]
+  }
+}
+
+extension Value {
+  /// The text of a key of a map: `1`, `true`.
+  fileprivate static func string(keyText key: Value) -> Value? {
+    switch key {
+    case .string: key
+    case .bool(let flag): .string("\(flag)")
+    case .int(let number): .string("\(number)")
+    default: nil
+    }
   }
 }
 

@@ -70,6 +70,12 @@ struct KindSchema {
     patch.setData = try fitted(patch.setData, .data, path: "\(path).set_data")
     patch.setParameters = try fitted(
       patch.setParameters, .parameters, path: "\(path).set_parameters")
+    for field in kind.parameters where field.isRequired && patch.setParameters[field.name] == .null
+    {
+      throw .invalid(
+        field: "\(path).set_parameters[\(field.name)]",
+        description: "It is required by kind \"\(kind.name)\", so it cannot be null.")
+    }
     for key in patch.unsetParameters where patch.setParameters[key] == nil {
       guard parameters[key]?.isRequired != true else {
         throw .invalid(
@@ -111,8 +117,8 @@ struct KindSchema {
       }
       payload[entry.key] = try fitted(entry.value, field, path: "payload[\(entry.key)]")
     }
-    for field in type.payload where payload[field.name] == nil {
-      if field.isRequired {
+    for field in type.payload where field.isRequired || payload[field.name] == nil {
+      if field.isRequired, payload[field.name] ?? .null == .null {
         throw .invalid(
           field: "payload[\(field.name)]",
           description: "Event \"\(type.name)\" needs it, of type \(field.type).")

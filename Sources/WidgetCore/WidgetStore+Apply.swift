@@ -24,7 +24,8 @@ extension WidgetStore {
           results.append(ApplyResult(id: id, action: changed ? .updated : .unchanged))
           slots.append(slot)
         } else {
-          let spec = try store.fitted(spec, field: "widgets[\(index)]")
+          let spec = try store.fitted(
+            spec, field: "widgets[\(index)]", isDeclared: true)
           let record = store.makeRecord(
             spec, id: id, transition, by: caller, at: now, revision: revision)
           record.applySet = declaration.applySet
@@ -57,7 +58,8 @@ extension WidgetStore {
       throw .kindMismatch(record.id, is: record.kind, declared: spec.kind)
     }
     let spec = try fittedAgain(spec, field: field)
-    var patch = WidgetPatch(setData: spec.data)
+    // What explains a kind says that and no more.
+    var patch = WidgetPatch(setData: spec.data, replaceData: record.kind == .help)
     patch.setParameters = spec.parameters
     patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }
     patch.setLabels = spec.labels

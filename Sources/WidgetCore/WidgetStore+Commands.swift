@@ -280,6 +280,8 @@ extension WidgetStore {
     }
     try validate(draft)
     let draft = try schemas[record.kind]?.fitted(draft) ?? draft
+    // Defaults count too.
+    try checkPayload(of: draft)
     if !draft.isForced {
       if !record.presence.isVisible { throw .widgetHidden(record.id) }
       if !record.presence.isEnabled { throw .widgetDisabled(record.id) }

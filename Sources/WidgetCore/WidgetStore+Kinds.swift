@@ -37,7 +37,7 @@ extension WidgetStore {
   mutating func applyKinds(
     _ declaration: KindDeclaration, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> [KindResult] {
-    try validate(declaration)
+    let schemas = try validate(declaration)
     return try atomically { (store) throws(StoreError) in
       let before = store.revision
       // One revision serves all of it; it is given back if nothing changed.
@@ -45,8 +45,9 @@ extension WidgetStore {
       var results: [KindResult] = []
       var changed: Set<KindName> = []
       let removed = declaration.prunes ? store.namesToPrune(declaration) : []
-      for name in removed { store.replaceKind(name, with: nil) }
-      for kind in declaration.kinds.map(\.fitted) {
+      for name in removed { store.replaceKind(name, with: nil, schema: nil) }
+      for schema in schemas {
+        let kind = schema.kind
         let old = store.registeredKinds[kind.name]
         if old?.kind == kind {
           results.append(KindResult(name: kind.name, action: .unchanged))
@@ -59,7 +60,7 @@ extension WidgetStore {
           kind.name,
           with: RegisteredKind(
             kind: kind, provider: declaration.provider, ownerUID: caller.uid, revision: revision,
-            updateTime: now))
+            updateTime: now), schema: schema)
         changed.insert(kind.name)
         results.append(KindResult(name: kind.name, action: old == nil ? .created : .updated))
       }
@@ -85,7 +86,7 @@ extension WidgetStore {
     }
     try atomically { (store) throws(StoreError) in
       let revision = store.advanceRevision()
-      store.replaceKind(name, with: nil)
+      store.replaceKind(name, with: nil, schema: nil)
       try store.refreshHelp(about: [name], at: revision, time: now)
       return ((), true)
     }
@@ -98,22 +99,31 @@ extension WidgetStore {
       .map(\.kind.name).sorted { $0.rawValue.precedesByBytes($1.rawValue) }
   }
 
-  private mutating func replaceKind(_ name: KindName, with registered: RegisteredKind?) {
-    record(.kind(name, registeredKinds[name]))
-    setKind(name, to: registered)
+  private mutating func replaceKind(
+    _ name: KindName, with registered: RegisteredKind?, schema: KindSchema?
+  ) {
+    record(.kind(name, registeredKinds[name], schemas[name]))
+    setKind(name, to: registered, schema: schema)
   }
 
   /// Registers, or removes, without a trace in the journal.
-  mutating func setKind(_ name: KindName, to registered: RegisteredKind?) {
+  mutating func setKind(_ name: KindName, to registered: RegisteredKind?, schema: KindSchema?) {
     registeredKinds[name] = registered
-    schemas[name] = registered.map { KindSchema($0.kind, timeZones: timeZones) }
+    schemas[name] = schema
   }
 
   // MARK: - Widgets
 
   /// What a new widget is according to its kind.
-  func fitted(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
-    if spec.kind == HelpKind.name { return try helpFitted(spec, field: field) }
+  ///
+  /// - Parameter isDeclared: whether it may be what was printed of a widget.
+  func fitted(
+    _ spec: WidgetSpec, field: String, isDeclared: Bool = false
+  ) throws(StoreError) -> WidgetSpec {
+    if spec.kind == HelpKind.name {
+      guard isDeclared || spec.data.isEmpty else { throw HelpKind.ownData(field: "\(field).data") }
+      return try helpFitted(spec, field: field)
+    }
     return try schemas[spec.kind]?.fitted(spec, path: field) ?? spec
   }
 
@@ -170,8 +180,9 @@ extension WidgetStore {
   // MARK: - Help
 
   private func helpFitted(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
-    guard spec.data.isEmpty else { throw HelpKind.ownData(field: "\(field).data") }
-    var spec = try HelpKind.schema.fitted(spec, path: field)
+    var spec = spec
+    spec.data = [:]
+    spec = try HelpKind.schema.fitted(spec, path: field)
     spec.data = HelpKind.data(about: kind(try HelpKind.subject(spec.parameters, field: field)))
     return spec
   }
@@ -200,15 +211,24 @@ extension WidgetStore {
         let subject = try? HelpKind.subject(record.parameters.map, field: ""),
         kinds.contains(subject)
       else { continue }
-      _ = try apply(
-        WidgetPatch(setData: HelpKind.data(about: kind(subject)), replaceData: true), to: slot,
-        at: revision, time: time)
+      let patch = WidgetPatch(setData: HelpKind.data(about: kind(subject)), replaceData: true)
+      // Where there is no room for an explanation, that is no reason to refuse the kind.
+      if (try? apply(patch, to: slot, at: revision, time: time)) == nil {
+        let short = WidgetPatch(
+          setData: ["kind": .string(subject.rawValue), "known": .bool(kind(subject) != nil)],
+          replaceData: true)
+        _ = try apply(short, to: slot, at: revision, time: time)
+      }
     }
   }
 
   // MARK: - Validation
 
-  private func validate(_ declaration: KindDeclaration) throws(StoreError) {
+  /// The declared kinds, ready to be used.
+  private func validate(
+    _ declaration: KindDeclaration
+  ) throws(StoreError) -> [KindSchema] {
+    var schemas: [KindSchema] = []
     guard declaration.provider.isIdentifier(lengthMax: WidgetID.lengthMax) else {
       throw .invalid(
         field: "provider",
@@ -230,11 +250,17 @@ extension WidgetStore {
       if let other = registeredKinds[kind.name], other.provider != declaration.provider {
         throw .kindClaimed(kind.name, by: other.provider)
       }
-      try validate(kind, path: path)
+      // What does not change is ready already.
+      if let schema = self.schemas[kind.name], schema.kind == kind.fitted {
+        schemas.append(schema)
+      } else {
+        schemas.append(try validate(kind, path: path))
+      }
     }
+    return schemas
   }
 
-  private func validate(_ kind: Kind, path: String) throws(StoreError) {
+  private func validate(_ kind: Kind, path: String) throws(StoreError) -> KindSchema {
     guard kind.costBytes <= limits.kindBytesMax else {
       throw .quotaExceeded(limit: "kind_bytes_max", maximum: limits.kindBytesMax)
     }
@@ -255,8 +281,21 @@ extension WidgetStore {
         throw .invalid(field: "\(path).name", description: "\"\(event.name)\" is there twice.")
       }
       try validate(event.payload, path: "\(path).payload", mayBeRequired: true)
+      let defaults = event.payload.compactMap { field in
+        field.defaultValue.map { ValueMap.Entry(key: field.name, value: $0) }
+      }
+      guard ValueMap(defaults).costBytes <= limits.eventPayloadBytesMax else {
+        throw .quotaExceeded(
+          limit: "event_payload_bytes_max", maximum: limits.eventPayloadBytesMax)
+      }
     }
     try validateReducers(of: kind, path: path)
+    // Names and types are checked where the expressions are.
+    let schema = KindSchema(kind.fitted, timeZones: timeZones)
+    if let problem = schema.reducers.problem {
+      throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
+    }
+    return schema
   }
 
   private func validateReducers(of kind: Kind, path: String) throws(StoreError) {
@@ -276,11 +315,6 @@ extension WidgetStore {
         throw .invalid(
           field: "\(path).node_id", description: "Use at most 128 characters of an id's alphabet.")
       }
-    }
-    // Names and types are checked where the expressions are.
-    let schema = KindSchema(kind, timeZones: timeZones)
-    if let problem = schema.reducers.problem {
-      throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
     }
   }
 

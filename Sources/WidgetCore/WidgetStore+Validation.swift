@@ -59,8 +59,11 @@ extension WidgetStore {
           + "digit.")
     }
     try validate(draft.payload, field: "payload")
-    let cost = draft.payload.costBytes
-    if cost > limits.eventPayloadBytesMax {
+    try checkPayload(of: draft)
+  }
+
+  func checkPayload(of draft: EventDraft) throws(StoreError) {
+    guard draft.payload.costBytes <= limits.eventPayloadBytesMax else {
       throw .quotaExceeded(
         limit: "event_payload_bytes_max", maximum: limits.eventPayloadBytesMax)
     }

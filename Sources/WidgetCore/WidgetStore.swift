@@ -108,7 +108,11 @@ public struct WidgetStore: ~Copyable {
     for request in image.requests.sorted(by: { $0.expires < $1.expires }) {
       ledger.insert(request)
     }
-    for registered in image.kinds { setKind(registered.kind.name, to: registered) }
+    for registered in image.kinds {
+      setKind(
+        registered.kind.name, to: registered,
+        schema: KindSchema(registered.kind, timeZones: timeZones))
+    }
     journal.isRecording = isRevocable
   }
 
@@ -269,7 +273,7 @@ public struct WidgetStore: ~Copyable {
       case .restore(_, let record, _): group.deletions.append(record.id)
       case .dropTombstone: tombstoneCount += 1
       case .dropRequest: requestCount += 1
-      case .kind(let name, _):
+      case .kind(let name, _, _):
         guard kindNames.insert(name).inserted else { continue }
         if let registered = registeredKinds[name] {
           group.kindUpserts.append(registered)

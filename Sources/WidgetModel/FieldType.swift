@@ -42,14 +42,17 @@ public indirect enum FieldType: Hashable, Sendable {
     case "timestamp": return .timestamp
     case "duration": return .duration
     case "list":
+      // What a short form stands for is one deeper, and has to be read again when it is written out.
+      guard depth > 1 else { return nil }
       guard take("(", &rest) else { return .list(.any) }
-      guard depth > 1, let element = parse(&rest, depth: depth - 1), take(")", &rest) else {
+      guard let element = parse(&rest, depth: depth - 1), take(")", &rest) else {
         return nil
       }
       return .list(element)
     case "map":
+      guard depth > 1 else { return nil }
       guard take("(", &rest) else { return .map(.any) }
-      guard depth > 1, parse(&rest, depth: 1) == .string, take(",", &rest),
+      guard parse(&rest, depth: 1) == .string, take(",", &rest),
         let value = parse(&rest, depth: depth - 1), take(")", &rest)
       else { return nil }
       return .map(value)

@@ -72,7 +72,8 @@ public struct Field: Hashable, Sendable {
   }
 
   var costBytes: Int {
-    48 + name.utf8.count + summary.utf8.count + (defaultValue?.costBytes ?? 0)
+    48 + name.utf8.count + "\(type)".utf8.count + summary.utf8.count
+      + (defaultValue?.costBytes ?? 0)
   }
 }
 

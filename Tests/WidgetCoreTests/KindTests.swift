@@ -431,14 +431,53 @@ struct KindTests {
       .update("h", .with { $0.setParameters = ["kind": .string("not a name")] }),
       .update("h", .with { $0.setParameters = ["kind": .int(1)] }),
       .create(WidgetSpec(kind: .help, data: ["kind": .string("x")])),
-      .apply(Declaration(widgets: [WidgetSpec(id: "h", kind: .help, data: ["x": .null])])),
     ] {
       guard case .invalid = store.refusal(of: command) else {
         Issue.record("not refused: \(command)")
         continue
       }
     }
-    try store.declare([WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("help")])])
+    // What is printed of one can be applied.
+    let printed = try #require(store.widget("h"))
+    let again = try store.declare([
+      WidgetSpec(id: "h", kind: .help, parameters: printed.parameters, data: printed.data)
+    ])
+    #expect(words(again) == ["~h"])  // It belongs to the set now.
+    #expect(store.widget("h")?.data == printed.data)
+    try store.declare([WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("gone")])])
+    #expect(store.widget("h")?.data == ["known": .bool(false)])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a kind is not refused because its explanation has no room`() throws {
+    var store = Store(limits: .with { $0.widgetBytesMax = 3_000 })
+    try store.register([Kind(name: "k")])
+    try store.run(
+      .create(WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("k")])))
+    try store.register([Kind(name: "k", summary: String(repeating: "x", count: 4_000))])
+    #expect(store.widget("h")?.data == ["kind": .string("k"), "known": .bool(true)])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `what is required cannot become null, and defaults of events count`() throws {
+    var store = try store()
+    try store.run(.create(spec()))
+    for command: Command in [
+      .update("a", .with { $0.setParameters = ["title": .null] }),
+      .sendEvent(EventDraft(widgetID: "a", name: "click", payload: ["where": .null])),
+    ] {
+      guard case .invalid(_, let description) = store.refusal(of: command) else {
+        Issue.record("taken: \(command)")
+        continue
+      }
+      #expect(description.contains("required") || description.contains("needs it"))
+    }
+    let large = Field(
+      name: "x", defaultValue: .string(String(repeating: "x", count: 70_000)))
+    let kind = Kind(name: "k", events: [EventType(name: "e", payload: [large])])
+    #expect(
+      store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [kind])))
+        == .quotaExceeded(limit: "event_payload_bytes_max", maximum: 64 << 10))
   }
 
   // MARK: - Histories

@@ -243,6 +243,49 @@ struct ReducerTests {
     #expect((1..<100).contains(clicks))
   }
 
+  @Test(arguments: [
+    #""a\u0000b""#, #"{"\u0000k": 1}"#, #"[{"a": "\u0000"}]"#, "string(event.payload.raw)",
+  ])
+  func `text that no message can carry is refused`(source: String) throws {
+    var store = Store()
+    try store.register([
+      Kind(
+        name: "counter", data: [Field(name: "any")],
+        reducers: [Reducer(event: "click", assignments: ["any": source])])
+    ])
+    try store.create("a", kind: "counter")
+    let draft = EventDraft(widgetID: "a", name: "click", payload: ["raw": .bytes([97, 0, 98])])
+    guard case .reducerFailed(_, _, _, let message) = store.refusal(of: .sendEvent(draft)) else {
+      Issue.record("taken")
+      return
+    }
+    #expect(message.contains("NUL"))
+  }
+
+  @Test func `what is built of shared parts costs what it is, before it is built`() throws {
+    // Ten times ten times ten …: a few steps to write, a thousand million values to keep.
+    var store = Store()
+    let tenfold = "[" + (0..<10).map { _ in "data.any" }.joined(separator: ", ") + "]"
+    let first = Reducer(event: "click", assignments: ["any": "[1,1,1,1,1,1,1,1,1,1]"])
+    try store.register([
+      Kind(
+        name: "counter", data: [Field(name: "any")],
+        reducers: [first]
+          + [Reducer](repeating: .init(event: "click", assignments: ["any": tenfold]), count: 9))
+    ])
+    try store.create("a", kind: "counter")
+    guard
+      case .reducerFailed(_, _, let place, let message) = store.refusal(
+        of: .sendEvent(EventDraft(widgetID: "a", name: "click")))
+    else {
+      Issue.record("taken")
+      return
+    }
+    #expect(message.contains("event_cost_max"))
+    // 10, 100, 1,000, 10,000 and 100,000 values fit into 200,000 steps, and no more.
+    #expect(place == "reducers[5].set[any]")
+  }
+
   // MARK: - What no reducer can be
 
   @Test(arguments: [

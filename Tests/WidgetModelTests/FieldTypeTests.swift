@@ -29,6 +29,18 @@ struct FieldTypeTests {
     #expect(FieldType(text) == nil)
   }
 
+  @Test(arguments: ["list", "map", "int", "dyn", "list(dyn)", "map(string, dyn)"])
+  func `whatever is read is written so that it can be read again`(inner: String) {
+    for depth in 0...(FieldType.depthMax + 1) {
+      for (start, end) in [("list(", ")"), ("map(string, ", ")")] {
+        let text =
+          String(repeating: start, count: depth) + inner + String(repeating: end, count: depth)
+        guard let type = FieldType(text) else { continue }
+        #expect(FieldType("\(type)") == type, "\(text)")
+      }
+    }
+  }
+
   @Test func `types nest as deep as is allowed`() {
     let depth = FieldType.depthMax - 1
     let text =

@@ -14,10 +14,11 @@ struct ApplyCommand: AsyncParsableCommand {
       Creates what is missing and updates what differs. Labels and parameters become exactly what \
       is declared; data keys that are not declared stay, for they belong to who feeds the widget. \
       With --prune, widgets that an earlier apply of the same set declared, and this one does not, \
-      are removed. Either all of it happens or nothing.
+      are removed. Either all of the widgets are changed or none.
 
-      Kinds are registered first, in a change of their own, and belong to the set: nobody else can \
-      change them. A kind has name, displayName, description, families, parameters, data, events, \
+      Kinds are registered first, all or none, in a change of their own: they stay if the widgets are \
+      refused after that, and a dry run checks widgets against the kinds as they are now. They belong \
+      to the set: nobody else can change them. A kind has name, displayName, description, families, parameters, data, events, \
       open and transition; each of the parameters, data and an event's payload has name, type, \
       default, description and required. Widgets that are there are made to fit.
 
@@ -90,6 +91,8 @@ struct ApplyCommand: AsyncParsableCommand {
       ApplyCommand.text(kinds, dryRun: dryRun)
         + ApplyCommand.text(
           answer.results, before: before, specs: dryRun ? file.widgets : nil, set: target)
+        + (dryRun && kinds?.results.contains { $0.action != .unchanged } == true
+          ? "the widgets are not checked against the kinds that would change\n" : "")
     }
   }
 

@@ -12,7 +12,8 @@ struct EvalCommand: AsyncParsableCommand {
       Expressions are CEL. Needs no daemon. --data and --parameters read a JSON or YAML object each; \
       with --widget, the daemon's widget is asked for them. The expression can read `data`, \
       `parameters`, `event`, `widget` and `now`. What is wrong with it is shown with its place \
-      (status 10); what fails when it is evaluated ends with status 5.
+      (status 10); what fails when it is evaluated ends with status 5. Put `--` before an expression \
+      that begins with a minus.
 
       Examples:
         widgetctl eval '"load: " + formatPercent(0.42)'
@@ -51,6 +52,9 @@ struct EvalCommand: AsyncParsableCommand {
     if widget != nil, data != nil || parameters != nil {
       throw ValidationError("--widget has data and parameters; leave out --data and --parameters")
     }
+    guard [expression, data, parameters, event].filter({ $0 == "-" }).count <= 1 else {
+      throw ValidationError("standard input can be read once only; name files for the others")
+    }
   }
 
   func run() async throws {
@@ -66,7 +70,15 @@ struct EvalCommand: AsyncParsableCommand {
       ).widget
       bindings[0] = ExpressionValue(found.data)
       bindings[1] = ExpressionValue(found.parameters)
-      if case .map(let document) = found.document() { bindings[3] = ExpressionValue(document) }
+      let labels = found.labels.entries.map {
+        ValueMap.Entry(key: $0.key, value: .string($0.value))
+      }
+      bindings[3] = ExpressionValue(
+        [
+          "id": .string(found.id.rawValue), "kind": .string(found.kind.rawValue),
+          "family": .string(found.family.name), "labels": .map(ValueMap(labels)),
+          "visible": .bool(found.presence.isVisible), "enabled": .bool(found.presence.isEnabled),
+        ] as ValueMap)
     }
     let result = try EvalCommand.evaluate(source, SlotBindings(bindings))
     session.printer.print(result) {

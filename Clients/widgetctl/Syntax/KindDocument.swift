@@ -69,7 +69,7 @@ extension Field {
     var field = Field(name: try map.required("name"), type: type)
     field.summary = try map.text("description") ?? ""
     field.isRequired = try map.bool("required") ?? false
-    guard let value = map["default"], value != .null else { return field }
+    guard let value = map["default"] else { return field }
     do throws(DataDocument.Failure) {
       let untagged = try DataDocument.untagged(value)
       // A document may say 5 where 5.0 is meant; the daemon says what does not fit at all.
