@@ -68,6 +68,11 @@ let package = Package(
     .target(
       name: "WidgetTimeZones", dependencies: ["WidgetExpression"], swiftSettings: strict),
 
+    // Bundles: widgets without code, read and checked.
+    .target(
+      name: "WidgetBundle", dependencies: ["WidgetExpression", "WidgetModel"],
+      swiftSettings: strict),
+
     // Messages: generated C, its runtime guards, and conversion to the domain.
     .systemLibrary(
       name: "CProtobufC", pkgConfig: "libprotobuf-c", providers: [.apt(["libprotobuf-c-dev"])]),

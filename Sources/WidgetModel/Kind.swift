@@ -20,13 +20,28 @@ public struct Kind: Hashable, Sendable {
   public var transition: Transition?
   /// What events do to the data, in order.
   public var reducers: [Reducer]
+  /// What instances show; none for nothing but their data.
+  public var content: [ContentTemplate]
+  /// What of an instance outlives a restart of the daemon.
+  public var persistence: Persistence
+
+  /// What of a widget outlives a restart of the daemon.
+  public enum Persistence: UInt8, Hashable, Sendable, CaseIterable {
+    /// All of it.
+    case durable = 1
+    /// All but its data, which begins anew from the defaults.
+    case volatile
+  }
 
   public init(
     name: KindName, displayName: String = "", summary: String = "", families: [Family] = [],
     parameters: [Field] = [], data: [Field] = [], isOpen: Bool = false, events: [EventType] = [],
-    transition: Transition? = nil, reducers: [Reducer] = []
+    transition: Transition? = nil, reducers: [Reducer] = [], content: [ContentTemplate] = [],
+    persistence: Persistence = .durable
   ) {
     self.reducers = reducers
+    self.content = content
+    self.persistence = persistence
     self.name = name
     self.displayName = displayName
     self.summary = summary
@@ -44,7 +59,7 @@ public struct Kind: Hashable, Sendable {
     return 64 + name.rawValue.utf8.count + displayName.utf8.count + summary.utf8.count
       + fields.reduce(0) { $0 + $1.costBytes }
       + events.reduce(0) { $0 + 32 + $1.name.utf8.count + $1.summary.utf8.count }
-      + reducers.reduce(0) { $0 + $1.costBytes }
+      + reducers.reduce(0) { $0 + $1.costBytes } + content.reduce(0) { $0 + $1.costBytes }
   }
 }
 

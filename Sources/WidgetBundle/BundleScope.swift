@@ -1,0 +1,41 @@
+public import WidgetExpression
+public import WidgetModel
+
+/// What the expressions of a bundle's sources and actions read.
+///
+/// `data` and `parameters` with the types that the kind declares; `status` (each source's and
+/// action's `ActionStatus`), `widget` (`id`, `kind`, `family`, `labels`, `visible`, `enabled`), `event`
+/// (`name`, `node`, `row`, `payload`, `time`; empty outside of events), `result` (what was read),
+/// `error` (`code`, `title`, `message`), `now`, and `bundle` (`id`, `version`).
+public struct BundleScope: Sendable {
+  public let environment: ExpressionEnvironment
+
+  public init(environment: ExpressionEnvironment) { self.environment = environment }
+
+  /// The values of the variables at one moment.
+  public struct Moment: Sendable {
+    public var widget: Widget
+    public var event: Event?
+    /// The key of the row that the event's node is in; empty for none.
+    public var row: String
+    public var result: Value
+    public var error: ActionStatus?
+    public var now: Timestamp
+    public var bundleID: String
+    public var bundleVersion: String
+
+    public init(
+      widget: Widget, event: Event? = nil, row: String = "", result: Value = .null,
+      error: ActionStatus? = nil, now: Timestamp, bundleID: String, bundleVersion: String
+    ) {
+      self.widget = widget
+      self.event = event
+      self.row = row
+      self.result = result
+      self.error = error
+      self.now = now
+      self.bundleID = bundleID
+      self.bundleVersion = bundleVersion
+    }
+  }
+}
