@@ -39,18 +39,19 @@ struct KindReducers {
       kind.data.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     let types = Dictionary(
       kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    let nodes = NodeTypes(kind)
     // One for each event: to make one costs what the kind declares.
     var environments: [String: ExpressionEnvironment] = [:]
     for (index, reducer) in kind.reducers.enumerated() where problem == nil {
-      let type = types[reducer.event]
+      let type = types[reducer.event] ?? nodes.event(reducer.event, of: reducer.nodeID)
       let environment =
-        environments[reducer.event]
+        environments["\(reducer.event) \(reducer.nodeID)"]
         ?? ExpressionEnvironment(
           variables: KindReducers.variables(kind, payload: type?.payload), timeZones: timeZones)
-      environments[reducer.event] = environment
+      environments["\(reducer.event) \(reducer.nodeID)"] = environment
       do throws(Failure) {
         let compiled = try KindReducers.compile(
-          reducer, of: kind, fields, type, in: environment, place: "reducers[\(index)]")
+          reducer, of: kind, fields, type, nodes, in: environment, place: "reducers[\(index)]")
         byEvent[reducer.event, default: []].append(compiled)
       } catch {
         problem = Problem(place: error.place, message: error.message)
@@ -71,7 +72,8 @@ struct KindReducers {
     }
     guard let reducers = byEvent[event.name] else { return nil }
     var run = Run(event: event, record: record, budget: costMax, valueDepthMax: valueDepthMax)
-    for reducer in reducers where reducer.nodeID.isEmpty || reducer.nodeID == event.nodeID {
+    for reducer in reducers
+    where reducer.nodeID.isEmpty || NodeID.isNode(event.nodeID, of: reducer.nodeID) {
       do throws(Failure) { try run.apply(reducer) } catch {
         throw .reducerFailed(
           record.id, event: event.name, place: error.place, message: error.message)
@@ -93,23 +95,16 @@ struct KindReducers {
       self.budget = budget
       self.valueDepthMax = valueDepthMax
       data = RecordMap(record.data)
-      let labels = record.labels.entries.map {
-        ValueMap.Entry(key: $0.key, value: .string($0.value))
-      }
+      let rows = NodeID.rowKeys(of: event.nodeID)
       bindings = SlotBindings([
         .map(ExpressionMap(data)), .map(ExpressionMap(RecordMap(record.parameters))),
         ExpressionValue(
           [
             "name": .string(event.name), "node": .string(event.nodeID),
+            "row": .string(rows.last ?? ""), "rows": .list(rows.map { .string($0) }),
             "payload": .map(event.payload), "time": .timestamp(event.time),
           ] as ValueMap),
-        ExpressionValue(
-          [
-            "id": .string(record.id.rawValue), "kind": .string(record.kind.rawValue),
-            "family": .string(record.family.name), "labels": .map(ValueMap(labels)),
-            "visible": .bool(record.presence.isVisible),
-            "enabled": .bool(record.presence.isEnabled),
-          ] as ValueMap),
+        WidgetVariable.value(of: record),
         .timestamp(event.time),
       ])
     }
@@ -126,7 +121,7 @@ struct KindReducers {
       for assignment in reducer.assignments {
         let place = "\(reducer.place).set[\(assignment.key)]"
         let result = try value(of: assignment.expression, place)
-        let value = try stored(result, place, depth: valueDepthMax)
+        let value = try stored(result, place)
         guard let fitted = assignment.type.fitted(value) else {
           throw Failure(place, "expected a value of type \(assignment.type)")
         }
@@ -143,64 +138,19 @@ struct KindReducers {
       bindings.values[0] = .map(ExpressionMap(data))
     }
 
-    /// The value as the store keeps it. Every element costs: an expression can name one large list a
-    /// thousand times at no cost, but it is stored as many times.
+    /// The value as the store keeps it.
     private mutating func stored(
-      _ result: ExpressionValue, _ place: String, depth: Int
+      _ result: ExpressionValue, _ place: String
     ) throws(Failure) -> Value {
-      budget -= 1
-      switch result {
-      case .list(let list):
-        guard depth > 0 else { throw tooDeep(place) }
-        var elements: [Value] = []
-        for element in list {
-          elements.append(try stored(element, place, depth: depth - 1))
-          guard budget > 0 else { throw tooMuch(place) }
-        }
-        return .list(elements)
-      case .map(let map):
-        guard depth > 0 else { throw tooDeep(place) }
-        var entries: [ValueMap.Entry] = []
-        for (key, value) in map.entries {
-          guard case .string(let name)? = Value(key).flatMap({ Value.string(keyText: $0) }) else {
-            throw Failure(place, "a map needs keys that are text")
-          }
-          entries.append(
-            .init(key: try text(name, place), value: try stored(value, place, depth: depth - 1)))
-          guard budget > 0 else { throw tooMuch(place) }
-        }
-        let stored = ValueMap(entries)
-        guard stored.count == entries.count else {
-          throw Failure(place, "two keys of a map become the same text")
-        }
-        return .map(stored)
-      case .string(let string): return .string(try text(string, place))
-      case .bytes(let bytes):
-        budget -= bytes.count / 16
-        return .bytes(bytes)
-      default:
-        guard let value = Value(result) else {
-          throw Failure(place, "a uint beyond an int cannot be stored")
-        }
-        return value
+      var storer = ValueStorer(budget: budget, depthMax: valueDepthMax)
+      defer { budget = storer.budget }
+      do throws(ValueStorer.Problem) { return try storer.stored(result) } catch {
+        throw Failure(
+          place,
+          error == .tooCostly
+            ? "the event costs more than event_cost_max allows"
+            : error.message(depthMax: valueDepthMax))
       }
-    }
-
-    private mutating func text(_ string: String, _ place: String) throws(Failure) -> String {
-      budget -= string.utf8.count / 16
-      guard budget > 0 else { throw tooMuch(place) }
-      guard !string.utf8.contains(0) else {
-        throw Failure(place, "text cannot hold a NUL character; use bytes")
-      }
-      return string
-    }
-
-    private func tooMuch(_ place: String) -> Failure {
-      Failure(place, "the event costs more than event_cost_max allows")
-    }
-
-    private func tooDeep(_ place: String) -> Failure {
-      Failure(place, "lists and maps may be nested \(valueDepthMax) deep at most")
     }
 
     private mutating func value(
@@ -213,35 +163,6 @@ struct KindReducers {
       } catch {
         throw Failure(place, "\(error)")
       }
-    }
-  }
-
-  /// A widget's map as expressions read it: as it is in the record, with what has changed since. What
-  /// is not read is not looked at, so an event costs what its reducers read, not what there is.
-  private final class RecordMap: ExpressionObject {
-    let base: RevisedMap
-    /// New values, by declared names; nil for removed.
-    let changed: [String: Value?]
-
-    init(_ base: RevisedMap, changed: [String: Value?] = [:]) {
-      self.base = base
-      self.changed = changed
-    }
-
-    var fieldNames: [String] {
-      var names = base.keys.filter { isUnchanged($0) }
-      for (name, value) in changed where value != nil { names.append(name) }
-      return names.sorted { $0.precedesByBytes($1) }
-    }
-
-    func field(named name: String) -> ExpressionValue? {
-      if !isUnchanged(name), let value = changed[name] { return value.map { ExpressionValue($0) } }
-      return base[name].map { ExpressionValue($0) }
-    }
-
-    private func isUnchanged(_ name: String) -> Bool {
-      // A dictionary takes keys that only look alike for one.
-      changed.index(forKey: name).map { !changed[$0].key.hasSameBytes(as: name) } ?? true
     }
   }
 
@@ -260,6 +181,7 @@ struct KindReducers {
 
   private static func compile(
     _ reducer: Reducer, of kind: Kind, _ fields: [String: Field], _ eventType: EventType?,
+    _ nodes: NodeTypes,
     in environment: ExpressionEnvironment, place: String
   ) throws(Failure) -> CompiledReducer {
     if eventType == nil, !kind.events.isEmpty, !kind.isOpen {
@@ -268,6 +190,13 @@ struct KindReducers {
         hint(
           "the kind declares no event \"\(reducer.event)\"", reducer.event, kind.events.map(\.name))
       )
+    }
+    if !reducer.nodeID.isEmpty, !kind.content.isEmpty, nodes.types[reducer.nodeID] == nil {
+      throw Failure(
+        "\(place).node_id",
+        hint(
+          "the kind's content has no node \"\(reducer.nodeID)\"", reducer.nodeID,
+          nodes.types.keys.sorted()))
     }
     var environment = environment
     var condition: CompiledExpression?
@@ -312,6 +241,29 @@ struct KindReducers {
     }
   }
 
+  /// The nodes of a kind's content, all templates together.
+  private struct NodeTypes {
+    private(set) var types: [String: NodeType] = [:]
+
+    init(_ kind: Kind) {
+      for template in kind.content { add(template.root) }
+    }
+
+    private mutating func add(_ node: NodeTemplate) {
+      types[node.id] = node.type
+      for child in node.children { add(child) }
+    }
+
+    /// What users cause on a node, or (without an id) on any.
+    func event(_ name: String, of id: String) -> EventType? {
+      let candidates = id.isEmpty ? Set(types.values) : Set([types[id]].compactMap(\.self))
+      let events = candidates.flatMap(\.events).filter { $0.name == name }
+      // Nodes of several types may mean different details by one name.
+      return Set(events.map(\.payload)).count > 1
+        ? EventType(name: name, payload: [Field(name: "value")]) : events.first
+    }
+  }
+
   /// The declared field of a key; nil for one that an open kind does not declare.
   private static func field(
     _ key: String, _ kind: Kind, _ fields: [String: Field], _ place: String
@@ -339,29 +291,14 @@ struct KindReducers {
       ExpressionVariable(
         "event",
         .record(
-          RecordType(["name": .string, "node": .string, "payload": payloadType, "time": .timestamp])
-        )),
-      ExpressionVariable(
-        "widget",
-        .record(
           RecordType([
-            "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),
-            "visible": .bool, "enabled": .bool,
-          ]))),
+            "name": .string, "node": .string, "row": .string, "rows": .list(.string),
+            "payload": payloadType, "time": .timestamp,
+          ])
+        )),
+      ExpressionVariable("widget", WidgetVariable.type),
       ExpressionVariable("now", .timestamp),
     ]
-  }
-}
-
-extension Value {
-  /// The text of a key of a map: `1`, `true`.
-  fileprivate static func string(keyText key: Value) -> Value? {
-    switch key {
-    case .string: key
-    case .bool(let flag): .string("\(flag)")
-    case .int(let number): .string("\(number)")
-    default: nil
-    }
   }
 }
 

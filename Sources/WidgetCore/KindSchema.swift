@@ -6,13 +6,17 @@ import WidgetModel
 struct KindSchema {
   let kind: Kind
   let reducers: KindReducers
+  let content: KindContent
   private let parameters: [String: Field]
   private let data: [String: Field]
   private let events: [String: EventType]
 
-  init(_ kind: Kind, timeZones: WidgetStore.TimeZones? = nil) {
+  init(
+    _ kind: Kind, limits: StoreLimits = StoreLimits(), timeZones: WidgetStore.TimeZones? = nil
+  ) {
     self.kind = kind
     reducers = KindReducers(kind, timeZones: timeZones)
+    content = KindContent(kind, nodesMax: limits.contentNodesMax, timeZones: timeZones)
     let named = { (fields: [Field]) in
       Dictionary(fields.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -94,14 +98,16 @@ struct KindSchema {
   }
 
   /// An event's payload, with types and defaults as declared.
-  func fitted(_ draft: EventDraft) throws(StoreError) -> EventDraft {
-    guard !events.isEmpty else { return draft }
-    guard let type = events[draft.name] else {
-      if kind.isOpen { return draft }
+  ///
+  /// - Parameter node: the type of the node that it is about; nil for none.
+  func fitted(_ draft: EventDraft, on node: NodeType? = nil) throws(StoreError) -> EventDraft {
+    guard let type = events[draft.name] ?? node?.event(draft.name) else {
+      if events.isEmpty || kind.isOpen { return draft }
       throw .invalid(
         field: "name",
         description: "Widgets of kind \"\(kind.name)\" take no event \"\(draft.name)\"; "
-          + hint(draft.name, among: kind.events.map(\.name)))
+          + hint(
+            draft.name, among: kind.events.map(\.name) + (node?.events.map(\.name) ?? [])))
     }
     var draft = draft
     var payload = draft.payload
@@ -225,4 +231,9 @@ struct KindSchema {
     let listed = names.prefix(12).joined(separator: ", ")
     return "there is: \(listed)\(names.count > 12 ? ", …" : "")."
   }
+}
+
+extension NodeType {
+  /// What users cause on such nodes under this name.
+  fileprivate func event(_ name: String) -> EventType? { events.first { $0.name == name } }
 }

@@ -34,6 +34,14 @@ final class Record {
   /// The latest hint, and the revision it came with.
   @Boxed var transition: Transition?
   var transitionRevision: Revision = 0
+  /// Readers from before this revision get the widget as a whole: what it held then is lost, so that what
+  /// changed cannot be told.
+  var replacedRevision: Revision = 0
+
+  /// What it shows; nil if its kind says nothing of its family.
+  var content: ContentBox?
+  /// When it last ceased to have content.
+  var contentRevision: Revision = 0
 
   /// What the widget counts against its owner's quota.
   var costBytes = 0
@@ -80,6 +88,9 @@ final class Record {
     copy.parameters = parameters
     copy.transition = transition
     copy.transitionRevision = transitionRevision
+    copy.replacedRevision = replacedRevision
+    copy.content = content
+    copy.contentRevision = contentRevision
     copy.costBytes = costBytes
     copy.older = older
     copy.newer = newer
@@ -92,7 +103,8 @@ final class Record {
       id: id, kind: kind, family: family, labels: labels, presence: presence, position: position,
       parameters: parameters.map, data: data.map, isStale: isStale, error: error,
       createdRevision: createdRevision, revision: revision, createTime: createTime,
-      updateTime: updateTime, ownerUID: ownerUID, applySet: applySet)
+      updateTime: updateTime, ownerUID: ownerUID, applySet: applySet,
+      content: content?.table.content)
   }
 
   func isSelected(by selector: Selector) -> Bool {
@@ -110,13 +122,14 @@ final class Record {
     since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool
   ) -> WidgetChange? {
     let isNew = createdRevision > cursor
+    let isReplaced = replacedRevision > cursor
     let selectionMayHaveChanged =
       selector.dependsOnState && (labelsRevision > cursor || statusRevision > cursor)
     guard isSelected(by: selector) else {
       return selectionMayHaveChanged && (!isNew || mayHoldNewer)
         ? .removed(id, hint(since: cursor)) : nil
     }
-    if isNew || selectionMayHaveChanged { return .added(widget, hint(since: cursor)) }
+    if isNew || isReplaced || selectionMayHaveChanged { return .added(widget, hint(since: cursor)) }
     return .updated(update(since: cursor))
   }
 
@@ -138,6 +151,7 @@ final class Record {
       update.family = family
       update.applySet = applySet
     }
+    update.content = contentChange(since: cursor)
     update.transition = hint(since: cursor)
     return update
   }

@@ -114,6 +114,17 @@ struct RevisedMap {
     return (ValueMap(set), unset)
   }
 
+  /// The keys that were set or removed after `cursor`, the latest first. O(changed).
+  func changedKeys(since cursor: Revision) -> [String] {
+    var keys: [String] = []
+    var slot = newest
+    while slot >= 0, slots[Int(slot)].revision > cursor {
+      keys.append(slots[Int(slot)].key)
+      slot = slots[Int(slot)].older
+    }
+    return keys
+  }
+
   /// Whether anything changed after `cursor`. O(1).
   func hasChanges(since cursor: Revision) -> Bool {
     newest >= 0 && slots[Int(newest)].revision > cursor

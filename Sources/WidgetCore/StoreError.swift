@@ -15,6 +15,12 @@ public enum StoreError: Error, Hashable, Sendable {
   case widgetHidden(WidgetID)
   /// The widget takes no events because it is disabled.
   case widgetDisabled(WidgetID)
+  /// The widget's content has no such node now.
+  case nodeNotFound(WidgetID, String)
+  /// The node, or one that it is in, is hidden.
+  case nodeHidden(WidgetID, String)
+  /// The node, or one that it is in, is disabled.
+  case nodeDisabled(WidgetID, String)
   /// The widget is of another kind than the declaration says; kinds never change.
   case kindMismatch(WidgetID, is: KindName, declared: KindName)
   /// No kind has this name.
@@ -42,6 +48,9 @@ public enum StoreError: Error, Hashable, Sendable {
     case .etagMismatch: "ETAG_MISMATCH"
     case .widgetHidden: "WIDGET_HIDDEN"
     case .widgetDisabled: "WIDGET_DISABLED"
+    case .nodeNotFound: "NODE_NOT_FOUND"
+    case .nodeHidden: "NODE_HIDDEN"
+    case .nodeDisabled: "NODE_DISABLED"
     case .kindMismatch: "KIND_MISMATCH"
     case .kindNotFound: "KIND_NOT_FOUND"
     case .kindClaimed: "KIND_CLAIMED"

@@ -79,12 +79,15 @@ public struct RecordImage: Hashable, Sendable {
   public var statusRevision: Revision
   public var transition: Transition?
   public var transitionRevision: Revision
+  /// When it last ceased to have content.
+  public var contentRevision: Revision
 
   public init(
     widget: Widget, data: [RevisedEntry], parameters: [RevisedEntry], labelsRevision: Revision,
     presenceRevision: Revision, positionRevision: Revision, statusRevision: Revision,
-    transition: Transition?, transitionRevision: Revision
+    transition: Transition?, transitionRevision: Revision, contentRevision: Revision = 0
   ) {
+    self.contentRevision = contentRevision
     self.widget = widget
     self.data = data
     self.parameters = parameters
@@ -143,7 +146,8 @@ extension RecordImage {
       data: record.data.revisedEntries, parameters: record.parameters.revisedEntries,
       labelsRevision: record.labelsRevision, presenceRevision: record.presenceRevision,
       positionRevision: record.positionRevision, statusRevision: record.statusRevision,
-      transition: record.transition, transitionRevision: record.transitionRevision)
+      transition: record.transition, transitionRevision: record.transitionRevision,
+      contentRevision: record.contentRevision)
   }
 }
 
@@ -172,6 +176,7 @@ extension Record {
     parameters = RevisedMap(image.parameters.filter(isKept))
     transition = image.transition
     transitionRevision = image.transitionRevision
+    contentRevision = image.contentRevision
     costBytes = Record.cost(of: self)
   }
 }

@@ -40,6 +40,12 @@ public struct StoreLimits: Hashable, Sendable {
   public var reducersPerKindMax = 256
   /// What all reducers of one event may cost together: about as many steps.
   public var eventCostMax = 200_000
+  /// How many nodes a template, and what one widget shows, may have.
+  public var contentNodesMax = 2_000
+  /// How many bytes what one widget shows may have.
+  public var contentBytesMax = 256 << 10
+  /// What making a widget's content may cost at each change: about as many steps.
+  public var contentCostMax = 1_000_000
   /// How many widgets one declared set may have.
   public var declaredWidgetsMax = 10_000
 

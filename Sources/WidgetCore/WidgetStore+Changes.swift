@@ -60,7 +60,7 @@ extension WidgetStore {
     var (seen, bytes) = (0, 0)
     while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
       seen += 1
-      bytes += record.costBytes
+      bytes += record.sizeBytes
       if seen > limit || bytes > bytesMax { return true }
       slot = record.older
     }
@@ -122,7 +122,7 @@ extension WidgetStore {
     for slot in slots(ofChunk: chunk, selecting: selector) where slot >= start {
       guard let record = records[slot], let found = element(record) else { continue }
       if bytes > bytesMax { return (elements, slot) }
-      bytes += record.costBytes
+      bytes += record.sizeBytes
       elements.append(found)
     }
     return (elements, nil)

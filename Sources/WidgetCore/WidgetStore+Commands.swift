@@ -279,12 +279,15 @@ extension WidgetStore {
       throw .widgetNotFound(draft.widgetID)
     }
     try validate(draft)
-    let draft = try schemas[record.kind]?.fitted(draft) ?? draft
+    let node = try standing(of: draft, on: record)
+    let draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
     // Defaults count too.
     try checkPayload(of: draft)
     if !draft.isForced {
       if !record.presence.isVisible { throw .widgetHidden(record.id) }
       if !record.presence.isEnabled { throw .widgetDisabled(record.id) }
+      if node?.isVisible == false { throw .nodeHidden(record.id, draft.nodeID) }
+      if node?.isEnabled == false { throw .nodeDisabled(record.id, draft.nodeID) }
     }
     let sequence = events.lastSequence + 1
     let event = Event(
@@ -309,6 +312,18 @@ extension WidgetStore {
       if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
     }
     return sequence
+  }
+
+  /// How the node that an event is about stands; nil if it is about the widget as a whole, or the widget
+  /// has no content.
+  private func standing(
+    of draft: EventDraft, on record: Record
+  ) throws(StoreError) -> ContentTable.Standing? {
+    guard !draft.nodeID.isEmpty, let content = record.content?.table else { return nil }
+    guard let standing = content.standing(of: draft.nodeID) else {
+      throw .nodeNotFound(record.id, draft.nodeID)
+    }
+    return standing
   }
 
   /// What an event does to the widget's data, and what that comes to; nil for nothing.

@@ -46,6 +46,7 @@ extension WidgetStore {
       var changed: Set<KindName> = []
       let removed = declaration.prunes ? store.namesToPrune(declaration) : []
       for name in removed { store.replaceKind(name, with: nil, schema: nil) }
+      store.clearContent(of: Set(removed), at: revision, time: now)
       for schema in schemas {
         let kind = schema.kind
         let old = store.registeredKinds[kind.name]
@@ -87,8 +88,22 @@ extension WidgetStore {
     try atomically { (store) throws(StoreError) in
       let revision = store.advanceRevision()
       store.replaceKind(name, with: nil, schema: nil)
+      store.clearContent(of: [name], at: revision, time: now)
       try store.refreshHelp(about: [name], at: revision, time: now)
       return ((), true)
+    }
+  }
+
+  /// Lets widgets of kinds that are gone show nothing. O(all widgets).
+  private mutating func clearContent(
+    of kinds: Set<KindName>, at revision: Revision, time: Timestamp
+  ) {
+    guard !kinds.isEmpty else { return }
+    for slot in records.indices {
+      guard let record = records[slot], kinds.contains(record.kind), record.content != nil else {
+        continue
+      }
+      modify(slot) { $0.finish(nil, at: revision, time: time) }
     }
   }
 
@@ -153,12 +168,32 @@ extension WidgetStore {
     guard !kinds.isEmpty else { return counts }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind),
-        let patch = schemas[record.kind]?.conforming(record),
-        try apply(patch, to: slot, at: revision, time: time)
+        let schema = schemas[record.kind]
       else { continue }
-      counts[record.kind, default: 0] += 1
+      let hasChanged: Bool
+      if let patch = schema.conforming(record) {
+        hasChanged = try apply(patch, to: slot, at: revision, time: time)
+      } else {
+        hasChanged = false
+      }
+      if hasChanged || showAnew(slot, schema, at: revision, time: time) {
+        counts[record.kind, default: 0] += 1
+      }
     }
     return counts
+  }
+
+  /// Makes what a widget shows what its kind now says. Returns whether that changed it.
+  private mutating func showAnew(
+    _ slot: Int, _ schema: KindSchema, at revision: Revision, time: Timestamp
+  ) -> Bool {
+    guard let record = records[slot] else { return false }
+    let content = schema.content.program(for: record.family).map {
+      record.contentTable($0, limits: limits).content
+    }
+    guard content != record.content?.table.content else { return false }
+    modify(slot) { $0.finish(schema.kind.transition, at: revision, time: time) }
+    return true
   }
 
   /// Applies a patch of the daemon's own. Returns whether it changed anything.
@@ -291,8 +326,11 @@ extension WidgetStore {
     }
     try validateReducers(of: kind, path: path)
     // Names and types are checked where the expressions are.
-    let schema = KindSchema(kind.fitted, timeZones: timeZones)
+    let schema = KindSchema(kind.fitted, limits: limits, timeZones: timeZones)
     if let problem = schema.reducers.problem {
+      throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
+    }
+    if let problem = schema.content.problem {
       throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
     }
     return schema

@@ -28,6 +28,7 @@ extension WidgetStore {
         chunkRevisions.append(0)
       }
     }
+    refreshContent(of: record)
     put(record, into: slot)
     linkNewest(slot)
     self.record(.remove(slot: slot, chunk: chunkRevision(of: slot)))
@@ -46,11 +47,18 @@ extension WidgetStore {
     }
     let (oldCost, oldPosition) = (record.costBytes, record.position)
     change(record)
+    refreshContent(of: record)
     account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
     setChunkRevision(of: Int32(slot), to: revision)
     guard newest != slot else { return }
     unlink(Int32(slot))
     linkNewest(Int32(slot))
+  }
+
+  /// Makes what a widget shows follow from its state.
+  private func refreshContent(of record: Record) {
+    record.refreshContent(
+      schemas[record.kind]?.content.program(for: record.family), limits: limits)
   }
 
   /// Takes a record out of its slot.

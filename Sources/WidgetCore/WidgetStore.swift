@@ -99,19 +99,21 @@ public struct WidgetStore: ~Copyable {
     events = EventRing(lastSequence: image.eventSequenceCeiling)
     eventSequenceCeiling = image.eventSequenceCeiling
     journal = Journal(isRecording: false)
+    // Before the widgets, whose content they make.
+    for registered in image.kinds {
+      setKind(
+        registered.kind.name, to: registered,
+        schema: KindSchema(registered.kind, limits: limits, timeZones: timeZones))
+    }
     let records = image.records.map { Record($0, compactRevision: image.compactRevision) }
     for record in records.sorted(by: { $0.revision < $1.revision })
     where index[record.id] == nil {
       insert(record)
     }
+    beginAnew()
     restoreTombstones(image.tombstones)
     for request in image.requests.sorted(by: { $0.expires < $1.expires }) {
       ledger.insert(request)
-    }
-    for registered in image.kinds {
-      setKind(
-        registered.kind.name, to: registered,
-        schema: KindSchema(registered.kind, timeZones: timeZones))
     }
     journal.isRecording = isRevocable
   }
@@ -141,6 +143,29 @@ public struct WidgetStore: ~Copyable {
     timeZones = other.timeZones
     registeredKinds = other.registeredKinds
     schemas = other.schemas
+  }
+
+  /// Gives widgets whose data does not outlive a restart their defaults, at a revision of its own: readers
+  /// that resume get them as a whole.
+  private mutating func beginAnew() {
+    let volatile = Set(schemas.values.filter { $0.kind.persistence == .volatile }.map(\.kind.name))
+    let slots = records.indices.filter { slot in
+      records[slot].map { volatile.contains($0.kind) } ?? false
+    }
+    guard !slots.isEmpty else { return }
+    revision += 1
+    let revision = revision
+    for slot in slots {
+      guard let record = records[slot], let schema = schemas[record.kind] else { continue }
+      record.data = RevisedMap()
+      let patch = schema.conforming(record) ?? WidgetPatch()
+      modify(slot) { record in
+        record.apply(patch, at: revision)
+        record.costBytes = Record.cost(of: record)
+        record.replacedRevision = revision
+        record.revision = revision
+      }
+    }
   }
 
   private mutating func restoreTombstones(_ images: [TombstoneImage]) {
@@ -199,7 +224,7 @@ public struct WidgetStore: ~Copyable {
     forEachRecord(behind: position, selecting: selector) { record in
       hasMore = widgets.count == limit || (bytes > bytesMax && !widgets.isEmpty)
       if hasMore { return false }
-      bytes += record.costBytes
+      bytes += record.sizeBytes
       widgets.append(record.widget)
       return true
     }
@@ -268,7 +293,7 @@ public struct WidgetStore: ~Copyable {
       switch inverse {
       case .replace(let slot, _, _), .remove(let slot, _):
         if slots.insert(slot).inserted, let record = records[Int(slot)] {
-          group.upserts.append(RecordImage(record))
+          group.upserts.append(storedImage(of: record))
         }
       case .restore(_, let record, _): group.deletions.append(record.id)
       case .dropTombstone: tombstoneCount += 1
@@ -289,6 +314,13 @@ public struct WidgetStore: ~Copyable {
       group.tombstones.append(TombstoneImage(tombstone, revision: removal.revision))
     }
     return group
+  }
+
+  /// A widget as it is stored: without its data if that does not outlive a restart.
+  private func storedImage(of record: Record) -> RecordImage {
+    var image = RecordImage(record)
+    if schemas[record.kind]?.kind.persistence == .volatile { image.data = [] }
+    return image
   }
 
   /// Ends the group: it can no longer be taken back. Also forgets what exceeds its limit or has

@@ -45,6 +45,7 @@ public struct WidgetUpdate: Hashable, Sendable {
   public var transition: Transition?
   public var applySet: String?
   public var family: Family?
+  public var content: ContentChange?
 
   public init(id: WidgetID, revision: Revision, updateTime: Timestamp) {
     self.id = id
@@ -56,7 +57,7 @@ public struct WidgetUpdate: Hashable, Sendable {
   public var isEmpty: Bool {
     setData.isEmpty && unsetData.isEmpty && setParameters.isEmpty && unsetParameters.isEmpty
       && labels == nil && presence == nil && position == nil && isStale == nil && error == nil
-      && applySet == nil && family == nil
+      && applySet == nil && family == nil && content == nil
   }
 }
 
@@ -76,5 +77,6 @@ extension Widget {
     if let error = update.error { self.error = error }
     if let applySet = update.applySet { self.applySet = applySet }
     if let family = update.family { self.family = family }
+    if let change = update.content { content = Content.applying(change, to: content) }
   }
 }

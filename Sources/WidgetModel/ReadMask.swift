@@ -14,6 +14,7 @@ public struct ReadMask: Hashable, Sendable {
     case updateTime = "update_time"
     case ownerUID = "owner_uid"
     case applySet = "apply_set"
+    case content
     case etag
   }
 
@@ -86,6 +87,7 @@ public struct ReadMask: Hashable, Sendable {
     if wants(.updateTime) { result.updateTime = widget.updateTime }
     if wants(.ownerUID) { result.ownerUID = widget.ownerUID }
     if wants(.applySet) { result.applySet = widget.applySet }
+    if wants(.content) { result.content = widget.content }
     result.data = filter(widget.data, whole: .data, keys: dataKeys)
     result.parameters = filter(widget.parameters, whole: .parameters, keys: parameterKeys)
     return result
@@ -104,6 +106,7 @@ public struct ReadMask: Hashable, Sendable {
     if wants(.error) { result.error = update.error }
     if wants(.applySet) { result.applySet = update.applySet }
     if wants(.family) { result.family = update.family }
+    if wants(.content) { result.content = update.content }
     result.setData = filter(update.setData, whole: .data, keys: dataKeys)
     result.setParameters = filter(update.setParameters, whole: .parameters, keys: parameterKeys)
     result.unsetData =

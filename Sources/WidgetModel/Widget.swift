@@ -22,14 +22,18 @@ public struct Widget: Hashable, Sendable, Identifiable {
   public var ownerUID: UInt32
   /// The declared set it belongs to; empty for none.
   public var applySet: String
+  /// What it shows; nil if its kind says nothing of its family.
+  public var content: Content?
 
   public init(
     id: WidgetID, kind: KindName, family: Family = .medium, labels: Labels = [:],
     presence: Presence = Presence(), position: Int64 = 0, parameters: ValueMap = [:],
     data: ValueMap = [:], isStale: Bool = false, error: WidgetError? = nil,
     createdRevision: Revision = 0, revision: Revision = 0, createTime: Timestamp = .epoch,
-    updateTime: Timestamp = .epoch, ownerUID: UInt32 = 0, applySet: String = ""
+    updateTime: Timestamp = .epoch, ownerUID: UInt32 = 0, applySet: String = "",
+    content: Content? = nil
   ) {
+    self.content = content
     self.id = id
     self.kind = kind
     self.family = family

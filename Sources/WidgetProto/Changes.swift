@@ -169,6 +169,7 @@ extension WidgetUpdate: ConvertibleMessage {
     }
     let number = c.pointee.family.rawValue
     if number != 0 { family = Family(number: number) ?? .medium }
+    content = try reader.optional("content", c.pointee.content)
   }
 
   func fill(
@@ -204,5 +205,6 @@ extension WidgetUpdate: ConvertibleMessage {
       c.pointee.apply_set = try writer.string("apply_set", applySet)
     }
     if let family { c.pointee.family = Widgetd__V1__Family(family) }
+    c.pointee.content = try writer.message("content", optional: content)
   }
 }

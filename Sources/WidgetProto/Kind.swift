@@ -23,7 +23,12 @@ extension RegisteredKind: ConvertibleMessage {
         reducers: try reader.list("reducers", c.pointee.n_reducers, c.pointee.reducers) {
           (element) throws(WireError) in
           Reducer(c: element, reader)
-        }),
+        },
+        content: try reader.list("content", c.pointee.n_content, c.pointee.content) {
+          (element) throws(WireError) in
+          try ContentTemplate(c: element, reader)
+        },
+        persistence: try reader.persistence(c.pointee.persistence)),
       provider: reader.string(c.pointee.provider), ownerUID: c.pointee.owner_uid,
       revision: c.pointee.revision,
       updateTime: try reader.timestamp("update_time", c.pointee.update_time) ?? .epoch)
@@ -45,6 +50,9 @@ extension RegisteredKind: ConvertibleMessage {
     c.pointee.transition = try writer.message("transition", optional: kind.transition)
     c.pointee.n_reducers = kind.reducers.count
     c.pointee.reducers = try writer.list("reducers", kind.reducers)
+    c.pointee.n_content = kind.content.count
+    c.pointee.content = try writer.list("content", kind.content)
+    c.pointee.persistence = Widgetd__V1__Persistence(UInt32(kind.persistence.rawValue))
     c.pointee.provider = try writer.string("provider", provider)
     c.pointee.revision = revision
     // What is built in has no history.
@@ -116,6 +124,14 @@ extension EventType: ConvertibleMessage {
 }
 
 extension Reader {
+  fileprivate func persistence(
+    _ c: Widgetd__V1__Persistence
+  ) throws(WireError) -> Kind.Persistence {
+    if c.rawValue == 0 { return .durable }
+    if let persistence = Kind.Persistence(number: c.rawValue) { return persistence }
+    throw unknownEnum("persistence", c.rawValue, "use one of the values of Persistence")
+  }
+
   fileprivate func fields(
     _ field: StaticString, _ count: Int, _ list: CList<Widgetd__V1__Field>?
   ) throws(WireError) -> [Field] {

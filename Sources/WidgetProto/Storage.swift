@@ -25,12 +25,16 @@ public struct StoredWidget: Hashable, Sendable {
   public var transition: Transition?
   /// The revision it came with.
   public var transitionRevision: Revision
+  /// The revision at which it last ceased to have content.
+  public var contentRevision: Revision
 
   public init(
     widget: Widget, data: [StoredEntry] = [], parameters: [StoredEntry] = [],
     labelsRevision: Revision = 0, presenceRevision: Revision = 0, positionRevision: Revision = 0,
-    statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0
+    statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0,
+    contentRevision: Revision = 0
   ) {
+    self.contentRevision = contentRevision
     self.widget = widget
     self.data = data
     self.parameters = parameters
@@ -54,6 +58,7 @@ extension StoredWidget: ConvertibleMessage {
     statusRevision = c.pointee.status_revision
     transition = try reader.optional("transition", c.pointee.transition)
     transitionRevision = c.pointee.transition_revision
+    contentRevision = c.pointee.content_revision
   }
 
   func fill(
@@ -73,6 +78,7 @@ extension StoredWidget: ConvertibleMessage {
     c.pointee.status_revision = statusRevision
     c.pointee.transition = try writer.message("transition", optional: transition)
     c.pointee.transition_revision = transitionRevision
+    c.pointee.content_revision = contentRevision
   }
 }
 

@@ -50,6 +50,7 @@ extension Widget: ConvertibleMessage {
     updateTime = try reader.timestamp("update_time", c.pointee.update_time) ?? .epoch
     ownerUID = c.pointee.owner_uid
     applySet = reader.string(c.pointee.apply_set)
+    content = try reader.optional("content", c.pointee.content)
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Widget>, _ writer: Writer) throws(WireError) {
@@ -80,6 +81,9 @@ extension Widget: ConvertibleMessage {
     if mask.wants(.ownerUID) { c.pointee.owner_uid = ownerUID }
     if mask.wants(.applySet), !applySet.isEmpty {
       c.pointee.apply_set = try writer.string("apply_set", applySet)
+    }
+    if mask.wants(.content) {
+      c.pointee.content = try writer.message("content", optional: content)
     }
   }
 }

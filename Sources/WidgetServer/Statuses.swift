@@ -45,6 +45,21 @@ extension RPCStatus {
         .failedPrecondition, error.reason,
         "Widget \"\(id)\" is disabled and takes no events. Enable it first, or force the event.",
         metadata: ["widget_id": id.rawValue])
+    case .nodeNotFound(let id, let node):
+      self.init(
+        .notFound, error.reason,
+        "Widget \"\(id)\" shows no node \"\(node)\" now. GetWidget tells which there are.",
+        metadata: ["widget_id": id.rawValue, "node_id": node])
+    case .nodeHidden(let id, let node):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Node \"\(node)\" of widget \"\(id)\" is hidden and takes no events.",
+        metadata: ["widget_id": id.rawValue, "node_id": node])
+    case .nodeDisabled(let id, let node):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Node \"\(node)\" of widget \"\(id)\" is disabled and takes no events.",
+        metadata: ["widget_id": id.rawValue, "node_id": node])
     case .kindMismatch(let id, let kind, let declared):
       self.init(
         .failedPrecondition, error.reason,

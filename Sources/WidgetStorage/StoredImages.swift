@@ -10,7 +10,7 @@ extension StoredWidget {
       parameters: image.parameters.map(StoredEntry.init), labelsRevision: image.labelsRevision,
       presenceRevision: image.presenceRevision, positionRevision: image.positionRevision,
       statusRevision: image.statusRevision, transition: image.transition,
-      transitionRevision: image.transitionRevision)
+      transitionRevision: image.transitionRevision, contentRevision: image.contentRevision)
   }
 }
 
@@ -28,7 +28,8 @@ extension RecordImage {
       widget: stored.widget, data: entries(stored.data), parameters: entries(stored.parameters),
       labelsRevision: stored.labelsRevision, presenceRevision: stored.presenceRevision,
       positionRevision: stored.positionRevision, statusRevision: stored.statusRevision,
-      transition: stored.transition, transitionRevision: stored.transitionRevision)
+      transition: stored.transition, transitionRevision: stored.transitionRevision,
+      contentRevision: stored.contentRevision)
   }
 }
 

@@ -84,6 +84,7 @@ struct ReadMaskTests {
     case .updateTime: expected.updateTime = full.updateTime
     case .ownerUID: expected.ownerUID = full.ownerUID
     case .applySet: expected.applySet = full.applySet
+    case .content: expected.content = full.content
     case .etag: break
     }
     #expect(mask.filter(full) == expected)

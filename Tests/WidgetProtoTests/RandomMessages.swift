@@ -68,6 +68,8 @@ struct RandomMessages {
         ApplyWidgetsResponse(
           results: many { ApplyResult(id: $0.id(), action: .created) }, revision: number())),
       Sample(registeredKind()), Sample(field()), Sample(eventType()), Sample(reducer()),
+      Sample(contentTemplate()), Sample(nodeTemplate()), Sample(binding()), Sample(rows()),
+      Sample(content()), Sample(node()), Sample(contentChange()),
       Sample(
         ApplyKindsRequest(
           provider: name(), kinds: many { $0.registeredKind().kind }, prune: flag(),
@@ -270,7 +272,7 @@ struct RandomMessages {
       presence: presence(), position: Int64(bitPattern: number()), isStale: flag(),
       error: maybe { $0.error() }, createdRevision: number(), revision: number(),
       createTime: time(), updateTime: time(), ownerUID: UInt32(truncatingIfNeeded: number()),
-      applySet: pick(["", name()]))
+      applySet: pick(["", name()]), content: maybe { $0.content() })
   }
 
   private mutating func widget() -> Widget {
@@ -293,7 +295,9 @@ struct RandomMessages {
         name: kind(), displayName: text(), summary: text(),
         families: many { $0.pick(Family.allCases) }, parameters: many { $0.field() },
         data: many { $0.field() }, isOpen: flag(), events: many { $0.eventType() },
-        transition: maybe { $0.transition() }, reducers: many { $0.reducer() }),
+        transition: maybe { $0.transition() }, reducers: many { $0.reducer() },
+        content: many { $0.contentTemplate() },
+        persistence: pick(Kind.Persistence.allCases)),
       provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: max(1, number()),
       updateTime: time())
   }
@@ -314,6 +318,43 @@ struct RandomMessages {
       event: text(), nodeID: text(), condition: text(),
       assignments: Dictionary(many { ($0.name(), $0.text()) }, uniquingKeysWith: { $1 }),
       unset: many { $0.text() })
+  }
+
+  private mutating func contentTemplate() -> ContentTemplate {
+    ContentTemplate(families: many { $0.pick(Family.allCases) }, root: nodeTemplate())
+  }
+
+  private mutating func nodeTemplate(depth: Int = 0) -> NodeTemplate {
+    NodeTemplate(
+      id: text(), type: pick(NodeType.allCases),
+      properties: Dictionary(
+        many { ($0.name(), $0.binding()) }, uniquingKeysWith: { first, _ in first }),
+      condition: text(), rows: maybe { $0.rows() },
+      children: depth > 2 ? [] : many { $0.nodeTemplate(depth: depth + 1) })
+  }
+
+  private mutating func binding() -> Binding {
+    Binding(text(), placeholder: maybe { $0.value() })
+  }
+
+  private mutating func rows() -> RowTemplate {
+    RowTemplate(list: text(), name: name(), key: text())
+  }
+
+  private mutating func content() -> Content {
+    Content(rootID: text(), nodes: many { $0.node() })
+  }
+
+  private mutating func node() -> Node {
+    Node(
+      id: text(), type: pick(NodeType.allCases + [nil]), properties: map(),
+      childIDs: many { $0.text() }, problem: text())
+  }
+
+  private mutating func contentChange() -> ContentChange {
+    ContentChange(
+      replaces: flag(), rootID: text(), setNodes: many { $0.node() },
+      removedIDs: many { $0.text() })
   }
 
   private mutating func kindResult() -> KindResult {
@@ -371,6 +412,7 @@ struct RandomMessages {
     update.transition = maybe { $0.transition() }
     update.applySet = maybe { $0.pick(["", "x"]) }
     update.family = maybe { $0.pick(Family.allCases) }
+    update.content = maybe { $0.contentChange() }
     return update
   }
 

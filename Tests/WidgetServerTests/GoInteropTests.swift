@@ -40,7 +40,9 @@ import WidgetProto
       atPath: sources + "/interop", withIntermediateDirectories: true)
     try files.copyItem(
       atPath: tests.path + "/Go/main.go", toPath: sources + "/interop/main.go")
-    let messages = ["value", "widget", "event", "widget_service"].map { "widgetd/v1/\($0).proto" }
+    let messages = ["value", "node", "widget", "event", "widget_service"].map {
+      "widgetd/v1/\($0).proto"
+    }
     try files.createDirectory(
       atPath: folder + "/Protos/widgetd/v1", withIntermediateDirectories: true)
     for path in messages {

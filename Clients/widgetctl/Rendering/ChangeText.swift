@@ -26,7 +26,19 @@ enum ChangeText {
         "set: \(JSONWriter.quoted(before.applySet)) -> \(JSONWriter.quoted(after.applySet))")
     }
     if before.position != after.position { phrases.append("moved") }
+    if let phrase = content(before.content, after.content) { phrases.append(phrase) }
     return phrases
+  }
+
+  /// How many nodes are other than before.
+  private static func content(_ before: Content?, _ after: Content?) -> String? {
+    guard before != after else { return nil }
+    guard let after else { return "content: gone" }
+    let old = Dictionary(
+      (before?.nodes ?? []).map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    let kept = Set(after.nodes.map(\.id))
+    let changed = after.nodes.count { old[$0.id] != $0 } + old.keys.count { !kept.contains($0) }
+    return "content: \(changed) \(changed == 1 ? "node" : "nodes")"
   }
 
   /// Both bits show, where the state alone would hide a change of one of them.

@@ -28,6 +28,7 @@ extension Widget {
     if mask.wants(.updateTime) { map["updateTime"] = .string(RFC3339.text(updateTime)) }
     if mask.wants(.ownerUID) { map["ownerUid"] = .int(Int64(ownerUID)) }
     if mask.wants(.applySet), !applySet.isEmpty { map["applySet"] = .string(applySet) }
+    if mask.wants(.content), let content { map["content"] = content.document }
     if !etag.isEmpty { map["etag"] = .string(etag) }
     return .map(map)
   }
@@ -132,6 +133,34 @@ extension WidgetUpdate {
     if let transition { map["transition"] = transition.document }
     if let applySet { map["applySet"] = .string(applySet) }
     if let family { map["family"] = .string(family.name) }
+    if let content { map["content"] = content.document }
+    return .map(map)
+  }
+}
+
+extension Content {
+  var document: Value {
+    .map(["rootId": .string(rootID), "nodes": .list(nodes.map(\.document))])
+  }
+}
+
+extension Node {
+  var document: Value {
+    var map: ValueMap = ["id": .string(id), "type": .string(type?.name ?? "unknown")]
+    if !properties.isEmpty { map["properties"] = .map(properties) }
+    if !childIDs.isEmpty { map["childIds"] = .list(childIDs.map { .string($0) }) }
+    if !problem.isEmpty { map["problem"] = .string(problem) }
+    return .map(map)
+  }
+}
+
+extension ContentChange {
+  var document: Value {
+    var map: ValueMap = [:]
+    if replaces { map["replace"] = .bool(true) }
+    if !rootID.isEmpty { map["rootId"] = .string(rootID) }
+    if !setNodes.isEmpty { map["setNodes"] = .list(setNodes.map(\.document)) }
+    if !removedIDs.isEmpty { map["removedNodeIds"] = .list(removedIDs.map { .string($0) }) }
     return .map(map)
   }
 }

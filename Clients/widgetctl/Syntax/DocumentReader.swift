@@ -28,7 +28,7 @@ enum DocumentReader {
   }
 
   private static func yaml(_ text: String, name: String) throws(CommandFailure) -> [Value] {
-    var nodes: [Node] = []
+    var nodes: [Yams.Node] = []
     do {
       let parser = try Parser(yaml: text)
       while let root = try parser.nextRoot() { nodes.append(root) }
@@ -69,7 +69,7 @@ enum DocumentReader {
   }
 
   private static func value(
-    of node: Node, count: inout Int, depth: Int
+    of node: Yams.Node, count: inout Int, depth: Int
   ) throws(Failure) -> Value {
     count += 1
     guard count <= nodesMax else {
@@ -103,7 +103,7 @@ enum DocumentReader {
     }
   }
 
-  private static func value(of scalar: Node.Scalar) throws(Failure) -> Value {
+  private static func value(of scalar: Yams.Node.Scalar) throws(Failure) -> Value {
     let text = scalar.string
     guard scalar.style == .plain || scalar.style == .any else { return .string(text) }
     switch text {

@@ -5,7 +5,7 @@ import WidgetModel
 extension Kind {
   static let fields = [
     "name", "displayName", "description", "families", "parameters", "data", "events", "open",
-    "transition", "reducers",
+    "transition", "reducers", "content", "persistence",
   ]
   /// Fields that are printed but belong to the daemon.
   private static let passedOver: Set<String> = ["ownerUid", "provider", "revision", "updateTime"]
@@ -31,16 +31,18 @@ extension Kind {
     var kind = Kind(name: name)
     kind.displayName = try map.text("displayName") ?? ""
     kind.summary = try map.text("description") ?? ""
-    kind.families = try map.list("families") { (value) throws(FieldFailure) in
-      guard case .string(let text) = value, let family = Family(name: text) else {
-        throw FieldFailure("", "must be \(Family.names)")
-      }
-      return family
-    }
+    kind.families = try map.list("families", Family.read)
     kind.parameters = try map.list("parameters", Field.read)
     kind.data = try map.list("data", Field.read)
     kind.events = try map.list("events", EventType.read)
     kind.reducers = try map.list("reducers", Reducer.read)
+    kind.content = try map.list("content", ContentTemplate.read)
+    if let text = try map.text("persistence") {
+      guard let persistence = Kind.Persistence.allCases.first(where: { "\($0)" == text }) else {
+        throw FieldFailure("persistence", "must be durable or volatile")
+      }
+      kind.persistence = persistence
+    }
     kind.isOpen = try map.bool("open") ?? false
     if let text = try map.text("transition") {
       do throws(SyntaxFailure) { kind.transition = try TransitionSyntax.parse(text) } catch {
@@ -148,7 +150,7 @@ extension Reducer {
 
 extension ValueMap {
   /// An expression's text. What YAML reads as a number or a truth value is one too.
-  fileprivate func expression(_ name: String) throws(FieldFailure) -> String? {
+  func expression(_ name: String) throws(FieldFailure) -> String? {
     switch self[name] {
     case nil, .null?: return nil
     case .string(let text)?: return text
@@ -173,6 +175,8 @@ extension RegisteredKind {
     if !kind.data.isEmpty { map["data"] = .list(kind.data.map(\.document)) }
     if !kind.events.isEmpty { map["events"] = .list(kind.events.map(\.document)) }
     if !kind.reducers.isEmpty { map["reducers"] = .list(kind.reducers.map(\.document)) }
+    if !kind.content.isEmpty { map["content"] = .list(kind.content.map(\.document)) }
+    if kind.persistence != .durable { map["persistence"] = .string("\(kind.persistence)") }
     if kind.isOpen { map["open"] = .bool(true) }
     if let transition = kind.transition {
       map["transition"] = .string(TransitionSyntax.text(transition))

@@ -17,6 +17,7 @@
 #include "widgetd/v1/catalog_service.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/kind.pb-c.h"
+#include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"
@@ -100,7 +101,15 @@ wp_descriptor_widgetd__v1__apply_widgets_request(void) { return &widgetd__v1__ap
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__apply_widgets_response(void) { return &widgetd__v1__apply_widgets_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__binding(void) { return &widgetd__v1__binding__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__change_set(void) { return &widgetd__v1__change_set__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__content(void) { return &widgetd__v1__content__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__content_change(void) { return &widgetd__v1__content_change__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__content_template(void) { return &widgetd__v1__content_template__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__create_widget_request(void) { return &widgetd__v1__create_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -174,6 +183,14 @@ wp_descriptor_widgetd__v1__move_widget_request(void) { return &widgetd__v1__move
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__move_widget_response(void) { return &widgetd__v1__move_widget_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__node(void) { return &widgetd__v1__node__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__node_template(void) { return &widgetd__v1__node_template__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__node_template__properties_entry(void) { return &widgetd__v1__node_template__properties_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__node__properties_entry(void) { return &widgetd__v1__node__properties_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__presence(void) { return &widgetd__v1__presence__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__recent_error(void) { return &widgetd__v1__recent_error__descriptor; }
@@ -189,6 +206,8 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__request_progress_request(void) { return &widgetd__v1__request_progress_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__request_progress_response(void) { return &widgetd__v1__request_progress_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__row_template(void) { return &widgetd__v1__row_template__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__send_event_request(void) { return &widgetd__v1__send_event_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

@@ -20,6 +20,20 @@ extension ExpressionValue {
 
   /// A map of the domain. O(1).
   public init(_ map: ValueMap) { self = .map(ExpressionMap(map)) }
+
+  /// The value as text, as `string(…)` gives it; nil for what has none: null, lists, maps, bytes, types.
+  public var text: String? {
+    switch self {
+    case .string(let text): text
+    case .bool(let flag): String(flag)
+    case .int(let number): String(number)
+    case .uint(let number): String(number)
+    case .double(let number): DecimalText.shortest(number)
+    case .timestamp(let time): Times.text(time)
+    case .duration(let duration): Times.text(duration)
+    case .null, .bytes, .list, .map, .type: nil
+    }
+  }
 }
 
 extension Value {

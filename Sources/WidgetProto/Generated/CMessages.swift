@@ -155,9 +155,25 @@ extension Widgetd__V1__ApplyWidgetsResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__apply_widgets_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__apply_widgets_response__init(message) }
 }
+extension Widgetd__V1__Binding: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__binding() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__binding__init(message) }
+}
 extension Widgetd__V1__ChangeSet: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__change_set() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__change_set__init(message) }
+}
+extension Widgetd__V1__Content: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__content() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__content__init(message) }
+}
+extension Widgetd__V1__ContentChange: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__content_change() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__content_change__init(message) }
+}
+extension Widgetd__V1__ContentTemplate: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__content_template() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__content_template__init(message) }
 }
 extension Widgetd__V1__CreateWidgetRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__create_widget_request() }
@@ -303,6 +319,22 @@ extension Widgetd__V1__MoveWidgetResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__move_widget_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__move_widget_response__init(message) }
 }
+extension Widgetd__V1__Node: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__node() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__node__init(message) }
+}
+extension Widgetd__V1__NodeTemplate: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__node_template() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__node_template__init(message) }
+}
+extension Widgetd__V1__NodeTemplate__PropertiesEntry: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__node_template__properties_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__node_template__properties_entry__init(message) }
+}
+extension Widgetd__V1__Node__PropertiesEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__node__properties_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__node__properties_entry__init(message) }
+}
 extension Widgetd__V1__Presence: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__presence() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__presence__init(message) }
@@ -334,6 +366,10 @@ extension Widgetd__V1__RequestProgressRequest: CMessage {
 extension Widgetd__V1__RequestProgressResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__request_progress_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__request_progress_response__init(message) }
+}
+extension Widgetd__V1__RowTemplate: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__row_template() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__row_template__init(message) }
 }
 extension Widgetd__V1__SendEventRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__send_event_request() }

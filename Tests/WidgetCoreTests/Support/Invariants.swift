@@ -31,6 +31,7 @@ extension WidgetStore {
       ] {
         expect(part <= record.revision, "a part of \(record.id) is newer than it")
       }
+      violations += checkContent(of: record)
       for map in [record.data, record.parameters] {
         violations += map.checkInvariants().map { "\(record.id): \($0)" }
         expect(!map.hasChanges(since: record.revision), "a key of \(record.id) is newer than it")
@@ -40,6 +41,20 @@ extension WidgetStore {
     expect(events.lastSequence <= eventSequenceCeiling, "an event is beyond the ceiling")
     expect(compactRevision <= revision, "compacted beyond the store's revision")
     return violations
+  }
+
+  /// What a widget shows must be what its state says, whatever way it came there.
+  private func checkContent(of record: Record) -> [String] {
+    let program = schemas[record.kind]?.content.program(for: record.family)
+    guard let program, let table = record.content?.table else {
+      return program == nil && record.content == nil
+        ? [] : ["\(record.id) has content without a template, or none with one"]
+    }
+    var violations = table.checkInvariants()
+    let anew = ContentTable(program, of: record, limits: limits)
+    if table.content != anew.content { violations.append("content is not what the state says") }
+    if table.change(since: record.revision) != nil { violations.append("a node is newer than it") }
+    return violations.map { "\(record.id): \($0)" }
   }
 
   private func checkSlots(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {

@@ -93,6 +93,7 @@ ID_FIELDS = {"id", "widget_id", "ids", "changed_ids", "removed_ids", "before", "
              "kinds"}
 ASCII_MAPS = {"counters", "limits", "metadata", "set"}
 REQUIRED = {"GetWidgetResponse.widget", "CreateWidgetResponse.widget", "MoveWidgetResponse.widget",
+            "ContentTemplate.root", "NodeTemplate.type",
             "CreateWidgetRequest.widget", "WidgetAdded.widget", "StoredWidget.widget",
             "Kind.name", "KindResult.name", "GetKindRequest.name", "DeleteKindRequest.name",
             "GetKindResponse.kind", "LabelRequirement.operator", "SetLogLevelRequest.level", "SendEventRequest.name"}
@@ -151,6 +152,8 @@ class Maker:
                 else:
                     target[key] = self.scalar(message, value)
         elif field.is_repeated:
+            if field.name == "children" and depth > 4:
+                return
             target = getattr(message, field.name)
             for _ in range(self.random.choice([0, 1, 3])):
                 if field.message_type:
@@ -296,6 +299,7 @@ def needs_content(name):
         "SetPresenceRequest", "MoveWidgetRequest", "MoveWidgetResponse", "ApplyResult",
         "SendEventRequest", "Event", "WidgetUpdated", "WidgetAdded", "WidgetRemoved",
         "SetLogLevelRequest", "StoredWidget", "StoredTombstone", "Kind", "KindResult",
+        "ContentTemplate", "NodeTemplate",
         "GetKindRequest", "GetKindResponse", "DeleteKindRequest"}
 
 
@@ -321,6 +325,10 @@ def normalise(schema, message):
         message.null_value = 0
     if name == "Value" and message.WhichOneof("kind") == "null_value":
         message.null_value = 0
+    if name == "Kind":
+        message.persistence = message.persistence or 1
+    if name == "RowTemplate":
+        message.name = message.name or "item"
     if name == "Presence":
         message.state = 2 if not message.visible else 1 if message.enabled else 3
     if name == "Widget":

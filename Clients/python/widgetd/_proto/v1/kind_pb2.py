@@ -12,27 +12,42 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from widgetd._proto.v1 import node_pb2 as widgetd_dot_v1_dot_node__pb2
 from widgetd._proto.v1 import value_pb2 as widgetd_dot_v1_dot_value__pb2
 from widgetd._proto.v1 import widget_pb2 as widgetd_dot_v1_dot_widget__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15widgetd/v1/kind.proto\x12\nwidgetd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16widgetd/v1/value.proto\x1a\x17widgetd/v1/widget.proto\"\x9d\x03\n\x04Kind\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12$\n\x08\x66\x61milies\x18\x04 \x03(\x0e\x32\x12.widgetd.v1.Family\x12%\n\nparameters\x18\x05 \x03(\x0b\x32\x11.widgetd.v1.Field\x12\x1f\n\x04\x64\x61ta\x18\x06 \x03(\x0b\x32\x11.widgetd.v1.Field\x12\x0c\n\x04open\x18\x07 \x01(\x08\x12%\n\x06\x65vents\x18\x08 \x03(\x0b\x32\x15.widgetd.v1.EventType\x12*\n\ntransition\x18\t \x01(\x0b\x32\x16.widgetd.v1.Transition\x12\x10\n\x08provider\x18\n \x01(\t\x12\x10\n\x08revision\x18\x0b \x01(\x04\x12/\n\x0bupdate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\towner_uid\x18\r \x01(\r\x12%\n\x08reducers\x18\x0e \x03(\x0b\x32\x13.widgetd.v1.Reducer\"t\n\x05\x46ield\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12(\n\rdefault_value\x18\x03 \x01(\x0b\x32\x11.widgetd.v1.Value\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08required\x18\x05 \x01(\x08\"\xa2\x01\n\x07Reducer\x12\r\n\x05\x65vent\x18\x01 \x01(\t\x12\x0f\n\x07node_id\x18\x02 \x01(\t\x12\x11\n\tcondition\x18\x03 \x01(\t\x12)\n\x03set\x18\x04 \x03(\x0b\x32\x1c.widgetd.v1.Reducer.SetEntry\x12\r\n\x05unset\x18\x05 \x03(\t\x1a*\n\x08SetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"R\n\tEventType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\"\n\x07payload\x18\x03 \x03(\x0b\x32\x11.widgetd.v1.Fieldb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15widgetd/v1/kind.proto\x12\nwidgetd.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15widgetd/v1/node.proto\x1a\x16widgetd/v1/value.proto\x1a\x17widgetd/v1/widget.proto\"\xf9\x03\n\x04Kind\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12$\n\x08\x66\x61milies\x18\x04 \x03(\x0e\x32\x12.widgetd.v1.Family\x12%\n\nparameters\x18\x05 \x03(\x0b\x32\x11.widgetd.v1.Field\x12\x1f\n\x04\x64\x61ta\x18\x06 \x03(\x0b\x32\x11.widgetd.v1.Field\x12\x0c\n\x04open\x18\x07 \x01(\x08\x12%\n\x06\x65vents\x18\x08 \x03(\x0b\x32\x15.widgetd.v1.EventType\x12*\n\ntransition\x18\t \x01(\x0b\x32\x16.widgetd.v1.Transition\x12\x10\n\x08provider\x18\n \x01(\t\x12\x10\n\x08revision\x18\x0b \x01(\x04\x12/\n\x0bupdate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\towner_uid\x18\r \x01(\r\x12%\n\x08reducers\x18\x0e \x03(\x0b\x32\x13.widgetd.v1.Reducer\x12,\n\x07\x63ontent\x18\x0f \x03(\x0b\x32\x1b.widgetd.v1.ContentTemplate\x12,\n\x0bpersistence\x18\x10 \x01(\x0e\x32\x17.widgetd.v1.Persistence\"_\n\x0f\x43ontentTemplate\x12$\n\x08\x66\x61milies\x18\x01 \x03(\x0e\x32\x12.widgetd.v1.Family\x12&\n\x04root\x18\x02 \x01(\x0b\x32\x18.widgetd.v1.NodeTemplate\"\xaa\x02\n\x0cNodeTemplate\x12\n\n\x02id\x18\x01 \x01(\t\x12\"\n\x04type\x18\x02 \x01(\x0e\x32\x14.widgetd.v1.NodeType\x12<\n\nproperties\x18\x03 \x03(\x0b\x32(.widgetd.v1.NodeTemplate.PropertiesEntry\x12\x11\n\tcondition\x18\x04 \x01(\t\x12%\n\x04rows\x18\x05 \x01(\x0b\x32\x17.widgetd.v1.RowTemplate\x12*\n\x08\x63hildren\x18\x06 \x03(\x0b\x32\x18.widgetd.v1.NodeTemplate\x1a\x46\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\"\n\x05value\x18\x02 \x01(\x0b\x32\x13.widgetd.v1.Binding:\x02\x38\x01\"?\n\x07\x42inding\x12\x12\n\nexpression\x18\x01 \x01(\t\x12 \n\x05value\x18\x02 \x01(\x0b\x32\x11.widgetd.v1.Value\"6\n\x0bRowTemplate\x12\x0c\n\x04list\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\"t\n\x05\x46ield\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12(\n\rdefault_value\x18\x03 \x01(\x0b\x32\x11.widgetd.v1.Value\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08required\x18\x05 \x01(\x08\"\xa2\x01\n\x07Reducer\x12\r\n\x05\x65vent\x18\x01 \x01(\t\x12\x0f\n\x07node_id\x18\x02 \x01(\t\x12\x11\n\tcondition\x18\x03 \x01(\t\x12)\n\x03set\x18\x04 \x03(\x0b\x32\x1c.widgetd.v1.Reducer.SetEntry\x12\r\n\x05unset\x18\x05 \x03(\t\x1a*\n\x08SetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"R\n\tEventType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\"\n\x07payload\x18\x03 \x03(\x0b\x32\x11.widgetd.v1.Field*]\n\x0bPersistence\x12\x1b\n\x17PERSISTENCE_UNSPECIFIED\x10\x00\x12\x17\n\x13PERSISTENCE_DURABLE\x10\x01\x12\x18\n\x14PERSISTENCE_VOLATILE\x10\x02\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.v1.kind_pb2', globals())
 if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
+  _NODETEMPLATE_PROPERTIESENTRY._options = None
+  _NODETEMPLATE_PROPERTIESENTRY._serialized_options = b'8\001'
   _REDUCER_SETENTRY._options = None
   _REDUCER_SETENTRY._serialized_options = b'8\001'
-  _KIND._serialized_start=120
-  _KIND._serialized_end=533
-  _FIELD._serialized_start=535
-  _FIELD._serialized_end=651
-  _REDUCER._serialized_start=654
-  _REDUCER._serialized_end=816
-  _REDUCER_SETENTRY._serialized_start=774
-  _REDUCER_SETENTRY._serialized_end=816
-  _EVENTTYPE._serialized_start=818
-  _EVENTTYPE._serialized_end=900
+  _PERSISTENCE._serialized_start=1536
+  _PERSISTENCE._serialized_end=1629
+  _KIND._serialized_start=143
+  _KIND._serialized_end=648
+  _CONTENTTEMPLATE._serialized_start=650
+  _CONTENTTEMPLATE._serialized_end=745
+  _NODETEMPLATE._serialized_start=748
+  _NODETEMPLATE._serialized_end=1046
+  _NODETEMPLATE_PROPERTIESENTRY._serialized_start=976
+  _NODETEMPLATE_PROPERTIESENTRY._serialized_end=1046
+  _BINDING._serialized_start=1048
+  _BINDING._serialized_end=1111
+  _ROWTEMPLATE._serialized_start=1113
+  _ROWTEMPLATE._serialized_end=1167
+  _FIELD._serialized_start=1169
+  _FIELD._serialized_end=1285
+  _REDUCER._serialized_start=1288
+  _REDUCER._serialized_end=1450
+  _REDUCER_SETENTRY._serialized_start=1408
+  _REDUCER_SETENTRY._serialized_end=1450
+  _EVENTTYPE._serialized_start=1452
+  _EVENTTYPE._serialized_end=1534
 # @@protoc_insertion_point(module_scope)

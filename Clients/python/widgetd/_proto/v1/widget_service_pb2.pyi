@@ -2,6 +2,7 @@
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from widgetd._proto.v1 import event_pb2 as _event_pb2
+from widgetd._proto.v1 import node_pb2 as _node_pb2
 from widgetd._proto.v1 import value_pb2 as _value_pb2
 from widgetd._proto.v1 import widget_pb2 as _widget_pb2
 from google.protobuf.internal import containers as _containers
@@ -530,6 +531,7 @@ class WidgetUpdated(_message.Message):
         value: _value_pb2.Value
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
     APPLY_SET_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
@@ -545,6 +547,7 @@ class WidgetUpdated(_message.Message):
     UNSET_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     UPDATE_TIME_NANOS_FIELD_NUMBER: _ClassVar[int]
     apply_set: str
+    content: _node_pb2.ContentChange
     error: _widget_pb2.WidgetError
     family: _widget_pb2.Family
     id: str
@@ -559,7 +562,7 @@ class WidgetUpdated(_message.Message):
     unset_data: _containers.RepeatedScalarFieldContainer[str]
     unset_parameters: _containers.RepeatedScalarFieldContainer[str]
     update_time_nanos: int
-    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., update_time_nanos: _Optional[int] = ..., set_data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_data: _Optional[_Iterable[str]] = ..., set_parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_parameters: _Optional[_Iterable[str]] = ..., labels: _Optional[_Union[LabelSet, _Mapping[str, object]]] = ..., presence: _Optional[_Union[_widget_pb2.Presence, _Mapping[str, object]]] = ..., position: _Optional[int] = ..., stale: bool = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., apply_set: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., update_time_nanos: _Optional[int] = ..., set_data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_data: _Optional[_Iterable[str]] = ..., set_parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_parameters: _Optional[_Iterable[str]] = ..., labels: _Optional[_Union[LabelSet, _Mapping[str, object]]] = ..., presence: _Optional[_Union[_widget_pb2.Presence, _Mapping[str, object]]] = ..., position: _Optional[int] = ..., stale: bool = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., apply_set: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., content: _Optional[_Union[_node_pb2.ContentChange, _Mapping[str, object]]] = ...) -> None: ...
 
 class PresenceAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

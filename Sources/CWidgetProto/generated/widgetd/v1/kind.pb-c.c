@@ -53,6 +53,192 @@ void   widgetd__v1__kind__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__kind__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__content_template__init
+                     (Widgetd__V1__ContentTemplate         *message)
+{
+  static const Widgetd__V1__ContentTemplate init_value = WIDGETD__V1__CONTENT_TEMPLATE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__content_template__get_packed_size
+                     (const Widgetd__V1__ContentTemplate *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__content_template__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__content_template__pack
+                     (const Widgetd__V1__ContentTemplate *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__content_template__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__content_template__pack_to_buffer
+                     (const Widgetd__V1__ContentTemplate *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__content_template__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ContentTemplate *
+       widgetd__v1__content_template__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ContentTemplate *)
+     protobuf_c_message_unpack (&widgetd__v1__content_template__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__content_template__free_unpacked
+                     (Widgetd__V1__ContentTemplate *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__content_template__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__node_template__properties_entry__init
+                     (Widgetd__V1__NodeTemplate__PropertiesEntry         *message)
+{
+  static const Widgetd__V1__NodeTemplate__PropertiesEntry init_value = WIDGETD__V1__NODE_TEMPLATE__PROPERTIES_ENTRY__INIT;
+  *message = init_value;
+}
+void   widgetd__v1__node_template__init
+                     (Widgetd__V1__NodeTemplate         *message)
+{
+  static const Widgetd__V1__NodeTemplate init_value = WIDGETD__V1__NODE_TEMPLATE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__node_template__get_packed_size
+                     (const Widgetd__V1__NodeTemplate *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__node_template__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__node_template__pack
+                     (const Widgetd__V1__NodeTemplate *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__node_template__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__node_template__pack_to_buffer
+                     (const Widgetd__V1__NodeTemplate *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__node_template__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__NodeTemplate *
+       widgetd__v1__node_template__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__NodeTemplate *)
+     protobuf_c_message_unpack (&widgetd__v1__node_template__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__node_template__free_unpacked
+                     (Widgetd__V1__NodeTemplate *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__node_template__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__binding__init
+                     (Widgetd__V1__Binding         *message)
+{
+  static const Widgetd__V1__Binding init_value = WIDGETD__V1__BINDING__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__binding__get_packed_size
+                     (const Widgetd__V1__Binding *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__binding__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__binding__pack
+                     (const Widgetd__V1__Binding *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__binding__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__binding__pack_to_buffer
+                     (const Widgetd__V1__Binding *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__binding__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__Binding *
+       widgetd__v1__binding__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__Binding *)
+     protobuf_c_message_unpack (&widgetd__v1__binding__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__binding__free_unpacked
+                     (Widgetd__V1__Binding *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__binding__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__row_template__init
+                     (Widgetd__V1__RowTemplate         *message)
+{
+  static const Widgetd__V1__RowTemplate init_value = WIDGETD__V1__ROW_TEMPLATE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__row_template__get_packed_size
+                     (const Widgetd__V1__RowTemplate *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__row_template__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__row_template__pack
+                     (const Widgetd__V1__RowTemplate *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__row_template__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__row_template__pack_to_buffer
+                     (const Widgetd__V1__RowTemplate *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__row_template__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__RowTemplate *
+       widgetd__v1__row_template__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__RowTemplate *)
+     protobuf_c_message_unpack (&widgetd__v1__row_template__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__row_template__free_unpacked
+                     (Widgetd__V1__RowTemplate *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__row_template__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__field__init
                      (Widgetd__V1__Field         *message)
 {
@@ -194,7 +380,7 @@ void   widgetd__v1__event_type__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__event_type__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[14] =
+static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[16] =
 {
   {
     "name",
@@ -364,8 +550,33 @@ static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[14] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "content",
+    15,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Kind, n_content),
+    offsetof(Widgetd__V1__Kind, content),
+    &widgetd__v1__content_template__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "persistence",
+    16,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind, persistence),
+    &widgetd__v1__persistence__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
+  14,   /* field[14] = content */
   5,   /* field[5] = data */
   2,   /* field[2] = description */
   1,   /* field[1] = display_name */
@@ -375,6 +586,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   6,   /* field[6] = open */
   12,   /* field[12] = owner_uid */
   4,   /* field[4] = parameters */
+  15,   /* field[15] = persistence */
   9,   /* field[9] = provider */
   13,   /* field[13] = reducers */
   10,   /* field[10] = revision */
@@ -384,7 +596,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__kind__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 14 }
+  { 0, 16 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
 {
@@ -394,11 +606,331 @@ const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
   "Widgetd__V1__Kind",
   "widgetd.v1",
   sizeof(Widgetd__V1__Kind),
-  14,
+  16,
   widgetd__v1__kind__field_descriptors,
   widgetd__v1__kind__field_indices_by_name,
   1,  widgetd__v1__kind__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__kind__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__content_template__field_descriptors[2] =
+{
+  {
+    "families",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_ENUM,
+    offsetof(Widgetd__V1__ContentTemplate, n_families),
+    offsetof(Widgetd__V1__ContentTemplate, families),
+    &widgetd__v1__family__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "root",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ContentTemplate, root),
+    &widgetd__v1__node_template__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__content_template__field_indices_by_name[] = {
+  0,   /* field[0] = families */
+  1,   /* field[1] = root */
+};
+static const ProtobufCIntRange widgetd__v1__content_template__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__content_template__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ContentTemplate",
+  "ContentTemplate",
+  "Widgetd__V1__ContentTemplate",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ContentTemplate),
+  2,
+  widgetd__v1__content_template__field_descriptors,
+  widgetd__v1__content_template__field_indices_by_name,
+  1,  widgetd__v1__content_template__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__content_template__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__node_template__properties_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__NodeTemplate__PropertiesEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__NodeTemplate__PropertiesEntry, value),
+    &widgetd__v1__binding__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__node_template__properties_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__node_template__properties_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__node_template__properties_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.NodeTemplate.PropertiesEntry",
+  "PropertiesEntry",
+  "Widgetd__V1__NodeTemplate__PropertiesEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__NodeTemplate__PropertiesEntry),
+  2,
+  widgetd__v1__node_template__properties_entry__field_descriptors,
+  widgetd__v1__node_template__properties_entry__field_indices_by_name,
+  1,  widgetd__v1__node_template__properties_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__node_template__properties_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__node_template__field_descriptors[6] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__NodeTemplate, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "type",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__NodeTemplate, type),
+    &widgetd__v1__node_type__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "properties",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__NodeTemplate, n_properties),
+    offsetof(Widgetd__V1__NodeTemplate, properties),
+    &widgetd__v1__node_template__properties_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "condition",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__NodeTemplate, condition),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rows",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__NodeTemplate, rows),
+    &widgetd__v1__row_template__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "children",
+    6,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__NodeTemplate, n_children),
+    offsetof(Widgetd__V1__NodeTemplate, children),
+    &widgetd__v1__node_template__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__node_template__field_indices_by_name[] = {
+  5,   /* field[5] = children */
+  3,   /* field[3] = condition */
+  0,   /* field[0] = id */
+  2,   /* field[2] = properties */
+  4,   /* field[4] = rows */
+  1,   /* field[1] = type */
+};
+static const ProtobufCIntRange widgetd__v1__node_template__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__node_template__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.NodeTemplate",
+  "NodeTemplate",
+  "Widgetd__V1__NodeTemplate",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__NodeTemplate),
+  6,
+  widgetd__v1__node_template__field_descriptors,
+  widgetd__v1__node_template__field_indices_by_name,
+  1,  widgetd__v1__node_template__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__node_template__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__binding__field_descriptors[2] =
+{
+  {
+    "expression",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Binding, expression),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Binding, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__binding__field_indices_by_name[] = {
+  0,   /* field[0] = expression */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__binding__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__binding__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Binding",
+  "Binding",
+  "Widgetd__V1__Binding",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__Binding),
+  2,
+  widgetd__v1__binding__field_descriptors,
+  widgetd__v1__binding__field_indices_by_name,
+  1,  widgetd__v1__binding__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__binding__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__row_template__field_descriptors[3] =
+{
+  {
+    "list",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RowTemplate, list),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "name",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RowTemplate, name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "key",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RowTemplate, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__row_template__field_indices_by_name[] = {
+  2,   /* field[2] = key */
+  0,   /* field[0] = list */
+  1,   /* field[1] = name */
+};
+static const ProtobufCIntRange widgetd__v1__row_template__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__row_template__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.RowTemplate",
+  "RowTemplate",
+  "Widgetd__V1__RowTemplate",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__RowTemplate),
+  3,
+  widgetd__v1__row_template__field_descriptors,
+  widgetd__v1__row_template__field_indices_by_name,
+  1,  widgetd__v1__row_template__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__row_template__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__field__field_descriptors[5] =
@@ -695,4 +1227,34 @@ const ProtobufCMessageDescriptor widgetd__v1__event_type__descriptor =
   1,  widgetd__v1__event_type__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__event_type__init,
   NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue widgetd__v1__persistence__enum_values_by_number[3] =
+{
+  { "PERSISTENCE_UNSPECIFIED", "WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED", 0 },
+  { "PERSISTENCE_DURABLE", "WIDGETD__V1__PERSISTENCE__PERSISTENCE_DURABLE", 1 },
+  { "PERSISTENCE_VOLATILE", "WIDGETD__V1__PERSISTENCE__PERSISTENCE_VOLATILE", 2 },
+};
+static const ProtobufCIntRange widgetd__v1__persistence__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex widgetd__v1__persistence__enum_values_by_name[3] =
+{
+  { "PERSISTENCE_DURABLE", 1 },
+  { "PERSISTENCE_UNSPECIFIED", 0 },
+  { "PERSISTENCE_VOLATILE", 2 },
+};
+const ProtobufCEnumDescriptor widgetd__v1__persistence__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Persistence",
+  "Persistence",
+  "Widgetd__V1__Persistence",
+  "widgetd.v1",
+  3,
+  widgetd__v1__persistence__enum_values_by_number,
+  3,
+  widgetd__v1__persistence__enum_values_by_name,
+  1,
+  widgetd__v1__persistence__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

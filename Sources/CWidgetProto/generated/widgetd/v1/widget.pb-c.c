@@ -449,7 +449,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__data_entry__descriptor =
   (ProtobufCMessageInit) widgetd__v1__widget__data_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[17] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[18] =
 {
   {
     "id",
@@ -655,9 +655,22 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[17]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "content",
+    18,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Widget, content),
+    &widgetd__v1__content__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
   15,   /* field[15] = apply_set */
+  17,   /* field[17] = content */
   12,   /* field[12] = create_time */
   10,   /* field[10] = created_revision */
   7,   /* field[7] = data */
@@ -678,7 +691,7 @@ static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 17 }
+  { 0, 18 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
 {
@@ -688,7 +701,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
   "Widgetd__V1__Widget",
   "widgetd.v1",
   sizeof(Widgetd__V1__Widget),
-  17,
+  18,
   widgetd__v1__widget__field_descriptors,
   widgetd__v1__widget__field_indices_by_name,
   1,  widgetd__v1__widget__number_ranges,

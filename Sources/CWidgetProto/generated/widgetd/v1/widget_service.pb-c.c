@@ -4637,7 +4637,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_updated__set_parameters_ent
   (ProtobufCMessageInit) widgetd__v1__widget_updated__set_parameters_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descriptors[15] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descriptors[16] =
 {
   {
     "id",
@@ -4819,9 +4819,22 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "content",
+    16,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetUpdated, content),
+    &widgetd__v1__content_change__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_updated__field_indices_by_name[] = {
   13,   /* field[13] = apply_set */
+  15,   /* field[15] = content */
   11,   /* field[11] = error */
   14,   /* field[14] = family */
   0,   /* field[0] = id */
@@ -4840,7 +4853,7 @@ static const unsigned widgetd__v1__widget_updated__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget_updated__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 15 }
+  { 0, 16 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_updated__descriptor =
 {
@@ -4850,7 +4863,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_updated__descriptor =
   "Widgetd__V1__WidgetUpdated",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetUpdated),
-  15,
+  16,
   widgetd__v1__widget_updated__field_descriptors,
   widgetd__v1__widget_updated__field_indices_by_name,
   1,  widgetd__v1__widget_updated__number_ranges,

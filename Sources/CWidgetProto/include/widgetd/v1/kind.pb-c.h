@@ -16,10 +16,16 @@ PROTOBUF_C__BEGIN_DECLS
 #endif
 
 #include "google/protobuf/timestamp.pb-c.h"
+#include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 
 typedef struct Widgetd__V1__Kind Widgetd__V1__Kind;
+typedef struct Widgetd__V1__ContentTemplate Widgetd__V1__ContentTemplate;
+typedef struct Widgetd__V1__NodeTemplate Widgetd__V1__NodeTemplate;
+typedef struct Widgetd__V1__NodeTemplate__PropertiesEntry Widgetd__V1__NodeTemplate__PropertiesEntry;
+typedef struct Widgetd__V1__Binding Widgetd__V1__Binding;
+typedef struct Widgetd__V1__RowTemplate Widgetd__V1__RowTemplate;
 typedef struct Widgetd__V1__Field Widgetd__V1__Field;
 typedef struct Widgetd__V1__Reducer Widgetd__V1__Reducer;
 typedef struct Widgetd__V1__Reducer__SetEntry Widgetd__V1__Reducer__SetEntry;
@@ -28,6 +34,12 @@ typedef struct Widgetd__V1__EventType Widgetd__V1__EventType;
 
 /* --- enums --- */
 
+typedef enum _Widgetd__V1__Persistence {
+  WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED = 0,
+  WIDGETD__V1__PERSISTENCE__PERSISTENCE_DURABLE = 1,
+  WIDGETD__V1__PERSISTENCE__PERSISTENCE_VOLATILE = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PERSISTENCE)
+} Widgetd__V1__Persistence;
 
 /* --- messages --- */
 
@@ -53,10 +65,76 @@ struct  Widgetd__V1__Kind
   uint32_t owner_uid;
   size_t n_reducers;
   Widgetd__V1__Reducer **reducers;
+  size_t n_content;
+  Widgetd__V1__ContentTemplate **content;
+  Widgetd__V1__Persistence persistence;
 };
 #define WIDGETD__V1__KIND__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__kind__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED }
+
+
+struct  Widgetd__V1__ContentTemplate
+{
+  ProtobufCMessage base;
+  size_t n_families;
+  Widgetd__V1__Family *families;
+  Widgetd__V1__NodeTemplate *root;
+};
+#define WIDGETD__V1__CONTENT_TEMPLATE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__content_template__descriptor) \
+    , 0,NULL, NULL }
+
+
+struct  Widgetd__V1__NodeTemplate__PropertiesEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  Widgetd__V1__Binding *value;
+};
+#define WIDGETD__V1__NODE_TEMPLATE__PROPERTIES_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__node_template__properties_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Widgetd__V1__NodeTemplate
+{
+  ProtobufCMessage base;
+  char *id;
+  Widgetd__V1__NodeType type;
+  size_t n_properties;
+  Widgetd__V1__NodeTemplate__PropertiesEntry **properties;
+  char *condition;
+  Widgetd__V1__RowTemplate *rows;
+  size_t n_children;
+  Widgetd__V1__NodeTemplate **children;
+};
+#define WIDGETD__V1__NODE_TEMPLATE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__node_template__descriptor) \
+    , (char *)protobuf_c_empty_string, WIDGETD__V1__NODE_TYPE__NODE_TYPE_UNSPECIFIED, 0,NULL, (char *)protobuf_c_empty_string, NULL, 0,NULL }
+
+
+struct  Widgetd__V1__Binding
+{
+  ProtobufCMessage base;
+  char *expression;
+  Widgetd__V1__Value *value;
+};
+#define WIDGETD__V1__BINDING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__binding__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Widgetd__V1__RowTemplate
+{
+  ProtobufCMessage base;
+  char *list;
+  char *name;
+  char *key;
+};
+#define WIDGETD__V1__ROW_TEMPLATE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__row_template__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 struct  Widgetd__V1__Field
@@ -132,6 +210,85 @@ Widgetd__V1__Kind *
 void   widgetd__v1__kind__free_unpacked
                      (Widgetd__V1__Kind *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__ContentTemplate methods */
+void   widgetd__v1__content_template__init
+                     (Widgetd__V1__ContentTemplate         *message);
+size_t widgetd__v1__content_template__get_packed_size
+                     (const Widgetd__V1__ContentTemplate   *message);
+size_t widgetd__v1__content_template__pack
+                     (const Widgetd__V1__ContentTemplate   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__content_template__pack_to_buffer
+                     (const Widgetd__V1__ContentTemplate   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ContentTemplate *
+       widgetd__v1__content_template__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__content_template__free_unpacked
+                     (Widgetd__V1__ContentTemplate *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__NodeTemplate__PropertiesEntry methods */
+void   widgetd__v1__node_template__properties_entry__init
+                     (Widgetd__V1__NodeTemplate__PropertiesEntry         *message);
+/* Widgetd__V1__NodeTemplate methods */
+void   widgetd__v1__node_template__init
+                     (Widgetd__V1__NodeTemplate         *message);
+size_t widgetd__v1__node_template__get_packed_size
+                     (const Widgetd__V1__NodeTemplate   *message);
+size_t widgetd__v1__node_template__pack
+                     (const Widgetd__V1__NodeTemplate   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__node_template__pack_to_buffer
+                     (const Widgetd__V1__NodeTemplate   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__NodeTemplate *
+       widgetd__v1__node_template__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__node_template__free_unpacked
+                     (Widgetd__V1__NodeTemplate *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__Binding methods */
+void   widgetd__v1__binding__init
+                     (Widgetd__V1__Binding         *message);
+size_t widgetd__v1__binding__get_packed_size
+                     (const Widgetd__V1__Binding   *message);
+size_t widgetd__v1__binding__pack
+                     (const Widgetd__V1__Binding   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__binding__pack_to_buffer
+                     (const Widgetd__V1__Binding   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__Binding *
+       widgetd__v1__binding__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__binding__free_unpacked
+                     (Widgetd__V1__Binding *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__RowTemplate methods */
+void   widgetd__v1__row_template__init
+                     (Widgetd__V1__RowTemplate         *message);
+size_t widgetd__v1__row_template__get_packed_size
+                     (const Widgetd__V1__RowTemplate   *message);
+size_t widgetd__v1__row_template__pack
+                     (const Widgetd__V1__RowTemplate   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__row_template__pack_to_buffer
+                     (const Widgetd__V1__RowTemplate   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__RowTemplate *
+       widgetd__v1__row_template__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__row_template__free_unpacked
+                     (Widgetd__V1__RowTemplate *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__Field methods */
 void   widgetd__v1__field__init
                      (Widgetd__V1__Field         *message);
@@ -197,6 +354,21 @@ void   widgetd__v1__event_type__free_unpacked
 typedef void (*Widgetd__V1__Kind_Closure)
                  (const Widgetd__V1__Kind *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__ContentTemplate_Closure)
+                 (const Widgetd__V1__ContentTemplate *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__NodeTemplate__PropertiesEntry_Closure)
+                 (const Widgetd__V1__NodeTemplate__PropertiesEntry *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__NodeTemplate_Closure)
+                 (const Widgetd__V1__NodeTemplate *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__Binding_Closure)
+                 (const Widgetd__V1__Binding *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__RowTemplate_Closure)
+                 (const Widgetd__V1__RowTemplate *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__Field_Closure)
                  (const Widgetd__V1__Field *message,
                   void *closure_data);
@@ -215,7 +387,13 @@ typedef void (*Widgetd__V1__EventType_Closure)
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    widgetd__v1__persistence__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__content_template__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__node_template__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__node_template__properties_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__binding__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__row_template__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__field__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__reducer__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__reducer__set_entry__descriptor;

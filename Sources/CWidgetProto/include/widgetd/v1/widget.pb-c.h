@@ -17,6 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
+#include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 
 typedef struct Widgetd__V1__Widget Widgetd__V1__Widget;
@@ -128,10 +129,11 @@ struct  Widgetd__V1__Widget
   uint32_t owner_uid;
   char *apply_set;
   char *etag;
+  Widgetd__V1__Content *content;
 };
 #define WIDGETD__V1__WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, NULL, 0, 0,NULL, 0,NULL, 0, NULL, 0, 0, NULL, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, NULL, 0, 0,NULL, 0,NULL, 0, NULL, 0, 0, NULL, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Widgetd__V1__Presence

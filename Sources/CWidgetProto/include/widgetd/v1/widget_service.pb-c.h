@@ -18,6 +18,7 @@ PROTOBUF_C__BEGIN_DECLS
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/field_mask.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
+#include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 
@@ -701,6 +702,7 @@ struct  Widgetd__V1__WidgetUpdated
   Widgetd__V1__WidgetError *error;
   Widgetd__V1__Transition *transition;
   Widgetd__V1__Family family;
+  Widgetd__V1__ContentChange *content;
   Widgetd__V1__WidgetUpdated__PositionCase _position_case;
   union {
     int64_t position;
@@ -716,7 +718,7 @@ struct  Widgetd__V1__WidgetUpdated
 };
 #define WIDGETD__V1__WIDGET_UPDATED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_updated__descriptor) \
-    , (char *)protobuf_c_empty_string, 0, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, NULL, NULL, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, WIDGETD__V1__WIDGET_UPDATED___POSITION__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___STALE__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___APPLY_SET__NOT_SET, {0} }
+    , (char *)protobuf_c_empty_string, 0, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, NULL, NULL, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, NULL, WIDGETD__V1__WIDGET_UPDATED___POSITION__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___STALE__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___APPLY_SET__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__LabelSet__LabelsEntry

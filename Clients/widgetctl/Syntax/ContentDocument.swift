@@ -1,0 +1,152 @@
+import WidgetModel
+
+// What kinds show, as documents. A node is an object of its `type`, `id`, `if`, `rows`, `children`, and
+// its properties; text that begins with `=` is an expression (`==` for text that really does).
+
+extension ContentTemplate {
+  private static let fields = ["families", "root"]
+
+  static func read(_ value: Value) throws(FieldFailure) -> ContentTemplate {
+    guard case .map(let map) = value else {
+      throw FieldFailure("", "must be a template: families, root")
+    }
+    try map.onlyHas(fields)
+    guard let root = map["root"] else { throw FieldFailure("root", "is missing") }
+    return ContentTemplate(
+      families: try map.list("families", Family.read),
+      root: try NodeTemplate.read(root, at: "root", depth: 0))
+  }
+
+  var document: Value {
+    var map: ValueMap = ["root": root.document]
+    if !families.isEmpty { map["families"] = .list(families.map { .string($0.name) }) }
+    return .map(map)
+  }
+}
+
+extension Family {
+  static func read(_ value: Value) throws(FieldFailure) -> Family {
+    guard case .string(let text) = value, let family = Family(name: text) else {
+      throw FieldFailure("", "must be \(Family.names)")
+    }
+    return family
+  }
+}
+
+extension NodeTemplate {
+  private static let fields: Set<String> = ["type", "id", "if", "rows", "children"]
+
+  fileprivate static func read(
+    _ value: Value, at place: String, depth: Int
+  ) throws(FieldFailure) -> NodeTemplate {
+    do throws(FieldFailure) { return try read(value, depth: depth) } catch {
+      throw error.inside(place)
+    }
+  }
+
+  private static func read(_ value: Value, depth: Int) throws(FieldFailure) -> NodeTemplate {
+    guard depth < 32 else { throw FieldFailure("", "is nested too deep") }
+    guard case .map(let map) = value else {
+      throw FieldFailure("", "must be a node: type, id, …")
+    }
+    let typeName = try map.required("type")
+    guard let type = NodeType(name: typeName) else {
+      let names = NodeType.allCases.map(\.name)
+      throw FieldFailure(
+        "type",
+        typeName.closest(among: names).map { "is no type of node; did you mean \($0)?" }
+          ?? "must be one of \(names.joined(separator: ", "))")
+    }
+    var node = NodeTemplate(id: try map.required("id"), type: type)
+    node.condition = try map.expression("if") ?? ""
+    let rows = try map.object("rows")
+    if !rows.isEmpty {
+      try rows.onlyHas(["list", "as", "key"])
+      node.rows = RowTemplate(
+        list: try rows.expression("list") ?? "", name: try rows.text("as") ?? "item",
+        key: try rows.expression("key") ?? "")
+    }
+    node.children = try map.list("children") { (child) throws(FieldFailure) in
+      try read(child, depth: depth + 1)
+    }
+    for entry in map.entries where !fields.contains(entry.key) {
+      do throws(FieldFailure) {
+        node.properties[entry.key] = try Binding.read(
+          entry.value, type: type.property(entry.key))
+      } catch {
+        throw error.inside(entry.key)
+      }
+    }
+    return node
+  }
+
+  fileprivate var document: Value {
+    var map: ValueMap = ["type": .string(type.name), "id": .string(id)]
+    if !condition.isEmpty { map["if"] = .string(condition) }
+    if let rows {
+      var fields: ValueMap = ["list": .string(rows.list), "as": .string(rows.name)]
+      if !rows.key.isEmpty { fields["key"] = .string(rows.key) }
+      map["rows"] = .map(fields)
+    }
+    for (name, binding) in properties { map[name] = binding.document }
+    if !children.isEmpty { map["children"] = .list(children.map(\.document)) }
+    return .map(map)
+  }
+}
+
+extension Binding {
+  fileprivate static func read(_ value: Value, type: FieldType?) throws(FieldFailure) -> Binding {
+    if let expression = expression(in: value) { return Binding(expression) }
+    if case .map(let map) = value, let inner = map["value"],
+      map.keys.allSatisfy({ ["value", "placeholder"].contains($0) })
+    {
+      let placeholder = try map["placeholder"].map { (value) throws(FieldFailure) in
+        try constant(value, type, at: "placeholder")
+      }
+      if let expression = expression(in: inner) {
+        return Binding(expression, placeholder: placeholder)
+      }
+      return Binding(value: try constant(inner, type, at: "value"))
+    }
+    return Binding(value: try constant(value, type, at: ""))
+  }
+
+  private static func expression(in value: Value) -> String? {
+    guard case .string(let text) = value, text.utf8.first == UInt8(ascii: "="),
+      text.utf8.dropFirst().first != UInt8(ascii: "=")
+    else { return nil }
+    return String(text.dropFirst())
+  }
+
+  private static func constant(
+    _ value: Value, _ type: FieldType?, at place: String
+  ) throws(FieldFailure) -> Value {
+    if case .string(let text) = value, text.utf8.starts(with: "==".utf8) {
+      return .string(String(text.dropFirst()))
+    }
+    do throws(DataDocument.Failure) {
+      let value = try DataDocument.untagged(value)
+      return type?.fitted(value) ?? value
+    } catch {
+      throw FieldFailure(place, "\(error)")
+    }
+  }
+
+  fileprivate var document: Value {
+    let constant = value.map { value in
+      if case .string(let text) = value, text.utf8.first == UInt8(ascii: "=") {
+        return Value.string("=\(text)")
+      }
+      return value
+    }
+    guard !expression.isEmpty else {
+      // A map of these names is not taken for a binding.
+      if case .map(let map)? = constant, map["value"] != nil {
+        return .map(["value": .map(map)])
+      }
+      return constant ?? .null
+    }
+    guard let constant else { return .string("=\(expression)") }
+    return .map(["value": .string("=\(expression)"), "placeholder": constant])
+  }
+}

@@ -1,0 +1,258 @@
+import WidgetExpression
+import WidgetModel
+
+/// Makes a program of a template, or says what is wrong with it and where.
+struct ContentCompiler {
+  private typealias Problem = KindContent.Problem
+
+  private let kind: Kind
+  private let nodesMax: Int
+  private let timeZones: WidgetStore.TimeZones?
+  private var ids: Set<String> = []
+
+  /// How many nodes may be inside one another in a template.
+  static let depthMax = 16
+  /// How many repeated nodes may be inside one another.
+  static let rowDepthMax = 4
+
+  init(_ kind: Kind, nodesMax: Int, timeZones: WidgetStore.TimeZones?) {
+    self.kind = kind
+    self.nodesMax = nodesMax
+    self.timeZones = timeZones
+  }
+
+  mutating func compile(
+    _ root: NodeTemplate, place: String
+  ) throws(KindContent.Problem) -> ContentProgram {
+    guard root.rows == nil else {
+      throw Problem("\(place).rows", "there is one node at the top; put rows into a stack or table")
+    }
+    guard root.condition.isEmpty else {
+      throw Problem("\(place).condition", "the node at the top is always there")
+    }
+    let scope = Scope(environment: environment, rows: [])
+    return ContentProgram(root: try block(root, scope, place, depth: 1))
+  }
+
+  /// What expressions at one place can read.
+  private struct Scope {
+    var environment: ExpressionEnvironment
+    /// The names of the rows' variables, the outermost first.
+    var rows: [String]
+
+    /// The scope of one row.
+    func entering(_ name: String, _ element: ExpressionType) -> Scope {
+      var inner = self
+      inner.environment.variables += [
+        ExpressionVariable(name, element), ExpressionVariable("\(name)Index", .int),
+      ]
+      inner.rows.append(name)
+      return inner
+    }
+  }
+
+  /// The variables outside of rows; `ContentTable` binds them in this order, then the rows'.
+  private var environment: ExpressionEnvironment {
+    let status = kind.data.first { $0.name == "status" }.map { ExpressionType($0.type) }
+    return ExpressionEnvironment(
+      variables: [
+        ExpressionVariable("data", .record(RecordType(kind.data, isOpen: kind.isOpen))),
+        ExpressionVariable("parameters", .record(RecordType(kind.parameters, isOpen: kind.isOpen))),
+        ExpressionVariable("widget", WidgetVariable.type),
+      ] + (status.map { [ExpressionVariable("status", $0)] } ?? []), timeZones: timeZones)
+  }
+
+  /// A block that is being made.
+  private struct Draft {
+    var nodes: [ContentProgram.NodePlan] = []
+    var bindings: [ContentProgram.BindingPlan] = []
+    var rows: [ContentProgram.RowPlan] = []
+  }
+
+  private mutating func block(
+    _ top: NodeTemplate, _ scope: Scope, _ place: String, depth: Int
+  ) throws(Problem) -> ContentProgram.Block {
+    var draft = Draft()
+    try add(top, parent: -1, to: &draft, scope, place, depth: depth)
+    return ContentProgram.Block(nodes: draft.nodes, bindings: draft.bindings, rows: draft.rows)
+  }
+
+  /// Adds a node with all below it.
+  private mutating func add(
+    _ node: NodeTemplate, parent: Int, to draft: inout Draft, _ scope: Scope, _ place: String,
+    depth: Int
+  ) throws(Problem) {
+    try check(node, place, depth: depth)
+    let own = draft.nodes.count
+    var constants: [ValueMap.Entry] = []
+    if !node.condition.isEmpty {
+      draft.bindings.append(
+        try binding(
+          node.condition, .condition, of: own, scope, "\(place).condition", placeholder: nil))
+    }
+    for (name, binding) in node.properties.sorted(by: { $0.key.precedesByBytes($1.key) }) {
+      let place = "\(place).properties[\(name.prefix(64))]"
+      guard let type = node.type.property(name) else {
+        let names = (node.type.properties + NodeType.common).map(\.name)
+        throw Problem(
+          place, hint("a \(node.type.name) has no property \"\(name)\"", name, among: names))
+      }
+      let value = try binding.value.map { (value) throws(Problem) in
+        guard let fitted = type.fittedProperty(value) else {
+          throw Problem(place, "expected a value of type \(type), not \(value.typeName)")
+        }
+        return fitted
+      }
+      if binding.expression.isEmpty {
+        if let value, value != .null { constants.append(.init(key: name, value: value)) }
+      } else {
+        draft.bindings.append(
+          try self.binding(
+            binding.expression, .property(name, type), of: own, scope, place,
+            placeholder: value == .null ? nil : value))
+      }
+    }
+    draft.nodes.append(
+      .init(id: node.id, type: node.type, constants: ValueMap(constants), parent: parent))
+    for (index, child) in node.children.enumerated() {
+      let place = "\(place).children[\(index)]"
+      if let template = child.rows {
+        draft.nodes[own].children.append(.rows(draft.rows.count))
+        draft.rows.append(
+          try rows(child, template, parent: own, scope, place, depth: depth + 1))
+      } else {
+        draft.nodes[own].children.append(.node(draft.nodes.count))
+        try add(child, parent: own, to: &draft, scope, place, depth: depth + 1)
+      }
+    }
+  }
+
+  private mutating func check(
+    _ node: NodeTemplate, _ place: String, depth: Int
+  ) throws(Problem) {
+    guard NodeID.isTemplateID(node.id) else {
+      throw Problem(
+        "\(place).id",
+        "use 1 to \(NodeID.templateLengthMax) letters, digits, _ and -, a letter or digit first")
+    }
+    guard ids.insert(node.id).inserted else {
+      throw Problem("\(place).id", "\"\(node.id)\" is there twice")
+    }
+    guard ids.count <= nodesMax else {
+      throw Problem(place, "a template has at most \(nodesMax) nodes (content_nodes_max)")
+    }
+    guard depth <= ContentCompiler.depthMax else {
+      throw Problem(place, "nodes may be nested \(ContentCompiler.depthMax) deep at most")
+    }
+    guard node.children.isEmpty || node.type.isContainer else {
+      throw Problem("\(place).children", "a \(node.type.name) has no children; put it into a stack")
+    }
+  }
+
+  private mutating func rows(
+    _ node: NodeTemplate, _ template: RowTemplate, parent: Int, _ scope: Scope, _ place: String,
+    depth: Int
+  ) throws(Problem) -> ContentProgram.RowPlan {
+    guard scope.rows.count < ContentCompiler.rowDepthMax else {
+      throw Problem(
+        "\(place).rows", "rows may be nested \(ContentCompiler.rowDepthMax) deep at most")
+    }
+    let name = template.name
+    guard name.isFieldName else {
+      throw Problem(
+        "\(place).rows.name", "use 1 to 64 letters, digits and _, not beginning with a digit")
+    }
+    let taken = scope.environment.variables.map(\.name)
+    guard !taken.contains(name), !taken.contains("\(name)Index"), name != "status" else {
+      throw Problem("\(place).rows.name", "\"\(name)\" means something else here; choose another")
+    }
+    let list = try compile(template.list, scope, "\(place).rows.list")
+    let element: ExpressionType
+    switch list.resultType {
+    case .list(let type): element = type
+    case .dyn, .null, .parameter: element = .dyn
+    default:
+      throw Problem("\(place).rows.list", "expected a list, not a value of type \(list.resultType)")
+    }
+    let inner = scope.entering(name, element)
+    var key: CompiledExpression?
+    if !template.key.isEmpty { key = try compile(template.key, inner, "\(place).rows.key") }
+    let block = try block(node, inner, place, depth: depth)
+    // What keys read outside of the row decides which rows there are, as the list does.
+    let keyInputs = key.map { inputs(of: $0, inner) } ?? []
+    let own = ContentProgram.Input.row(scope.rows.count)
+    return ContentProgram.RowPlan(
+      parent: parent, id: node.id, list: list, key: key,
+      listInputs: inputs(of: list, scope).union(keyInputs.subtracting([own])),
+      innerInputs: block.inputs, readsPlace: readsPlace("\(name)Index", block, key), block: block)
+  }
+
+  /// Whether something in a block or a key reads a variable.
+  private func readsPlace(
+    _ name: String, _ block: ContentProgram.Block, _ key: CompiledExpression?
+  ) -> Bool {
+    let reads = { (expression: CompiledExpression) in
+      expression.references.contains { $0.variable == name }
+    }
+    return key.map(reads) ?? false || block.bindings.contains { reads($0.expression) }
+      || block.rows.contains { reads($0.list) || readsPlace(name, $0.block, $0.key) }
+  }
+
+  private func binding(
+    _ source: String, _ target: ContentProgram.BindingPlan.Target, of node: Int, _ scope: Scope,
+    _ place: String, placeholder: Value?
+  ) throws(Problem) -> ContentProgram.BindingPlan {
+    var scope = scope
+    if case .condition = target { scope.environment.resultType = .bool }
+    let expression = try compile(source, scope, place)
+    if case .property(_, let type) = target {
+      guard expression.resultType.mayFit(type) || type == .string && expression.resultType.hasText
+      else {
+        throw Problem(
+          place, "the expression gives a value of type \(expression.resultType), not \(type)")
+      }
+    }
+    return ContentProgram.BindingPlan(
+      node: node, target: target, expression: expression, placeholder: placeholder,
+      inputs: inputs(of: expression, scope))
+  }
+
+  private func compile(
+    _ source: String, _ scope: Scope, _ place: String
+  ) throws(Problem) -> CompiledExpression {
+    do throws(ExpressionError) {
+      return try CompiledExpression(source, in: scope.environment)
+    } catch {
+      throw Problem(place, error.rendered)
+    }
+  }
+
+  private func inputs(of expression: CompiledExpression, _ scope: Scope) -> Set<
+    ContentProgram.Input
+  > {
+    Set(expression.references.compactMap { ContentProgram.Input($0, rows: scope.rows) })
+  }
+
+  private func hint(_ problem: String, _ name: String, among names: [String]) -> String {
+    name.closest(among: names).map { "\(problem); did you mean \"\($0)\"?" } ?? problem
+  }
+}
+
+extension ExpressionType {
+  /// Whether values of this type have a text; see `ExpressionValue.text`.
+  fileprivate var hasText: Bool {
+    switch self {
+    case .bool, .int, .uint, .double, .timestamp, .duration: true
+    default: false
+    }
+  }
+}
+
+extension FieldType {
+  /// A constant as a property has it: where text is wanted, numbers and truth values become text.
+  func fittedProperty(_ value: Value) -> Value? {
+    if let fitted = fitted(value) { return fitted }
+    guard self == .string else { return nil }
+    return ExpressionValue(value).text.map { .string($0) }
+  }
+}

@@ -1,0 +1,670 @@
+import WidgetExpression
+import WidgetModel
+
+/// What one widget shows, node by node, and when each node last changed.
+///
+/// It follows the widget: `refresh` evaluates what reads something that has changed since, and nothing
+/// else. Rows are matched by their keys, so that one that stays costs a comparison.
+///
+/// Readers are cursors here too. `log` has the slots of the nodes that changed, in order of revisions;
+/// it is bounded, and who comes from before `logStart` gets all nodes. A node that is gone keeps its slot
+/// (`isDead`) until the log has forgotten it.
+///
+/// It is never stored: it follows from the widget and its kind. After a restart it begins with
+/// `logStart` at the widget's revision.
+///
+/// Invariants: `index` has the id of every slot that is not free; the children of a live entry are live;
+/// `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`.
+struct ContentTable {
+  let program: ContentProgram
+  private var entries = PagedArray<Entry>()
+  private var index: [String: Int32] = [:]
+  private var free: [Int32] = []
+  private var log: [Change] = []
+  /// Changes at and before this revision are not in the log.
+  private(set) var logStart: Revision
+  private var evaluatedAt: Revision
+  private var root = Instance()
+  private var liveCount = 0
+  private(set) var bytes = 0
+
+  /// How many changes are remembered: of late readers, most have less to catch up with.
+  private static let logMax = 512
+
+  private struct Entry {
+    var id: String
+    var type: NodeType
+    var properties: ValueMap
+    /// Slots, those of nodes that are not shown included.
+    var children: [Int32] = []
+    var parent: Int32
+    /// Whether its condition holds. It is in the content if it and all above it are shown.
+    var isShown = true
+    var isDead = false
+    var revision: Revision = 0
+    /// What is wrong, by what it is wrong with.
+    var failures: [String: String] = [:]
+
+    var costBytes: Int {
+      properties.costBytes + id.utf8.count + 32
+        + failures.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    }
+  }
+
+  private struct Change {
+    let revision: Revision
+    let slot: Int32
+  }
+
+  /// The nodes made from a block.
+  private struct Instance {
+    /// For each of the block's nodes its slot.
+    var slots: [Int32] = []
+    /// For each of the block's repeated nodes its rows.
+    var rows: [[Row]] = []
+  }
+
+  private struct Row {
+    /// What its nodes' ids end with: `/42`.
+    let path: String
+    var element: ExpressionValue
+    var place: Int
+    var instance: Instance
+  }
+
+  /// The content of a widget, made anew.
+  init(_ program: ContentProgram, of record: Record, limits: StoreLimits) {
+    self.program = program
+    logStart = record.revision
+    evaluatedAt = record.revision
+    var context = Context(record, limits)
+    root = instantiate(program.root, path: "", parent: -1, &context)
+    // Whoever does not have this revision gets everything.
+    log.removeAll()
+  }
+
+  /// Goes on from where another table with the same nodes is: readers that have those need none.
+  mutating func inheritHistory(of other: ContentTable) { logStart = other.lastChange }
+
+  /// The revision that last changed a node, or an earlier one that nobody needs to tell from it.
+  private var lastChange: Revision { log.last?.revision ?? logStart }
+
+  // MARK: - Reading
+
+  /// All of it.
+  var content: Content {
+    var nodes: [Node] = []
+    nodes.reserveCapacity(liveCount)
+    appendNodes(from: root.slots[0], to: &nodes)
+    return Content(rootID: rootID, nodes: nodes)
+  }
+
+  private var rootID: String { entries[Int(root.slots[0])].id }
+
+  private func appendNodes(from slot: Int32, to nodes: inout [Node]) {
+    nodes.append(node(slot))
+    for child in entries[Int(slot)].children where entries[Int(child)].isShown {
+      appendNodes(from: child, to: &nodes)
+    }
+  }
+
+  private func node(_ slot: Int32) -> Node {
+    let entry = entries[Int(slot)]
+    let problem = entry.failures.min { $0.key.precedesByBytes($1.key) }
+    return Node(
+      id: entry.id, type: entry.type, properties: entry.properties,
+      childIDs: entry.children.compactMap { child in
+        entries[Int(child)].isShown ? entries[Int(child)].id : nil
+      },
+      problem: problem.map { "\($0.key): \($0.value)" } ?? "")
+  }
+
+  /// What changed after a cursor; nil for nothing. O(what changed).
+  func change(since cursor: Revision) -> ContentChange? {
+    guard cursor >= logStart else { return ContentChange(replacingBy: content) }
+    var change = ContentChange()
+    for entry in log.reversed() {
+      guard entry.revision > cursor else { break }
+      // Of several changes to one node, the last counts.
+      guard entries[Int(entry.slot)].revision == entry.revision else { continue }
+      if isPresent(entry.slot) {
+        change.setNodes.append(node(entry.slot))
+      } else {
+        change.removedIDs.append(entries[Int(entry.slot)].id)
+      }
+    }
+    guard !change.setNodes.isEmpty || !change.removedIDs.isEmpty else { return nil }
+    change.setNodes.reverse()
+    change.removedIDs.sort { $0.precedesByBytes($1) }
+    return change
+  }
+
+  private func isPresent(_ slot: Int32) -> Bool {
+    var slot = slot
+    while slot >= 0 {
+      let entry = entries[Int(slot)]
+      if entry.isDead || !entry.isShown { return false }
+      slot = entry.parent
+    }
+    return true
+  }
+
+  /// How a node stands towards users.
+  struct Standing {
+    let type: NodeType
+    /// Shown, with all above it.
+    let isVisible: Bool
+    /// Takes events, with all above it.
+    let isEnabled: Bool
+  }
+
+  /// How a node stands; nil if there is none now.
+  func standing(of id: String) -> Standing? {
+    guard let found = index[id], entries[Int(found)].id.hasSameBytes(as: id), isPresent(found)
+    else {
+      return nil
+    }
+    var (isVisible, isEnabled) = (true, true)
+    var slot = found
+    while slot >= 0 {
+      let entry = entries[Int(slot)]
+      if entry.properties["visible"] == .bool(false) { isVisible = false }
+      if entry.properties["enabled"] == .bool(false) { isEnabled = false }
+      slot = entry.parent
+    }
+    return Standing(
+      type: entries[Int(found)].type, isVisible: isVisible, isEnabled: isEnabled)
+  }
+
+  // MARK: - Following
+
+  /// Makes it true again after the widget changed.
+  mutating func refresh(_ record: Record, limits: StoreLimits) {
+    let changed = changedInputs(record)
+    evaluatedAt = record.revision
+    guard !changed.isEmpty else { return }
+    var context = Context(record, limits)
+    var instance = root
+    root = Instance()
+    update(&instance, program.root, path: "", changed, &context)
+    root = instance
+    trimLog()
+  }
+
+  private func changedInputs(_ record: Record) -> Set<ContentProgram.Input> {
+    // What one commit changes in several steps has one revision.
+    let since = record.revision == evaluatedAt ? evaluatedAt - 1 : evaluatedAt
+    var changed: Set<ContentProgram.Input> = []
+    let data = record.data.changedKeys(since: since)
+    if !data.isEmpty { changed.insert(.allData) }
+    for key in data { changed.insert(.data(key)) }
+    let parameters = record.parameters.changedKeys(since: since)
+    if !parameters.isEmpty { changed.insert(.allParameters) }
+    for key in parameters { changed.insert(.parameter(key)) }
+    if max(record.labelsRevision, record.presenceRevision, record.statusRevision) > since {
+      changed.insert(.widget)
+    }
+    return changed
+  }
+
+  /// What an evaluation needs.
+  private struct Context {
+    /// The widget's variables, then those of the rows.
+    var bindings: SlotBindings
+    var budget: Int
+    let limits: StoreLimits
+    let revision: Revision
+    /// How many rows this is in.
+    var depth = 0
+
+    init(_ record: Record, _ limits: StoreLimits) {
+      bindings = SlotBindings([
+        .map(ExpressionMap(RecordMap(record.data))),
+        .map(ExpressionMap(RecordMap(record.parameters))), WidgetVariable.value(of: record),
+      ])
+      self.limits = limits
+      budget = limits.contentCostMax
+      revision = record.revision
+    }
+
+    mutating func enter(_ element: ExpressionValue, _ place: Int) {
+      bindings.values += [element, .int(Int64(place))]
+      depth += 1
+    }
+
+    mutating func leave() {
+      bindings.values.removeLast(2)
+      depth -= 1
+    }
+
+    /// A value, or what is wrong.
+    mutating func value(_ expression: CompiledExpression) -> Result<ExpressionValue, Failure> {
+      guard budget > 0 else { return .failure(.tooCostly) }
+      do throws(EvaluationError) {
+        let (value, cost) = try expression.evaluateWithCost(bindings, budget: budget)
+        budget -= cost + 1
+        return .success(value)
+      } catch {
+        // What it cost is not told, but it can have been all there was.
+        budget -= max(1, budget / 8)
+        return .failure(Failure(message: "\(error)"))
+      }
+    }
+
+    /// A value as it is stored, or what is wrong.
+    mutating func stored(_ value: ExpressionValue) -> Result<Value, Failure> {
+      var storer = ValueStorer(budget: budget, depthMax: limits.valueDepthMax)
+      defer { budget = storer.budget }
+      do throws(ValueStorer.Problem) { return .success(try storer.stored(value)) } catch {
+        return .failure(
+          error == .tooCostly
+            ? .tooCostly : Failure(message: error.message(depthMax: limits.valueDepthMax)))
+      }
+    }
+  }
+
+  private struct Failure: Error {
+    let message: String
+
+    static let tooCostly = Failure(
+      message: "the content costs more than content_cost_max allows; simplify the expressions")
+  }
+
+  /// Evaluates what reads something changed, or (nil) everything, in a block and its rows.
+  private mutating func update(
+    _ instance: inout Instance, _ block: ContentProgram.Block, path: String,
+    _ changed: Set<ContentProgram.Input>?, _ context: inout Context
+  ) {
+    for place in bindings(of: block, reading: changed) {
+      evaluate(block.bindings[place], on: instance.slots[block.bindings[place].node], &context)
+    }
+    for (place, plan) in block.rows.enumerated() {
+      let parent = instance.slots[plan.parent]
+      if changed.map({ !plan.listInputs.isDisjoint(with: $0) }) ?? true {
+        // Out of the instance while it changes, so that nothing is copied.
+        var rows = instance.rows[place]
+        instance.rows[place] = []
+        reconcile(&rows, plan, parent: parent, path: path, changed, &context)
+        instance.rows[place] = rows
+        setChildren(of: plan.parent, block, instance, context.revision)
+      } else if let changed, !plan.innerInputs.isDisjoint(with: changed) {
+        var rows = instance.rows[place]
+        instance.rows[place] = []
+        for row in rows.indices {
+          context.enter(rows[row].element, rows[row].place)
+          update(&rows[row].instance, plan.block, path: rows[row].path, changed, &context)
+          context.leave()
+        }
+        instance.rows[place] = rows
+      }
+    }
+  }
+
+  /// The places of the bindings to evaluate, in order.
+  private func bindings(
+    of block: ContentProgram.Block, reading changed: Set<ContentProgram.Input>?
+  ) -> [Int] {
+    guard let changed else { return Array(block.bindings.indices) }
+    var places: Set<Int> = []
+    for input in changed { places.formUnion(block.bindingsByInput[input] ?? []) }
+    return places.sorted()
+  }
+
+  private mutating func evaluate(
+    _ plan: ContentProgram.BindingPlan, on slot: Int32, _ context: inout Context
+  ) {
+    let result = context.value(plan.expression)
+    switch plan.target {
+    case .condition:
+      var (isShown, failure) = (false, String?.none)
+      switch result {
+      case .success(.bool(let holds)): isShown = holds
+      case .success: failure = "expected true or false"
+      case .failure(let error): failure = error.message
+      }
+      setShown(slot, isShown, context.revision)
+      // A node that is not there cannot say why.
+      let parent = entries[Int(slot)].parent
+      setFailure("\(entries[Int(slot)].id).condition", failure, on: parent, context.revision)
+    case .property(let name, let type):
+      var (value, failure) = (plan.placeholder, String?.none)
+      switch result {
+      case .success(.null): break
+      case .success(let result):
+        switch property(result, type, &context) {
+        case .success(let fitted): value = fitted
+        case .failure(let error): failure = error.message
+        }
+      case .failure(let error): failure = error.message
+      }
+      let problem = set(name, to: value, on: slot, context)
+      setFailure(name, failure ?? problem, on: slot, context.revision)
+    }
+  }
+
+  /// A value as a property of some type has it.
+  private func property(
+    _ result: ExpressionValue, _ type: FieldType, _ context: inout Context
+  ) -> Result<Value, Failure> {
+    switch context.stored(result) {
+    case .failure(let error): return .failure(error)
+    case .success(let value):
+      if let fitted = type.fittedProperty(value) { return .success(fitted) }
+      return .failure(
+        Failure(message: "expected a value of type \(type), not \(value.typeName)"))
+    }
+  }
+
+  // MARK: - Rows
+
+  private mutating func reconcile(
+    _ rows: inout [Row], _ plan: ContentProgram.RowPlan, parent: Int32, path: String,
+    _ changed: Set<ContentProgram.Input>?, _ context: inout Context
+  ) {
+    var failure: String?
+    let elements = elements(plan, &context, &failure)
+    var old = Dictionary(rows.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+    var paths: [String] = []
+    var seen: Set<String> = []
+    for (place, element) in elements.enumerated() {
+      context.enter(element, place)
+      let key = key(plan, place, &context, &failure)
+      context.leave()
+      paths.append(ContentTable.path(path, key: key, seen: &seen))
+    }
+    // First, so that what goes makes room for what comes.
+    for row in rows where !seen.contains(row.path) {
+      old[row.path] = nil
+      remove(row.instance, context.revision)
+    }
+    var next: [Row] = []
+    next.reserveCapacity(elements.count)
+    for (place, element) in elements.enumerated() {
+      context.enter(element, place)
+      defer { context.leave() }
+      if var row = old.removeValue(forKey: paths[place]) {
+        var inputs = changed ?? []
+        if row.element != element || (plan.readsPlace && row.place != place) {
+          inputs.insert(.row(context.depth - 1))
+        }
+        (row.element, row.place) = (element, place)
+        if !plan.innerInputs.isDisjoint(with: inputs) {
+          update(&row.instance, plan.block, path: row.path, inputs, &context)
+        }
+        next.append(row)
+      } else if liveCount + plan.block.nodes.count <= context.limits.contentNodesMax {
+        let instance = instantiate(plan.block, path: paths[place], parent: parent, &context)
+        next.append(
+          Row(path: paths[place], element: element, place: place, instance: instance))
+      } else {
+        failure =
+          "\(elements.count - place) of \(elements.count) rows are left out: a widget has at most "
+          + "\(context.limits.contentNodesMax) nodes (content_nodes_max)"
+        // Rows behind this one that were there would be alive and in no list.
+        for (path, row) in old where seen.contains(path) { remove(row.instance, context.revision) }
+        break
+      }
+    }
+    rows = next
+    setFailure("\(plan.id).rows", failure, on: parent, context.revision)
+  }
+
+  private func elements(
+    _ plan: ContentProgram.RowPlan, _ context: inout Context, _ failure: inout String?
+  ) -> [ExpressionValue] {
+    switch context.value(plan.list) {
+    case .success(.null): return []
+    case .success(.list(let list)):
+      switch context.stored(.list(list)) {
+      case .success(.list(let elements)): return elements.map { ExpressionValue($0) }
+      case .success: return []
+      case .failure(let error): failure = error.message
+      }
+    case .success(let value):
+      failure = "expected a list, not a value of type \(value.kind.rawValue)"
+    case .failure(let error): failure = error.message
+    }
+    return []
+  }
+
+  private func key(
+    _ plan: ContentProgram.RowPlan, _ place: Int, _ context: inout Context,
+    _ failure: inout String?
+  ) -> String {
+    guard let expression = plan.key else { return "\(place)" }
+    switch context.value(expression) {
+    case .success(let value):
+      if let text = value.text { return text }
+      failure = "a row's key must be text or a number, not a value of type \(value.kind.rawValue)"
+    case .failure(let error): failure = "key: \(error.message)"
+    }
+    return "\(place)"
+  }
+
+  /// What the ids of a row's nodes end with: short enough, and another for each row.
+  private static func path(_ outer: String, key: String, seen: inout Set<String>) -> String {
+    var path = "\(outer)/\(NodeID.encoded(key: key))"
+    // Room for the number below.
+    if path.utf8.count > NodeID.rowsLengthMax - 6 { path = "\(outer.prefix(24))/\(hash(path))" }
+    if seen.insert(path).inserted { return path }
+    var number = 2
+    while !seen.insert("\(path):\(number)").inserted { number += 1 }
+    return "\(path):\(number)"
+  }
+
+  /// FNV-1a, 64 bits, in hexadecimal.
+  private static func hash(_ text: String) -> String {
+    let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
+      ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+    }
+    return String(hash, radix: 16)
+  }
+
+  // MARK: - Parts
+
+  private mutating func instantiate(
+    _ block: ContentProgram.Block, path: String, parent: Int32, _ context: inout Context
+  ) -> Instance {
+    var instance = Instance()
+    instance.rows = Array(repeating: [], count: block.rows.count)
+    for plan in block.nodes {
+      let entry = Entry(
+        id: plan.id + path, type: plan.type, properties: plan.constants,
+        parent: plan.parent < 0 ? parent : instance.slots[plan.parent])
+      instance.slots.append(insert(entry))
+    }
+    for slot in instance.slots { mark(slot, context.revision) }
+    for node in block.nodes.indices { setChildren(of: node, block, instance, context.revision) }
+    update(&instance, block, path: path, nil, &context)
+    return instance
+  }
+
+  private mutating func insert(_ entry: Entry) -> Int32 {
+    liveCount += 1
+    bytes += entry.costBytes
+    if let slot = index[entry.id] {
+      var entry = entry
+      entry.revision = entries[Int(slot)].revision
+      entries[Int(slot)] = entry
+      return slot
+    }
+    let slot: Int32
+    if let reused = free.popLast() {
+      slot = reused
+      entries[Int(slot)] = entry
+    } else {
+      slot = Int32(entries.count)
+      entries.append(entry)
+    }
+    index[entry.id] = slot
+    return slot
+  }
+
+  private mutating func remove(_ instance: Instance, _ revision: Revision) {
+    for slot in instance.slots {
+      liveCount -= 1
+      bytes -= entries[Int(slot)].costBytes
+      entries[Int(slot)].isDead = true
+      entries[Int(slot)].children = []
+      mark(slot, revision)
+    }
+    for row in instance.rows.joined() { remove(row.instance, revision) }
+  }
+
+  private mutating func setChildren(
+    of node: Int, _ block: ContentProgram.Block, _ instance: Instance, _ revision: Revision
+  ) {
+    let children = block.nodes[node].children.flatMap { child in
+      switch child {
+      case .node(let place): [instance.slots[place]]
+      case .rows(let place): instance.rows[place].map { $0.instance.slots[0] }
+      }
+    }
+    let slot = instance.slots[node]
+    guard entries[Int(slot)].children != children else { return }
+    entries[Int(slot)].children = children
+    mark(slot, revision)
+  }
+
+  private mutating func setShown(_ slot: Int32, _ isShown: Bool, _ revision: Revision) {
+    guard entries[Int(slot)].isShown != isShown else { return }
+    entries[Int(slot)].isShown = isShown
+    if entries[Int(slot)].parent >= 0 { mark(entries[Int(slot)].parent, revision) }
+    markAll(from: slot, revision)
+  }
+
+  private mutating func markAll(from slot: Int32, _ revision: Revision) {
+    mark(slot, revision)
+    for child in entries[Int(slot)].children { markAll(from: child, revision) }
+  }
+
+  /// Sets or (with nil) removes a property. Returns what is wrong if there is no room.
+  private mutating func set(
+    _ name: String, to value: Value?, on slot: Int32, _ context: Context
+  ) -> String? {
+    let old = entries[Int(slot)].properties[name]
+    guard old != value else { return nil }
+    let cost = { (value: Value?) in value.map { $0.costBytes + name.utf8.count } ?? 0 }
+    let growth = cost(value) - cost(old)
+    guard growth <= 0 || bytes + growth <= context.limits.contentBytesMax else {
+      return "there is no room for it: a widget's content has at most "
+        + "\(context.limits.contentBytesMax) bytes (content_bytes_max)"
+    }
+    bytes += growth
+    entries[Int(slot)].properties[name] = value
+    mark(slot, context.revision)
+    return nil
+  }
+
+  private mutating func setFailure(
+    _ name: String, _ message: String?, on slot: Int32, _ revision: Revision
+  ) {
+    guard slot >= 0, message != nil || !entries[Int(slot)].failures.isEmpty else { return }
+    let message = message.map { String($0.prefix(512)) }
+    guard entries[Int(slot)].failures[name] != message else { return }
+    bytes -= entries[Int(slot)].costBytes
+    entries[Int(slot)].failures[name] = message
+    bytes += entries[Int(slot)].costBytes
+    mark(slot, revision)
+  }
+
+  private mutating func mark(_ slot: Int32, _ revision: Revision) {
+    guard entries[Int(slot)].revision != revision else { return }
+    entries[Int(slot)].revision = revision
+    log.append(Change(revision: revision, slot: slot))
+  }
+
+  /// Forgets the older half of the changes, and all of a revision or none.
+  private mutating func trimLog() {
+    guard log.count > ContentTable.logMax else { return }
+    var kept = log.count - ContentTable.logMax / 2
+    while kept < log.count, log[kept].revision == log[kept - 1].revision { kept += 1 }
+    logStart = log[kept - 1].revision
+    for change in log[..<kept] {
+      let entry = entries[Int(change.slot)]
+      guard entry.isDead, entry.revision == change.revision else { continue }
+      index[entry.id] = nil
+      entries[Int(change.slot)] = Entry(id: "", type: .space, properties: [:], parent: -1)
+      free.append(change.slot)
+    }
+    log.removeFirst(kept)
+  }
+}
+
+extension ContentTable {
+  /// What is wrong with it, in words; for tests.
+  func checkInvariants() -> [String] {
+    var violations: [String] = []
+    let isFree = Set(free)
+    var live = 0
+    var sum = 0
+    for slot in 0..<Int32(entries.count) where !isFree.contains(slot) {
+      let entry = entries[Int(slot)]
+      if index[entry.id] != slot { violations.append("\(entry.id) is not where the index says") }
+      if entry.isDead {
+        if !log.contains(where: { $0.slot == slot && $0.revision == entry.revision }) {
+          violations.append("nothing will forget \(entry.id)")
+        }
+        continue
+      }
+      live += 1
+      sum += entry.costBytes
+      for child in entry.children {
+        if entries[Int(child)].isDead { violations.append("\(entry.id) has a dead child") }
+        if entries[Int(child)].parent != slot { violations.append("a child has another parent") }
+      }
+      if entry.revision > logStart, entry.revision != log.last(where: { $0.slot == slot })?.revision
+      {
+        violations.append("the log does not know of \(entry.id)")
+      }
+    }
+    if live != liveCount { violations.append("liveCount is \(liveCount) of \(live)") }
+    if sum != bytes { violations.append("bytes is \(bytes) of \(sum)") }
+    if index.count != entries.count - free.count { violations.append("the index has others") }
+    for (a, b) in zip(log, log.dropFirst()) where a.revision > b.revision {
+      violations.append("the log is out of order")
+    }
+    return violations
+  }
+}
+
+/// Keeps a content in memory of its own, so that a widget without one pays a pointer. It is shared
+/// between copies of a record, and copied before it changes.
+final class ContentBox {
+  var table: ContentTable
+  init(_ table: ContentTable) { self.table = table }
+}
+
+extension Record {
+  /// Makes the content what the state says now. Costs what depends on what changed.
+  func refreshContent(_ program: ContentProgram?, limits: StoreLimits) {
+    guard let program else {
+      if content != nil { (content, contentRevision) = (nil, revision) }
+      return
+    }
+    if content?.table.program === program {
+      if !isKnownUniquelyReferenced(&content), let shared = content {
+        content = ContentBox(shared.table)
+      }
+      content?.table.refresh(self, limits: limits)
+      return
+    }
+    content = ContentBox(contentTable(program, limits: limits))
+  }
+
+  /// The content by another program than before.
+  func contentTable(_ program: ContentProgram, limits: StoreLimits) -> ContentTable {
+    var table = ContentTable(program, of: self, limits: limits)
+    if let old = content?.table, old.content == table.content { table.inheritHistory(of: old) }
+    return table
+  }
+
+  /// What of the content changed after a cursor; nil for nothing.
+  func contentChange(since cursor: Revision) -> ContentChange? {
+    if let content { return content.table.change(since: cursor) }
+    return contentRevision > cursor ? ContentChange(replacingBy: nil) : nil
+  }
+
+  /// What it comes to in frames.
+  var sizeBytes: Int { costBytes + (content?.table.bytes ?? 0) }
+}

@@ -1,0 +1,169 @@
+import WidgetExpression
+import WidgetModel
+
+/// A kind's content templates, compiled: for each family the program that makes its nodes.
+struct KindContent {
+  /// What keeps the templates from being used.
+  struct Problem: Error, Hashable {
+    /// `content[0].root.children[2].properties[text]`
+    let place: String
+    let message: String
+
+    init(_ place: String, _ message: String) {
+      self.place = place
+      self.message = message
+    }
+  }
+
+  /// The first thing that is wrong with them. `applyKinds` refuses a kind that has one.
+  let problem: Problem?
+  private var programs: [Family: ContentProgram] = [:]
+  private var fallback: ContentProgram?
+
+  init(_ kind: Kind, nodesMax: Int, timeZones: WidgetStore.TimeZones?) {
+    var problem: Problem?
+    do throws(Problem) {
+      for (index, template) in kind.content.enumerated() {
+        let place = "content[\(index)]"
+        var compiler = ContentCompiler(kind, nodesMax: nodesMax, timeZones: timeZones)
+        let program = try compiler.compile(template.root, place: "\(place).root")
+        if template.families.isEmpty {
+          guard fallback == nil else {
+            throw Problem("\(place).families", "another template is for all other families already")
+          }
+          fallback = program
+        }
+        for family in template.families {
+          guard programs.updateValue(program, forKey: family) == nil else {
+            throw Problem("\(place).families", "another template is for \(family.name) already")
+          }
+          guard kind.families.isEmpty || kind.families.contains(family) else {
+            throw Problem("\(place).families", "the kind is not made for \(family.name)")
+          }
+        }
+      }
+    } catch {
+      problem = error
+      programs = [:]
+      fallback = nil
+    }
+    self.problem = problem
+  }
+
+  /// What widgets of a family show; nil for nothing.
+  func program(for family: Family) -> ContentProgram? { programs[family] ?? fallback }
+}
+
+/// A template, compiled: what to evaluate, and what depends on what. Shared by all widgets that show it.
+final class ContentProgram: Sendable {
+  /// The nodes outside of rows.
+  let root: Block
+
+  init(root: Block) { self.root = root }
+
+  /// Something of a widget that expressions read, as fine as changes are told.
+  enum Input: Hashable {
+    case data(String)
+    /// All data: it is read in a way that depends on values.
+    case allData
+    case parameter(String)
+    case allParameters
+    case widget
+    /// The row at this depth (0 is the outermost): its element or its place.
+    case row(Int)
+  }
+
+  /// The nodes of one scope: the template without its rows, or one row without the rows in it.
+  final class Block: Sendable {
+    /// Each before its children; the first is the top.
+    let nodes: [NodePlan]
+    let bindings: [BindingPlan]
+    let rows: [RowPlan]
+    /// For each input, the places in `bindings` of those that read it.
+    let bindingsByInput: [Input: [Int]]
+
+    init(nodes: [NodePlan], bindings: [BindingPlan], rows: [RowPlan]) {
+      self.nodes = nodes
+      self.bindings = bindings
+      self.rows = rows
+      var byInput: [Input: [Int]] = [:]
+      for (index, binding) in bindings.enumerated() {
+        for input in binding.inputs { byInput[input, default: []].append(index) }
+      }
+      bindingsByInput = byInput
+    }
+
+    /// Everything that something in here reads, rows included.
+    var inputs: Set<Input> {
+      var inputs = Set(bindings.flatMap(\.inputs))
+      for row in rows { inputs.formUnion(row.listInputs.union(row.innerInputs)) }
+      return inputs
+    }
+  }
+
+  struct NodePlan: Sendable {
+    let id: String
+    let type: NodeType
+    /// The properties that are always the same.
+    let constants: ValueMap
+    /// In the same block; -1 for its top.
+    let parent: Int
+    var children: [Child] = []
+  }
+
+  enum Child: Sendable {
+    /// A place in `nodes`.
+    case node(Int)
+    /// A place in `rows`.
+    case rows(Int)
+  }
+
+  struct BindingPlan: Sendable {
+    /// A place in `nodes`.
+    let node: Int
+    let target: Target
+    let expression: CompiledExpression
+    let placeholder: Value?
+    let inputs: Set<Input>
+
+    enum Target: Sendable {
+      case property(String, FieldType)
+      case condition
+    }
+  }
+
+  struct RowPlan: Sendable {
+    /// A place in `nodes`: whose children the rows are.
+    let parent: Int
+    /// The id of the node that is repeated.
+    let id: String
+    let list: CompiledExpression
+    let key: CompiledExpression?
+    /// What the list reads, and the keys outside of their row.
+    let listInputs: Set<Input>
+    /// What the rows read.
+    let innerInputs: Set<Input>
+    /// Whether something reads a row's place in the list.
+    let readsPlace: Bool
+    let block: Block
+  }
+}
+
+extension ContentProgram.Input {
+  /// What a reference reads. `rows` are the names of the rows' variables, the outermost first.
+  init?(_ reference: ExpressionReference, rows: [String]) {
+    let key: String? = if case .field(let name)? = reference.path.first { name } else { nil }
+    switch reference.variable {
+    case "data": self = key.map { .data($0) } ?? .allData
+    case "status": self = .data("status")
+    case "parameters": self = key.map { .parameter($0) } ?? .allParameters
+    case "widget": self = .widget
+    default:
+      let name = reference.variable
+      guard let depth = rows.firstIndex(where: { $0 == name || "\($0)Index" == name }) else {
+        return nil
+      }
+      self = .row(depth)
+    }
+  }
+}

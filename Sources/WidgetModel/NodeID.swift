@@ -1,0 +1,79 @@
+/// How the ids of nodes are made: the template's id and, in rows, the keys of the rows it is in.
+///
+/// `title`, `title/42`, `cell/42/7`. In a key, everything but letters, digits, `_` and `-` is written as
+/// `.` and two hexadecimal digits for each byte, so that an id keeps to the alphabet of ids.
+public enum NodeID {
+  /// How long the id of a template's node may be.
+  public static let templateLengthMax = 64
+  /// How long the rows' part of an id may be, with its first `/`.
+  public static let rowsLengthMax = 64
+
+  /// Whether this can be the id of a template's node.
+  public static func isTemplateID(_ text: String) -> Bool {
+    (1...templateLengthMax).contains(text.utf8.count) && text.utf8.allSatisfy(isPlain)
+      && text.utf8.first.map { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") } ?? false
+  }
+
+  /// A row's key as it stands in ids.
+  public static func encoded(key: String) -> String {
+    if key.utf8.allSatisfy(isPlain) { return key }
+    var result: [UInt8] = []
+    for byte in key.utf8 {
+      if isPlain(byte) {
+        result.append(byte)
+      } else {
+        result += [UInt8(ascii: "."), hexDigit(byte >> 4), hexDigit(byte & 15)]
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  /// The keys of the rows that a node is in, the outermost first; none outside of rows.
+  public static func rowKeys(of id: String) -> [String] {
+    id.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { decoded(key: $0) }
+  }
+
+  /// Whether a node was made from the template's node with this id.
+  public static func isNode(_ id: String, of templateID: String) -> Bool {
+    guard id.utf8.starts(with: templateID.utf8) else { return false }
+    let rest = id.utf8.dropFirst(templateID.utf8.count)
+    return rest.isEmpty || rest.first == UInt8(ascii: "/")
+  }
+
+  private static func decoded(key: Substring) -> String {
+    guard key.utf8.contains(UInt8(ascii: ".")) else { return String(key) }
+    var result: [UInt8] = []
+    let bytes = Array(key.utf8)
+    var index = 0
+    while index < bytes.count {
+      if bytes[index] == UInt8(ascii: "."), index + 2 < bytes.count,
+        let high = value(ofHex: bytes[index + 1]), let low = value(ofHex: bytes[index + 2])
+      {
+        result.append(high << 4 | low)
+        index += 3
+      } else {
+        result.append(bytes[index])
+        index += 1
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+      || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+      || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+  }
+
+  private static func hexDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+  }
+
+  private static func value(ofHex digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}

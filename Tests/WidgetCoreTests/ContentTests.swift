@@ -1,0 +1,521 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// What widgets show: templates evaluated to nodes, kept up to date, and told node by node.
+struct ContentTests {
+  private static let root = NodeTemplate(
+    id: "root", type: .stack,
+    children: [
+      NodeTemplate(
+        id: "title", type: .label,
+        properties: [
+          "text": Binding(
+            "parameters.name + ': ' + string(data.count)", placeholder: .string("--")),
+          "lines": Binding(value: .int(1)),
+        ]),
+      NodeTemplate(
+        id: "more", type: .stack, condition: "data.count > 2",
+        children: [
+          NodeTemplate(id: "much", type: .label, properties: ["text": Binding("'much'")])
+        ]),
+      NodeTemplate(
+        id: "list", type: .table,
+        children: [
+          NodeTemplate(
+            id: "row", type: .stack, condition: "!('hidden' in item)",
+            rows: RowTemplate(list: "data.items", key: "item.id"),
+            children: [
+              NodeTemplate(
+                id: "name", type: .label,
+                properties: ["text": Binding("item.name + data.suffix")]),
+              NodeTemplate(
+                id: "drop", type: .button,
+                properties: ["enabled": Binding("widget.enabled && itemIndex > 0")]),
+              NodeTemplate(
+                id: "tag", type: .label, properties: ["text": Binding("tag + ' of ' + item.name")],
+                rows: RowTemplate(list: "has(item.tags) ? item.tags : []", name: "tag", key: "tag")),
+            ])
+        ]),
+    ])
+
+  private static let drop = Reducer(
+    event: "press", nodeID: "drop",
+    assignments: ["items": "data.items.filter(i, string(i.id) != event.row)"])
+
+  private static func kind(_ content: [ContentTemplate]) -> Kind {
+    Kind(
+      name: "list",
+      parameters: [Field(name: "name", type: .string, defaultValue: .string("n"))],
+      data: [
+        Field(name: "count", type: .int, defaultValue: .int(0)),
+        Field(name: "suffix", type: .string, defaultValue: .string("")),
+        Field(name: "items", type: .list(.map(.any)), defaultValue: .list([])),
+        Field(name: "any"),
+      ],
+      reducers: content.contains { $0.root == root } ? [drop] : [], content: content)
+  }
+
+  private func store(limits: StoreLimits = StoreLimits()) throws -> Store {
+    var store = Store(limits: limits)
+    try store.register([Self.kind([ContentTemplate(root: Self.root)])])
+    try store.create("a", kind: "list")
+    store.commitGroup(at: .at(0))
+    return store
+  }
+
+  private static func item(_ id: String, _ name: String, tags: [String] = []) -> Value {
+    var map: ValueMap = ["id": .string(id), "name": .string(name)]
+    if !tags.isEmpty { map["tags"] = .list(tags.map { .string($0) }) }
+    return .map(map)
+  }
+
+  private func ids(_ store: Store) -> [String] {
+    store.widget("a")?.content?.nodes.map(\.id) ?? []
+  }
+
+  private func text(_ id: String, _ store: Store) -> Value? {
+    store.widget("a")?.content?[id]?.properties["text"]
+  }
+
+  private func update(_ store: Store, since cursor: Revision) throws -> ContentChange? {
+    guard case .updated(let update)? = try store.changes(since: cursor).changes.first else {
+      return nil
+    }
+    return update.content
+  }
+
+  @Test func `a template is evaluated for a new widget`() throws {
+    let store = try store()
+    #expect(ids(store) == ["root", "title", "list"])
+    #expect(text("title", store) == .string("n: 0"))
+    #expect(store.widget("a")?.content?["title"]?.properties["lines"] == .int(1))
+    #expect(store.widget("a")?.content?["root"]?.childIDs == ["title", "list"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `only nodes that changed are told`() throws {
+    var store = try store()
+    let cursor = store.revision
+    try store.set("a", ["count": .int(1)])
+    let change = try update(store, since: cursor)
+    #expect(change?.setNodes.map(\.id) == ["title"])
+    #expect(change?.setNodes.first?.properties["text"] == .string("n: 1"))
+    #expect(change?.replaces == false)
+    try store.set("a", ["any": .int(1)])
+    #expect(try update(store, since: cursor + 1) == nil)
+  }
+
+  @Test func `what is taken back is not shown`() throws {
+    var store = try store()
+    try store.set("a", ["items": .list([Self.item("x", "X")])])
+    store.rollbackGroup()
+    #expect(ids(store) == ["root", "title", "list"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a condition takes a node away with all below it`() throws {
+    var store = try store()
+    try store.set("a", ["count": .int(3)])
+    #expect(ids(store) == ["root", "title", "more", "much", "list"])
+    let cursor = store.revision
+    try store.set("a", ["count": .int(1)])
+    #expect(ids(store) == ["root", "title", "list"])
+    let change = try update(store, since: cursor)
+    #expect(change?.removedIDs == ["more", "much"])
+    #expect(change?.setNodes.map(\.id).sorted() == ["root", "title"])
+  }
+
+  @Test func `rows follow the list by their keys`() throws {
+    var store = try store()
+    try store.set(
+      "a", ["items": .list([Self.item("x", "X", tags: ["t"]), Self.item("y", "Y")])])
+    #expect(
+      ids(store) == [
+        "root", "title", "list", "row/x", "name/x", "drop/x", "tag/x/t", "row/y", "name/y",
+        "drop/y",
+      ])
+    #expect(text("tag/x/t", store) == .string("t of X"))
+    var cursor = store.revision
+    // The other way round: nothing but the order, and what reads a row's place.
+    try store.set(
+      "a", ["items": .list([Self.item("y", "Y"), Self.item("x", "X", tags: ["t"])])])
+    var change = try update(store, since: cursor)
+    #expect(Set(change?.setNodes.map(\.id) ?? []) == ["list", "drop/x", "drop/y"])
+    #expect(store.widget("a")?.content?["list"]?.childIDs == ["row/y", "row/x"])
+    // One row changes, one goes, one comes.
+    cursor = store.revision
+    try store.set("a", ["items": .list([Self.item("y", "Z"), Self.item("a b", "A")])])
+    change = try update(store, since: cursor)
+    #expect(change?.removedIDs == ["drop/x", "name/x", "row/x", "tag/x/t"])
+    #expect(
+      Set(change?.setNodes.map(\.id) ?? [])
+        == ["list", "name/y", "row/a.20b", "name/a.20b", "drop/a.20b"])
+    // A value outside of the rows changes all of them.
+    cursor = store.revision
+    try store.set("a", ["suffix": .string("!")])
+    change = try update(store, since: cursor)
+    #expect(change?.setNodes.map(\.id) == ["name/y", "name/a.20b"])
+    #expect(text("name/y", store) == .string("Z!"))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `rows with the same key are all there`() throws {
+    var store = try store()
+    try store.set("a", ["items": .list([Self.item("x", "1"), Self.item("x", "2")])])
+    #expect(text("name/x", store) == .string("1"))
+    #expect(text("name/x:2", store) == .string("2"))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a key of any length makes an id that events can name`() throws {
+    var store = try store()
+    let long = String(repeating: "k", count: 300)
+    try store.set("a", ["items": .list([Self.item(long, "1"), Self.item(long + "2", "2")])])
+    let rows = ids(store).filter { $0.hasPrefix("drop/") }
+    #expect(rows.count == 2 && rows.allSatisfy { $0.isIdentifier(lengthMax: WidgetID.lengthMax) })
+    try store.run(.sendEvent(EventDraft(widgetID: "a", nodeID: rows[1], name: "press")))
+  }
+
+  @Test func `an expression that fails shows its placeholder and says why`() throws {
+    var store = Store()
+    let root = NodeTemplate(
+      id: "r", type: .label,
+      properties: [
+        "text": Binding("string(1 / data.count)", placeholder: .string("--")),
+        "tooltip": Binding("data.any.deep"), "lines": Binding("data.any"),
+      ])
+    try store.register([Self.kind([ContentTemplate(root: root)])])
+    try store.create("a", kind: "list", data: ["any": .string("text")])
+    let node = try #require(store.widget("a")?.content?["r"])
+    #expect(node.properties == ["text": .string("--")])
+    #expect(node.problem.hasPrefix("lines: expected a value of type int, not string"))
+    try store.update("a", .set(["count": .int(1), "any": .map(["deep": .int(4)])]))
+    #expect(text("r", store) == .string("1"))
+    // Where text is wanted, a number is its text.
+    #expect(store.widget("a")?.content?["r"]?.properties["tooltip"] == .string("4"))
+    #expect(store.widget("a")?.content?["r"]?.problem.hasPrefix("lines: ") == true)
+    try store.set("a", ["any": .null])
+    #expect(store.widget("a")?.content?["r"]?.problem.hasPrefix("tooltip: ") == true)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `the family's template is shown, or the one for all others`() throws {
+    var store = Store()
+    let label = { (id: String) in ContentTemplate(root: NodeTemplate(id: id, type: .label)) }
+    var inline = label("line")
+    inline.families = [.inline]
+    try store.register([Self.kind([label("any"), inline])])
+    try store.create("a", kind: "list")
+    #expect(ids(store) == ["any"])
+    let cursor = store.revision
+    try store.declare([WidgetSpec(id: "a", kind: "list", family: .inline)])
+    #expect(ids(store) == ["line"])
+    let change = try update(store, since: cursor)
+    #expect(change == ContentChange(replacingBy: store.widget("a")?.content))
+  }
+
+  @Test func `a kind that changes changes what its widgets show, and only then`() throws {
+    var store = try store()
+    try store.create("b", kind: "list")
+    var kind = Self.kind([ContentTemplate(root: Self.root)])
+    kind.summary = "Other words."
+    var cursor = store.revision
+    try store.register([kind])
+    #expect(try store.changes(since: cursor).changes.isEmpty)
+    kind.content = [ContentTemplate(root: NodeTemplate(id: "new", type: .spinner))]
+    kind.reducers = []
+    cursor = store.revision
+    try store.register([kind])
+    #expect(try store.changes(since: cursor).changes.count == 2)
+    #expect(ids(store) == ["new"])
+    cursor = store.revision
+    try store.run(.deleteKind("list"))
+    #expect(store.widget("a")?.content == nil)
+    #expect(try update(store, since: cursor) == ContentChange(replacingBy: nil))
+    store.rollbackGroup()
+    #expect(ids(store) == ["root", "title", "list"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `who comes from before the changes that are remembered gets all nodes`() throws {
+    var store = try store()
+    let cursor = store.revision
+    for count in 1...600 { try store.set("a", ["count": .int(Int64(count))]) }
+    let change = try update(store, since: cursor)
+    #expect(change == ContentChange(replacingBy: store.widget("a")?.content))
+    #expect(try update(store, since: store.revision - 3)?.setNodes.map(\.id) == ["title"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a restored widget shows the same, and readers from before get all of it`() throws {
+    var store = try store()
+    try store.set("a", ["items": .list([Self.item("x", "X")]), "count": .int(5)])
+    var image = StoreImage(epoch: 7, revision: store.revision)
+    image.records = store.records.map { RecordImage($0) }
+    image.kinds = store.kinds().kinds
+    var restored = Store(image: image)
+    #expect(restored.widget("a")?.content == store.widget("a")?.content)
+    #expect(try restored.changes(since: restored.revision).changes.isEmpty)
+    #expect(try update(restored, since: restored.revision - 1)?.replaces == true)
+    let cursor = restored.revision
+    try restored.set("a", ["count": .int(6)])
+    #expect(try update(restored, since: cursor)?.setNodes.map(\.id) == ["title"])
+  }
+
+  @Test func `volatile data is not stored, and begins anew for everyone`() throws {
+    var store = Store()
+    var kind = Self.kind([ContentTemplate(root: Self.root)])
+    kind.persistence = .volatile
+    try store.register([kind])
+    try store.create("a", kind: "list")
+    try store.create("b")
+    try store.set("a", ["count": .int(5), "any": .int(1)])
+    let group = store.pendingGroup()
+    #expect(group.upserts.map(\.data.isEmpty) == [true, true])
+    var image = StoreImage(epoch: 7, revision: group.revision)
+    image.records = group.upserts
+    image.kinds = group.kindUpserts
+    let restored = Store(image: image)
+    #expect(restored.checkInvariants() == [])
+    let widget = try #require(restored.widget("a"))
+    #expect(widget.data["count"] == .int(0) && widget.data["any"] == nil)
+    #expect(text("title", restored) == .string("n: 0"))
+    // A reader that held the old data gets the widget as a whole; nobody else changes.
+    #expect(restored.revision == store.revision + 1)
+    let changes = try restored.changes(since: store.revision).changes
+    #expect(changes == [.added(widget, nil)])
+  }
+
+  // MARK: - Events
+
+  @Test func `an event on a node of a row knows its row`() throws {
+    var store = try store()
+    try store.set("a", ["items": .list([Self.item("x", "X"), Self.item("a b", "Y")])])
+    try store.run(.sendEvent(EventDraft(widgetID: "a", nodeID: "drop/a.20b", name: "press")))
+    #expect(store.widget("a")?.data["items"] == .list([Self.item("x", "X")]))
+    #expect(
+      store.refusal(
+        of: .sendEvent(EventDraft(widgetID: "a", nodeID: "drop/a.20b", name: "press")))
+        == .nodeNotFound("a", "drop/a.20b"))
+  }
+
+  @Test func `a node that is disabled, hidden or not there takes no events`() throws {
+    var store = try store()
+    try store.set("a", ["items": .list([Self.item("x", "X")])])
+    let press = EventDraft(widgetID: "a", nodeID: "drop/x", name: "press")
+    #expect(store.refusal(of: .sendEvent(press)) == .nodeDisabled("a", "drop/x"))
+    var forced = press
+    forced.isForced = true
+    try store.run(.sendEvent(forced))
+    #expect(store.widget("a")?.data["items"] == .list([]))
+    #expect(
+      store.refusal(of: .sendEvent(EventDraft(widgetID: "a", nodeID: "much", name: "press")))
+        == .nodeNotFound("a", "much"))
+    #expect(
+      store.refusal(of: .sendEvent(EventDraft(widgetID: "a", nodeID: "nope", name: "press")))
+        == .nodeNotFound("a", "nope"))
+  }
+
+  @Test func `what users do to a node needs no declaration, and has its details checked`() throws {
+    var store = Store()
+    var kind = Self.kind([])
+    kind.events = [EventType(name: "declared")]
+    kind.content = [
+      ContentTemplate(
+        root: NodeTemplate(
+          id: "form", type: .stack,
+          children: [
+            NodeTemplate(id: "on", type: .toggle),
+            NodeTemplate(
+              id: "gone", type: .stack, properties: ["visible": Binding(value: .bool(false))],
+              children: [NodeTemplate(id: "b", type: .button)]),
+          ]))
+    ]
+    kind.reducers = [
+      Reducer(event: "change", nodeID: "on", assignments: ["any": "!event.payload.value"])
+    ]
+    try store.register([kind])
+    try store.create("a", kind: "list")
+    let change = { (payload: ValueMap) in
+      Command.sendEvent(
+        EventDraft(widgetID: "a", nodeID: "on", name: "change", payload: payload))
+    }
+    try store.run(change(["value": .bool(true)]))
+    #expect(store.widget("a")?.data["any"] == .bool(false))
+    guard case .invalid(let field, _)? = store.refusal(of: change(["value": .int(1)])) else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(field == "payload[value]")
+    #expect(store.refusal(of: change([:])) != nil)
+    #expect(
+      store.refusal(of: .sendEvent(EventDraft(widgetID: "a", nodeID: "b", name: "press")))
+        == .nodeHidden("a", "b"))
+    #expect(
+      store.refusal(of: .sendEvent(EventDraft(widgetID: "a", nodeID: "on", name: "press"))) != nil)
+  }
+
+  // MARK: - Bounds
+
+  @Test func `too many rows are left out, and it says so`() throws {
+    var store = try store(limits: .with { $0.contentNodesMax = 20 })
+    let items = (0..<10).map { Self.item("\($0)", "\($0)") }
+    try store.set("a", ["items": .list(items)])
+    #expect(ids(store).count <= 20)
+    #expect(store.widget("a")?.content?["list"]?.problem.contains("content_nodes_max") == true)
+    #expect(store.checkInvariants() == [])
+    try store.set("a", ["items": .list(Array(items.suffix(2)))])
+    #expect(store.widget("a")?.content?["list"]?.problem == "")
+    #expect(store.widget("a")?.content?["list"]?.childIDs == ["row/8", "row/9"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `content that costs too much or is too large says so, and the change is made`() throws
+  {
+    var store = try store(limits: .with { $0.contentCostMax = 200 })
+    try store.set("a", ["items": .list((0..<50).map { Self.item("\($0)", "\($0)") })])
+    let content = try #require(store.widget("a")?.content)
+    #expect(content.nodes.contains { $0.problem.contains("cost") })
+    store = try self.store(limits: .with { $0.contentBytesMax = 2_000 })
+    try store.set("a", ["suffix": .string(String(repeating: "s", count: 3_000))])
+    try store.set("a", ["items": .list([Self.item("x", "X")])])
+    #expect(store.widget("a")?.content?["name/x"]?.problem.contains("content_bytes_max") == true)
+  }
+
+  // MARK: - Templates
+
+  private static func problem(_ root: NodeTemplate) -> String {
+    guard let problem = KindSchema(kind([ContentTemplate(root: root)])).content.problem else {
+      return "none"
+    }
+    return "\(problem.place): \(problem.message.prefix { $0 != "\n" })"
+  }
+
+  @Test(arguments: [
+    (NodeTemplate(id: "", type: .label), "content[0].root.id: use 1 to 64 letters"),
+    (NodeTemplate(id: "a/b", type: .label), "content[0].root.id: use 1 to 64"),
+    (
+      NodeTemplate(id: "a", type: .stack, children: [NodeTemplate(id: "a", type: .label)]),
+      "content[0].root.children[0].id: \"a\" is there twice"
+    ),
+    (
+      NodeTemplate(id: "a", type: .label, properties: ["txt": Binding("1")]),
+      "content[0].root.properties[txt]: a label has no property \"txt\"; did you mean \"text\"?"
+    ),
+    (
+      NodeTemplate(id: "a", type: .gauge, properties: ["value": Binding("'x'")]),
+      "content[0].root.properties[value]: the expression gives a value of type string, not double"
+    ),
+    (
+      NodeTemplate(id: "a", type: .gauge, properties: ["value": Binding(value: .string("x"))]),
+      "content[0].root.properties[value]: expected a value of type double, not string"
+    ),
+    (
+      NodeTemplate(id: "a", type: .label, properties: ["text": Binding("data.cuont")]),
+      "content[0].root.properties[text]: 1:6"
+    ),
+    (
+      NodeTemplate(id: "a", type: .label, properties: ["text": Binding("string(now)")]),
+      "content[0].root.properties[text]: 1:8"
+    ),
+    (
+      NodeTemplate(id: "a", type: .label, children: [NodeTemplate(id: "b", type: .label)]),
+      "content[0].root.children: a label has no children"
+    ),
+    (NodeTemplate(id: "a", type: .label, condition: "true"), "content[0].root.condition: "),
+    (
+      NodeTemplate(id: "a", type: .label, rows: RowTemplate(list: "[1]")),
+      "content[0].root.rows: there is one node"
+    ),
+    (
+      NodeTemplate(
+        id: "a", type: .stack,
+        children: [NodeTemplate(id: "b", type: .label, rows: RowTemplate(list: "1"))]),
+      "content[0].root.children[0].rows.list: expected a list, not a value of type int"
+    ),
+    (
+      NodeTemplate(
+        id: "a", type: .stack,
+        children: [
+          NodeTemplate(id: "b", type: .label, rows: RowTemplate(list: "[1]", name: "data"))
+        ]),
+      "content[0].root.children[0].rows.name: \"data\" means something else"
+    ),
+    (
+      NodeTemplate(
+        id: "a", type: .stack, children: [NodeTemplate(id: "b", type: .label, condition: "1")]),
+      "content[0].root.children[0].condition: "
+    ),
+  ])
+  func `a template that cannot be shown is refused with its place`(
+    root: NodeTemplate, problem: String
+  ) {
+    let found = Self.problem(root)
+    #expect(found.hasPrefix(problem), "\(found)")
+  }
+
+  @Test func `templates may not be nested without end`() {
+    var node = NodeTemplate(id: "n0", type: .stack)
+    for depth in 1...ContentCompiler.depthMax {
+      node = NodeTemplate(id: "n\(depth)", type: .stack, children: [node])
+    }
+    #expect(Self.problem(node).contains("nested 16 deep"))
+  }
+
+  @Test func `a reducer on a node that is not there is refused`() {
+    var kind = Self.kind([ContentTemplate(root: Self.root)])
+    kind.reducers = [Reducer(event: "press", nodeID: "drp")]
+    #expect(KindSchema(kind).reducers.problem?.place == "reducers[0].node_id")
+    #expect(KindSchema(kind).reducers.problem?.message.contains("did you mean \"drop\"?") == true)
+  }
+
+  // MARK: - Any order of changes
+
+  @Test(arguments: 0..<24)
+  func `readers at any distance hold what the widget shows`(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    var store = try store(limits: .with { $0.contentNodesMax = 60 })
+    var readers = (0..<4).map { _ in (cursor: Revision(0), mirror: Mirror()) }
+    for _ in 0..<120 {
+      let items = (0..<random.below(8)).map { _ in
+        var item: ValueMap = [
+          "id": .string("\(random.below(10))"), "name": .string("\(random.below(3))"),
+        ]
+        if random.chance(20) { item["hidden"] = .bool(true) }
+        if random.chance(40) {
+          item["tags"] = .list((0..<random.below(3)).map { _ in .string("\(random.below(4))") })
+        }
+        // A list in which something has another shape than the template expects.
+        if random.chance(5) { item["name"] = .int(1) }
+        return Value.map(item)
+      }
+      switch random.below(8) {
+      case 0: try store.set("a", ["count": .int(Int64(random.below(5)))])
+      case 1: try store.set("a", ["suffix": .string("\(random.below(3))")])
+      case 2: try store.run(.setPresence(.ids(["a"]), random.pick([.enable, .disable])))
+      case 3:
+        try store.update("a", .with { $0.setParameters = ["name": .string("\(random.below(3))")] })
+      case 4 where random.chance(20):
+        var kind = Self.kind([ContentTemplate(root: Self.root)])
+        if random.chance(30) { kind.content = [] }
+        try store.register([kind])
+      default: try store.set("a", ["items": .list(items)])
+      }
+      if random.chance(30) { store.rollbackGroup() } else { store.commitGroup(at: .at(0)) }
+      let violations = store.checkInvariants()
+      guard violations.isEmpty else {
+        Issue.record("\(violations)")
+        return
+      }
+      for reader in readers.indices where random.chance([80, 30, 8, 2][reader]) {
+        guard readers[reader].cursor <= store.revision else { continue }
+        let delta = try store.changes(since: readers[reader].cursor)
+        _ = readers[reader].mirror.apply(delta)
+        readers[reader].cursor = store.revision
+        #expect(readers[reader].mirror.widgets["a"] == store.widget("a"))
+      }
+    }
+  }
+}
