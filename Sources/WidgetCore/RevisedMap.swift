@@ -20,7 +20,7 @@ struct RevisedMap {
     var newer: Int32
   }
 
-  private(set) var slots: [Slot] = []
+  private(set) var slots = PagedArray<Slot>()
   private(set) var sorted: [Int32] = []
   private(set) var newest: Int32 = -1
   private(set) var oldest: Int32 = -1

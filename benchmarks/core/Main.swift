@@ -20,6 +20,10 @@ struct CoreBenchmark {
     report([10, 10_000, 1_000_000].map { size in Case(size: size, sample: byID(among: size)) })
     print("an event that a reducer counts, on a widget with N keys")
     report([10, 10_000].map { size in Case(size: size, sample: reduced(among: size)) })
+    print(
+      "1 changed key of a widget that shows N keys, one binding each, with all that the daemon does"
+    )
+    report([10, 10_000].map { size in Case(size: size, sample: bound(among: size)) })
   }
 
   struct Case {
@@ -122,6 +126,34 @@ struct CoreBenchmark {
     }
   }
 
+  static func bound(among size: Int) -> (Int) -> Duration {
+    let stores = Holder(makeStore(widgets: 0, isRevocable: true))
+    guard let name = KindName("panel") else { preconditionFailure("a bad kind") }
+    let fields = (0..<size).map { Field(name: "key\($0)", type: .int, defaultValue: .int(0)) }
+    let labels = (0..<size).map {
+      NodeTemplate(
+        id: "label\($0)", type: .label,
+        properties: ["text": Binding("'value ' + string(data.key\($0))")])
+    }
+    let content = ContentTemplate(root: NodeTemplate(id: "top", type: .stack, children: labels))
+    let kind = Kind(name: name, data: fields, content: [content])
+    stores.apply(.applyKinds(KindDeclaration(provider: "benchmark", kinds: [kind])))
+    stores.apply(.create(WidgetSpec(id: id(0), kind: name)))
+    stores.store.commitGroup(at: .epoch)
+    var value: Int64 = 0
+    return { count in
+      ContinuousClock().measure {
+        for _ in 0..<count {
+          value += 1
+          let cursor = stores.store.revision
+          stores.apply(.update(id(0), WidgetPatch(setData: ["key5": .int(value)])))
+          stores.store.commitGroup(at: .epoch)
+          stores.expect(nodes: 1, since: cursor)
+        }
+      }
+    }
+  }
+
   // MARK: - Parts
 
   /// Owns a store, which cannot be captured by a closure.
@@ -144,6 +176,14 @@ struct CoreBenchmark {
       let delta = try? store.changes(since: cursor, selecting: selector)
       precondition(delta?.changes.count == count, "expected \(count) changes")
     }
+
+    /// Reads, and makes sure that so many nodes of one widget changed.
+    func expect(nodes count: Int, since cursor: Revision) {
+      guard let delta = try? store.changes(since: cursor),
+        case .updated(let update)? = delta.changes.first,
+        update.content?.setNodes.count == count
+      else { preconditionFailure("expected \(count) changed nodes") }
+    }
   }
 
   static func id(_ number: Int) -> WidgetID {
@@ -151,7 +191,7 @@ struct CoreBenchmark {
     return id
   }
 
-  static func makeStore(widgets: Int) -> WidgetStore {
+  static func makeStore(widgets: Int, isRevocable: Bool = false) -> WidgetStore {
     var limits = StoreLimits()
     limits.widgetsMax = .max
     limits.widgetsPerUIDMax = .max
@@ -159,7 +199,10 @@ struct CoreBenchmark {
     limits.widgetBytesMax = .max
     limits.keysPerWidgetMax = .max
     limits.kindBytesMax = .max
-    var store = WidgetStore(image: StoreImage(epoch: 1), limits: limits, isRevocable: false)
+    limits.contentNodesMax = .max
+    limits.contentBytesMax = .max
+    limits.contentCostMax = .max
+    var store = WidgetStore(image: StoreImage(epoch: 1), limits: limits, isRevocable: isRevocable)
     guard let kind = KindName("gauge") else { preconditionFailure("a bad kind") }
     for number in 0..<widgets {
       _ = try? store.apply(
