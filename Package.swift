@@ -118,6 +118,9 @@ let package = Package(
       name: "WidgetClient",
       dependencies: ["WidgetModel", "WidgetProto", "WidgetTransport", nioCore, nioPosix],
       swiftSettings: strict),
+    // Widgets in Swift, with types.
+    .target(
+      name: "WidgetProvider", dependencies: ["WidgetClient", "WidgetModel"], swiftSettings: strict),
     .executableTarget(
       name: "widgetctl",
       dependencies: [
@@ -189,6 +192,9 @@ let package = Package(
     .testTarget(
       name: "WidgetClientTests",
       dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetProviderTests", dependencies: ["WidgetProvider", "WidgetModel"],
+      swiftSettings: strict),
     .testTarget(
       name: "WidgetctlTests",
       dependencies: ["widgetctl", "WidgetClient", "WidgetModel", "WidgetProto"],

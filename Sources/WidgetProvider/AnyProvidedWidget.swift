@@ -1,0 +1,116 @@
+import WidgetModel
+
+/// A kind whose types are forgotten: the one place where typed widgets meet the wire's values.
+struct AnyProvidedWidget: Sendable {
+  let kind: Kind
+  let schedule: Schedule
+  /// Does something to a widget and returns what that changed.
+  private let act: @Sendable (Occasion, WidgetModel.Widget, Timestamp) async -> Outcome
+
+  /// Why something is done to a widget.
+  enum Occasion: Sendable {
+    case refresh
+    case event(WidgetModel.Event)
+  }
+
+  /// What was done to a widget.
+  struct Outcome: Sendable {
+    var patch: WidgetPatch
+    var transition: Transition?
+  }
+
+  init<W: Widget>(_ widget: W) {
+    kind = Kind(
+      name: W.kind, displayName: widget.displayName, summary: widget.summary,
+      families: widget.families, parameters: W.Parameters.schema, data: W.State.schema,
+      events: AnyProvidedWidget.declared(W.Event.events), content: widget.content,
+      persistence: widget.persistence)
+    schedule = widget.schedule
+    act = { occasion, current, now in
+      await AnyProvidedWidget.act(widget, occasion, on: current, now)
+    }
+  }
+
+  /// Brings a widget up to date.
+  func refreshed(_ widget: WidgetModel.Widget, at now: Timestamp) async -> Outcome {
+    await act(.refresh, widget, now)
+  }
+
+  /// Does what an event means.
+  func handled(
+    _ event: WidgetModel.Event, on widget: WidgetModel.Widget, at now: Timestamp
+  ) async -> Outcome {
+    await act(.event(event), widget, now)
+  }
+
+  /// Events of the same name on several nodes are one event of the kind; what users cause on a node needs no
+  /// declaration.
+  private static func declared<E>(_ events: [EventOf<E>]) -> [EventType] {
+    var seen: Set<String> = []
+    return events.filter { $0.nodeID.isEmpty && seen.insert($0.name).inserted }.map(\.type)
+  }
+
+  private static func act<W: Widget>(
+    _ widget: W, _ occasion: Occasion, on current: WidgetModel.Widget, _ now: Timestamp
+  ) async -> Outcome {
+    let old = W.State(reading: current.data)
+    var event: WidgetModel.Event?
+    if case .event(let happened) = occasion { event = happened }
+    var instance = Instance<W>(
+      id: current.id, family: current.family, labels: current.labels,
+      parameters: W.Parameters(reading: current.parameters), state: old,
+      node: event.map { String($0.nodeID.prefix { $0 != "/" }) } ?? "",
+      row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "", now: now)
+    var problem: WidgetError?
+    do {
+      if let event {
+        if let typed = try typed(event, as: W.Event.self) {
+          try await widget.handle(typed, &instance)
+        }
+      } else {
+        try await widget.refresh(&instance)
+      }
+    } catch {
+      // What was done before it failed is not half of something: nothing of it is sent.
+      instance.state = old
+      problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
+    }
+    var patch = WidgetPatch()
+    (patch.setData, patch.unsetData) = instance.state.difference(from: old)
+    if problem != current.error { patch.error = .some(problem) }
+    return Outcome(patch: patch, transition: instance.transition)
+  }
+
+  /// The event as its enum has it; nil for one that the enum does not know.
+  private static func typed<E: Events>(
+    _ event: WidgetModel.Event, as type: E.Type
+  ) throws -> E? {
+    let candidates = E.events.filter { candidate in
+      candidate.name == event.name
+        && (candidate.nodeID.isEmpty || NodeID.isNode(event.nodeID, of: candidate.nodeID))
+    }
+    // One that names the node is meant before one for any.
+    let found = candidates.first { !$0.nodeID.isEmpty } ?? candidates.first
+    return try found?.make(event.payload)
+  }
+}
+
+/// Lists widgets: `{ Clock(); Counter() }`.
+@resultBuilder
+public enum WidgetsBuilder {
+  public static func buildExpression<W: Widget>(_ widget: W) -> Widgets {
+    Widgets(all: [AnyProvidedWidget(widget)])
+  }
+  public static func buildBlock(_ parts: Widgets...) -> Widgets { joined(parts) }
+  public static func buildOptional(_ part: Widgets?) -> Widgets { part ?? Widgets(all: []) }
+  public static func buildEither(first part: Widgets) -> Widgets { part }
+  public static func buildEither(second part: Widgets) -> Widgets { part }
+  public static func buildArray(_ parts: [Widgets]) -> Widgets { joined(parts) }
+
+  private static func joined(_ parts: [Widgets]) -> Widgets { Widgets(all: parts.flatMap(\.all)) }
+}
+
+/// The kinds of a provider.
+public struct Widgets: Sendable {
+  let all: [AnyProvidedWidget]
+}

@@ -1,0 +1,108 @@
+public import WidgetModel
+
+/// A kind of widgets, written in Swift: what it is called, what its widgets hold and are configured with,
+/// what happens to them, and what that does. All of it is checked by the compiler.
+///
+///     struct Counter: Widget {
+///       struct State: Fields {
+///         var count = 0
+///         static let fields: [FieldOf<State>] = [.init("count", \.count, "How often.")]
+///       }
+///       enum Event: Events {
+///         case press
+///         static let events: [EventOf<Event>] = [.init("press") { .press }]
+///       }
+///       func handle(_ event: Event, _ counter: inout Instance<Counter>) {
+///         counter.state.count += 1
+///       }
+///     }
+///
+/// A value that is shared by all widgets of its kind; what differs is in their `Instance`s.
+public protocol Widget: Sendable {
+  /// What its widgets hold.
+  associatedtype State: Fields = NoFields
+  /// What they are configured with.
+  associatedtype Parameters: Fields = NoFields
+  /// What happens to them.
+  associatedtype Event: Events = NoEvents
+
+  /// The kind's name; the type's without, `SystemLoadWidget` as `system-load`.
+  static var kind: KindName { get }
+  /// What people call it; empty for its name.
+  var displayName: String { get }
+  /// What it shows and what it is for.
+  var summary: String { get }
+  /// The families that it is made for; empty for all.
+  var families: [Family] { get }
+  /// What its widgets show.
+  var content: [ContentTemplate] { get }
+  /// Whether what its widgets hold outlives a restart of the daemon. Volatile without: it is fed anew.
+  var persistence: Kind.Persistence { get }
+  /// When `refresh` is called by itself.
+  var schedule: Schedule { get }
+
+  /// Brings a widget up to date: when it is new, its parameters changed, somebody asked for it, this program
+  /// came back, or the schedule says so. What it throws becomes the widget's error.
+  func refresh(_ instance: inout Instance<Self>) async throws
+
+  /// Does what an event means. What it throws becomes the widget's error.
+  func handle(_ event: Event, _ instance: inout Instance<Self>) async throws
+}
+
+/// When widgets are refreshed by themselves.
+public enum Schedule: Hashable, Sendable {
+  case never
+  /// Again and again; at multiples of the interval since 1970 if it is aligned.
+  case every(Duration, isAligned: Bool = true)
+}
+
+/// One widget of a kind, while something is done to it. What is changed here is sent as one change.
+public struct Instance<W: Widget>: Sendable {
+  public let id: WidgetID
+  public let family: Family
+  public let labels: Labels
+  public let parameters: W.Parameters
+  public var state: W.State
+  /// How the change may be animated.
+  public var transition: Transition?
+  /// Of an event: the template's node that it is on, and the key of the row; empty outside.
+  public let node: String
+  public let row: String
+  /// When this happens.
+  public let now: Timestamp
+}
+
+extension Widget {
+  public static var kind: KindName { KindName(typeName: "\(Self.self)") }
+  public var displayName: String { "" }
+  public var summary: String { "" }
+  public var families: [Family] { [] }
+  public var content: [ContentTemplate] { [] }
+  public var persistence: Kind.Persistence { .volatile }
+  public var schedule: Schedule { .never }
+  public func refresh(_ instance: inout Instance<Self>) async throws {}
+  public func handle(_ event: Event, _ instance: inout Instance<Self>) async throws {}
+}
+
+extension KindName {
+  /// A type's name as that of a kind: `SystemLoadWidget` is `system-load`.
+  init(typeName: String) {
+    var base = typeName.utf8.allSatisfy { $0 < 0x80 } ? typeName : "widget"
+    if base.hasSuffix("Widget"), base != "Widget" { base.removeLast(6) }
+    var name = ""
+    var last: Character?
+    for character in base {
+      if character.isUppercase, last?.isUppercase == false { name += "-" }
+      name += character.lowercased()
+      last = character
+    }
+    // The names of Swift's types are within a kind's alphabet but for what is generic or nested.
+    let plain = name.filter { $0.isLetter || $0.isNumber || $0 == "-" }
+    self = KindName(String(plain.prefix(KindName.lengthMax))) ?? KindName.unnamed
+  }
+
+  private static var unnamed: KindName {
+    guard let name = KindName("widget") else { preconditionFailure("\"widget\" is a kind's name") }
+    return name
+  }
+}
