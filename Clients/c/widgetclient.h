@@ -37,6 +37,7 @@
 #include "widgetd/v1/catalog_service.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/kind.pb-c.h"
+#include "widgetd/v1/provider_service.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"

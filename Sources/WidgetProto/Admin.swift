@@ -33,6 +33,8 @@ public struct GetStatsResponse: Hashable, Sendable {
   public var usage: [String: UInt64]
   /// The resident set; 0 if it is not known.
   public var memoryBytes: UInt64
+  /// How many providers have a session.
+  public var providers: UInt64
 
   public init(
     version: String = "", startTime: Timestamp = .epoch, uptime: Duration = .zero,
@@ -40,7 +42,7 @@ public struct GetStatsResponse: Hashable, Sendable {
     widgets: UInt64 = 0, stateBytes: UInt64 = 0, lastSequence: UInt64 = 0,
     connections: UInt64 = 0, subscriptions: UInt64 = 0, counters: [String: UInt64] = [:],
     limits: [String: UInt64] = [:], pid: UInt32 = 0, recentErrors: [RecentError] = [],
-    usage: [String: UInt64] = [:], memoryBytes: UInt64 = 0
+    usage: [String: UInt64] = [:], memoryBytes: UInt64 = 0, providers: UInt64 = 0
   ) {
     self.version = version
     self.startTime = startTime
@@ -60,6 +62,7 @@ public struct GetStatsResponse: Hashable, Sendable {
     self.recentErrors = recentErrors
     self.usage = usage
     self.memoryBytes = memoryBytes
+    self.providers = providers
   }
 }
 
@@ -87,6 +90,7 @@ extension GetStatsResponse: ConvertibleMessage {
     }
     usage = reader.counts(c.pointee.n_usage, c.pointee.usage)
     memoryBytes = c.pointee.memory_bytes
+    providers = c.pointee.providers
   }
 
   func fill(
@@ -117,6 +121,7 @@ extension GetStatsResponse: ConvertibleMessage {
     c.pointee.usage = try writer.entries(
       "usage", usage, of: Widgetd__V1__GetStatsResponse__UsageEntry.self)
     c.pointee.memory_bytes = memoryBytes
+    c.pointee.providers = providers
   }
 }
 

@@ -52,6 +52,18 @@ struct ConversionTests {
     }
   }
 
+  @Test func `a frame of a provider that is none, or that this version does not know, is refused`()
+  {
+    for bytes in [[], WireBytes.field(99, WireBytes.field(1, 1))] {
+      #expect(throws: WireError.self) { try codec.decode(ProvideRequest.self, from: bytes) }
+    }
+    // A name is needed, and one outcome of an answer.
+    let open = WireBytes.field(1, WireBytes.field(1, ""))
+    #expect(throws: WireError.self) { try codec.decode(ProvideRequest.self, from: open) }
+    let answer = WireBytes.field(5, WireBytes.field(2, 7))
+    #expect(throws: WireError.self) { try codec.decode(ProvideRequest.self, from: answer) }
+  }
+
   @Test func `unknown fields are ignored`() throws {
     let unknown =
       WireBytes.field(1000, 1) + WireBytes.tag(1000, 1) + [UInt8](repeating: 1, count: 8)
@@ -185,6 +197,7 @@ struct ConversionTests {
     let frame = WireBytes.field(15, WireBytes.field(1, 1))
     #expect(try codec.decode(WatchWidgetsResponse.self, from: frame) == .unknown)
     #expect(try codec.decode(WatchEventsResponse.self, from: frame) == .unknown)
+    #expect(try codec.decode(ProvideResponse.self, from: frame) == .unknown)
     let changes = WireBytes.field(3, frame) + WireBytes.field(2, 7)
     #expect(try codec.decode(ChangeSet.self, from: changes) == ChangeSet(toRevision: 7))
   }

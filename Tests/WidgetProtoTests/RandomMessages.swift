@@ -11,7 +11,7 @@ struct RandomMessages {
   /// One message of every type.
   static func everyType(seed: UInt64) -> [Sample] {
     var make = RandomMessages(seed: seed)
-    return make.everyType()
+    return make.everyType() + make.providerTypes()
   }
 
   private mutating func everyType() -> [Sample] {
@@ -120,7 +120,7 @@ struct RandomMessages {
           counters: Dictionary(many { ($0.name(), $0.number()) }, uniquingKeysWith: { $1 }),
           limits: [name(): number()],
           pid: UInt32(truncatingIfNeeded: number()), recentErrors: many { $0.recentError() },
-          usage: [name(): number()], memoryBytes: number())),
+          usage: [name(): number()], memoryBytes: number(), providers: number())),
       Sample(recentError()),
       Sample(ReloadRequest()),
       Sample(ReloadResponse(applied: many { $0.text() }, needsRestart: many { $0.text() })),
@@ -175,6 +175,64 @@ struct RandomMessages {
       Sample(TTRPCResponse(status: maybe { $0.status() }, payload: bytes())),
       Sample(MetadataEntry(key: text(), value: text())),
     ]
+  }
+
+  /// The messages of ProviderService, and of RefreshWidgets.
+  private mutating func providerTypes() -> [Sample] {
+    let open = ProvideOpen(
+      provider: name(), lease: maybe { $0.duration() },
+      acknowledgedSequence: maybe { $0.number() }, epoch: number(), takeOver: flag())
+    let kinds = ProvideKinds(
+      id: number(), kinds: many { $0.registeredKind().kind }, prune: flag())
+    let update = ProvideUpdate(id: number(), updates: many { $0.providedUpdate() })
+    let acknowledge = ProvideAcknowledge(
+      id: number(), sequence: number(), error: maybe { $0.error() })
+    let answer = ProvideAnswer(
+      id: number(), dataRequestID: number(),
+      outcome: flag() ? .patch(patch()) : .error(error()), transition: maybe { $0.transition() })
+    let opened = ProvideOpened(
+      sessionID: number(), epoch: number(), revision: number(), lease: duration(),
+      firstSequence: number())
+    let result = ProvideResult(
+      id: number(), error: maybe { $0.provideError().status }, revision: number(),
+      kinds: many { $0.kindResult() })
+    let request = DataRequest(
+      id: number(), widget: widget(), reason: pick(DataRequestReason.allCases))
+    let removal = ProvidedRemoval(widgetIDs: many { $0.id() })
+    let synced = ProvideSynced(revision: number())
+    return [
+      Sample(open), Sample(kinds), Sample(update), Sample(providedUpdate()), Sample(acknowledge),
+      Sample(answer), Sample(ProvideKeepAlive()),
+      Sample(
+        pick([
+          ProvideRequest.open(open), .kinds(kinds), .update(update), .acknowledge(acknowledge),
+          .answer(answer), .keepAlive,
+        ])),
+      Sample(opened), Sample(result), Sample(provideError()), Sample(request), Sample(removal),
+      Sample(synced),
+      Sample(
+        pick([
+          ProvideResponse.opened(opened), .result(result), .event(event()),
+          .gap(EventGap(firstSequence: number(), lastSequence: number())), .dataRequest(request),
+          .removed(removal), .synced(synced), .keepAlive, .unknown,
+        ])),
+      Sample(RefreshWidgetsRequest(pick([.ids([id(), id()]), .selector(selector()), .all]))),
+      Sample(RefreshWidgetsResponse(askedCount: number(), unprovidedCount: number())),
+    ]
+  }
+
+  private mutating func providedUpdate() -> ProvidedUpdate {
+    ProvidedUpdate(id(), patch(), transition: maybe { $0.transition() })
+  }
+
+  private mutating func provideError() -> ProvideError {
+    let words = text()
+    return ProvideError(
+      RPCStatus(
+        code: .failedPrecondition, message: "patch: \(words)",
+        errorInfo: ErrorInfo(reason: text(), metadata: [name(): text()]),
+        fieldViolations: flag() ? [FieldViolation(field: "patch", description: words)] : [],
+        retryDelay: maybe { $0.duration() }))
   }
 
   // MARK: Parts

@@ -21,6 +21,7 @@ void wc_free(void *message) {
 wc_code wc_find_method(const char *name, wc_method *method, wc_error *error) {
   static const ProtobufCServiceDescriptor *const services[] = {
       &widgetd__v1__widget_service__descriptor, &widgetd__v1__catalog_service__descriptor,
+      &widgetd__v1__provider_service__descriptor,
       &widgetd__v1__admin_service__descriptor, &grpc__health__v1__health__descriptor};
   const char *slash = strrchr(name, '/');
   const char *short_name = slash == NULL ? name : slash + 1;
@@ -37,8 +38,9 @@ wc_code wc_find_method(const char *name, wc_method *method, wc_error *error) {
     method->name = found->name;
     method->input = found->input;
     method->output = found->output;
-    method->is_stream = service == &widgetd__v1__widget_service__descriptor
-                        && strncmp(found->name, "Watch", 5) == 0;
+    method->is_stream = service == &widgetd__v1__provider_service__descriptor
+                        || (service == &widgetd__v1__widget_service__descriptor
+                            && strncmp(found->name, "Watch", 5) == 0);
     return WC_OK;
   }
   return wc_fail(error, WC_UNIMPLEMENTED, "INVALID_CALL",

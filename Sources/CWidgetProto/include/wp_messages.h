@@ -18,6 +18,7 @@
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/kind.pb-c.h"
 #include "widgetd/v1/node.pb-c.h"
+#include "widgetd/v1/provider_service.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"
@@ -115,6 +116,8 @@ wp_descriptor_widgetd__v1__create_widget_request(void) { return &widgetd__v1__cr
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__create_widget_response(void) { return &widgetd__v1__create_widget_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__data_request(void) { return &widgetd__v1__data_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__delete_kind_request(void) { return &widgetd__v1__delete_kind_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__delete_kind_response(void) { return &widgetd__v1__delete_kind_response__descriptor; }
@@ -193,11 +196,45 @@ wp_descriptor_widgetd__v1__node__properties_entry(void) { return &widgetd__v1__n
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__presence(void) { return &widgetd__v1__presence__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_acknowledge(void) { return &widgetd__v1__provide_acknowledge__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_answer(void) { return &widgetd__v1__provide_answer__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_error(void) { return &widgetd__v1__provide_error__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_error__metadata_entry(void) { return &widgetd__v1__provide_error__metadata_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_keep_alive(void) { return &widgetd__v1__provide_keep_alive__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_kinds(void) { return &widgetd__v1__provide_kinds__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_open(void) { return &widgetd__v1__provide_open__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_opened(void) { return &widgetd__v1__provide_opened__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_request(void) { return &widgetd__v1__provide_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_response(void) { return &widgetd__v1__provide_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_result(void) { return &widgetd__v1__provide_result__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_synced(void) { return &widgetd__v1__provide_synced__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_update(void) { return &widgetd__v1__provide_update__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provided_removal(void) { return &widgetd__v1__provided_removal__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provided_update(void) { return &widgetd__v1__provided_update__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__recent_error(void) { return &widgetd__v1__recent_error__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reducer(void) { return &widgetd__v1__reducer__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reducer__set_entry(void) { return &widgetd__v1__reducer__set_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__refresh_widgets_request(void) { return &widgetd__v1__refresh_widgets_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__refresh_widgets_response(void) { return &widgetd__v1__refresh_widgets_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reload_request(void) { return &widgetd__v1__reload_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

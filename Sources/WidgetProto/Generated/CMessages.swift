@@ -183,6 +183,10 @@ extension Widgetd__V1__CreateWidgetResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__create_widget_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__create_widget_response__init(message) }
 }
+extension Widgetd__V1__DataRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__data_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__data_request__init(message) }
+}
 extension Widgetd__V1__DeleteKindRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_kind_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_kind_request__init(message) }
@@ -339,6 +343,66 @@ extension Widgetd__V1__Presence: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__presence() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__presence__init(message) }
 }
+extension Widgetd__V1__ProvideAcknowledge: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_acknowledge() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_acknowledge__init(message) }
+}
+extension Widgetd__V1__ProvideAnswer: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_answer() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_answer__init(message) }
+}
+extension Widgetd__V1__ProvideError: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_error() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_error__init(message) }
+}
+extension Widgetd__V1__ProvideError__MetadataEntry: CStringEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_error__metadata_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_error__metadata_entry__init(message) }
+}
+extension Widgetd__V1__ProvideKeepAlive: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_keep_alive() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_keep_alive__init(message) }
+}
+extension Widgetd__V1__ProvideKinds: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_kinds() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_kinds__init(message) }
+}
+extension Widgetd__V1__ProvideOpen: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_open() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_open__init(message) }
+}
+extension Widgetd__V1__ProvideOpened: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_opened() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_opened__init(message) }
+}
+extension Widgetd__V1__ProvideRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_request__init(message) }
+}
+extension Widgetd__V1__ProvideResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_response__init(message) }
+}
+extension Widgetd__V1__ProvideResult: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_result() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_result__init(message) }
+}
+extension Widgetd__V1__ProvideSynced: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_synced() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_synced__init(message) }
+}
+extension Widgetd__V1__ProvideUpdate: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_update() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_update__init(message) }
+}
+extension Widgetd__V1__ProvidedRemoval: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provided_removal() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provided_removal__init(message) }
+}
+extension Widgetd__V1__ProvidedUpdate: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provided_update() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provided_update__init(message) }
+}
 extension Widgetd__V1__RecentError: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__recent_error() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__recent_error__init(message) }
@@ -350,6 +414,14 @@ extension Widgetd__V1__Reducer: CMessage {
 extension Widgetd__V1__Reducer__SetEntry: CStringEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__reducer__set_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__reducer__set_entry__init(message) }
+}
+extension Widgetd__V1__RefreshWidgetsRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__refresh_widgets_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__refresh_widgets_request__init(message) }
+}
+extension Widgetd__V1__RefreshWidgetsResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__refresh_widgets_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__refresh_widgets_response__init(message) }
 }
 extension Widgetd__V1__ReloadRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__reload_request() }

@@ -89,19 +89,20 @@ def read_records(path):
 
 # --- Random messages -----------------------------------------------------------------------------
 
-ID_FIELDS = {"id", "widget_id", "ids", "changed_ids", "removed_ids", "before", "after", "kind",
-             "kinds"}
+ID_FIELDS = {"id", "widget_id", "ids", "changed_ids", "removed_ids", "widget_ids", "before",
+             "after", "kind", "kinds"}
 ASCII_MAPS = {"counters", "limits", "metadata", "set"}
 REQUIRED = {"GetWidgetResponse.widget", "CreateWidgetResponse.widget", "MoveWidgetResponse.widget",
             "ContentTemplate.root", "NodeTemplate.type",
             "CreateWidgetRequest.widget", "WidgetAdded.widget", "StoredWidget.widget",
             "Kind.name", "KindResult.name", "GetKindRequest.name", "DeleteKindRequest.name",
-            "GetKindResponse.kind", "LabelRequirement.operator", "SetLogLevelRequest.level", "SendEventRequest.name"}
+            "GetKindResponse.kind", "LabelRequirement.operator", "SetLogLevelRequest.level", "SendEventRequest.name",
+            "ProvideOpen.provider", "DataRequest.widget"}
 
 
 # Fields that hold a name only in these messages.
 NAMES = {("Kind", "name"), ("KindResult", "name"), ("GetKindRequest", "name"),
-         ("DeleteKindRequest", "name"), ("ApplyKindsRequest", "provider")}
+         ("DeleteKindRequest", "name"), ("ApplyKindsRequest", "provider"), ("ProvideOpen", "provider")}
 TYPES = ["", "dyn", "bool", "double", "list(int)", "map(string, list(dyn))", "timestamp"]
 
 
@@ -229,7 +230,15 @@ class Maker:
         setattr(message, which, self.identifier() if which in ("before", "after") else True)
         self.fill(message.transition, depth + 1)
 
+    def fill_RefreshWidgetsRequest(self, message, depth):
+        self.target(message, depth)
+
     def fill_SetPresenceRequest(self, message, depth):
+        self.target(message, depth)
+        message.action = self.random.choice([1, 2, 3, 4, 5])
+        message.request_id = self.identifier()
+
+    def target(self, message, depth):
         which = self.random.choice(["ids", "selector", "all"])
         if which == "ids":
             message.ids.extend([self.identifier(), self.identifier()])
@@ -238,8 +247,6 @@ class Maker:
         else:
             message.selector.SetInParent()
             self.fill(message.selector, depth + 1)
-        message.action = self.random.choice([1, 2, 3, 4, 5])
-        message.request_id = self.identifier()
 
     def fill_Status(self, message, depth):
         message.code = self.random.randrange(17)
@@ -300,7 +307,8 @@ def needs_content(name):
         "SendEventRequest", "Event", "WidgetUpdated", "WidgetAdded", "WidgetRemoved",
         "SetLogLevelRequest", "StoredWidget", "StoredTombstone", "Kind", "KindResult",
         "ContentTemplate", "NodeTemplate",
-        "GetKindRequest", "GetKindResponse", "DeleteKindRequest"}
+        "GetKindRequest", "GetKindResponse", "DeleteKindRequest", "RefreshWidgetsRequest",
+        "ProvideRequest", "ProvideOpen", "ProvidedUpdate", "ProvideAnswer", "DataRequest"}
 
 
 # --- Comparison ----------------------------------------------------------------------------------
@@ -349,7 +357,7 @@ def normalise(schema, message):
         message.update_time.SetInParent()
     elif name == "Kind":
         message.ClearField("update_time")
-    if name == "ApplyKindsRequest":
+    if name in ("ApplyKindsRequest", "ProvideKinds"):
         # What only the daemon sets is passed over.
         for kind in message.kinds:
             for field in ("provider", "revision", "owner_uid", "update_time"):
@@ -368,13 +376,18 @@ def normalise(schema, message):
     if name == "GetStatsResponse":
         message.start_time.SetInParent()
         message.uptime.SetInParent()
+    if name == "ProvideOpened":
+        message.lease.SetInParent()
+    if name == "DataRequest":
+        message.reason = known(message.reason, 4, 0)
     if name == "RecentError":
         message.time.SetInParent()
+    if name in ("RecentError", "ProvideError"):
         message.code = message.code if 0 <= message.code <= 16 else 2
     if name == "RetryInfo":
         message.retry_delay.SetInParent()
     # Only responses carry an etag.
-    if name in ("StoredWidget", "WidgetAdded") and message.HasField("widget"):
+    if name in ("StoredWidget", "WidgetAdded", "DataRequest") and message.HasField("widget"):
         message.widget.ClearField("etag")
     if name == "SnapshotChunk":
         for widget in message.widgets:
@@ -385,7 +398,7 @@ def normalise(schema, message):
     if name in ("ListWidgetsRequest", "WatchWidgetsRequest", "WatchEventsRequest"):
         if message.HasField("selector") and not message.selector.ListFields():
             message.ClearField("selector")
-    if name in ("UpdateWidgetRequest",):
+    if name in ("UpdateWidgetRequest", "ProvidedUpdate"):
         message.patch.SetInParent()
     if "read_mask" in message.DESCRIPTOR.fields_by_name:
         paths = set(message.read_mask.paths)

@@ -15,7 +15,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ewidgetd/v1/admin_service.proto\x12\nwidgetd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x11\n\x0fGetStatsRequest\"\xc2\x05\n\x10GetStatsResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12.\n\nstart_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06uptime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05store\x18\x04 \x01(\t\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x10\n\x08revision\x18\x06 \x01(\x04\x12\x18\n\x10\x63ompact_revision\x18\x07 \x01(\x04\x12\x0f\n\x07widgets\x18\x08 \x01(\x04\x12\x13\n\x0bstate_bytes\x18\t \x01(\x04\x12\x15\n\rlast_sequence\x18\n \x01(\x04\x12\x13\n\x0b\x63onnections\x18\x0b \x01(\x04\x12\x15\n\rsubscriptions\x18\x0c \x01(\x04\x12<\n\x08\x63ounters\x18\r \x03(\x0b\x32*.widgetd.v1.GetStatsResponse.CountersEntry\x12\x38\n\x06limits\x18\x0e \x03(\x0b\x32(.widgetd.v1.GetStatsResponse.LimitsEntry\x12\x0b\n\x03pid\x18\x0f \x01(\r\x12.\n\rrecent_errors\x18\x10 \x03(\x0b\x32\x17.widgetd.v1.RecentError\x12\x36\n\x05usage\x18\x11 \x03(\x0b\x32\'.widgetd.v1.GetStatsResponse.UsageEntry\x12\x14\n\x0cmemory_bytes\x18\x12 \x01(\x04\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a,\n\nUsageEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\xa7\x01\n\x0bRecentError\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x63ode\x18\x02 \x01(\x05\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04\x61rea\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\r\n\x05\x63ount\x18\x06 \x01(\x04\x12\x15\n\x08peer_uid\x18\x07 \x01(\rH\x00\x88\x01\x01\x42\x0b\n\t_peer_uid\"\x0f\n\rReloadRequest\"8\n\x0eReloadResponse\x12\x0f\n\x07\x61pplied\x18\x01 \x03(\t\x12\x15\n\rneeds_restart\x18\x02 \x03(\t\"9\n\x12SetLogLevelRequest\x12#\n\x05level\x18\x01 \x01(\x0e\x32\x14.widgetd.v1.LogLevel\"=\n\x13SetLogLevelResponse\x12&\n\x08previous\x18\x01 \x01(\x0e\x32\x14.widgetd.v1.LogLevel*\xbd\x01\n\x08LogLevel\x12\x19\n\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n\x0fLOG_LEVEL_TRACE\x10\x01\x12\x13\n\x0fLOG_LEVEL_DEBUG\x10\x02\x12\x12\n\x0eLOG_LEVEL_INFO\x10\x03\x12\x14\n\x10LOG_LEVEL_NOTICE\x10\x04\x12\x15\n\x11LOG_LEVEL_WARNING\x10\x05\x12\x13\n\x0fLOG_LEVEL_ERROR\x10\x06\x12\x16\n\x12LOG_LEVEL_CRITICAL\x10\x07\x32\xe6\x01\n\x0c\x41\x64minService\x12\x45\n\x08GetStats\x12\x1b.widgetd.v1.GetStatsRequest\x1a\x1c.widgetd.v1.GetStatsResponse\x12?\n\x06Reload\x12\x19.widgetd.v1.ReloadRequest\x1a\x1a.widgetd.v1.ReloadResponse\x12N\n\x0bSetLogLevel\x12\x1e.widgetd.v1.SetLogLevelRequest\x1a\x1f.widgetd.v1.SetLogLevelResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ewidgetd/v1/admin_service.proto\x12\nwidgetd.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x11\n\x0fGetStatsRequest\"\xd5\x05\n\x10GetStatsResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12.\n\nstart_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06uptime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05store\x18\x04 \x01(\t\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x10\n\x08revision\x18\x06 \x01(\x04\x12\x18\n\x10\x63ompact_revision\x18\x07 \x01(\x04\x12\x0f\n\x07widgets\x18\x08 \x01(\x04\x12\x13\n\x0bstate_bytes\x18\t \x01(\x04\x12\x15\n\rlast_sequence\x18\n \x01(\x04\x12\x13\n\x0b\x63onnections\x18\x0b \x01(\x04\x12\x15\n\rsubscriptions\x18\x0c \x01(\x04\x12<\n\x08\x63ounters\x18\r \x03(\x0b\x32*.widgetd.v1.GetStatsResponse.CountersEntry\x12\x38\n\x06limits\x18\x0e \x03(\x0b\x32(.widgetd.v1.GetStatsResponse.LimitsEntry\x12\x0b\n\x03pid\x18\x0f \x01(\r\x12.\n\rrecent_errors\x18\x10 \x03(\x0b\x32\x17.widgetd.v1.RecentError\x12\x36\n\x05usage\x18\x11 \x03(\x0b\x32\'.widgetd.v1.GetStatsResponse.UsageEntry\x12\x14\n\x0cmemory_bytes\x18\x12 \x01(\x04\x12\x11\n\tproviders\x18\x13 \x01(\x04\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a,\n\nUsageEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\xa7\x01\n\x0bRecentError\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x63ode\x18\x02 \x01(\x05\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04\x61rea\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\r\n\x05\x63ount\x18\x06 \x01(\x04\x12\x15\n\x08peer_uid\x18\x07 \x01(\rH\x00\x88\x01\x01\x42\x0b\n\t_peer_uid\"\x0f\n\rReloadRequest\"8\n\x0eReloadResponse\x12\x0f\n\x07\x61pplied\x18\x01 \x03(\t\x12\x15\n\rneeds_restart\x18\x02 \x03(\t\"9\n\x12SetLogLevelRequest\x12#\n\x05level\x18\x01 \x01(\x0e\x32\x14.widgetd.v1.LogLevel\"=\n\x13SetLogLevelResponse\x12&\n\x08previous\x18\x01 \x01(\x0e\x32\x14.widgetd.v1.LogLevel*\xbd\x01\n\x08LogLevel\x12\x19\n\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n\x0fLOG_LEVEL_TRACE\x10\x01\x12\x13\n\x0fLOG_LEVEL_DEBUG\x10\x02\x12\x12\n\x0eLOG_LEVEL_INFO\x10\x03\x12\x14\n\x10LOG_LEVEL_NOTICE\x10\x04\x12\x15\n\x11LOG_LEVEL_WARNING\x10\x05\x12\x13\n\x0fLOG_LEVEL_ERROR\x10\x06\x12\x16\n\x12LOG_LEVEL_CRITICAL\x10\x07\x32\xe6\x01\n\x0c\x41\x64minService\x12\x45\n\x08GetStats\x12\x1b.widgetd.v1.GetStatsRequest\x1a\x1c.widgetd.v1.GetStatsResponse\x12?\n\x06Reload\x12\x19.widgetd.v1.ReloadRequest\x1a\x1a.widgetd.v1.ReloadResponse\x12N\n\x0bSetLogLevel\x12\x1e.widgetd.v1.SetLogLevelRequest\x1a\x1f.widgetd.v1.SetLogLevelResponseb\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.v1.admin_service_pb2', globals())
@@ -28,28 +28,28 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _GETSTATSRESPONSE_LIMITSENTRY._serialized_options = b'8\001'
   _GETSTATSRESPONSE_USAGEENTRY._options = None
   _GETSTATSRESPONSE_USAGEENTRY._serialized_options = b'8\001'
-  _LOGLEVEL._serialized_start=1207
-  _LOGLEVEL._serialized_end=1396
+  _LOGLEVEL._serialized_start=1226
+  _LOGLEVEL._serialized_end=1415
   _GETSTATSREQUEST._serialized_start=111
   _GETSTATSREQUEST._serialized_end=128
   _GETSTATSRESPONSE._serialized_start=131
-  _GETSTATSRESPONSE._serialized_end=837
-  _GETSTATSRESPONSE_COUNTERSENTRY._serialized_start=697
-  _GETSTATSRESPONSE_COUNTERSENTRY._serialized_end=744
-  _GETSTATSRESPONSE_LIMITSENTRY._serialized_start=746
-  _GETSTATSRESPONSE_LIMITSENTRY._serialized_end=791
-  _GETSTATSRESPONSE_USAGEENTRY._serialized_start=793
-  _GETSTATSRESPONSE_USAGEENTRY._serialized_end=837
-  _RECENTERROR._serialized_start=840
-  _RECENTERROR._serialized_end=1007
-  _RELOADREQUEST._serialized_start=1009
-  _RELOADREQUEST._serialized_end=1024
-  _RELOADRESPONSE._serialized_start=1026
-  _RELOADRESPONSE._serialized_end=1082
-  _SETLOGLEVELREQUEST._serialized_start=1084
-  _SETLOGLEVELREQUEST._serialized_end=1141
-  _SETLOGLEVELRESPONSE._serialized_start=1143
-  _SETLOGLEVELRESPONSE._serialized_end=1204
-  _ADMINSERVICE._serialized_start=1399
-  _ADMINSERVICE._serialized_end=1629
+  _GETSTATSRESPONSE._serialized_end=856
+  _GETSTATSRESPONSE_COUNTERSENTRY._serialized_start=716
+  _GETSTATSRESPONSE_COUNTERSENTRY._serialized_end=763
+  _GETSTATSRESPONSE_LIMITSENTRY._serialized_start=765
+  _GETSTATSRESPONSE_LIMITSENTRY._serialized_end=810
+  _GETSTATSRESPONSE_USAGEENTRY._serialized_start=812
+  _GETSTATSRESPONSE_USAGEENTRY._serialized_end=856
+  _RECENTERROR._serialized_start=859
+  _RECENTERROR._serialized_end=1026
+  _RELOADREQUEST._serialized_start=1028
+  _RELOADREQUEST._serialized_end=1043
+  _RELOADRESPONSE._serialized_start=1045
+  _RELOADRESPONSE._serialized_end=1101
+  _SETLOGLEVELREQUEST._serialized_start=1103
+  _SETLOGLEVELREQUEST._serialized_end=1160
+  _SETLOGLEVELRESPONSE._serialized_start=1162
+  _SETLOGLEVELRESPONSE._serialized_end=1223
+  _ADMINSERVICE._serialized_start=1418
+  _ADMINSERVICE._serialized_end=1648
 # @@protoc_insertion_point(module_scope)

@@ -52,6 +52,7 @@ class GetStatsResponse(_message.Message):
     LIMITS_FIELD_NUMBER: _ClassVar[int]
     MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
+    PROVIDERS_FIELD_NUMBER: _ClassVar[int]
     RECENT_ERRORS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     START_TIME_FIELD_NUMBER: _ClassVar[int]
@@ -70,6 +71,7 @@ class GetStatsResponse(_message.Message):
     limits: _containers.ScalarMap[str, int]
     memory_bytes: int
     pid: int
+    providers: int
     recent_errors: _containers.RepeatedCompositeFieldContainer[RecentError]
     revision: int
     start_time: _timestamp_pb2.Timestamp
@@ -80,7 +82,7 @@ class GetStatsResponse(_message.Message):
     usage: _containers.ScalarMap[str, int]
     version: str
     widgets: int
-    def __init__(self, version: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., uptime: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., store: _Optional[str] = ..., epoch: _Optional[int] = ..., revision: _Optional[int] = ..., compact_revision: _Optional[int] = ..., widgets: _Optional[int] = ..., state_bytes: _Optional[int] = ..., last_sequence: _Optional[int] = ..., connections: _Optional[int] = ..., subscriptions: _Optional[int] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, int]] = ..., pid: _Optional[int] = ..., recent_errors: _Optional[_Iterable[_Union[RecentError, _Mapping[str, object]]]] = ..., usage: _Optional[_Mapping[str, int]] = ..., memory_bytes: _Optional[int] = ...) -> None: ...
+    def __init__(self, version: _Optional[str] = ..., start_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., uptime: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., store: _Optional[str] = ..., epoch: _Optional[int] = ..., revision: _Optional[int] = ..., compact_revision: _Optional[int] = ..., widgets: _Optional[int] = ..., state_bytes: _Optional[int] = ..., last_sequence: _Optional[int] = ..., connections: _Optional[int] = ..., subscriptions: _Optional[int] = ..., counters: _Optional[_Mapping[str, int]] = ..., limits: _Optional[_Mapping[str, int]] = ..., pid: _Optional[int] = ..., recent_errors: _Optional[_Iterable[_Union[RecentError, _Mapping[str, object]]]] = ..., usage: _Optional[_Mapping[str, int]] = ..., memory_bytes: _Optional[int] = ..., providers: _Optional[int] = ...) -> None: ...
 
 class RecentError(_message.Message):
     __slots__: tuple[str, ...]

@@ -195,6 +195,24 @@ class MoveWidgetResponse(_message.Message):
     widget: _widget_pb2.Widget
     def __init__(self, widget: _Optional[_Union[_widget_pb2.Widget, _Mapping[str, object]]] = ...) -> None: ...
 
+class RefreshWidgetsRequest(_message.Message):
+    __slots__: tuple[str, ...]
+    ALL_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    all: bool
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    selector: _widget_pb2.WidgetSelector
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., all: bool = ...) -> None: ...
+
+class RefreshWidgetsResponse(_message.Message):
+    __slots__: tuple[str, ...]
+    ASKED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    UNPROVIDED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    asked_count: int
+    unprovided_count: int
+    def __init__(self, asked_count: _Optional[int] = ..., unprovided_count: _Optional[int] = ...) -> None: ...
+
 class RequestProgressRequest(_message.Message):
     __slots__: tuple[str, ...]
     SUBSCRIPTION_ID_FIELD_NUMBER: _ClassVar[int]

@@ -512,7 +512,7 @@ const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__usage_entry__d
   (ProtobufCMessageInit) widgetd__v1__get_stats_response__usage_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_descriptors[18] =
+static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_descriptors[19] =
 {
   {
     "version",
@@ -730,6 +730,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_des
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "providers",
+    19,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__GetStatsResponse, providers),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__get_stats_response__field_indices_by_name[] = {
   6,   /* field[6] = compact_revision */
@@ -740,6 +752,7 @@ static const unsigned widgetd__v1__get_stats_response__field_indices_by_name[] =
   13,   /* field[13] = limits */
   17,   /* field[17] = memory_bytes */
   14,   /* field[14] = pid */
+  18,   /* field[18] = providers */
   15,   /* field[15] = recent_errors */
   5,   /* field[5] = revision */
   1,   /* field[1] = start_time */
@@ -754,7 +767,7 @@ static const unsigned widgetd__v1__get_stats_response__field_indices_by_name[] =
 static const ProtobufCIntRange widgetd__v1__get_stats_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 18 }
+  { 0, 19 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__descriptor =
 {
@@ -764,7 +777,7 @@ const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__descriptor =
   "Widgetd__V1__GetStatsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__GetStatsResponse),
-  18,
+  19,
   widgetd__v1__get_stats_response__field_descriptors,
   widgetd__v1__get_stats_response__field_indices_by_name,
   1,  widgetd__v1__get_stats_response__number_ranges,

@@ -995,6 +995,96 @@ void   widgetd__v1__send_event_response__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__send_event_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__refresh_widgets_request__init
+                     (Widgetd__V1__RefreshWidgetsRequest         *message)
+{
+  static const Widgetd__V1__RefreshWidgetsRequest init_value = WIDGETD__V1__REFRESH_WIDGETS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__refresh_widgets_request__get_packed_size
+                     (const Widgetd__V1__RefreshWidgetsRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_widgets_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__refresh_widgets_request__pack
+                     (const Widgetd__V1__RefreshWidgetsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_widgets_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__refresh_widgets_request__pack_to_buffer
+                     (const Widgetd__V1__RefreshWidgetsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_widgets_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__RefreshWidgetsRequest *
+       widgetd__v1__refresh_widgets_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__RefreshWidgetsRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__refresh_widgets_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__refresh_widgets_request__free_unpacked
+                     (Widgetd__V1__RefreshWidgetsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__refresh_widgets_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__refresh_widgets_response__init
+                     (Widgetd__V1__RefreshWidgetsResponse         *message)
+{
+  static const Widgetd__V1__RefreshWidgetsResponse init_value = WIDGETD__V1__REFRESH_WIDGETS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__refresh_widgets_response__get_packed_size
+                     (const Widgetd__V1__RefreshWidgetsResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_widgets_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__refresh_widgets_response__pack
+                     (const Widgetd__V1__RefreshWidgetsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_widgets_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__refresh_widgets_response__pack_to_buffer
+                     (const Widgetd__V1__RefreshWidgetsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_widgets_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__RefreshWidgetsResponse *
+       widgetd__v1__refresh_widgets_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__RefreshWidgetsResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__refresh_widgets_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__refresh_widgets_response__free_unpacked
+                     (Widgetd__V1__RefreshWidgetsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__refresh_widgets_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__watch_widgets_request__init
                      (Widgetd__V1__WatchWidgetsRequest         *message)
 {
@@ -3919,6 +4009,121 @@ const ProtobufCMessageDescriptor widgetd__v1__send_event_response__descriptor =
   (ProtobufCMessageInit) widgetd__v1__send_event_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor widgetd__v1__refresh_widgets_request__field_descriptors[3] =
+{
+  {
+    "ids",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__RefreshWidgetsRequest, n_ids),
+    offsetof(Widgetd__V1__RefreshWidgetsRequest, ids),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "selector",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshWidgetsRequest, selector),
+    &widgetd__v1__widget_selector__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "all",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshWidgetsRequest, all),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__refresh_widgets_request__field_indices_by_name[] = {
+  2,   /* field[2] = all */
+  0,   /* field[0] = ids */
+  1,   /* field[1] = selector */
+};
+static const ProtobufCIntRange widgetd__v1__refresh_widgets_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.RefreshWidgetsRequest",
+  "RefreshWidgetsRequest",
+  "Widgetd__V1__RefreshWidgetsRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__RefreshWidgetsRequest),
+  3,
+  widgetd__v1__refresh_widgets_request__field_descriptors,
+  widgetd__v1__refresh_widgets_request__field_indices_by_name,
+  1,  widgetd__v1__refresh_widgets_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__refresh_widgets_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__refresh_widgets_response__field_descriptors[2] =
+{
+  {
+    "asked_count",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshWidgetsResponse, asked_count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "unprovided_count",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshWidgetsResponse, unprovided_count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__refresh_widgets_response__field_indices_by_name[] = {
+  0,   /* field[0] = asked_count */
+  1,   /* field[1] = unprovided_count */
+};
+static const ProtobufCIntRange widgetd__v1__refresh_widgets_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.RefreshWidgetsResponse",
+  "RefreshWidgetsResponse",
+  "Widgetd__V1__RefreshWidgetsResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__RefreshWidgetsResponse),
+  2,
+  widgetd__v1__refresh_widgets_response__field_descriptors,
+  widgetd__v1__refresh_widgets_response__field_indices_by_name,
+  1,  widgetd__v1__refresh_widgets_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__refresh_widgets_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[7] =
 {
   {
@@ -5537,7 +5742,7 @@ const ProtobufCEnumDescriptor widgetd__v1__apply_action__descriptor =
   widgetd__v1__apply_action__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCMethodDescriptor widgetd__v1__widget_service__method_descriptors[13] =
+static const ProtobufCMethodDescriptor widgetd__v1__widget_service__method_descriptors[14] =
 {
   { "CreateWidget", &widgetd__v1__create_widget_request__descriptor, &widgetd__v1__create_widget_response__descriptor },
   { "GetWidget", &widgetd__v1__get_widget_request__descriptor, &widgetd__v1__get_widget_response__descriptor },
@@ -5548,6 +5753,7 @@ static const ProtobufCMethodDescriptor widgetd__v1__widget_service__method_descr
   { "MoveWidget", &widgetd__v1__move_widget_request__descriptor, &widgetd__v1__move_widget_response__descriptor },
   { "ApplyWidgets", &widgetd__v1__apply_widgets_request__descriptor, &widgetd__v1__apply_widgets_response__descriptor },
   { "SendEvent", &widgetd__v1__send_event_request__descriptor, &widgetd__v1__send_event_response__descriptor },
+  { "RefreshWidgets", &widgetd__v1__refresh_widgets_request__descriptor, &widgetd__v1__refresh_widgets_response__descriptor },
   { "WatchWidgets", &widgetd__v1__watch_widgets_request__descriptor, &widgetd__v1__watch_widgets_response__descriptor },
   { "WatchEvents", &widgetd__v1__watch_events_request__descriptor, &widgetd__v1__watch_events_response__descriptor },
   { "Unsubscribe", &widgetd__v1__unsubscribe_request__descriptor, &widgetd__v1__unsubscribe_response__descriptor },
@@ -5560,13 +5766,14 @@ const unsigned widgetd__v1__widget_service__method_indices_by_name[] = {
   1,        /* GetWidget */
   2,        /* ListWidgets */
   6,        /* MoveWidget */
-  12,        /* RequestProgress */
+  9,        /* RefreshWidgets */
+  13,        /* RequestProgress */
   8,        /* SendEvent */
   5,        /* SetPresence */
-  11,        /* Unsubscribe */
+  12,        /* Unsubscribe */
   3,        /* UpdateWidget */
-  10,        /* WatchEvents */
-  9         /* WatchWidgets */
+  11,        /* WatchEvents */
+  10         /* WatchWidgets */
 };
 const ProtobufCServiceDescriptor widgetd__v1__widget_service__descriptor =
 {
@@ -5575,7 +5782,7 @@ const ProtobufCServiceDescriptor widgetd__v1__widget_service__descriptor =
   "WidgetService",
   "Widgetd__V1__WidgetService",
   "widgetd.v1",
-  13,
+  14,
   widgetd__v1__widget_service__method_descriptors,
   widgetd__v1__widget_service__method_indices_by_name
 };
@@ -5651,13 +5858,21 @@ void widgetd__v1__widget_service__send_event(ProtobufCService *service,
   assert(service->descriptor == &widgetd__v1__widget_service__descriptor);
   service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void widgetd__v1__widget_service__refresh_widgets(ProtobufCService *service,
+                                                  const Widgetd__V1__RefreshWidgetsRequest *input,
+                                                  Widgetd__V1__RefreshWidgetsResponse_Closure closure,
+                                                  void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__widget_service__descriptor);
+  service->invoke(service, 9, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void widgetd__v1__widget_service__watch_widgets(ProtobufCService *service,
                                                 const Widgetd__V1__WatchWidgetsRequest *input,
                                                 Widgetd__V1__WatchWidgetsResponse_Closure closure,
                                                 void *closure_data)
 {
   assert(service->descriptor == &widgetd__v1__widget_service__descriptor);
-  service->invoke(service, 9, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 10, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__widget_service__watch_events(ProtobufCService *service,
                                                const Widgetd__V1__WatchEventsRequest *input,
@@ -5665,7 +5880,7 @@ void widgetd__v1__widget_service__watch_events(ProtobufCService *service,
                                                void *closure_data)
 {
   assert(service->descriptor == &widgetd__v1__widget_service__descriptor);
-  service->invoke(service, 10, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 11, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__widget_service__unsubscribe(ProtobufCService *service,
                                               const Widgetd__V1__UnsubscribeRequest *input,
@@ -5673,7 +5888,7 @@ void widgetd__v1__widget_service__unsubscribe(ProtobufCService *service,
                                               void *closure_data)
 {
   assert(service->descriptor == &widgetd__v1__widget_service__descriptor);
-  service->invoke(service, 11, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 12, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__widget_service__request_progress(ProtobufCService *service,
                                                    const Widgetd__V1__RequestProgressRequest *input,
@@ -5681,7 +5896,7 @@ void widgetd__v1__widget_service__request_progress(ProtobufCService *service,
                                                    void *closure_data)
 {
   assert(service->descriptor == &widgetd__v1__widget_service__descriptor);
-  service->invoke(service, 12, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 13, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__widget_service__init (Widgetd__V1__WidgetService_Service *service,
                                         Widgetd__V1__WidgetService_ServiceDestroy destroy)

@@ -113,10 +113,11 @@ struct  Widgetd__V1__GetStatsResponse
   size_t n_usage;
   Widgetd__V1__GetStatsResponse__UsageEntry **usage;
   uint64_t memory_bytes;
+  uint64_t providers;
 };
 #define WIDGETD__V1__GET_STATS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_stats_response__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, 0, 0, 0, 0, 0, 0, 0, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0 }
+    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, 0, 0, 0, 0, 0, 0, 0, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0 }
 
 
 typedef enum {

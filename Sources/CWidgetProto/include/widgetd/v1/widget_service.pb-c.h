@@ -50,6 +50,8 @@ typedef struct Widgetd__V1__ApplyWidgetsResponse Widgetd__V1__ApplyWidgetsRespon
 typedef struct Widgetd__V1__SendEventRequest Widgetd__V1__SendEventRequest;
 typedef struct Widgetd__V1__SendEventRequest__PayloadEntry Widgetd__V1__SendEventRequest__PayloadEntry;
 typedef struct Widgetd__V1__SendEventResponse Widgetd__V1__SendEventResponse;
+typedef struct Widgetd__V1__RefreshWidgetsRequest Widgetd__V1__RefreshWidgetsRequest;
+typedef struct Widgetd__V1__RefreshWidgetsResponse Widgetd__V1__RefreshWidgetsResponse;
 typedef struct Widgetd__V1__WatchWidgetsRequest Widgetd__V1__WatchWidgetsRequest;
 typedef struct Widgetd__V1__WatchWidgetsResponse Widgetd__V1__WatchWidgetsResponse;
 typedef struct Widgetd__V1__WatchOpened Widgetd__V1__WatchOpened;
@@ -498,6 +500,30 @@ struct  Widgetd__V1__SendEventResponse
 };
 #define WIDGETD__V1__SEND_EVENT_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__send_event_response__descriptor) \
+    , 0, 0 }
+
+
+struct  Widgetd__V1__RefreshWidgetsRequest
+{
+  ProtobufCMessage base;
+  size_t n_ids;
+  char **ids;
+  Widgetd__V1__WidgetSelector *selector;
+  protobuf_c_boolean all;
+};
+#define WIDGETD__V1__REFRESH_WIDGETS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__refresh_widgets_request__descriptor) \
+    , 0,NULL, NULL, 0 }
+
+
+struct  Widgetd__V1__RefreshWidgetsResponse
+{
+  ProtobufCMessage base;
+  uint64_t asked_count;
+  uint64_t unprovided_count;
+};
+#define WIDGETD__V1__REFRESH_WIDGETS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__refresh_widgets_response__descriptor) \
     , 0, 0 }
 
 
@@ -1303,6 +1329,44 @@ Widgetd__V1__SendEventResponse *
 void   widgetd__v1__send_event_response__free_unpacked
                      (Widgetd__V1__SendEventResponse *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__RefreshWidgetsRequest methods */
+void   widgetd__v1__refresh_widgets_request__init
+                     (Widgetd__V1__RefreshWidgetsRequest         *message);
+size_t widgetd__v1__refresh_widgets_request__get_packed_size
+                     (const Widgetd__V1__RefreshWidgetsRequest   *message);
+size_t widgetd__v1__refresh_widgets_request__pack
+                     (const Widgetd__V1__RefreshWidgetsRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__refresh_widgets_request__pack_to_buffer
+                     (const Widgetd__V1__RefreshWidgetsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__RefreshWidgetsRequest *
+       widgetd__v1__refresh_widgets_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__refresh_widgets_request__free_unpacked
+                     (Widgetd__V1__RefreshWidgetsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__RefreshWidgetsResponse methods */
+void   widgetd__v1__refresh_widgets_response__init
+                     (Widgetd__V1__RefreshWidgetsResponse         *message);
+size_t widgetd__v1__refresh_widgets_response__get_packed_size
+                     (const Widgetd__V1__RefreshWidgetsResponse   *message);
+size_t widgetd__v1__refresh_widgets_response__pack
+                     (const Widgetd__V1__RefreshWidgetsResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__refresh_widgets_response__pack_to_buffer
+                     (const Widgetd__V1__RefreshWidgetsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__RefreshWidgetsResponse *
+       widgetd__v1__refresh_widgets_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__refresh_widgets_response__free_unpacked
+                     (Widgetd__V1__RefreshWidgetsResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__WatchWidgetsRequest methods */
 void   widgetd__v1__watch_widgets_request__init
                      (Widgetd__V1__WatchWidgetsRequest         *message);
@@ -1797,6 +1861,12 @@ typedef void (*Widgetd__V1__SendEventRequest_Closure)
 typedef void (*Widgetd__V1__SendEventResponse_Closure)
                  (const Widgetd__V1__SendEventResponse *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__RefreshWidgetsRequest_Closure)
+                 (const Widgetd__V1__RefreshWidgetsRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__RefreshWidgetsResponse_Closure)
+                 (const Widgetd__V1__RefreshWidgetsResponse *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__WatchWidgetsRequest_Closure)
                  (const Widgetd__V1__WatchWidgetsRequest *message,
                   void *closure_data);
@@ -1912,6 +1982,10 @@ struct Widgetd__V1__WidgetService_Service
                      const Widgetd__V1__SendEventRequest *input,
                      Widgetd__V1__SendEventResponse_Closure closure,
                      void *closure_data);
+  void (*refresh_widgets)(Widgetd__V1__WidgetService_Service *service,
+                          const Widgetd__V1__RefreshWidgetsRequest *input,
+                          Widgetd__V1__RefreshWidgetsResponse_Closure closure,
+                          void *closure_data);
   void (*watch_widgets)(Widgetd__V1__WidgetService_Service *service,
                         const Widgetd__V1__WatchWidgetsRequest *input,
                         Widgetd__V1__WatchWidgetsResponse_Closure closure,
@@ -1945,6 +2019,7 @@ void widgetd__v1__widget_service__init (Widgetd__V1__WidgetService_Service *serv
       function_prefix__ ## move_widget,\
       function_prefix__ ## apply_widgets,\
       function_prefix__ ## send_event,\
+      function_prefix__ ## refresh_widgets,\
       function_prefix__ ## watch_widgets,\
       function_prefix__ ## watch_events,\
       function_prefix__ ## unsubscribe,\
@@ -1985,6 +2060,10 @@ void widgetd__v1__widget_service__send_event(ProtobufCService *service,
                                              const Widgetd__V1__SendEventRequest *input,
                                              Widgetd__V1__SendEventResponse_Closure closure,
                                              void *closure_data);
+void widgetd__v1__widget_service__refresh_widgets(ProtobufCService *service,
+                                                  const Widgetd__V1__RefreshWidgetsRequest *input,
+                                                  Widgetd__V1__RefreshWidgetsResponse_Closure closure,
+                                                  void *closure_data);
 void widgetd__v1__widget_service__watch_widgets(ProtobufCService *service,
                                                 const Widgetd__V1__WatchWidgetsRequest *input,
                                                 Widgetd__V1__WatchWidgetsResponse_Closure closure,
@@ -2034,6 +2113,8 @@ extern const ProtobufCMessageDescriptor widgetd__v1__apply_widgets_response__des
 extern const ProtobufCMessageDescriptor widgetd__v1__send_event_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__send_event_request__payload_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__send_event_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_opened__descriptor;

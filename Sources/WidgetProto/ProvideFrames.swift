@@ -1,0 +1,271 @@
+import CWidgetProto
+public import WidgetModel
+
+// What the daemon says to a provider. Readers are lenient: a provider must survive a newer daemon, so
+// a frame of an unknown kind is `.unknown`, never an error.
+
+/// One frame of the daemon.
+public enum ProvideResponse: Hashable, Sendable {
+  case opened(ProvideOpened)
+  case result(ProvideResult)
+  case event(Event)
+  case gap(EventGap)
+  case dataRequest(DataRequest)
+  case removed(ProvidedRemoval)
+  case synced(ProvideSynced)
+  case keepAlive
+  /// A frame of a kind that this version does not know. Skip it.
+  case unknown
+}
+
+extension ProvideResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvideResponse>, _ reader: Reader) throws(WireError) {
+    switch c.pointee.frame_case {
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_OPENED:
+      self = .opened(try reader.required("opened", c.pointee.opened))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_RESULT:
+      self = .result(try reader.required("result", c.pointee.result))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_EVENT:
+      self = .event(try reader.required("event", c.pointee.event))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_GAP:
+      self = .gap(try reader.required("gap", c.pointee.gap))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_DATA_REQUEST:
+      self = .dataRequest(try reader.required("data_request", c.pointee.data_request))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_REMOVED:
+      self = .removed(try reader.required("removed", c.pointee.removed))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SYNCED:
+      self = .synced(try reader.required("synced", c.pointee.synced))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE: self = .keepAlive
+    default: self = .unknown
+    }
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvideResponse>, _ writer: Writer
+  ) throws(WireError) {
+    switch self {
+    case .opened(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_OPENED
+      c.pointee.opened = try writer.message("opened", frame)
+    case .result(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_RESULT
+      c.pointee.result = try writer.message("result", frame)
+    case .event(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_EVENT
+      c.pointee.event = try writer.message("event", frame)
+    case .gap(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_GAP
+      c.pointee.gap = try writer.message("gap", frame)
+    case .dataRequest(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_DATA_REQUEST
+      c.pointee.data_request = try writer.message("data_request", frame)
+    case .removed(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_REMOVED
+      c.pointee.removed = try writer.message("removed", frame)
+    case .synced(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SYNCED
+      c.pointee.synced = try writer.message("synced", frame)
+    case .keepAlive:
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE
+      c.pointee.keep_alive = try writer.message("keep_alive", ProvideKeepAlive())
+    case .unknown: break
+    }
+  }
+}
+
+/// The first frame of a session.
+public struct ProvideOpened: Hashable, Sendable {
+  /// Names the session in Unsubscribe.
+  public var sessionID: UInt64
+  /// Revisions and sequence numbers compare only within an epoch.
+  public var epoch: UInt64
+  public var revision: Revision
+  /// How long the provider may be silent.
+  public var lease: Duration
+  /// Events from this one on will be sent.
+  public var firstSequence: UInt64
+
+  public init(
+    sessionID: UInt64 = 0, epoch: UInt64 = 0, revision: Revision = 0, lease: Duration = .zero,
+    firstSequence: UInt64 = 0
+  ) {
+    self.sessionID = sessionID
+    self.epoch = epoch
+    self.revision = revision
+    self.lease = lease
+    self.firstSequence = firstSequence
+  }
+}
+
+extension ProvideOpened: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvideOpened>, _ reader: Reader) throws(WireError) {
+    sessionID = c.pointee.session_id
+    epoch = c.pointee.epoch
+    revision = c.pointee.revision
+    lease = try reader.duration("lease", c.pointee.lease) ?? .zero
+    firstSequence = c.pointee.first_sequence
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvideOpened>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.session_id = sessionID
+    c.pointee.epoch = epoch
+    c.pointee.revision = revision
+    c.pointee.lease = try writer.duration("lease", lease)
+    c.pointee.first_sequence = firstSequence
+  }
+}
+
+/// What became of a provider's frame.
+public struct ProvideResult: Hashable, Sendable {
+  /// The frame's id.
+  public var id: UInt64
+  /// Why nothing of it was done; nil if it was.
+  public var error: RPCStatus?
+  public var revision: Revision
+  /// What became of declared kinds.
+  public var kinds: [KindResult]
+
+  public init(
+    id: UInt64 = 0, error: RPCStatus? = nil, revision: Revision = 0, kinds: [KindResult] = []
+  ) {
+    self.id = id
+    self.error = error
+    self.revision = revision
+    self.kinds = kinds
+  }
+}
+
+extension ProvideResult: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvideResult>, _ reader: Reader) throws(WireError) {
+    id = c.pointee.id
+    error = try reader.optional("error", c.pointee.error, as: ProvideError.self)?.status
+    revision = c.pointee.revision
+    kinds = try reader.list("kinds", c.pointee.n_kinds, c.pointee.kinds) {
+      (element) throws(WireError) in
+      try KindResult(c: element, reader)
+    }
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvideResult>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = id
+    c.pointee.error = try writer.message("error", optional: error.map(ProvideError.init))
+    c.pointee.revision = revision
+    c.pointee.n_kinds = kinds.count
+    c.pointee.kinds = try writer.list("kinds", kinds)
+  }
+}
+
+/// A status as a message of its own. Of the fields that are wrong it has the first.
+public struct ProvideError: Hashable, Sendable {
+  public var status: RPCStatus
+
+  public init(_ status: RPCStatus) { self.status = status }
+}
+
+extension ProvideError: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvideError>, _ reader: Reader) throws(WireError) {
+    status = RPCStatus(
+      code: StatusCode(rawValue: c.pointee.code) ?? .unknown,
+      message: reader.string(c.pointee.message),
+      errorInfo: ErrorInfo(
+        reason: reader.string(c.pointee.reason),
+        metadata: reader.dictionary(c.pointee.n_metadata, c.pointee.metadata)),
+      retryDelay: try reader.duration("retry_delay", c.pointee.retry_delay))
+    let field = reader.string(c.pointee.field)
+    if !field.isEmpty {
+      let prefix = "\(field): "
+      let words = status.message
+      status.fieldViolations = [
+        FieldViolation(
+          field: field,
+          description: words.hasPrefix(prefix) ? String(words.dropFirst(prefix.count)) : words)
+      ]
+    }
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvideError>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.code = status.code.rawValue
+    c.pointee.reason = try writer.string("reason", status.errorInfo?.reason ?? "")
+    c.pointee.message = try writer.string("message", status.message)
+    let metadata = status.errorInfo?.metadata ?? [:]
+    c.pointee.n_metadata = metadata.count
+    c.pointee.metadata = try writer.entries(
+      "metadata", metadata, of: Widgetd__V1__ProvideError__MetadataEntry.self)
+    c.pointee.field = try writer.string("field", status.fieldViolations.first?.field ?? "")
+    c.pointee.retry_delay = try writer.duration("retry_delay", optional: status.retryDelay)
+  }
+}
+
+/// Asks for a widget's data.
+public struct DataRequest: Hashable, Sendable {
+  /// Names the request in the answer.
+  public var id: UInt64
+  /// The widget as it is.
+  public var widget: Widget
+  public var reason: DataRequestReason
+
+  public init(id: UInt64, widget: Widget, reason: DataRequestReason) {
+    self.id = id
+    self.widget = widget
+    self.reason = reason
+  }
+}
+
+extension DataRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__DataRequest>, _ reader: Reader) throws(WireError) {
+    id = c.pointee.id
+    widget = try reader.required("widget", c.pointee.widget)
+    reason = DataRequestReason(number: c.pointee.reason.rawValue) ?? .unspecified
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__DataRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = id
+    c.pointee.widget = try writer.message("widget", widget)
+    c.pointee.reason = Widgetd__V1__DataRequestReason(rawValue: UInt32(reason.rawValue))
+  }
+}
+
+/// Widgets are gone.
+public struct ProvidedRemoval: Hashable, Sendable {
+  public var widgetIDs: [WidgetID]
+
+  public init(widgetIDs: [WidgetID] = []) { self.widgetIDs = widgetIDs }
+}
+
+extension ProvidedRemoval: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvidedRemoval>, _ reader: Reader) throws(WireError) {
+    widgetIDs = try reader.widgetIDs("widget_ids", c.pointee.n_widget_ids, c.pointee.widget_ids)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvidedRemoval>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_widget_ids = widgetIDs.count
+    c.pointee.widget_ids = try writer.strings("widget_ids", widgetIDs)
+  }
+}
+
+/// All widgets that there are have been asked about.
+public struct ProvideSynced: Hashable, Sendable {
+  public var revision: Revision
+
+  public init(revision: Revision = 0) { self.revision = revision }
+}
+
+extension ProvideSynced: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvideSynced>, _ reader: Reader) {
+    revision = c.pointee.revision
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__ProvideSynced>, _ writer: Writer) {
+    c.pointee.revision = revision
+  }
+}
