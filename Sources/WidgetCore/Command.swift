@@ -23,6 +23,10 @@ public enum Command: Hashable, Sendable {
   case applyKinds(KindDeclaration)
   /// Removes a kind. Its widgets stay, as widgets of a kind that is not known.
   case deleteKind(KindName, allowMissing: Bool = false)
+  /// Changes widgets of a provider's kinds, all of them or none, and makes them fresh.
+  case provide([ProvidedUpdate], by: String)
+  /// Makes the widgets of these providers' kinds stale.
+  case abandon(providers: Set<String>)
 }
 
 /// A declared set of widgets.
@@ -56,12 +60,18 @@ public struct KindDeclaration: Hashable, Sendable {
   public var prunes: Bool
   /// Change nothing; only say what would happen.
   public var isDryRun: Bool
+  /// Whether the provider has a session; see `RegisteredKind.isAttended`.
+  public var isAttended: Bool
 
-  public init(provider: String, kinds: [Kind], prunes: Bool = false, isDryRun: Bool = false) {
+  public init(
+    provider: String, kinds: [Kind], prunes: Bool = false, isDryRun: Bool = false,
+    isAttended: Bool = false
+  ) {
     self.provider = provider
     self.kinds = kinds
     self.prunes = prunes
     self.isDryRun = isDryRun
+    self.isAttended = isAttended
   }
 }
 
@@ -112,5 +122,7 @@ public struct Commit: Hashable, Sendable {
     /// The declared kinds in the declared order, then the removed ones.
     case kindsApplied([KindResult])
     case kindDeleted
+    case provided
+    case abandoned
   }
 }

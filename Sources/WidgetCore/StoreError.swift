@@ -4,7 +4,7 @@ public import WidgetModel
 ///
 /// Every case has a stable `reason`; `WidgetServer` maps each to a canonical code in one exhaustive
 /// switch, so a new case does not compile until its code is decided.
-public enum StoreError: Error, Hashable, Sendable {
+public indirect enum StoreError: Error, Hashable, Sendable {
   /// No widget has this id.
   case widgetNotFound(WidgetID)
   /// A widget with this id is there already.
@@ -37,6 +37,10 @@ public enum StoreError: Error, Hashable, Sendable {
   case revisionCompacted(compactRevision: Revision)
   /// A cursor lies in the future: it belongs to another history.
   case revisionUnknown(current: Revision)
+  /// The widget is of a kind that this provider does not have.
+  case notProvided(WidgetID, kind: KindName, by: String)
+  /// One of several updates cannot be made; the first number is 0.
+  case inUpdate(Int, of: WidgetID, StoreError)
   /// The request id was used by the same user for another request.
   case requestIDReused(String)
 
@@ -59,6 +63,8 @@ public enum StoreError: Error, Hashable, Sendable {
     case .quotaExceeded: "QUOTA_EXCEEDED"
     case .revisionCompacted: "REVISION_COMPACTED"
     case .revisionUnknown: "REVISION_UNKNOWN"
+    case .notProvided: "NOT_PROVIDED"
+    case .inUpdate(_, _, let error): error.reason
     case .requestIDReused: "REQUEST_ID_REUSED"
     }
   }

@@ -31,6 +31,12 @@ extension WidgetStore {
     case .deleteKind(let name, let allowMissing):
       try deleteKind(name, allowMissing: allowMissing, at: now)
       outcome = .kindDeleted
+    case .provide(let updates, let provider):
+      try provide(updates, by: provider, at: now)
+      outcome = .provided
+    case .abandon(let providers):
+      abandon(providers, at: now)
+      outcome = .abandoned
     }
     return Commit(revision: revision, isChange: revision != before, outcome: outcome)
   }

@@ -50,7 +50,7 @@ extension WidgetStore {
       for schema in schemas {
         let kind = schema.kind
         let old = store.registeredKinds[kind.name]
-        if old?.kind == kind {
+        if let old, old.kind == kind, old.isAttended == declaration.isAttended {
           results.append(KindResult(name: kind.name, action: .unchanged))
           continue
         }
@@ -61,7 +61,7 @@ extension WidgetStore {
           kind.name,
           with: RegisteredKind(
             kind: kind, provider: declaration.provider, ownerUID: caller.uid, revision: revision,
-            updateTime: now), schema: schema)
+            updateTime: now, isAttended: declaration.isAttended), schema: schema)
         changed.insert(kind.name)
         results.append(KindResult(name: kind.name, action: old == nil ? .created : .updated))
       }

@@ -151,16 +151,20 @@ public struct RegisteredKind: Hashable, Sendable {
   /// The revision that last changed it. 0 for what is built in.
   public var revision: Revision
   public var updateTime: Timestamp
+  /// Whether it was declared in a session of its provider: while that has none, its widgets are
+  /// stale.
+  public var isAttended: Bool
 
   public init(
     kind: Kind, provider: String, ownerUID: UInt32 = 0, revision: Revision = 0,
-    updateTime: Timestamp = .epoch
+    updateTime: Timestamp = .epoch, isAttended: Bool = false
   ) {
     self.kind = kind
     self.provider = provider
     self.ownerUID = ownerUID
     self.revision = revision
     self.updateTime = updateTime
+    self.isAttended = isAttended
   }
 }
 

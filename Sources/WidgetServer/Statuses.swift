@@ -100,6 +100,19 @@ extension RPCStatus {
         "That revision has not happened; the current one is \(current). Watch again without a "
           + "resume token.",
         metadata: ["revision": "\(current)"])
+    case .notProvided(let id, let kind, let provider):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Widget \"\(id)\" is a \"\(kind)\", which is no kind of provider \"\(provider)\". Declare that "
+          + "kind in this session, or change the widget with UpdateWidget.",
+        metadata: ["widget_id": id.rawValue, "kind": kind.rawValue, "provider": provider])
+    case .inUpdate(let index, let id, let inner):
+      self.init(inner)
+      errorInfo?.metadata["widget_id"] = id.rawValue
+      message = "updates[\(index)]\(fieldViolations.isEmpty ? ": " : ".")\(message)"
+      for place in fieldViolations.indices {
+        fieldViolations[place].field = "updates[\(index)].\(fieldViolations[place].field)"
+      }
     case .requestIDReused(let requestID):
       self.init(
         .invalidArgument, error.reason,

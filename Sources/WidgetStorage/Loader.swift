@@ -40,13 +40,15 @@ struct Loader {
 
   private func loadKinds() throws(StorageError) -> [RegisteredKind] {
     var kinds: [RegisteredKind] = []
-    let rows = try Statement("SELECT name, body FROM kinds ORDER BY name", on: connection)
+    let rows = try Statement(
+      "SELECT name, body, is_attended FROM kinds ORDER BY name", on: connection)
     while try rows.step() {
       let name = rows.text(0)
-      let registered = try decode(RegisteredKind.self, rows.blob(1), what: "kind '\(name)'")
+      var registered = try decode(RegisteredKind.self, rows.blob(1), what: "kind '\(name)'")
       guard registered.kind.name.rawValue == name, registered.revision <= saved.revision else {
         throw corrupt("the row of kind '\(name)' holds another one")
       }
+      registered.isAttended = rows.number(2) != 0
       kinds.append(registered)
     }
     return kinds

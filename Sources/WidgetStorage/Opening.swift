@@ -111,7 +111,8 @@ struct Statements {
     deleteWidget = try prepare("DELETE FROM widgets WHERE id = ?1")
     upsertWidget = try prepare("INSERT OR REPLACE INTO widgets (id, body) VALUES (?1, ?2)")
     deleteKind = try prepare("DELETE FROM kinds WHERE name = ?1")
-    upsertKind = try prepare("INSERT OR REPLACE INTO kinds (name, body) VALUES (?1, ?2)")
+    upsertKind = try prepare(
+      "INSERT OR REPLACE INTO kinds (name, body, is_attended) VALUES (?1, ?2, ?3)")
     insertTombstone = try prepare(
       "INSERT OR REPLACE INTO tombstones (revision, id, body) VALUES (?1, ?2, ?3)")
     dropTombstones = try prepare("DELETE FROM tombstones WHERE revision <= ?1")

@@ -195,6 +195,7 @@ public final class SQLiteCommitLog: CommitLog {
       try statements.deleteKind.run()
     }
     for registered in group.kindUpserts {
+      try statements.upsertKind.bind(registered.isAttended ? Int64(1) : 0, at: 3)
       try writeRow(
         registered, key: registered.kind.name.rawValue, at: (1, 2), statements.upsertKind)
     }

@@ -9,6 +9,9 @@
 /// Version 2 adds:
 /// - `kinds`: one row a registered kind; the body is an encoded `Kind`.
 ///
+/// Version 3 adds:
+/// - `kinds.is_attended`: 1 if the kind was declared in a session of its provider.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -57,6 +60,9 @@ struct Schema: Sendable {
       name TEXT PRIMARY KEY,
       body BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
+    """,
+    """
+    ALTER TABLE kinds ADD COLUMN is_attended INTEGER NOT NULL DEFAULT 0;
     """,
   ])
 

@@ -40,11 +40,13 @@ import WidgetModel
     try folder.open().close()
     do {
       let newer = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
-      try newer.execute("PRAGMA user_version = 3")
+      try newer.execute("PRAGMA user_version = \(Schema.current.version + 1)")
       try newer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
     let before = try folder.bytes(of: "widgetd.db")
-    let expected = StorageError.incompatible(path: folder.database, found: 3, supported: 2)
+    let known = Schema.current.version
+    let expected = StorageError.incompatible(
+      path: folder.database, found: known + 1, supported: known)
     #expect(throws: expected) { try folder.open() }
     #expect(try folder.bytes(of: "widgetd.db") == before)
   }
@@ -114,7 +116,11 @@ import WidgetModel
     #expect(try newer.load(at: noon).records == [record("a", revision: 1)])
     try #require(newer.open).connection.execute("INSERT INTO bundles VALUES ('b')")
     try newer.close()
-    #expect(throws: StorageError.incompatible(path: folder.database, found: 3, supported: 2)) {
+    let known = Schema.current.version
+    #expect(
+      throws: StorageError.incompatible(
+        path: folder.database, found: known + 1, supported: known)
+    ) {
       try folder.open()
     }
   }
@@ -129,7 +135,8 @@ import WidgetModel
     let log = try folder.open()
     #expect(try log.load(at: noon) == StoreImage(epoch: 5, revision: 3))
     let registered = RegisteredKind(
-      kind: Kind(name: try kind("clock")), provider: "desk", revision: 4, updateTime: noon)
+      kind: Kind(name: try kind("clock")), provider: "desk", revision: 4, updateTime: noon,
+      isAttended: true)
     try log.append(
       CommitGroup(
         revision: 4, compactRevision: 0, eventSequenceCeiling: 0, kindUpserts: [registered]))

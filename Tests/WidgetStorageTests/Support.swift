@@ -184,7 +184,8 @@ func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
               data: [Field(name: "x", type: .map(.list(.double)))], isOpen: number % 2 == 0,
               events: [EventType(name: "click", payload: [Field(name: "n", type: .int)])],
               transition: Transition(curve: .spring)),
-            provider: "desk", ownerUID: 7, revision: revision, updateTime: noon))
+            provider: "desk", ownerUID: 7, revision: revision, updateTime: noon,
+            isAttended: number % 2 == 1))
       }
     }
     if Int.random(in: 0..<5, using: &random) == 0 { ceiling += 4_096 }

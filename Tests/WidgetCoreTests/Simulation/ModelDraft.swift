@@ -47,7 +47,8 @@ struct Draft {
       return .updated(id)
     case .apply(let declaration, _): return try declare(declaration)
     case .sendEvent(let draft): return try send(draft)
-    case .applyKinds, .deleteKind: preconditionFailure("the workload has no kinds")
+    case .applyKinds, .deleteKind, .provide, .abandon:
+      preconditionFailure("the workload has no kinds")
     }
   }
 

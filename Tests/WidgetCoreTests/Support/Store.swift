@@ -73,6 +73,14 @@ struct Store {
   var journalCount: Int { box.store.journal.inverses.count }
   var records: [Record] { box.store.records.compactMap { $0 } }
 
+  var attendingProviders: Set<String> { box.store.attendingProviders }
+
+  func providedChanges(
+    since cursor: Revision, of kinds: Set<KindName>
+  ) throws(StoreError) -> WidgetStore.ProvidedChanges {
+    try box.store.providedChanges(since: cursor, of: kinds)
+  }
+
   func kinds(
     after name: String = "", limit: Int = .max, bytesMax: Int = .max
   ) -> (kinds: [RegisteredKind], hasMore: Bool) {

@@ -1,0 +1,181 @@
+public import WidgetModel
+
+/// What providers do to the widgets of their kinds, and what they are told of them.
+///
+/// A widget is *stale* while whoever feeds it is gone. The store does not know who is there: it is
+/// told with `Command.abandon`, and everything that a provider says of a widget makes it fresh.
+extension WidgetStore {
+  /// What happened to the widgets of some kinds, each widget in one list at most.
+  public struct ProvidedChanges: Hashable, Sendable {
+    /// Widgets that are new, the one that changed least recently first.
+    public var created: [WidgetID] = []
+    /// Older widgets with other parameters.
+    public var reconfigured: [WidgetID] = []
+    /// Widgets that are gone; also such as were created since the cursor.
+    public var removed: [WidgetID] = []
+  }
+
+  /// What happened to widgets of these kinds after a cursor, as far as it is a provider's business.
+  /// O(what changed).
+  ///
+  /// Throws `revisionCompacted` if removals after the cursor are forgotten.
+  public func providedChanges(
+    since cursor: Revision, of kinds: Set<KindName>
+  ) throws(StoreError) -> ProvidedChanges {
+    guard cursor >= compactRevision else {
+      throw .revisionCompacted(compactRevision: compactRevision)
+    }
+    var changes = ProvidedChanges()
+    var slot = newest
+    while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
+      slot = record.older
+      let isNew = record.createdRevision > cursor
+      guard isNew || record.parameters.hasChanges(since: cursor), kinds.contains(record.kind)
+      else { continue }
+      if isNew {
+        changes.created.append(record.id)
+      } else {
+        changes.reconfigured.append(record.id)
+      }
+    }
+    changes.created.reverse()
+    changes.reconfigured.reverse()
+    var seen: Set<WidgetID> = []
+    for removal in tombstones.reversed() {
+      guard removal.revision > cursor else { break }
+      guard case .widget(let tombstone) = removal.what, kinds.contains(tombstone.kind),
+        !isThere(tombstone.id, of: kinds), seen.insert(tombstone.id).inserted
+      else { continue }
+      changes.removed.append(tombstone.id)
+    }
+    changes.removed.reverse()
+    return changes
+  }
+
+  private func isThere(_ id: WidgetID, of kinds: Set<KindName>) -> Bool {
+    kind(of: id).map(kinds.contains) ?? false
+  }
+
+  /// The kind of a widget. O(1).
+  public func kind(of id: WidgetID) -> KindName? { slot(of: id).flatMap { records[$0]?.kind } }
+
+  /// The ids of all widgets of these kinds, in position order. O(all widgets).
+  public func widgetIDs(of kinds: Set<KindName>) -> [WidgetID] {
+    guard !kinds.isEmpty else { return [] }
+    return order.entries.compactMap { entry in
+      guard let record = records[Int(entry.slot)], kinds.contains(record.kind) else { return nil }
+      return record.id
+    }
+  }
+
+  /// Goes through the ids and kinds of widgets. O(widgets looked at).
+  ///
+  /// Throws `widgetNotFound` if one of the ids does not exist.
+  public func forEachWidget(
+    in target: PresenceTarget, _ body: (WidgetID, KindName) -> Void
+  ) throws(StoreError) {
+    switch target {
+    case .ids(let ids):
+      for id in ids where index[id] == nil { throw .widgetNotFound(id) }
+      var seen: Set<WidgetID> = []
+      for id in ids where seen.insert(id).inserted {
+        if let kind = kind(of: id) { body(id, kind) }
+      }
+    case .selector(let selector):
+      forEachRecord(behind: nil, selecting: selector) { record in
+        body(record.id, record.kind)
+        return true
+      }
+    case .all:
+      for entry in order.entries {
+        if let record = records[Int(entry.slot)] { body(record.id, record.kind) }
+      }
+    }
+  }
+
+  // MARK: - Kinds
+
+  /// The names of a provider's kinds. O(all kinds).
+  public func kindNames(of provider: String) -> Set<KindName> {
+    Set(registeredKinds.values.lazy.filter { $0.provider == provider }.map(\.kind.name))
+  }
+
+  /// Whose a kind is; nil for none that is registered. O(1).
+  public func provider(of kind: KindName) -> String? { registeredKinds[kind]?.provider }
+
+  /// The providers that declared kinds in a session. O(all kinds).
+  public var attendingProviders: Set<String> {
+    Set(registeredKinds.values.lazy.filter(\.isAttended).map(\.provider))
+  }
+
+  // MARK: - Commands
+
+  mutating func provide(
+    _ updates: [ProvidedUpdate], by provider: String, at now: Timestamp
+  ) throws(StoreError) {
+    try atomically { (store) throws(StoreError) in
+      let before = store.revision
+      // One revision serves all of it; it is given back if nothing changed.
+      let revision = store.advanceRevision()
+      var seen: Set<WidgetID> = []
+      var hasChanged = false
+      for (index, update) in updates.enumerated() {
+        do throws(StoreError) {
+          guard seen.insert(update.id).inserted else {
+            throw .invalid(field: "widget_id", description: "\"\(update.id)\" is there twice.")
+          }
+          if try store.provide(update, by: provider, at: revision, time: now) {
+            hasChanged = true
+          }
+        } catch {
+          throw .inUpdate(index, of: update.id, error)
+        }
+      }
+      if !hasChanged { store.revision = before }
+      return ((), hasChanged)
+    }
+  }
+
+  /// Changes one widget, and makes it fresh. Returns whether that changed anything.
+  private mutating func provide(
+    _ update: ProvidedUpdate, by provider: String, at revision: Revision, time: Timestamp
+  ) throws(StoreError) -> Bool {
+    guard let slot = slot(of: update.id), let record = records[slot] else {
+      throw .widgetNotFound(update.id)
+    }
+    guard registeredKinds[record.kind]?.provider == provider else {
+      throw .notProvided(update.id, kind: record.kind, by: provider)
+    }
+    try validate(update.patch, field: "patch")
+    var patch = try fitted(update.patch, for: record, field: "patch")
+    if patch.isStale == nil { patch.isStale = false }
+    let effect = try admittedEffect(of: patch, on: slot)
+    guard effect.isChange else { return false }
+    let transition = update.transition ?? defaultTransition(slot)
+    modify(slot) { record in
+      record.apply(patch, at: revision)
+      record.costBytes = effect.costBytes
+      record.finish(transition, at: revision, time: time)
+    }
+    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+    return true
+  }
+
+  mutating func abandon(_ providers: Set<String>, at now: Timestamp) {
+    let kinds = Set(
+      registeredKinds.values.lazy.filter { providers.contains($0.provider) }.map(\.kind.name))
+    guard !kinds.isEmpty else { return }
+    let slots = order.entries.map { Int($0.slot) }.filter { slot in
+      records[slot].map { !$0.isStale && kinds.contains($0.kind) } ?? false
+    }
+    guard !slots.isEmpty else { return }
+    let revision = advanceRevision()
+    for slot in slots {
+      modify(slot) { record in
+        record.isStale = true
+        record.statusRevision = revision
+        record.finish(nil, at: revision, time: now)
+      }
+    }
+  }
+}
