@@ -93,6 +93,13 @@ extension WidgetStore {
     }
   }
 
+  /// Events of widgets of these kinds after a sequence number. O(events looked at).
+  public func events(
+    after sequence: UInt64, limit: Int, of kinds: Set<KindName>
+  ) -> EventPage {
+    events.page(after: sequence, limit: limit) { kinds.contains($0.kind) }
+  }
+
   // MARK: - Kinds
 
   /// The names of a provider's kinds. O(all kinds).

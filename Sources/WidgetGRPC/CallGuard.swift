@@ -36,8 +36,11 @@
     static let messageBytesMax = 4 << 20
     /// A message and what is before it.
     private static let requestBytesMax = messageBytesMax + MessageScanner.prefixBytes
-    /// How large a message of a conversation may be: they ask for names.
-    private static let conversationMessageBytesMax = 64 << 10
+    /// How large a question to reflection may be: they ask for names.
+    private static let questionBytesMax = 64 << 10
+    /// The paths of methods that take any number of messages.
+    private static let conversations = Set(
+      InProcessClient.methods.filter(\.isConversation).map { "/" + $0.fullName })
 
     init(number: String, connection: CallerConnection, onEnd: @escaping () -> Void) {
       self.number = number
@@ -67,7 +70,9 @@
       }
       if head.headers.first(name: ":path")?.contains("ServerReflection/") == true {
         isSingle = false
-        scanner.bytesMax = CallGuard.conversationMessageBytesMax
+        scanner.bytesMax = CallGuard.questionBytesMax
+      } else if head.headers.first(name: ":path").map(CallGuard.conversations.contains) == true {
+        isSingle = false
       }
       // An encoding that is not known is refused further on.
       scanner.allowsCompressed = head.headers["grpc-encoding"].contains { $0 != "identity" }

@@ -15,9 +15,10 @@
       for method in InProcessClient.methods {
         let descriptor = MethodDescriptor(
           fullyQualifiedService: method.service, method: method.name,
-          type: method.isStream ? .serverStreaming : .unary)
+          type: method.isConversation
+            ? .bidirectionalStreaming : method.isStream ? .serverStreaming : .unary)
         let name = method.fullName
-        let answer = method.isStream ? stream : unary
+        let answer = method.isConversation ? conversation : method.isStream ? stream : unary
         router.registerHandler(
           forMethod: descriptor, deserializer: MessageBytes(), serializer: MessageBytes()
         ) { request, context in
@@ -51,21 +52,60 @@
       }
       return StreamingServerResponse { writer in
         try await withRPCCancellationHandler {
-          do {
-            while let batch = try await stream.next() {
-              // A little at a time: what is given to the writer is copied, whether it is sent or not.
-              for piece in batch.pieces(bytesMin: CallService.pieceBytesMin) {
-                try await writer.write(contentsOf: piece)
-              }
-            }
-          } catch let status as RPCStatus {
-            throw RPCError(status)
-          }
+          try await CallService.write(stream, to: writer)
         } onCancelRPC: {
           // The deadline has passed, or the peer has gone and reads no reasons.
           stream.cancel(.deadlineExceeded)
         }
         return [:]
+      }
+    }
+
+    @Sendable private func conversation(
+      _ name: String, _ request: StreamingServerRequest<ByteBuffer>
+    ) async throws -> StreamingServerResponse<ByteBuffer> {
+      let client = try callers.call(request.metadata).client
+      let stream: InProcessStream
+      do throws(RPCStatus) { stream = try await client.converse(name) } catch {
+        throw RPCError(error)
+      }
+      return StreamingServerResponse { writer in
+        try await withRPCCancellationHandler {
+          try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+              do {
+                for try await message in request.messages {
+                  guard await stream.send(message) else { return }
+                }
+                stream.finishSending()
+              } catch {
+                // The peer is gone, or sends what is no message; or the daemon has ended it.
+                stream.cancel()
+              }
+            }
+            defer { group.cancelAll() }
+            try await CallService.write(stream, to: writer)
+          }
+        } onCancelRPC: {
+          stream.cancel(.deadlineExceeded)
+        }
+        return [:]
+      }
+    }
+
+    /// Passes on what a stream brings until it ends.
+    private static func write(
+      _ stream: InProcessStream, to writer: RPCWriter<ByteBuffer>
+    ) async throws {
+      do {
+        while let batch = try await stream.next() {
+          // A little at a time: what is given to the writer is copied, whether it is sent or not.
+          for piece in batch.pieces(bytesMin: pieceBytesMin) {
+            try await writer.write(contentsOf: piece)
+          }
+        }
+      } catch let status as RPCStatus {
+        throw RPCError(status)
       }
     }
   }

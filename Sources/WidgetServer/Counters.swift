@@ -14,6 +14,7 @@ struct Counters: Sendable {
   var readersBehind: UInt64 = 0
   var readersCompacted: UInt64 = 0
   var requestsReplayed: UInt64 = 0
+  var providerFrames: UInt64 = 0
 
   /// All of them, by the names that `GetStats` uses.
   var byName: [(name: String, value: UInt64)] {
@@ -23,7 +24,7 @@ struct Counters: Sendable {
       ("connections_accepted", connectionsAccepted), ("connections_refused", connectionsRefused),
       ("protocol_errors", protocolErrors), ("frames", frames), ("frames_encoded", framesEncoded),
       ("readers_behind", readersBehind), ("readers_compacted", readersCompacted),
-      ("requests_replayed", requestsReplayed),
+      ("requests_replayed", requestsReplayed), ("provider_frames", providerFrames),
     ]
   }
 }

@@ -28,7 +28,7 @@ final class InProcessCall: CallResponder {
     service.touch(self)
     perform(method, request)
     guard service.remembersCalls, service.storageFailure == nil else { return }
-    service.remember(self) { [self] in
+    service.remember(peer) { [self] in
       service.touch(self)
       perform(method, request)
     }

@@ -29,13 +29,17 @@ public struct InProcessClient: Sendable {
     public let name: String
     /// Whether it answers with a stream.
     public let isStream: Bool
+    /// Whether it takes any number of messages, too.
+    public let isConversation: Bool
     /// "widgetd.v1.WidgetService/GetWidget"
     public var fullName: String { "\(service)/\(name)" }
   }
 
   /// All calls that the daemon answers.
   public static let methods = Method.allCases.map {
-    MethodDescription(service: "\($0.service)", name: "\($0.name)", isStream: $0.isStream)
+    MethodDescription(
+      service: "\($0.service)", name: "\($0.name)", isStream: $0.shape != .unary,
+      isConversation: $0.shape == .conversation)
   }
 
   private static let methodsByName = Dictionary(
@@ -51,7 +55,7 @@ public struct InProcessClient: Sendable {
   public func call(
     _ method: String, _ request: ByteBuffer, admission: NIOLoopBound<any CallAdmission>? = nil
   ) async throws(RPCStatus) -> ByteBuffer {
-    let method = try InProcessClient.find(method, isStream: false)
+    let method = try InProcessClient.find(method, .unary)
     let peer = peer
     return try await withResult { service, continuation in
       let call = InProcessCall(peer: peer, service: service, continuation: continuation)
@@ -72,19 +76,34 @@ public struct InProcessClient: Sendable {
   public func open(
     _ method: String, _ request: ByteBuffer, timeout: Duration? = nil
   ) async throws(RPCStatus) -> InProcessStream {
-    let method = try InProcessClient.find(method, isStream: true)
+    let method = try InProcessClient.find(method, .stream)
     let peer = peer
     return try await withResult { service, continuation in
       InProcessSink(peer: peer, service: service).open(method, request, timeout, continuation)
     }
   }
 
-  private static func find(_ name: String, isStream: Bool) throws(RPCStatus) -> Method {
+  /// Begins a conversation: both sides send messages.
+  ///
+  /// - Parameter method: "widgetd.v1.ProviderService/Provide"
+  /// - Parameter timeout: when the conversation ends with DEADLINE_EXCEEDED; nil for never.
+  /// - Throws: what the call ended with, if there is to be no conversation.
+  public func converse(
+    _ method: String, timeout: Duration? = nil
+  ) async throws(RPCStatus) -> InProcessStream {
+    let method = try InProcessClient.find(method, .conversation)
+    let peer = peer
+    return try await withResult { service, continuation in
+      InProcessSink(peer: peer, service: service).converse(method, timeout, continuation)
+    }
+  }
+
+  private static func find(_ name: String, _ shape: Method.Shape) throws(RPCStatus) -> Method {
     guard let method = methodsByName[name] else {
       let parts = name.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
       throw .unknownMethod(String(parts[0]), parts.count > 1 ? String(parts[1]) : "")
     }
-    guard method.isStream == isStream else { throw .wrongShape(name, isStream: method.isStream) }
+    guard method.shape == shape else { throw .wrongShape(method) }
     return method
   }
 

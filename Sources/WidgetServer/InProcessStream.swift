@@ -37,6 +37,28 @@ public final class InProcessStream: Sendable {
     }
   }
 
+  /// Sends a message, on a conversation. Returns when it has been read and the daemon takes more: it
+  /// reads no more of who does not read its answers. One task at a time may send.
+  ///
+  /// - Returns: false if the conversation is over.
+  public func send(_ message: ByteBuffer) async -> Bool {
+    let sink = sink
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        guard !gate.run({ sink.value.receive(message, continuation) }) else { return }
+        continuation.resume(returning: false)
+      }
+    } onCancel: {
+      _ = gate.run { sink.value.stopSending() }
+    }
+  }
+
+  /// Says that no more messages come.
+  public func finishSending() {
+    let sink = sink
+    _ = gate.run { sink.value.halfClose() }
+  }
+
   /// Ends the stream. What waits to be read is dropped; the reader gets nil.
   public func cancel() { cancel(with: nil) }
 
@@ -68,6 +90,8 @@ final class InProcessSink: StreamSink, TurnParticipant {
   private var isOver = false
   private var status: RPCStatus?
   private var reader: CheckedContinuation<Batch, Never>?
+  /// Who has sent a message, until another one is taken.
+  private var sender: CheckedContinuation<Bool, Never>?
   private var isTouched = false
 
   /// How many bytes may wait for the next more to be taken; as much as a usual socket holds.
@@ -108,6 +132,55 @@ final class InProcessSink: StreamSink, TurnParticipant {
     }
   }
 
+  /// Begins a conversation.
+  func converse(
+    _ method: Method, _ timeout: Duration?,
+    _ begun: CheckedContinuation<Result<InProcessStream, RPCStatus>, Never>
+  ) {
+    service.openTurn()
+    do throws(RPCStatus) {
+      if let timeout, timeout <= .zero { throw .deadlineExceeded }
+      let stream = try service.converse(
+        method, sink: self, peer: peer, level: service.policy.level(of: peer))
+      self.stream = stream
+      if let timeout { service.setDeadline(of: stream, in: timeout) }
+      begun.resume(returning: .success(InProcessStream(sink: self, service: service)))
+    } catch {
+      service.note(method, error, of: peer)
+      begun.resume(returning: .failure(error))
+    }
+  }
+
+  // MARK: - What the peer sends
+
+  func receive(_ message: ByteBuffer, _ sender: CheckedContinuation<Bool, Never>) {
+    guard self.sender == nil else {
+      preconditionFailure("messages are sent by one task at a time")
+    }
+    guard let stream, !isOver else { return sender.resume(returning: false) }
+    self.sender = sender
+    stream.receive(message, in: service)
+    // What the message brings is known at the end of the turn.
+    service.openTurn()
+    service.openings.append { self.resumeSender() }
+  }
+
+  func halfClose() { stream?.halfClosed(in: service) }
+
+  /// The task that sends was cancelled.
+  func stopSending() {
+    guard let sender else { return }
+    self.sender = nil
+    sender.resume(returning: false)
+  }
+
+  /// Lets the next message come, unless too much waits to be read.
+  private func resumeSender() {
+    guard let sender, isOver || waitingBytes < InProcessSink.waitingBytesMax else { return }
+    self.sender = nil
+    sender.resume(returning: !isOver)
+  }
+
   // MARK: - The service's side
 
   var isWritable: Bool {
@@ -126,6 +199,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     stream = nil
     guard !isOver else { return }
     (isOver, self.status) = (true, status)
+    resumeSender()
     touch()
   }
 
@@ -163,6 +237,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     let messages = waiting
     waiting = []
     waitingBytes = 0
+    resumeSender()
     return .messages(messages)
   }
 
@@ -170,6 +245,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     guard !isOver else { return }
     (isOver, self.status) = (true, status)
     waiting = []
+    resumeSender()
     if let stream { service.forget(stream) }
     stream = nil
     if let reader {

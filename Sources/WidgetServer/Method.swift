@@ -3,9 +3,11 @@ import Glibc
 /// The calls that the daemon answers.
 enum Method: UInt8, CaseIterable, Sendable {
   case createWidget, getWidget, listWidgets, updateWidget, deleteWidget, setPresence, moveWidget
-  case applyWidgets, sendEvent, watchWidgets, watchEvents, unsubscribe, requestProgress
+  case applyWidgets, sendEvent, refreshWidgets, watchWidgets, watchEvents, unsubscribe,
+    requestProgress
   case getStats, reload, setLogLevel
   case applyKinds, getKind, listKinds, deleteKind
+  case provide
   case checkHealth, listHealth, watchHealth
 
   /// The full name of the service it belongs to.
@@ -13,6 +15,7 @@ enum Method: UInt8, CaseIterable, Sendable {
     switch self {
     case .getStats, .reload, .setLogLevel: "widgetd.v1.AdminService"
     case .applyKinds, .getKind, .listKinds, .deleteKind: "widgetd.v1.CatalogService"
+    case .provide: "widgetd.v1.ProviderService"
     case .checkHealth, .listHealth, .watchHealth: "grpc.health.v1.Health"
     default: "widgetd.v1.WidgetService"
     }
@@ -29,6 +32,7 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .moveWidget: "MoveWidget"
     case .applyWidgets: "ApplyWidgets"
     case .sendEvent: "SendEvent"
+    case .refreshWidgets: "RefreshWidgets"
     case .watchWidgets: "WatchWidgets"
     case .watchEvents: "WatchEvents"
     case .unsubscribe: "Unsubscribe"
@@ -40,6 +44,7 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .getKind: "GetKind"
     case .listKinds: "ListKinds"
     case .deleteKind: "DeleteKind"
+    case .provide: "Provide"
     case .checkHealth: "Check"
     case .listHealth: "List"
     case .watchHealth: "Watch"
@@ -49,11 +54,21 @@ enum Method: UInt8, CaseIterable, Sendable {
   /// "widgetd.v1.WidgetService/GetWidget".
   var fullName: String { "\(service)/\(name)" }
 
-  /// Whether it answers with a stream.
-  var isStream: Bool {
+  /// How many messages each side sends.
+  enum Shape: Sendable {
+    /// One each.
+    case unary
+    /// The caller one, the daemon any number.
+    case stream
+    /// Both any number.
+    case conversation
+  }
+
+  var shape: Shape {
     switch self {
-    case .watchWidgets, .watchEvents, .watchHealth: true
-    default: false
+    case .watchWidgets, .watchEvents, .watchHealth: .stream
+    case .provide: .conversation
+    default: .unary
     }
   }
 
@@ -83,10 +98,10 @@ enum Method: UInt8, CaseIterable, Sendable {
     switch self {
     case .checkHealth, .listHealth, .watchHealth: .nothing
     case .getWidget, .listWidgets, .sendEvent, .watchWidgets, .watchEvents, .unsubscribe,
-      .requestProgress, .getKind, .listKinds:
+      .requestProgress, .getKind, .listKinds, .refreshWidgets:
       .client
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
-      .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind:
+      .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind, .provide:
       .owner
     }
   }

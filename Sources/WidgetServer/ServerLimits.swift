@@ -14,6 +14,12 @@ public struct ServerLimits: Hashable, Sendable {
   public var streamsPerConnectionMax = 1_024
   /// How many streams one user may have open.
   public var subscriptionsPerUIDMax = 16_384
+  /// How many providers of one user may have a session.
+  public var providersPerUIDMax = 256
+  /// How many events a provider is sent without having acknowledged them.
+  public var providerEventsUnacknowledgedMax = 64
+  /// How many widgets a provider may change at once.
+  public var providerUpdatesMax = 4_096
   /// How many ids, kinds, families, label conditions and mask paths one watch may name.
   public var selectorTermsMax = 1_024
   /// How large a frame of a stream may grow before it is split, in bytes.
@@ -75,6 +81,9 @@ public struct ServerLimits: Hashable, Sendable {
       ("first_byte_milliseconds", \.firstByteMilliseconds),
       ("streams_per_connection_max", \.streamsPerConnectionMax),
       ("subscriptions_per_uid_max", \.subscriptionsPerUIDMax),
+      ("providers_per_uid_max", \.providersPerUIDMax),
+      ("provider_events_unacknowledged_max", \.providerEventsUnacknowledgedMax),
+      ("provider_updates_max", \.providerUpdatesMax),
       ("selector_terms_max", \.selectorTermsMax),
       ("frame_bytes_target", \.frameBytesTarget),
       ("eager_changes_max", \.eagerChangesMax),

@@ -136,9 +136,18 @@ extension ServiceLoop {
       }
     case .applyKinds, .getKind, .listKinds, .deleteKind:
       try performCatalog(method, payload, call, responder)
+    case .refreshWidgets:
+      responder.respond(
+        try refresh(try decode(RefreshWidgetsRequest.self, payload)), to: call)
     case .unsubscribe:
       let id = try decode(UnsubscribeRequest.self, payload).subscriptionID
-      finish(try subscription(id, of: responder.peer), .unsubscribed)
+      if let session = providers.sessions.values.first(where: { $0.id == id }),
+        session.peer.uid == responder.peer.uid
+      {
+        finish(session, .unsubscribed)
+      } else {
+        finish(try subscription(id, of: responder.peer), .unsubscribed)
+      }
       responder.respond(UnsubscribeResponse(), to: call)
     case .requestProgress:
       let id = try decode(RequestProgressRequest.self, payload).subscriptionID
@@ -160,8 +169,8 @@ extension ServiceLoop {
     case .listHealth:
       _ = try decode(HealthListRequest.self, payload)
       responder.respond(listHealth(), to: call)
-    case .watchWidgets, .watchEvents, .watchHealth:
-      throw .wrongShape(method.fullName, isStream: true)
+    case .watchWidgets, .watchEvents, .watchHealth, .provide:
+      throw .wrongShape(method)
     }
   }
 
@@ -227,7 +236,17 @@ extension ServiceLoop {
   func apply(
     _ command: Command, _ responder: any CallResponder, client: String = ""
   ) throws(RPCStatus) -> Commit {
-    let caller = Caller(uid: responder.peer.uid, pid: responder.peer.pid, client: client)
+    try apply(command, by: responder.peer, client: client)
+  }
+
+  func apply(
+    _ command: Command, by peer: Peer, client: String = ""
+  ) throws(RPCStatus) -> Commit {
+    let caller = Caller(uid: peer.uid, pid: peer.pid, client: client)
+    switch command {
+    case .applyKinds, .deleteKind: providers.kindsMayHaveChanged = true
+    default: break
+    }
     do throws(StoreError) {
       let commit = try store.apply(command, by: caller, at: now)
       if commit.isChange { counters.commits += 1 }
@@ -392,7 +411,9 @@ extension ServiceLoop {
       "state_bytes_per_uid_max": highest.bytes, "connections_max": connectionCount,
       "connections_per_uid_max": connectionsByUID.values.max() ?? 0,
       "subscriptions_per_uid_max": subscriptionsByUID.values.max() ?? 0,
+      "providers_per_uid_max": providers.highestCount,
     ].mapValues { UInt64(clamping: $0) }
+    response.providers = UInt64(providers.byName.count)
     response.memoryBytes = ResidentMemory.bytes ?? 0
     return response
   }

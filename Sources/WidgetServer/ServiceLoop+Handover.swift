@@ -16,6 +16,7 @@ extension ServiceLoop {
     for subscription in Array(subscriptions.values) where subscription.sink is InProcessSink {
       finish(subscription, .shuttingDown)
     }
+    endProviders { $0.sink is InProcessSink }
     endHealthWatches { $0.sink is InProcessSink }
   }
 
@@ -30,6 +31,8 @@ extension ServiceLoop {
     finishTurnAndRound()
     // Streams that guests had asked for before they were told are open by now.
     endGuestStreams()
+    // Providers come back to the next process, and say what they have.
+    endProviders()
     finishTurn()
     isDraining = true
     let codec = WireCodec(limits: HandedOver.limits)

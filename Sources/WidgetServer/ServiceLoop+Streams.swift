@@ -34,7 +34,7 @@ extension ServiceLoop {
     } catch {
       throw RPCStatus(error)
     }
-    throw .wrongShape(method.fullName, isStream: false)
+    throw .wrongShape(method)
   }
 
   /// The same for a request in a buffer.

@@ -52,6 +52,7 @@ final class ServiceLoop {
   var reloads: [UInt64: (call: UInt32, responder: any CallResponder)] = [:]
   var lastReload: UInt64 = 0
   var healthWatches: [ObjectIdentifier: HealthWatch] = [:]
+  var providers = ProviderTable()
   /// All that a caught-up reader has been sent.
   var sentRevision: Revision
   var sentSequence: UInt64
@@ -88,7 +89,7 @@ final class ServiceLoop {
 
   /// A call of this turn, so that it can be answered anew.
   struct TurnCall {
-    let responder: any CallResponder
+    let peer: Peer
     let again: () -> Void
   }
 
@@ -118,6 +119,7 @@ final class ServiceLoop {
     sentSequence = store.lastEventSequence
     now = ServiceLoop.wallClock()
     startTime = now
+    awaitProviders()
   }
 
   /// What time it is, for the state machine.
@@ -153,14 +155,15 @@ final class ServiceLoop {
   func touch(_ participant: any TurnParticipant) { touched.append(participant) }
 
   /// Remembers how to do a call again, in case the turn's group fails.
-  func remember(_ responder: any CallResponder, again: @escaping () -> Void) {
-    if log.needsGroups { turnCalls.append(TurnCall(responder: responder, again: again)) }
+  func remember(_ peer: Peer, again: @escaping () -> Void) {
+    if log.needsGroups { turnCalls.append(TurnCall(peer: peer, again: again)) }
   }
 
   /// Whether calls have to be remembered at all.
   var remembersCalls: Bool { log.needsGroups }
 
   private func endTurn() {
+    markAbandoned()
     commit()
     for participant in touched { participant.flushResponses() }
     touched.removeAll(keepingCapacity: true)
@@ -168,11 +171,12 @@ final class ServiceLoop {
     let opening = openings
     openings.removeAll()
     for open in opening { open() }
+    serveProviders()
     sendRoundIfDue()
     for participant in touched { participant.flushResponses() }
     touched.removeAll(keepingCapacity: true)
     isTurnOpen = false
-    if !ready.isEmpty || !openings.isEmpty { openTurn() }
+    if !ready.isEmpty || !openings.isEmpty || providers.hasMore { openTurn() }
     scheduleStoreDeadline()
   }
 
@@ -194,7 +198,7 @@ final class ServiceLoop {
 
   private func takeBackTurn(because error: StorageError) {
     counters.groupsFailed += 1
-    let users = Set(turnCalls.map(\.responder.peer.uid))
+    let users = Set(turnCalls.map(\.peer.uid))
     recentErrors.record(
       .storageFailed(error), area: "storage", uid: users.count == 1 ? users.first : nil, at: now)
     if !isStorageFailing {
@@ -203,6 +207,7 @@ final class ServiceLoop {
         "changes are refused until the store works again", metadata: ["error": "\(error)"])
     }
     store.rollbackGroup()
+    takeBackProviders()
     forgetEncodings()
     for participant in touched { participant.discardResponses() }
     storageFailure = error
@@ -260,6 +265,7 @@ final class ServiceLoop {
     for subscription in Array(subscriptions.values) {
       finish(subscription, .shuttingDown)
     }
+    endProviders()
     endHealthWatches()
     closeLog()
   }

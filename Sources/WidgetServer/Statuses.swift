@@ -207,13 +207,46 @@ extension RPCStatus {
       metadata: ["method": "\(service)/\(method)"])
   }
 
-  static func wrongShape(_ method: String, isStream: Bool) -> RPCStatus {
+  static func wrongShape(_ method: Method) -> RPCStatus {
+    let name = method.fullName
+    let words =
+      switch method.shape {
+      case .unary: "\(name) is a unary call; open it without flags."
+      case .stream: "\(name) answers with a stream; open it with the remote-closed flag."
+      case .conversation: "\(name) is a conversation; open it with the remote-open flag."
+      }
+    return RPCStatus(.invalidArgument, "WRONG_CALL_TYPE", words, metadata: ["method": name])
+  }
+
+  static func providerActive(
+    _ provider: String, uid: UInt32, pid: UInt32, canTakeOver: Bool
+  ) -> RPCStatus {
     RPCStatus(
-      .invalidArgument, "WRONG_CALL_TYPE",
-      isStream
-        ? "\(method) answers with a stream; open it with the remote-closed flag."
-        : "\(method) is a unary call; open it without flags.",
-      metadata: ["method": method])
+      .alreadyExists, "PROVIDER_ACTIVE",
+      "Provider \"\(provider)\" has a session already, of process \(pid) of user \(uid). Stop that, "
+        + (canTakeOver ? "set take_over to replace it, " : "") + "or choose another name.",
+      metadata: ["provider": provider, "uid": "\(uid)", "pid": "\(pid)"])
+  }
+
+  static func providerReplaced(_ provider: String) -> RPCStatus {
+    RPCStatus(
+      .aborted, "PROVIDER_REPLACED",
+      "Another session of provider \"\(provider)\" has taken the place of this one.",
+      metadata: ["provider": provider])
+  }
+
+  static func leaseExpired(_ lease: Duration) -> RPCStatus {
+    RPCStatus(
+      .deadlineExceeded, "LEASE_EXPIRED",
+      "The provider said nothing for \(lease). Open another session, and send keep_alive in time.")
+  }
+
+  static func noDataRequest(_ id: UInt64) -> RPCStatus {
+    RPCStatus(
+      .notFound, "DATA_REQUEST_NOT_FOUND",
+      "There is no open data request \(id): it was answered, another one took its place, or its "
+        + "widget is gone.",
+      metadata: ["data_request_id": "\(id)"])
   }
 
   static func noSubscription(_ id: UInt64) -> RPCStatus {

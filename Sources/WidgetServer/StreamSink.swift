@@ -55,6 +55,12 @@ protocol ServedStream: AnyObject {
   /// The transport takes more again.
   func becameWritable(in service: ServiceLoop)
 
+  /// A message of the peer's arrived.
+  func receive(_ message: ByteBuffer, in service: ServiceLoop)
+
+  /// The peer sends no more messages.
+  func halfClosed(in service: ServiceLoop)
+
   /// What another process has to know to go on with the stream.
   func handOver(streamID: UInt32, from service: ServiceLoop) -> HandedStream
 
@@ -63,4 +69,10 @@ protocol ServedStream: AnyObject {
 
   /// Ends the stream and tells its reader why; nil means well.
   func finish(_ status: RPCStatus?, in service: ServiceLoop)
+}
+
+/// Most streams hear nothing after their request.
+extension ServedStream {
+  func receive(_ message: ByteBuffer, in service: ServiceLoop) {}
+  func halfClosed(in service: ServiceLoop) {}
 }

@@ -213,7 +213,11 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     switch streams.receive(header) {
     case .unaryCall(let streamID): unaryCall(streamID, data)
     case .openStream(let streamID, let kind): openStream(streamID, kind, data)
-    case .message, .halfClose, .ignore: break
+    case .message(let streamID, let isLast):
+      sinks[streamID]?.stream?.receive(data, in: service)
+      if isLast { sinks[streamID]?.stream?.halfClosed(in: service) }
+    case .halfClose(let streamID): sinks[streamID]?.stream?.halfClosed(in: service)
+    case .ignore: break
     case .refuse(let streamID, let error):
       service.counters.protocolErrors += 1
       refuseNow(RPCStatus(error), streamID)
@@ -236,9 +240,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     touch()
     data.withUnsafeReadableBytes { bytes in
       _ = withEnvelope(bytes, streamID) { method, envelope in
-        guard !method.isStream else {
-          return refuseNow(.wrongShape(method.fullName, isStream: true), streamID)
-        }
+        guard method.shape == .unary else { return refuseNow(.wrongShape(method), streamID) }
         guard envelope.timeoutNanoseconds >= 0 else {
           return refuseNow(.deadlineExceeded, streamID)
         }
@@ -249,7 +251,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
         }
         service.perform(method, envelope.payload, call: streamID, for: self)
         guard service.remembersCalls, service.storageFailure == nil else { return }
-        service.remember(self) { [self] in unaryCall(streamID, data) }
+        service.remember(peer) { [self] in unaryCall(streamID, data) }
       }
     }
   }
@@ -260,11 +262,12 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     touch()
     data.withUnsafeReadableBytes { bytes in
       let opened = withEnvelope(bytes, streamID) { method, envelope in
-        guard method.isStream, kind == .server else {
-          return endStream(streamID, .wrongShape(method.fullName, isStream: method.isStream))
+        guard method.shape == (kind == .server ? .stream : .conversation) else {
+          return endStream(streamID, .wrongShape(method))
         }
         let sink = TTRPCStreamSink(connection: self, streamID: streamID)
         do throws(RPCStatus) {
+          if method.shape == .conversation { return try converse(sink, method, envelope) }
           open(
             sink, method, envelope.timeoutNanoseconds,
             try service.prepare(method, envelope.payload, sink: sink, peer: peer, level: level))
@@ -275,6 +278,21 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       }
       if !opened { streams.end(streamID) }
     }
+  }
+
+  /// Begins a conversation. The request may hold its first message.
+  private func converse(
+    _ sink: TTRPCStreamSink, _ method: Method, _ envelope: RequestEnvelopeView
+  ) throws(RPCStatus) {
+    guard envelope.timeoutNanoseconds >= 0 else { throw .deadlineExceeded }
+    let stream = try service.converse(method, sink: sink, peer: peer, level: level)
+    sinks[sink.streamID] = sink
+    sink.stream = stream
+    if envelope.timeoutNanoseconds > 0 {
+      service.setDeadline(of: stream, in: .nanoseconds(envelope.timeoutNanoseconds))
+    }
+    guard envelope.payload.count > 0 else { return }
+    stream.receive(ByteBuffer(bytes: envelope.payload), in: service)
   }
 
   /// Opens a stream at the end of the turn.

@@ -15,7 +15,7 @@ import WidgetTransport
       #expect(
         response.statuses == [
           "": serving, "widgetd.v1.WidgetService": serving, "widgetd.v1.AdminService": serving,
-          "widgetd.v1.CatalogService": serving,
+          "widgetd.v1.CatalogService": serving, "widgetd.v1.ProviderService": serving,
         ])
     }
   }

@@ -99,6 +99,9 @@ extension StoreImage {
     records.removeAll { gone.contains($0.widget.id) }
     records += group.upserts
     tombstones += group.tombstones
+    let named = Set(group.kindDeletions).union(group.kindUpserts.map(\.kind.name))
+    kinds.removeAll { named.contains($0.kind.name) }
+    kinds += group.kindUpserts
     requests += group.requests
   }
 

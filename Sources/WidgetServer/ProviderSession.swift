@@ -1,0 +1,230 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// One session of a provider: who it is, how far it is with events and widgets, and what it is owed.
+///
+/// What waits for a provider is not a queue of messages. Events are read from the store's ring when
+/// there is room for them, changes of widgets from the store, each with a cursor of its own; and of
+/// data requests only the ids of widgets wait, each once. So a provider that does not read costs a set
+/// of ids, however long.
+///
+/// What a frame did is told at the end of its turn, when it is durable, and only then counts here:
+/// `outputs` and `effects` are of the turn under way, and are forgotten if its group is taken back.
+///
+/// Invariants: `isStarted` from the end of the turn in which `open` came; `asked` and `askedWidgets`
+/// are each other's inverse; a widget is in `queue` for every entry of `reasons`, and may be in it
+/// without one, which is then skipped.
+final class ProviderSession {
+  let id: UInt64
+  let peer: Peer
+  let sink: any StreamSink
+  unowned let service: ServiceLoop
+  /// Who it is; nil until it has said so.
+  var provider: String?
+  /// How long the provider may be silent.
+  var lease = ProviderSession.leaseDefault
+  var lastHeardAt = NIODeadline.now()
+  var leaseTimer: Scheduled<Void>?
+  var deadlineTimer: Scheduled<Void>?
+  var deadline: NIODeadline?
+
+  // The turn under way.
+  var outputs: [Output] = []
+  var effects: [Effect] = []
+  /// Data requests that were answered in this turn.
+  var answeredNow: Set<UInt64> = []
+  var takesPart = false
+  /// Set when the session is to end with the turn; what comes after does not count.
+  var ending: Ending?
+
+  // How far it is.
+  var isStarted = false
+  var isOver = false
+  var kinds: Set<KindName> = []
+  /// Everything up to this event has been looked at.
+  var eventCursor: UInt64 = 0
+  /// Everything up to this event is dealt with.
+  var acknowledged: UInt64 = 0
+  /// What was sent and is not acknowledged, in order of sequence numbers.
+  var unacknowledged = CircularBuffer<Sent>()
+  /// Everything that happened to widgets up to this revision has been looked at.
+  var revisionCursor: Revision = 0
+  var removals: [WidgetID] = []
+  private(set) var queue = CircularBuffer<Pending>()
+  private(set) var reasons: [WidgetID: DataRequestReason] = [:]
+  private var lastRequestID: UInt64 = 0
+  private(set) var asked: [WidgetID: UInt64] = [:]
+  private(set) var askedWidgets: [UInt64: WidgetID] = [:]
+  var owesKeepAlive = false
+
+  static let leaseDefault = Duration.seconds(15)
+  static let leaseRange = Duration.seconds(1)...Duration.seconds(300)
+
+  /// What is to be sent at the end of the turn, whether the socket has room or not.
+  enum Output {
+    case opened
+    case result(ProvideResult)
+  }
+
+  /// What follows from a frame once it is durable.
+  enum Effect {
+    case acknowledged(UInt64)
+    /// These widgets need not be asked about any more.
+    case heard([WidgetID])
+  }
+
+  /// An event that was sent, or a gap.
+  struct Sent {
+    let first: UInt64
+    let last: UInt64
+    /// nil for a gap.
+    let widgetID: WidgetID?
+  }
+
+  /// What is to be sent of widgets, in this order.
+  enum Pending {
+    case request(WidgetID)
+    case synced
+  }
+
+  struct Ending {
+    let status: RPCStatus?
+  }
+
+  init(id: UInt64, peer: Peer, sink: any StreamSink, service: ServiceLoop) {
+    self.id = id
+    self.peer = peer
+    self.sink = sink
+    self.service = service
+  }
+
+  /// After which event another session of this provider has to begin.
+  var resumePoint: UInt64 {
+    unacknowledged.first.map { $0.first - 1 } ?? max(acknowledged, eventCursor)
+  }
+
+  func acknowledge(_ sequence: UInt64) {
+    while let first = unacknowledged.first, first.last <= sequence { unacknowledged.removeFirst() }
+    acknowledged = max(acknowledged, sequence)
+  }
+
+  // MARK: - Data requests
+
+  /// Puts a widget in line to be asked about, if it is not.
+  func ask(about id: WidgetID, _ reason: DataRequestReason) {
+    if let other = reasons[id] {
+      reasons[id] = other.rawValue <= reason.rawValue ? other : reason
+    } else {
+      reasons[id] = reason
+      queue.append(.request(id))
+    }
+  }
+
+  /// Lets the provider know when it has been asked about all that is in line now.
+  func syncWhenAsked() { queue.append(.synced) }
+
+  /// Takes the next in line out.
+  func nextPending() -> (Pending, DataRequestReason)? {
+    while let pending = queue.popFirst() {
+      switch pending {
+      case .synced: return (pending, .unspecified)
+      case .request(let id):
+        if let reason = reasons.removeValue(forKey: id) { return (pending, reason) }
+      }
+    }
+    return nil
+  }
+
+  /// A number for a request about a widget, which takes the place of an earlier one.
+  func numberRequest(about id: WidgetID) -> UInt64 {
+    heard(of: id)
+    lastRequestID += 1
+    asked[id] = lastRequestID
+    askedWidgets[lastRequestID] = id
+    return lastRequestID
+  }
+
+  /// A widget need not be asked about any more: it was answered, or is gone.
+  func heard(of id: WidgetID) {
+    if let request = asked.removeValue(forKey: id) { askedWidgets[request] = nil }
+  }
+
+  /// A widget is gone.
+  func forgetWidget(_ id: WidgetID) {
+    heard(of: id)
+    reasons[id] = nil
+    // What is left in line for widgets that are gone is bounded by those that are there.
+    if queue.count > 2 * reasons.count + 1_024 {
+      queue.removeAll { pending in
+        if case .request(let id) = pending { reasons[id] == nil } else { false }
+      }
+    }
+  }
+}
+
+extension ProviderSession: TurnParticipant {
+  /// Results are sent when the turn's answers have been; see `ServiceLoop.takePart`.
+  func flushResponses() {}
+
+  func discardResponses() {
+    outputs.removeAll { if case .result = $0 { true } else { false } }
+    effects.removeAll()
+    answeredNow.removeAll()
+  }
+}
+
+extension ProviderSession: ServedStream {
+  func becameWritable(in service: ServiceLoop) { if isStarted { service.openTurn() } }
+
+  func handOver(streamID: UInt32, from service: ServiceLoop) -> HandedStream {
+    // Sessions end before connections are handed over.
+    HandedStream(streamID: streamID)
+  }
+
+  func forget(in service: ServiceLoop) { service.forget(self) }
+  func finish(_ status: RPCStatus?, in service: ServiceLoop) { service.finish(self, status) }
+  func receive(_ message: ByteBuffer, in service: ServiceLoop) { service.receive(message, self) }
+  func halfClosed(in service: ServiceLoop) { service.end(self, nil) }
+}
+
+/// What the service knows of providers.
+struct ProviderTable {
+  /// All sessions, also those that have not said who they are.
+  var sessions: [ObjectIdentifier: ProviderSession] = [:]
+  /// The session of each provider that has one.
+  var byName: [String: ProviderSession] = [:]
+  /// After which event a provider without a session goes on; see `remember`.
+  private(set) var resumePoints: [String: UInt64] = [:]
+  /// Providers that are gone, whose widgets are to be made stale.
+  var abandoned: Set<String> = []
+  /// Those of them that the turn under way deals with.
+  var abandonedInTurn: Set<String> = []
+  /// When to try again if that failed.
+  var retryAt: NIODeadline?
+  /// Providers that had sessions before the daemon started, and have not come back.
+  var absent: Set<String> = []
+  /// Whether sessions may have got other kinds.
+  var kindsMayHaveChanged = false
+  /// Whether a session could be given more.
+  var hasMore = false
+
+  /// How many sessions the user has who has most.
+  var highestCount: Int {
+    Dictionary(grouping: byName.values, by: \.peer.uid).values.map(\.count).max() ?? 0
+  }
+
+  /// For how many providers it is remembered where to go on.
+  static let rememberedMax = 1_024
+  /// How long after the start a provider has to come back.
+  static let returnTime = TimeAmount.seconds(15)
+
+  /// Keeps where a provider goes on. Of very many, those that were heard of longest ago are forgotten.
+  mutating func remember(_ provider: String, at point: UInt64) {
+    resumePoints[provider] = max(point, resumePoints[provider] ?? 0)
+    guard resumePoints.count > ProviderTable.rememberedMax else { return }
+    let oldest = resumePoints.filter { byName[$0.key] == nil }.min { $0.value < $1.value }
+    if let oldest { resumePoints[oldest.key] = nil }
+  }
+}
