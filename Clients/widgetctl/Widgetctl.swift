@@ -39,7 +39,8 @@ struct Widgetctl: AsyncParsableCommand {
         subcommands: [
           AddCommand.self, SetCommand.self, RemoveCommand.self, MoveCommand.self, ApplyCommand.self,
           SendCommand.self, ShowCommand.self, HideCommand.self,
-          EnableCommand.self, DisableCommand.self, ToggleCommand.self, RemoveKindCommand.self,
+          EnableCommand.self, DisableCommand.self, ToggleCommand.self, RefreshCommand.self,
+          RemoveKindCommand.self,
         ]),
       CommandGroup(
         name: "The daemon",

@@ -70,6 +70,12 @@ final class Connection: ChannelDuplexHandler {
     return streamID
   }
 
+  /// Sends a frame of a stream on which the client may still send.
+  func write(_ frame: ByteBuffer, on streamID: UInt32) {
+    guard failure == nil, streams.canSend(streamID) else { return }
+    context?.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+  }
+
   /// Forgets a call; its receiver is told nothing more.
   func abandon(_ streamID: UInt32) {
     streams.abandon(streamID)

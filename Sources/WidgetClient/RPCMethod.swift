@@ -13,6 +13,11 @@ struct RPCMethod: Hashable, Sendable {
     self.name = name
   }
 
+  private init(provider name: String) {
+    service = "widgetd.v1.ProviderService"
+    self.name = name
+  }
+
   private init(admin name: String) {
     service = "widgetd.v1.AdminService"
     self.name = name
@@ -34,6 +39,8 @@ struct RPCMethod: Hashable, Sendable {
   static let sendEvent = RPCMethod(widget: "SendEvent")
   static let watchWidgets = RPCMethod(widget: "WatchWidgets")
   static let watchEvents = RPCMethod(widget: "WatchEvents")
+  static let refreshWidgets = RPCMethod(widget: "RefreshWidgets")
+  static let provide = RPCMethod(provider: "Provide")
   static let unsubscribe = RPCMethod(widget: "Unsubscribe")
   static let requestProgress = RPCMethod(widget: "RequestProgress")
   static let applyKinds = RPCMethod(catalog: "ApplyKinds")

@@ -67,6 +67,13 @@ extension WidgetClient {
     try await call(.sendEvent, request, options)
   }
 
+  /// Asks the providers of widgets for fresh data, and does not wait for it.
+  public func refreshWidgets(
+    _ request: RefreshWidgetsRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> RefreshWidgetsResponse {
+    try await call(.refreshWidgets, request, options)
+  }
+
   /// Makes a declared set of kinds true, and their widgets fit them, all or nothing.
   public func applyKinds(
     _ request: ApplyKindsRequest, options: CallOptions = CallOptions()
@@ -135,6 +142,21 @@ extension WidgetClient {
     _ request: HealthCheckRequest = HealthCheckRequest(), options: CallOptions = CallOptions()
   ) async throws(ClientError) -> HealthCheckResponse {
     try await call(.checkHealth, request, options)
+  }
+
+  /// Opens a session as the provider of kinds, and keeps it open across lost connections.
+  ///
+  /// - Parameters:
+  ///   - provider: whose kinds they are; an id's alphabet, 1 to 128 characters. A provider has one
+  ///     session at a time.
+  ///   - kinds: what it provides.
+  public func provide(
+    _ provider: String, kinds: [Kind], options: ProviderOptions = ProviderOptions()
+  ) -> ProviderSession {
+    let session = ProviderSession(
+      client: self, provider: provider, kinds: kinds, options: options)
+    session.start()
+    return session
   }
 
   /// Watches widgets: a snapshot, then every change, across lost connections.

@@ -127,4 +127,40 @@ public final class WidgetClient: Sendable {
     }
     return try opened.get()
   }
+
+  /// Begins a conversation on a connection of its own. The connection ends with it.
+  func converse<Request: WireMessage, Message: WireMessage>(
+    _ method: RPCMethod, _ first: Request, metadata: [MetadataEntry]
+  ) async throws(ClientError) -> Conversation<Request, Message> {
+    typealias Begun = Result<Conversation<Request, Message>, ClientError>
+    let begun: Begun = await withCheckedContinuation { continuation in
+      eventLoop.execute { [connector, eventLoop] in
+        connector.value.withOwn { result in
+          let begun: Begun
+          do throws(ClientError) {
+            let connection = try result.get()
+            let control = StreamControl(connection, eventLoop: eventLoop)
+            let (messages, source) = MessageStream<Message>.make(control: control)
+            do throws(ClientError) {
+              let streamID = try connection.open(
+                .bidirectional, method, first, timeout: nil, metadata: metadata,
+                receiver: StreamCall<Message>(source, on: connection))
+              begun = .success(
+                Conversation(
+                  messages: messages,
+                  call: ConversationCall(connection, streamID: streamID, eventLoop: eventLoop),
+                  eventLoop: eventLoop))
+            } catch {
+              connection.close()
+              throw error
+            }
+          } catch {
+            begun = .failure(error)
+          }
+          continuation.resume(returning: begun)
+        }
+      }
+    }
+    return try begun.get()
+  }
 }

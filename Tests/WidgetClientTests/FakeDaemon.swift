@@ -142,7 +142,13 @@ final class FakeDaemon: Sendable {
           continue
         }
         switch streams.receive(frame.header) {
-        case .unaryCall, .openStream(_, .server): take(frame, context.channel)
+        case .unaryCall, .openStream: take(frame, context.channel)
+        case .message(let streamID, _):
+          arrived(
+            Call(
+              method: "/message", payload: Array(frame.data.readableBytesView),
+              timeoutNanoseconds: 0, metadata: [], connection: connection, streamID: streamID,
+              isStream: true, channel: context.channel))
         case let action: Issue.record("a client broke the protocol: \(action)")
         }
       }
@@ -171,6 +177,11 @@ extension AsyncStream<FakeDaemon.Call>.Iterator {
     let call = try #require(await next())
     #expect(call.method.hasSuffix("/" + method))
     return call
+  }
+
+  /// The next message of a conversation.
+  mutating func message<M: WireMessage>(_ type: M.Type) async throws -> M {
+    try await expect("message").decode(type)
   }
 }
 

@@ -144,6 +144,27 @@ import WidgetStorage
     }
   }
 
+  @Test func `loses its providers, who come back and are not taken for gone`() async throws {
+    try await withRestart { server in
+      let client = try server.connect()
+      let provider = try RawProvider(client)
+      try provider.open(kinds: [Kind(name: .make("clock"))])
+      try client.create("a")
+      let sequence = try client.event("a")
+      _ = try provider.dataRequest()
+      _ = try provider.event()
+      return { _ in
+        let status = try provider.stream.end()
+        #expect(status == .shuttingDown)
+        #expect(try client.get("a").isStale == false)
+        let again = try RawProvider(client)
+        // To who had all events, no gap is told.
+        let (_, requests) = try again.open(after: sequence)
+        #expect(requests.map(\.widget.id.rawValue) == ["a"])
+      }
+    }
+  }
+
   @Test func `is not read beyond what its user may do now`() async throws {
     let log = TestLog.State()
     let folder = try TestFolder()

@@ -21,6 +21,7 @@ struct CommandLineTests {
     ["log-level", "debug"], ["completion", "zsh"], ["version", "--client"], ["stats"], ["health"],
     ["kinds"], ["kinds", "-o", "yaml"], ["describe", "clock"],
     ["rm-kind", "clock", "--allow-missing"],
+    ["refresh", "a", "b"], ["refresh", "--kind", "clock"], ["refresh", "--all", "-o", "json"],
     ["reload"], ["status"], ["status", "-o", "yaml", "--timeout", "1s"], ["doctor", "-o", "json"],
   ])
   func `these command lines are right`(_ arguments: [String]) {
@@ -36,6 +37,7 @@ struct CommandLineTests {
     ["watch", "--once", "--events"], ["watch", "--resume", "AQ==", "--until", "a:removed"],
     ["watch", "--resume", "!"], ["watch", "a", "--until", "b:removed"], ["watch", "--until", "x"],
     ["events", "--count", "0"], ["events", "--count", "-1"],
+    ["refresh"], ["refresh", "a", "--all"], ["refresh", "--all", "--transition", "none"],
     ["describe"], ["describe", "a b"], ["rm-kind"], ["kinds", "x"],
     ["log-level", "loud"], ["completion", "tcsh"],
     ["ls", "--timeout", "5"], ["ls", "-o", "xml"], ["ls", "-l", "a in x"],
@@ -43,6 +45,20 @@ struct CommandLineTests {
   func `these command lines are wrong usage`(_ arguments: [String]) {
     let error = #expect(throws: (any Error).self) { try Widgetctl.parseAsRoot(arguments) }
     if let error { #expect(Widgetctl.exitCode(for: error) == .validationFailure) }
+  }
+
+  @Test(
+    arguments: [
+      (1, 0, "asked about 1 widget\n"),
+      (0, 1, "asked about 0 widgets\n1 widget without a running provider\n"),
+      (2, 3, "asked about 2 widgets\n3 widgets without a running provider\n"),
+    ] as [(UInt64, UInt64, String)])
+  func `refresh says how many were asked, and how many have nobody`(
+    asked: UInt64, unprovided: UInt64, words: String
+  ) {
+    #expect(
+      RefreshCommand.words(
+        RefreshWidgetsResponse(askedCount: asked, unprovidedCount: unprovided)) == words)
   }
 
   @Test(arguments: Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).map(Kind.init))

@@ -38,6 +38,7 @@ struct StatsCommand: AsyncParsableCommand {
     add("last_sequence", "\(stats.lastSequence)")
     add("connections", "\(stats.connections)")
     add("subscriptions", "\(stats.subscriptions)")
+    add("providers", "\(stats.providers)")
     for (scope, numbers) in [
       ("counters", stats.counters), ("limits", stats.limits), ("usage", stats.usage),
     ] {

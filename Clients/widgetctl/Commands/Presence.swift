@@ -2,9 +2,8 @@ import ArgumentParser
 import WidgetClient
 import WidgetModel
 
-/// What `show`, `hide`, `enable`, `disable` and `toggle` have in common: all of them set presence,
-/// in one change, of the widgets that are named or picked.
-struct PresenceOptions: ParsableArguments {
+/// Which widgets a command is about: those that are named, those that are picked, or all.
+struct TargetOptions: ParsableArguments {
   @Argument(
     help: "The widgets' ids; all of them must exist.", completion: idCompletion,
     transform: parseID)
@@ -14,9 +13,6 @@ struct PresenceOptions: ParsableArguments {
 
   @Flag(help: "Every widget.")
   var all = false
-
-  @OptionGroup var transition: TransitionOptions
-  @OptionGroup var global: GlobalOptions
 
   func validate() throws { _ = try target() }
 
@@ -33,11 +29,20 @@ struct PresenceOptions: ParsableArguments {
     }
   }
 
+}
+
+/// What `show`, `hide`, `enable`, `disable` and `toggle` have in common: all of them set presence,
+/// in one change.
+struct PresenceOptions: ParsableArguments {
+  @OptionGroup var target: TargetOptions
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
   func run(_ action: PresenceAction) async throws {
     let session = try global.session()
     let answer = try await session.client.setPresence(
       SetPresenceRequest(
-        target: try target(), action: action, transition: transition.transition,
+        target: try target.target(), action: action, transition: transition.transition,
         requestID: global.requestId ?? ""), options: session.options)
     let words = try await PresenceOptions.words(action, of: answer.changedIDs, session)
     session.printer.print(

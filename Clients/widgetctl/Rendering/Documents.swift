@@ -259,7 +259,7 @@ extension GetStatsResponse {
       "connections": .revision(connections), "subscriptions": .revision(subscriptions),
       "counters": numbers(counters), "limits": numbers(limits), "pid": .int(Int64(pid)),
       "recentErrors": .list(recentErrors.map(\.document)), "usage": numbers(usage),
-      "memoryBytes": .revision(memoryBytes),
+      "memoryBytes": .revision(memoryBytes), "providers": .revision(providers),
     ])
   }
 }

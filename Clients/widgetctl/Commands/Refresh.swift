@@ -1,0 +1,42 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `refresh`: asks the providers of widgets for fresh data.
+struct RefreshCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "refresh", abstract: "Ask the providers of widgets for fresh data.",
+    discussion: """
+      The daemon passes the question on and does not wait for the data: `watch` shows it when it \
+      comes. Widgets that no running program provides are counted, and nothing happens to them.
+
+      Examples:
+        widgetctl refresh cpu memory
+        widgetctl refresh --kind clock
+        widgetctl refresh --all
+      """)
+
+  @OptionGroup var target: TargetOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.refreshWidgets(
+      RefreshWidgetsRequest(try target.target()), options: session.options)
+    session.printer.print(
+      .map([
+        "askedCount": .revision(answer.askedCount),
+        "unprovidedCount": .revision(answer.unprovidedCount),
+      ])
+    ) { RefreshCommand.words(answer) }
+  }
+
+  static func words(_ answer: RefreshWidgetsResponse) -> String {
+    func widgets(_ count: UInt64) -> String { count == 1 ? "1 widget" : "\(count) widgets" }
+    var text = "asked about \(widgets(answer.askedCount))\n"
+    if answer.unprovidedCount > 0 {
+      text += "\(widgets(answer.unprovidedCount)) without a running provider\n"
+    }
+    return text
+  }
+}

@@ -1,0 +1,92 @@
+public import WidgetModel
+public import WidgetProto
+
+/// What the daemon wants of a provider, or tells it; see `ProviderSession.requests`.
+public enum ProviderRequest: Hashable, Sendable {
+  /// The session is open, for the first time or again. What came before it has lost its meaning: the
+  /// daemon asks for every widget anew.
+  case connected(ProvideOpened)
+  /// The connection is gone, or could not be made; it is tried again. Comes once, however often.
+  case disconnected(ClientError)
+  /// Something happened to a widget. Acknowledge it; otherwise it comes again after the next
+  /// `connected`.
+  case event(Event)
+  /// Events were lost. Acknowledge its last sequence number.
+  case gap(EventGap)
+  /// A widget wants data: answer, or update it.
+  case dataRequest(ProviderDataRequest)
+  /// Widgets are gone.
+  case removed([WidgetID])
+  /// Since `connected` every widget that there is has been asked about; others are gone.
+  case synced(Revision)
+}
+
+/// A data request, and the session that it belongs to.
+public struct ProviderDataRequest: Hashable, Sendable {
+  /// The widget as it was.
+  public let widget: Widget
+  public let reason: DataRequestReason
+  let id: UInt64
+  /// Counts the sessions that were opened.
+  let generation: Int
+
+  init(_ request: DataRequest, generation: Int) {
+    widget = request.widget
+    reason = request.reason
+    id = request.id
+    self.generation = generation
+  }
+}
+
+/// How to provide.
+public struct ProviderOptions: Sendable {
+  /// How long the provider may seem silent before its widgets are stale; 1 to 300 s, nil for what the
+  /// daemon takes. The session keeps it alive by itself: it runs out only if the process is stuck.
+  public var lease: Duration?
+  /// End another session that this provider has, instead of failing with `PROVIDER_ACTIVE`.
+  public var takesOver: Bool
+  /// Remove kinds that were declared earlier and are not any more.
+  public var prunesKinds: Bool
+  /// The last event that was dealt with, as it was kept by an earlier process, and its epoch.
+  public var acknowledged: (sequence: UInt64, epoch: UInt64)?
+  /// When to try again after the connection was lost.
+  public var retry: RetryPolicy
+  public var metadata: [MetadataEntry]
+
+  public init(
+    lease: Duration? = nil, takesOver: Bool = false, prunesKinds: Bool = false,
+    acknowledged: (sequence: UInt64, epoch: UInt64)? = nil, retry: RetryPolicy = .forever,
+    metadata: [MetadataEntry] = []
+  ) {
+    self.lease = lease
+    self.takesOver = takesOver
+    self.prunesKinds = prunesKinds
+    self.acknowledged = acknowledged
+    self.retry = retry
+    self.metadata = metadata
+  }
+}
+
+/// What a provider is asked and told, in order. To be read by one task at a time.
+///
+/// It ends when the session was closed. It throws what ended the session for good: another provider
+/// took its place, its kinds were refused, the user may not provide.
+public struct ProviderRequests: AsyncSequence, Sendable {
+  public typealias Element = ProviderRequest
+  public typealias Failure = ClientError
+
+  let session: ProviderSession
+
+  public func makeAsyncIterator() -> Iterator { Iterator(session: session) }
+
+  public struct Iterator: AsyncIteratorProtocol {
+    public typealias Failure = ClientError
+
+    let session: ProviderSession
+
+    /// The next request. Cancelling the task makes it throw `cancelled`.
+    public mutating func next() async throws(ClientError) -> ProviderRequest? {
+      try await session.next()
+    }
+  }
+}

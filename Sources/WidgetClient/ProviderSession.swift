@@ -1,0 +1,446 @@
+import Synchronization
+public import WidgetModel
+import WidgetProto
+
+/// A program's session as the provider of kinds, as `WidgetClient.provide` opens it.
+///
+/// ```swift
+/// let session = client.provide("thermometer", kinds: [gauge])
+/// for try await request in session.requests {
+///   switch request {
+///   case .dataRequest(let request):
+///     try await session.answer(request, with: WidgetPatch(setData: ["value": .double(read())]))
+///   case .event(let event):
+///     …
+///     try await session.acknowledge(event)
+///   default: break
+///   }
+/// }
+/// ```
+///
+/// It connects by itself, declares its kinds each time, keeps its lease, and after a loss comes back
+/// and goes on behind the last event that was acknowledged. Changes wait until it is connected; one
+/// that is under way when the connection is lost fails with `connectionLost`, and is not repeated: the
+/// daemon asks for every widget when the session is back.
+///
+/// What is not read yet is bounded: by the events that the daemon sends without an acknowledgement,
+/// and one data request for each widget. It goes on until `close`.
+public actor ProviderSession {
+  /// Who this is.
+  public nonisolated let provider: String
+  private let client: WidgetClient
+  private let options: ProviderOptions
+  private nonisolated let runner = Mutex<Task<Void, Never>?>(nil)
+
+  typealias Line = Conversation<ProvideRequest, ProvideResponse>
+
+  private enum State {
+    case connecting
+    /// The daemon has opened the session; the kinds are being declared.
+    case declaring(Line)
+    case open(Line)
+    /// For good; nil if it was closed.
+    case over(ClientError?)
+  }
+
+  private var kinds: [Kind]
+  private var state = State.connecting
+  /// How many sessions were opened.
+  private var generation = 0
+  private var epoch: UInt64
+  private var acknowledged: UInt64?
+  /// What went wrong with events that are to come again.
+  private var failures: [UInt64: WidgetError] = [:]
+  /// The highest event that came in this session.
+  private var delivered: UInt64 = 0
+  private var isLossTold = false
+  /// Whether a session was open, since the last attempt began.
+  private var wasOpen = false
+
+  private var lastNumber: UInt64 = 0
+  private var results: [UInt64: CheckedContinuation<Result<ProvideResult, ClientError>, Never>] =
+    [:]
+  private var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+  private var unread: [ProviderRequest] = []
+  private var reader: CheckedContinuation<Void, Never>?
+
+  init(client: WidgetClient, provider: String, kinds: [Kind], options: ProviderOptions) {
+    self.client = client
+    self.provider = provider
+    self.kinds = kinds
+    self.options = options
+    acknowledged = options.acknowledged?.sequence
+    epoch = options.acknowledged?.epoch ?? 0
+  }
+
+  nonisolated func start() {
+    runner.withLock { runner in runner = Task { await self.run() } }
+  }
+
+  // MARK: - What a provider does
+
+  /// What the daemon asks and tells.
+  public nonisolated var requests: ProviderRequests { ProviderRequests(session: self) }
+
+  /// Changes widgets of this provider's kinds: all of them in one commit, or none. They are fresh
+  /// afterwards.
+  ///
+  /// - Returns: the store's revision afterwards.
+  /// - Throws: `status` with the widget's id in `errorInfo.metadata["widget_id"]`, if one of the
+  ///   updates was refused.
+  @discardableResult
+  public func update(_ updates: [ProvidedUpdate]) async throws(ClientError) -> Revision {
+    try await perform { .update(ProvideUpdate(id: $0, updates: updates)) }.revision
+  }
+
+  /// Changes one widget.
+  @discardableResult
+  public func update(
+    _ id: WidgetID, _ patch: WidgetPatch, transition: Transition? = nil
+  ) async throws(ClientError) -> Revision {
+    try await update([ProvidedUpdate(id, patch, transition: transition)])
+  }
+
+  /// Says that an event, and all before it, are dealt with.
+  ///
+  /// - Parameter error: what went wrong with it; becomes its widget's error.
+  public func acknowledge(
+    _ event: Event, error: WidgetError? = nil
+  ) async throws(ClientError) {
+    try await acknowledge(event.sequence, error: error)
+  }
+
+  /// Says that all events up to a sequence number are dealt with, or known to be lost.
+  public func acknowledge(
+    _ sequence: UInt64, error: WidgetError? = nil
+  ) async throws(ClientError) {
+    // What came in an earlier session is told when it comes again, or when the next one is opened.
+    guard sequence <= delivered else { return note(sequence, error) }
+    let line = try await connected()
+    guard sequence <= delivered else { return note(sequence, error) }
+    acknowledged = max(sequence, acknowledged ?? 0)
+    _ = try await send(
+      { .acknowledge(ProvideAcknowledge(id: $0, sequence: sequence, error: error)) }, on: line)
+  }
+
+  /// Keeps that an event is dealt with, for when it comes again.
+  private func note(_ sequence: UInt64, _ error: WidgetError?) {
+    failures[sequence] = error
+    let whole = error == nil ? sequence : sequence - min(sequence, 1)
+    acknowledged = max(whole, acknowledged ?? 0)
+  }
+
+  /// Answers a data request. The widget's error is cleared, unless the patch sets one.
+  ///
+  /// - Throws: `DATA_REQUEST_NOT_FOUND` if the widget is gone, or was answered or asked about since;
+  ///   also if the connection was lost meanwhile, since then every widget is asked about again.
+  @discardableResult
+  public func answer(
+    _ request: ProviderDataRequest, with patch: WidgetPatch, transition: Transition? = nil
+  ) async throws(ClientError) -> Revision {
+    try await answer(request, .patch(patch), transition)
+  }
+
+  /// Answers a data request with why there is no data.
+  @discardableResult
+  public func answer(
+    _ request: ProviderDataRequest, error: WidgetError
+  ) async throws(ClientError) -> Revision {
+    try await answer(request, .error(error), nil)
+  }
+
+  private func answer(
+    _ request: ProviderDataRequest, _ outcome: ProvideAnswer.Outcome, _ transition: Transition?
+  ) async throws(ClientError) -> Revision {
+    _ = try await connected()
+    guard request.generation == generation else {
+      throw .status(
+        RPCStatus(
+          code: .notFound, message: "the data request belongs to a session that has ended",
+          errorInfo: ErrorInfo(reason: "DATA_REQUEST_NOT_FOUND")))
+    }
+    return try await perform {
+      .answer(
+        ProvideAnswer(
+          id: $0, dataRequestID: request.id, outcome: outcome, transition: transition))
+    }.revision
+  }
+
+  /// Declares other kinds than before, now and whenever the session is opened again.
+  ///
+  /// - Parameter prunes: remove kinds of this provider that are not among them.
+  @discardableResult
+  public func declare(
+    _ kinds: [Kind], prunes: Bool = false
+  ) async throws(ClientError) -> [KindResult] {
+    let result = try await perform { .kinds(ProvideKinds(id: $0, kinds: kinds, prune: prunes)) }
+    self.kinds = kinds
+    return result.kinds
+  }
+
+  /// Ends the session for good. Its widgets become stale.
+  public func close() async {
+    end(nil)
+    let task = runner.withLock { $0 }
+    task?.cancel()
+    await task?.value
+  }
+
+  // MARK: - Reading
+
+  func next() async throws(ClientError) -> ProviderRequest? {
+    while unread.isEmpty {
+      if case .over(let error) = state {
+        if let error { throw error }
+        return nil
+      }
+      if Task.isCancelled { throw .cancelled }
+      await withTaskCancellationHandler {
+        await withCheckedContinuation { continuation in
+          // A second reader takes the place of the first, which looks again.
+          reader?.resume()
+          reader = continuation
+        }
+      } onCancel: {
+        Task { await self.wakeReader() }
+      }
+    }
+    return unread.removeFirst()
+  }
+
+  private func wakeReader() {
+    reader?.resume()
+    reader = nil
+  }
+
+  private func deliver(_ request: ProviderRequest) {
+    if case .dataRequest(let request) = request {
+      // The later one has taken the place of the earlier one.
+      unread.removeAll {
+        if case .dataRequest(let other) = $0 { other.widget.id == request.widget.id } else { false }
+      }
+    }
+    unread.append(request)
+    wakeReader()
+  }
+
+  // MARK: - Frames out
+
+  /// Sends a frame and waits for its result.
+  private func perform(
+    _ frame: (UInt64) -> ProvideRequest
+  ) async throws(ClientError) -> ProvideResult {
+    try await send(frame, on: connected())
+  }
+
+  private func send(
+    _ frame: (UInt64) -> ProvideRequest, on line: Line
+  ) async throws(ClientError) -> ProvideResult {
+    lastNumber += 1
+    let number = lastNumber
+    let answer = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        results[number] = continuation
+        line.send(frame(number)) { error in
+          Task { await self.complete(number, .failure(error)) }
+        }
+      }
+    } onCancel: {
+      Task { await self.complete(number, .failure(.cancelled)) }
+    }
+    let result = try answer.get()
+    if let error = result.error { throw .status(error) }
+    return result
+  }
+
+  private func complete(_ number: UInt64, _ result: Result<ProvideResult, ClientError>) {
+    results.removeValue(forKey: number)?.resume(returning: result)
+  }
+
+  /// Waits until the session is open.
+  private func connected() async throws(ClientError) -> Line {
+    while true {
+      switch state {
+      case .open(let line): return line
+      case .over(let error): throw error ?? .closed
+      case .connecting, .declaring: break
+      }
+      if Task.isCancelled { throw .cancelled }
+      lastNumber += 1
+      let number = lastNumber
+      await withTaskCancellationHandler {
+        await withCheckedContinuation { waiting[number] = $0 }
+      } onCancel: {
+        Task { await self.stopWaiting(number) }
+      }
+    }
+  }
+
+  private func stopWaiting(_ number: UInt64) { waiting.removeValue(forKey: number)?.resume() }
+
+  private func change(to next: State) {
+    state = next
+    let all = waiting
+    waiting = [:]
+    for continuation in all.values { continuation.resume() }
+  }
+
+  // MARK: - The connection
+
+  /// Opens the session again and again, until it is over.
+  private nonisolated func run() async {
+    var attempt = 0
+    while await !isOver {
+      var failure: ClientError?
+      do throws(ClientError) {
+        let line: Line = try await client.converse(
+          .provide, await opening(), metadata: options.metadata)
+        try await serve(line)
+      } catch {
+        failure = error
+      }
+      if await takeWasOpen() { attempt = 0 }
+      guard let least = await lose(failure) else { return }
+      guard let delay = options.retry.delay(beforeAttempt: attempt, least: least) else {
+        return await end(failure ?? .connectionLost(socketPath: client.socketPath))
+      }
+      attempt += 1
+      do { try await options.retry.clock.sleep(for: delay) } catch { return await end(nil) }
+    }
+  }
+
+  /// Reads what comes until the session ends.
+  private nonisolated func serve(_ line: Line) async throws(ClientError) {
+    defer { line.close() }
+    var messages = line.messages.makeAsyncIterator()
+    while let frame = try await messages.next() {
+      try await receive(frame, line)
+    }
+  }
+
+  private var isOver: Bool { if case .over = state { true } else { false } }
+
+  private func takeWasOpen() -> Bool {
+    defer { wasOpen = false }
+    return wasOpen
+  }
+
+  private func opening() -> ProvideRequest {
+    .open(
+      ProvideOpen(
+        provider: provider, lease: options.lease, acknowledgedSequence: acknowledged, epoch: epoch,
+        // Only the first time: who took this one's place later is not to be thrown out again.
+        takeOver: options.takesOver && generation == 0))
+  }
+
+  private func receive(_ frame: ProvideResponse, _ line: Line) throws(ClientError) {
+    guard !isOver else { return }
+    switch frame {
+    case .opened(let opened): open(opened, line)
+    case .result(let result): complete(result.id, .success(result))
+    case .event(let event):
+      delivered = event.sequence
+      let failure = failures.removeValue(forKey: event.sequence)
+      if failure != nil || event.sequence <= acknowledged ?? 0 {
+        line.send(
+          .acknowledge(ProvideAcknowledge(sequence: event.sequence, error: failure)))
+      } else {
+        deliver(.event(event))
+      }
+    case .gap(let gap):
+      delivered = gap.lastSequence
+      deliver(.gap(gap))
+    case .dataRequest(let request):
+      deliver(.dataRequest(ProviderDataRequest(request, generation: generation)))
+    case .removed(let removal):
+      let gone = Set(removal.widgetIDs)
+      unread.removeAll {
+        if case .dataRequest(let request) = $0 { gone.contains(request.widget.id) } else { false }
+      }
+      deliver(.removed(removal.widgetIDs))
+    case .synced(let synced): deliver(.synced(synced.revision))
+    case .keepAlive, .unknown: break
+    }
+  }
+
+  private func open(_ opened: ProvideOpened, _ line: Line) {
+    generation += 1
+    (isLossTold, wasOpen) = (false, true)
+    // Numbers of another history mean nothing.
+    if epoch != 0, opened.epoch != epoch { (acknowledged, failures) = (nil, [:]) }
+    epoch = opened.epoch
+    delivered = 0
+    deliver(.connected(opened))
+    if opened.lease > .zero { line.send(.keepAlive, every: opened.lease / 3) }
+    guard !kinds.isEmpty || options.prunesKinds else { return change(to: .open(line)) }
+    change(to: .declaring(line))
+    let (kinds, prunes, generation) = (kinds, options.prunesKinds, generation)
+    Task {
+      do throws(ClientError) {
+        _ = try await send(
+          { .kinds(ProvideKinds(id: $0, kinds: kinds, prune: prunes)) }, on: line)
+        if case .declaring = state, self.generation == generation { change(to: .open(line)) }
+      } catch {
+        refuseKinds(error, generation, line)
+      }
+    }
+  }
+
+  private func refuseKinds(_ error: ClientError, _ generation: Int, _ line: Line) {
+    guard case .declaring = state, self.generation == generation else { return }
+    if case .status = error, ProviderSession.delay(after: error, isAgain: true) == nil {
+      end(error)
+    }
+    line.close()
+  }
+
+  /// How long to wait at least before another attempt; nil if there is no use in it.
+  private static func delay(after error: ClientError, isAgain: Bool) -> Duration? {
+    switch error.reason {
+    case "PROVIDER_REPLACED": return nil
+    // The daemon may not have noticed the end of the last session; or another process stands in.
+    case "PROVIDER_ACTIVE": return isAgain ? .zero : nil
+    case "REVISION_COMPACTED": return .zero
+    default: break
+    }
+    return if case .retry(let least) = Recovery<ProviderRequest>(for: error) { least } else { nil }
+  }
+
+  /// The session has ended. Returns how long to wait before another attempt; nil if it is over.
+  private func lose(_ failure: ClientError?) -> Duration? {
+    guard !isOver else { return nil }
+    // Somebody ended it well: it is still wanted.
+    let error = failure ?? .connectionLost(socketPath: client.socketPath)
+    guard let least = ProviderSession.delay(after: error, isAgain: generation > 0) else {
+      end(error)
+      return nil
+    }
+    change(to: .connecting)
+    delivered = 0
+    failResults(.connectionLost(socketPath: client.socketPath))
+    guard !isLossTold else { return least }
+    isLossTold = true
+    // All of it comes again.
+    unread.removeAll()
+    deliver(.disconnected(error))
+    return least
+  }
+
+  private func end(_ error: ClientError?) {
+    guard !isOver else { return }
+    switch state {
+    case .open(let line), .declaring(let line): line.close()
+    case .connecting, .over: break
+    }
+    change(to: .over(error))
+    failResults(error ?? .closed)
+    if error == nil { unread.removeAll() }
+    wakeReader()
+  }
+
+  private func failResults(_ error: ClientError) {
+    let all = results
+    results = [:]
+    for continuation in all.values { continuation.resume(returning: .failure(error)) }
+  }
+}

@@ -1,0 +1,146 @@
+#if GRPC
+  import NIOCore
+  import Testing
+  import WidgetModel
+  import WidgetProto
+
+  @testable import WidgetGRPC
+  @testable import WidgetServer
+
+  /// Sessions of providers: the conversation of both sides over HTTP/2.
+  @Suite struct `A provider over gRPC` {
+    private static let path = "widgetd.v1.ProviderService/Provide"
+
+    private static func send(
+      _ frame: ProvideRequest, _ client: RawHTTP2, _ stream: UInt32, isEnd: Bool = false
+    ) throws {
+      try client.sendData(
+        RawHTTP2.prefixed(client.codec.encode(frame)), on: stream, isEnd: isEnd)
+    }
+
+    private static func next(_ client: RawHTTP2, _ stream: UInt32) throws -> ProvideResponse {
+      let bytes = try #require(try client.next(on: stream), "the session ended")
+      return try client.codec.decode(ProvideResponse.self, from: bytes)
+    }
+
+    private static func open(_ client: RawHTTP2) throws -> UInt32 {
+      let stream = try client.begin(path)
+      try send(.open(ProvideOpen(provider: "desk")), client, stream)
+      guard case .opened = try next(client, stream) else { throw TestFault("not opened") }
+      #expect(try next(client, stream) == .synced(ProvideSynced()))
+      let kind = Kind(name: try .make("clock"), data: [Field(name: "n", type: .int)])
+      try send(.kinds(ProvideKinds(id: 1, kinds: [kind])), client, stream)
+      guard case .result(let result) = try next(client, stream) else {
+        throw TestFault("no result")
+      }
+      #expect(result.kinds.map(\.action) == [.created])
+      guard case .synced = try next(client, stream) else { throw TestFault("not synced") }
+      return stream
+    }
+
+    @Test func `declares, is asked, answers, gets events, and leaves`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let stream = try Self.open(client)
+        let other = try server.connect()
+        try other.create("a")
+        guard case .dataRequest(let request) = try Self.next(client, stream) else {
+          throw TestFault("no data request")
+        }
+        let patch = WidgetPatch(setData: ["n": .int(7)])
+        try Self.send(
+          .answer(ProvideAnswer(id: 2, dataRequestID: request.id, outcome: .patch(patch))), client,
+          stream)
+        guard case .result(let answered) = try Self.next(client, stream) else {
+          throw TestFault("no result")
+        }
+        #expect(answered == ProvideResult(id: 2, revision: 3))
+        let sent = try other.call(
+          "SendEvent", SendEventRequest(widgetID: .make("a"), name: "click"),
+          as: SendEventResponse.self)
+        guard case .event(let event) = try Self.next(client, stream) else {
+          throw TestFault("no event")
+        }
+        #expect(event.sequence == sent.sequence)
+        try Self.send(
+          .acknowledge(ProvideAcknowledge(id: 3, sequence: event.sequence)), client, stream)
+        try Self.send(
+          .update(
+            ProvideUpdate(id: 4, updates: [ProvidedUpdate(.make("b"), patch)])), client, stream,
+          isEnd: true)
+        guard case .result(let acknowledged) = try Self.next(client, stream),
+          case .result(let refused) = try Self.next(client, stream)
+        else { throw TestFault("no results") }
+        #expect(acknowledged.error == nil)
+        #expect(refused.error?.reason == "WIDGET_NOT_FOUND")
+        #expect(try client.ending(of: stream).code == 0)
+        let widget = try other.call(
+          "GetWidget", GetWidgetRequest(id: .make("a")), as: GetWidgetResponse.self
+        ).widget
+        #expect(widget.data == ["n": .int(7)])
+        #expect(widget.isStale)
+      }
+    }
+
+    enum Departure: CaseIterable { case reset, hangUp, garbage, silence }
+
+    @Test(arguments: Departure.allCases)
+    func `is gone, and its widgets are stale`(departure: Departure) async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let stream = try Self.open(client)
+        let other = try server.connect()
+        try other.create("a")
+        guard case .dataRequest = try Self.next(client, stream) else {
+          throw TestFault("no data request")
+        }
+        switch departure {
+        case .reset: try client.reset(stream)
+        case .hangUp: client.close()
+        case .garbage:
+          try client.sendData(RawHTTP2.prefixed([0xff]), on: stream, isEnd: false)
+          #expect(try client.ending(of: stream).reason == "INVALID_REQUEST")
+        case .silence:
+          _ = try server.onLoop { $0.expireProviders(at: .now() + .seconds(16)) }
+          #expect(try client.ending(of: stream).reason == "LEASE_EXPIRED")
+        }
+        try server.eventually("the session is forgotten") { $0.providers.sessions.isEmpty }
+        let widget = try other.call(
+          "GetWidget", GetWidgetRequest(id: .make("a")), as: GetWidgetResponse.self
+        ).widget
+        #expect(widget.isStale)
+      }
+    }
+
+    @Test func `who does not read is not read from`() async throws {
+      try await withServer { server in
+        let client = try server.connect(.init(connectionWindow: 1 << 30, grantsStreams: false))
+        let stream = try Self.open(client)
+        let frames = try server.onLoop { $0.counters.providerFrames }
+        // Each gets an error with many words, which the window has no room for in the end. The server
+        // takes no more then, and grants no more: it is not the client that stops.
+        let frame = RawHTTP2.prefixed(
+          try client.codec.encode(
+            ProvideRequest.update(ProvideUpdate(updates: [ProvidedUpdate(.make("nobody"))]))))
+        var sent = 0
+        while sent < 20_000, client.inbox(stream).dataBytes < 65_000 {
+          try client.sendData(frame, on: stream, isEnd: false)
+          sent += 1
+          if sent % 64 == 0 { #expect(try client.health() == .serving) }
+        }
+        let done = try server.onLoop { $0.counters.providerFrames } - frames
+        #expect(done < 10_000)
+        #expect(try server.unsentBytes() < 8 << 20)
+        #expect(try server.connect().health() == .serving)
+      }
+    }
+
+    @Test func `is refused without permission`() async throws {
+      try await withServer(policy: .client) { server in
+        let client = try server.connect()
+        let stream = try client.begin(Self.path)
+        #expect(try client.ending(of: stream).reason == "PERMISSION_DENIED")
+      }
+    }
+  }
+#endif
