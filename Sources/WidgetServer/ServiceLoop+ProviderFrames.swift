@@ -127,7 +127,6 @@ extension ServiceLoop {
   /// Puts widgets in line to be asked about, and says how many of them have nobody to be asked.
   func refresh(_ request: RefreshWidgetsRequest) throws(RPCStatus) -> RefreshWidgetsResponse {
     if case .selector(let selector) = request.target { try checkTerms(selector) }
-    if case .ids(let ids) = request.target { try checkTerms(Selector(ids: ids)) }
     var response = RefreshWidgetsResponse()
     do throws(StoreError) {
       try store.forEachWidget(in: request.target) { id, kind in
