@@ -36,6 +36,7 @@ let package = Package(
     .executable(name: "widgetctl", targets: ["widgetctl"]),
     .executable(name: "widgetd-sysmon", targets: ["widgetd-sysmon"]),
     .library(name: "WidgetClient", targets: ["WidgetClient", "WidgetModel"]),
+    .library(name: "WidgetProvider", targets: ["WidgetProvider", "WidgetClient", "WidgetModel"]),
   ],
   traits: [
     .default(enabledTraits: [grpcTrait]),

@@ -1,0 +1,84 @@
+import Glibc
+import WidgetClient
+public import WidgetModel
+
+/// A program that provides widgets:
+///
+///     @main struct Desk: Provider {
+///       var widgets: Widgets { Clock(); Counter() }
+///     }
+///
+/// That is all of it: it connects (`--socket PATH`, `$WIDGETD_SOCKET`, or the usual places), waits for the
+/// daemon, registers the kinds, and answers for their widgets until SIGTERM or SIGINT. A program with
+/// options of its own makes a `ProviderRunner`.
+public protocol Provider {
+  init()
+  /// Whose kinds they are: an id. The type's name without, `DeskProvider` as `desk-provider`.
+  static var name: String { get }
+  /// The kinds.
+  @WidgetsBuilder var widgets: Widgets { get }
+  /// Widgets that should be there as long as this program is known: made if they are not there, kept as
+  /// people changed them if they are.
+  var instances: [WidgetSpec] { get }
+}
+
+extension Provider {
+  public static var name: String { KindName(typeName: "\(Self.self)").rawValue }
+  public var instances: [WidgetSpec] { [] }
+
+  /// Runs the program. Exit status: 0 after SIGTERM or SIGINT, 1 if the daemon refuses it, 2 for wrong
+  /// arguments.
+  public static func main() async {
+    let program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? name
+    @Sendable func say(_ message: String, to file: Int32 = STDERR_FILENO) {
+      let bytes = Array("\(message)\n".utf8)
+      _ = write(file, bytes, bytes.count)
+    }
+    let socket: String?
+    switch Array(CommandLine.arguments.dropFirst()) {
+    case []: socket = nil
+    case ["--help"], ["-h"]:
+      say(
+        """
+        usage: \(program) [--socket PATH]
+
+        Provides widgets to widgetd until it is stopped. The socket is that of --socket, of
+        $WIDGETD_SOCKET, or in the usual places.
+        """, to: STDOUT_FILENO)
+      exit(0)
+    case let words where words.count == 2 && words[0] == "--socket": socket = words[1]
+    case let words:
+      say("\(program): cannot make sense of \"\(words.joined(separator: " "))\"; try --help")
+      exit(2)
+    }
+    do {
+      signal(SIGPIPE, SIG_IGN)
+      let provider = Self()
+      let client = WidgetClient(socketPath: try SocketPath.discover(explicit: socket))
+      try await ProviderRunner(
+        name: name, widgets: provider.widgets, instances: provider.instances, client: client,
+        report: { say("\(program): \($0)") }
+      ).runUntilStopped()
+    } catch {
+      say("\(program): \(error)")
+      exit(1)
+    }
+  }
+}
+
+extension WidgetSpec {
+  /// A widget of a kind that is written in Swift.
+  ///
+  /// - Parameter id: 1 to 128 characters of an id's alphabet; another text is a mistake of the program.
+  public init<W: Widget>(
+    _ id: String, of kind: W.Type, family: Family? = nil, labels: Labels = [:],
+    _ configure: (inout W.Parameters) -> Void = { _ in }
+  ) {
+    guard let widgetID = WidgetID(id) else { preconditionFailure("\"\(id)\" is no widget's id") }
+    var parameters = W.Parameters()
+    configure(&parameters)
+    self.init(
+      id: widgetID, kind: W.kind, family: family, labels: labels,
+      parameters: parameters.difference(from: W.Parameters()).set)
+  }
+}

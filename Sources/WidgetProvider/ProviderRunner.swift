@@ -1,0 +1,256 @@
+import Dispatch
+import Glibc
+public import WidgetClient
+public import WidgetModel
+
+/// Keeps widgets written in Swift alive: the part with I/O.
+///
+/// What the daemon asks and what the schedules want is done one after the other, in turns: no two things
+/// happen to widgets at the same time. An event is acknowledged when what it did is committed.
+public struct ProviderRunner: Sendable {
+  private let name: String
+  private let widgets: [KindName: AnyProvidedWidget]
+  private let instances: [WidgetSpec]
+  private let client: WidgetClient
+  private let options: ProviderOptions
+  private let now: @Sendable () -> Timestamp
+  private let clock: any Clock<Duration>
+  /// Says what is worth knowing, a line at a time.
+  private let report: @Sendable (String) -> Void
+
+  /// - Parameters:
+  ///   - name: whose kinds they are: an id.
+  ///   - widgets: the kinds; of two with the same name, the first counts.
+  ///   - instances: widgets that should be there.
+  ///   - client: where the daemon is. It need not run yet.
+  ///   - now: what time it is.
+  ///   - clock: what schedules wait by.
+  ///   - report: says what is worth knowing, a line at a time.
+  public init(
+    name: String, widgets: Widgets, instances: [WidgetSpec] = [], client: WidgetClient,
+    options: ProviderOptions = ProviderOptions(prunesKinds: true),
+    now: @escaping @Sendable () -> Timestamp = { .ofSystem },
+    clock: any Clock<Duration> = ContinuousClock(),
+    report: @escaping @Sendable (String) -> Void = { _ in }
+  ) {
+    self.name = name
+    self.widgets = Dictionary(
+      widgets.all.map { ($0.kind.name, $0) }, uniquingKeysWith: { first, _ in first })
+    self.instances = instances
+    self.client = client
+    self.options = options
+    self.now = now
+    self.clock = clock
+    self.report = report
+  }
+
+  /// Runs until SIGTERM or SIGINT.
+  ///
+  /// - Throws: what trying again cannot mend: the kinds are refused or another's, another program took this
+  ///   one's place.
+  public func runUntilStopped() async throws {
+    let (stop, sources) = ProviderRunner.stopSignals()
+    defer { for source in sources { source.cancel() } }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask { try await run() }
+      group.addTask { for await _ in stop { break } }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  /// Runs until the task is cancelled. Then its widgets are stale.
+  ///
+  /// - Throws: as `runUntilStopped`.
+  public func run() async throws {
+    let kinds = widgets.values.map(\.kind).sorted { $0.name.rawValue < $1.name.rawValue }
+    let session = client.provide(name, kinds: kinds, options: options)
+    let turns = Turns()
+    do {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for widget in widgets.values {
+          guard case .every(let interval, let isAligned) = widget.schedule else { continue }
+          group.addTask { await keep(widget, every: interval, isAligned, session, turns) }
+        }
+        defer { group.cancelAll() }
+        for try await request in session.requests {
+          await turns.take()
+          await answer(request, session)
+          await turns.pass()
+        }
+      }
+    } catch ClientError.cancelled {
+      // The end that was asked for.
+    }
+    await session.close()
+  }
+
+  // MARK: - What the daemon asks
+
+  private func answer(_ request: ProviderRequest, _ session: ProviderSession) async {
+    switch request {
+    case .connected: await tolerate { () async throws(ClientError) in try await declare() }
+    case .disconnected(let error): report("lost the daemon, and try to reach it again: \(error)")
+    case .dataRequest(let request):
+      guard let widget = widgets[request.widget.kind] else { return }
+      let outcome = await widget.refreshed(request.widget, at: now())
+      await tolerate { () async throws(ClientError) in
+        try await session.answer(request, with: outcome.patch, transition: outcome.transition)
+      }
+    case .event(let event): await handle(event, session)
+    case .gap(let gap):
+      report("\(gap.lastSequence - gap.firstSequence + 1) events were lost")
+      await tolerate { () async throws(ClientError) in
+        try await session.acknowledge(gap.lastSequence)
+      }
+    case .removed, .synced: break
+    }
+  }
+
+  private func handle(_ event: Event, _ session: ProviderSession) async {
+    do throws(ClientError) {
+      let current = try await client.getWidget(GetWidgetRequest(id: event.widgetID)).widget
+      if let widget = widgets[current.kind] {
+        let outcome = await widget.handled(event, on: current, at: now())
+        if outcome.patch != WidgetPatch() {
+          try await session.update(event.widgetID, outcome.patch, transition: outcome.transition)
+        }
+      }
+      try await session.acknowledge(event)
+    } catch {
+      switch error {
+      // It comes again.
+      case .connectionLost, .cancelled, .closed, .unavailable: break
+      case let error where error.reason == "WIDGET_NOT_FOUND":
+        await tolerate { () async throws(ClientError) in try await session.acknowledge(event) }
+      default:
+        report("\(event.name) on \(event.widgetID): \(error)")
+        let problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
+        await tolerate { () async throws(ClientError) in
+          try await session.acknowledge(event, error: problem)
+        }
+      }
+    }
+  }
+
+  /// Makes the widgets that should be there. Those that are there keep what people changed.
+  private func declare() async throws(ClientError) {
+    for spec in instances {
+      do throws(ClientError) {
+        _ = try await client.createWidget(CreateWidgetRequest(widget: spec))
+      } catch {
+        guard error.reason == "WIDGET_EXISTS" else { throw error }
+      }
+    }
+  }
+
+  // MARK: - What schedules want
+
+  private func keep(
+    _ widget: AnyProvidedWidget, every interval: Duration, _ isAligned: Bool,
+    _ session: ProviderSession, _ turns: Turns
+  ) async {
+    while !Task.isCancelled {
+      let delay = isAligned ? now().delay(toMultipleOf: interval) : interval
+      do { try await clock.sleep(for: delay) } catch { return }
+      await turns.take()
+      await tolerate { () async throws(ClientError) in try await refreshAll(widget, session) }
+      await turns.pass()
+    }
+  }
+
+  /// Refreshes all widgets of a kind, in one commit.
+  private func refreshAll(
+    _ widget: AnyProvidedWidget, _ session: ProviderSession
+  ) async throws(ClientError) {
+    var page = ""
+    repeat {
+      let answer = try await client.listWidgets(
+        ListWidgetsRequest(
+          selector: Selector(kinds: [widget.kind.name]), pageSize: 100, pageToken: page))
+      var updates: [ProvidedUpdate] = []
+      for tagged in answer.widgets {
+        let outcome = await widget.refreshed(tagged.widget, at: now())
+        // What did not change is said too where the widget seems stale: it is still true.
+        guard outcome.patch != WidgetPatch() || tagged.widget.isStale else { continue }
+        updates.append(
+          ProvidedUpdate(tagged.widget.id, outcome.patch, transition: outcome.transition))
+      }
+      if !updates.isEmpty { try await session.update(updates) }
+      page = answer.nextPageToken
+    } while !page.isEmpty
+  }
+
+  // MARK: - Parts
+
+  /// Goes on after an error that the next connection or the next turn makes good, and says so. A widget
+  /// that is gone is nobody's fault, and a lost connection is told by the session.
+  private func tolerate(_ body: () async throws(ClientError) -> Void) async {
+    do throws(ClientError) {
+      try await body()
+    } catch {
+      switch error {
+      case .connectionLost, .cancelled, .closed, .unavailable: break
+      case let error
+      where ["WIDGET_NOT_FOUND", "DATA_REQUEST_NOT_FOUND"].contains(error.reason): break
+      default: report("\(error)")
+      }
+    }
+  }
+
+  /// SIGTERM and SIGINT as a sequence; from now on they do nothing else. Keep the sources.
+  private static func stopSignals() -> (
+    stream: AsyncStream<Void>, sources: [any DispatchSourceSignal]
+  ) {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let sources = [SIGTERM, SIGINT].map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number)
+      source.setEventHandler { continuation.yield() }
+      source.activate()
+      return source
+    }
+    return (stream, sources)
+  }
+}
+
+/// Lets tasks act one after the other, in the order in which they asked.
+private actor Turns {
+  private var isTaken = false
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  func take() async {
+    guard isTaken else {
+      isTaken = true
+      return
+    }
+    await withCheckedContinuation { waiting.append($0) }
+  }
+
+  func pass() {
+    guard !waiting.isEmpty else {
+      isTaken = false
+      return
+    }
+    waiting.removeFirst().resume()
+  }
+}
+
+extension Timestamp {
+  /// What the system's clock says.
+  public static var ofSystem: Timestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
+  }
+
+  /// The time to the next multiple of an interval since 1970: more than 0, and at most the interval.
+  func delay(toMultipleOf interval: Duration) -> Duration {
+    let step = interval / .nanoseconds(1)
+    guard step >= 1, step < 9e18 else { return interval }
+    let nanoseconds = Int64(step)
+    let past = nanosecondsSinceEpoch % nanoseconds
+    return .nanoseconds(nanoseconds - (past < 0 ? past + nanoseconds : past))
+  }
+}
