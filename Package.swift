@@ -71,7 +71,8 @@ let package = Package(
 
     // Bundles: widgets without code, read and checked.
     .target(
-      name: "WidgetBundle", dependencies: ["WidgetExpression", "WidgetModel"],
+      name: "WidgetBundle",
+      dependencies: ["WidgetExpression", "WidgetModel", .product(name: "Yams", package: "Yams")],
       swiftSettings: strict),
 
     // Messages: generated C, its runtime guards, and conversion to the domain.
@@ -159,6 +160,9 @@ let package = Package(
     .testTarget(
       name: "WidgetExpressionTests", dependencies: ["WidgetExpression", "WidgetModel"],
       swiftSettings: strict),
+    .testTarget(
+      name: "WidgetBundleTests",
+      dependencies: ["WidgetBundle", "WidgetExpression", "WidgetModel"], swiftSettings: strict),
     .testTarget(
       name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),
     .testTarget(

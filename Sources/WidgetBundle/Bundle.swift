@@ -330,6 +330,8 @@ public struct Requirement: Sendable {
 public indirect enum Step: Sendable {
   /// Changes data.
   case set(Assignments)
+  /// Removes data, or sets it to its default.
+  case unset([String])
   case http(HTTPRequest, Parse, assignments: Assignments, stub: Value?)
   case command(Command, Parse, assignments: Assignments, stub: Value?)
   /// Of widgets by their ids; none for the widget itself.

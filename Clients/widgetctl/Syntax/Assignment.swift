@@ -112,9 +112,9 @@ struct LabelAssignment: Hashable {
   }
 }
 
-/// Why an argument cannot be read: what is wrong, and what would be right.
-struct SyntaxFailure: Error, Hashable, CustomStringConvertible {
-  let reason: String
-  init(_ reason: String) { self.reason = reason }
-  var description: String { reason }
+extension Substring {
+  /// What follows the prefix; nil if it is not there.
+  func droppingPrefix(_ prefix: String) -> Substring? {
+    hasPrefix(prefix) ? dropFirst(prefix.count) : nil
+  }
 }

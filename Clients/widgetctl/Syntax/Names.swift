@@ -18,23 +18,6 @@ extension Presence.State {
   }
 }
 
-extension Transition.Curve {
-  var name: String {
-    switch self {
-    case .unspecified: "default"
-    case .none: "none"
-    case .linear: "linear"
-    case .easeIn: "ease-in"
-    case .easeOut: "ease-out"
-    case .easeInOut: "ease-in-out"
-    case .spring: "spring"
-    case .opacity: "opacity"
-    }
-  }
-
-  init?(name: String) { self.init(named: name, \.name) }
-}
-
 extension ApplyAction {
   var name: String {
     switch self {

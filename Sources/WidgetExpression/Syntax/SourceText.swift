@@ -18,32 +18,11 @@ struct SourceText: Sendable {
   }
 
   /// The source line with a caret below the place.
-  ///
-  /// A tab stays a tab in the line of the caret, and a wide character is two cells, so that the
-  /// caret stands right in a terminal. A long line is cut around the place.
   func excerpt(at offset: Int) -> String {
     let (line, number) = line(at: offset)
     let prefix = String(decoding: line.text.utf8.prefix(max(0, offset - line.start)), as: UTF8.self)
-    let rest = String(line.text.dropFirst(prefix.count))
-    let shownBefore = prefix.count > 60 ? "…" + prefix.suffix(59) : prefix
-    let shownAfter = rest.count > 40 ? rest.prefix(39) + "…" : Substring(rest)
-    let label = "\(number) | "
-    let gutter = String(repeating: " ", count: label.count - 2) + "| "
-    var pad = ""
-    for character in shownBefore {
-      pad += character == "\t" ? "\t" : String(repeating: " ", count: character.terminalCells)
-    }
-    return label + Self.visible(shownBefore + shownAfter) + "\n" + gutter + pad + "^"
-  }
-
-  /// Control characters other than the tab would upset a terminal.
-  private static func visible(_ text: String) -> String {
-    String(
-      String.UnicodeScalarView(
-        text.unicodeScalars.map {
-          $0 != "\t" && ($0.value < 32 || $0.value == 127) ? "\u{FFFD}" : $0
-        }
-      ))
+    return SourceExcerpt.text(
+      before: prefix, after: String(line.text.dropFirst(prefix.count)), number: number)
   }
 
   private func line(at offset: Int) -> (line: (text: String, start: Int), number: Int) {
@@ -68,6 +47,46 @@ struct SourceText: Sendable {
       if bytes[last] == 13 { end = last }
     }
     return ((String(decoding: bytes[start..<end], as: UTF8.self), startOffset), number)
+  }
+}
+
+/// A line of a source with a caret below a place.
+///
+/// A tab stays a tab in the line of the caret, and a wide character is two cells, so that the caret
+/// stands right in a terminal. A long line is cut around the place.
+public enum SourceExcerpt {
+  /// - Parameters:
+  ///   - number: the line's, from 1.
+  ///   - column: the place, from 1, in Unicode scalars.
+  public static func text(line: String, number: Int, column: Int) -> String {
+    // What is far from the place is not looked at: a line can be all of a file.
+    let before = max(0, column - 1)
+    let near = line.unicodeScalars.dropFirst(max(0, before - 200)).prefix(400)
+    let prefix = String(String.UnicodeScalarView(near.prefix(min(before, 200))))
+    let rest = String(String.UnicodeScalarView(near.dropFirst(min(before, 200))))
+    return text(before: prefix, after: rest, number: number)
+  }
+
+  static func text(before prefix: String, after rest: String, number: Int) -> String {
+    let shownBefore = prefix.count > 60 ? "…" + prefix.suffix(59) : prefix
+    let shownAfter = rest.count > 40 ? rest.prefix(39) + "…" : Substring(rest)
+    let label = "\(number) | "
+    let gutter = String(repeating: " ", count: label.count - 2) + "| "
+    var pad = ""
+    for character in shownBefore {
+      pad += character == "\t" ? "\t" : String(repeating: " ", count: character.terminalCells)
+    }
+    return label + visible(shownBefore + shownAfter) + "\n" + gutter + pad + "^"
+  }
+
+  /// Control characters other than the tab would upset a terminal.
+  private static func visible(_ text: String) -> String {
+    String(
+      String.UnicodeScalarView(
+        text.unicodeScalars.map {
+          $0 != "\t" && ($0.value < 32 || $0.value == 127) ? "\u{FFFD}" : $0
+        }
+      ))
   }
 }
 

@@ -1,7 +1,7 @@
 /// Durations as people write them: `5s`, `250ms`, `1.5s`, `1h30m`, `2d`.
-enum DurationSyntax {
+public enum DurationSyntax {
   /// What an option says that expects one.
-  static let hint = "a duration such as 500ms, 5s, 1m30s or 2h"
+  public static let hint = "a duration such as 500ms, 5s, 1m30s or 2h"
 
   /// Units by name, with their length in nanoseconds.
   private static let units: [(name: String, nanoseconds: Int64)] = [
@@ -12,7 +12,7 @@ enum DurationSyntax {
   /// Reads one or more numbers, each with its unit, largest unit first or not; an optional sign
   /// comes first. A lone `0` needs no unit. Returns nil for anything else, and for more than 292
   /// years, which 64 bits of nanoseconds do not hold.
-  static func parse(_ text: String) -> Duration? {
+  public static func parse(_ text: String) -> Duration? {
     if text == "0" { return .zero }
     var rest = Substring(text)
     let isNegative = rest.hasPrefix("-")
@@ -50,7 +50,7 @@ enum DurationSyntax {
   }
 
   /// As documents have it: seconds with up to nine decimals, `1.5s`.
-  static func seconds(_ duration: Duration) -> String {
+  public static func seconds(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
     let nanoseconds = attoseconds / 1_000_000_000
     let sign = seconds < 0 || nanoseconds < 0 ? "-" : ""
@@ -62,7 +62,7 @@ enum DurationSyntax {
   }
 
   /// As tables have it: the largest one or two units, `45s`, `3m20s`, `5h`, `12d`.
-  static func age(_ duration: Duration) -> String {
+  public static func age(_ duration: Duration) -> String {
     let seconds = max(0, duration.components.seconds)
     return switch seconds {
     case ..<120: "\(seconds)s"

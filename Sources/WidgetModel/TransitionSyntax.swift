@@ -1,14 +1,12 @@
-import WidgetModel
-
 /// Transition hints: `CURVE[:DETAIL,…]`, where a detail is a duration, `response=SECONDS` or
 /// `damping=NUMBER`: `spring`, `opacity:250ms`, `spring:500ms,response=0.4,damping=0.8`.
-enum TransitionSyntax {
-  static let help =
+public enum TransitionSyntax {
+  public static let help =
     "How to animate the change: \(TransitionSyntax.names), with a duration if wanted (spring:400ms)."
 
-  static let names = "none, linear, ease-in, ease-out, ease-in-out, spring or opacity"
+  public static let names = "none, linear, ease-in, ease-out, ease-in-out, spring or opacity"
 
-  static func parse(_ text: String) throws(SyntaxFailure) -> Transition {
+  public static func parse(_ text: String) throws(SyntaxFailure) -> Transition {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard let name = parts.first, let curve = Transition.Curve(name: String(name)) else {
       throw SyntaxFailure("\"\(text)\" is no transition; use one of \(names)")
@@ -16,9 +14,9 @@ enum TransitionSyntax {
     var transition = Transition(curve: curve)
     guard parts.count == 2 else { return transition }
     for detail in parts[1].split(separator: ",", omittingEmptySubsequences: false) {
-      if let number = detail.droppingPrefix("response=").flatMap(Double.init), number > 0 {
+      if let number = number(detail, after: "response="), number > 0 {
         transition.springResponse = number
-      } else if let number = detail.droppingPrefix("damping=").flatMap(Double.init), number > 0 {
+      } else if let number = number(detail, after: "damping="), number > 0 {
         transition.springDamping = number
       } else if let duration = DurationSyntax.parse(String(detail)), duration >= .zero {
         transition.duration = duration
@@ -31,8 +29,12 @@ enum TransitionSyntax {
     return transition
   }
 
+  private static func number(_ detail: Substring, after name: String) -> Double? {
+    detail.hasPrefix(name) ? Double(detail.dropFirst(name.count)) : nil
+  }
+
   /// The transition as `parse` reads it.
-  static func text(_ transition: Transition) -> String {
+  public static func text(_ transition: Transition) -> String {
     var details: [String] = []
     if let duration = transition.duration { details.append(DurationSyntax.seconds(duration)) }
     if transition.springResponse > 0 { details.append("response=\(transition.springResponse)") }
@@ -42,9 +44,35 @@ enum TransitionSyntax {
   }
 }
 
-extension Substring {
-  /// What follows the prefix; nil if it is not there.
-  func droppingPrefix(_ prefix: String) -> Substring? {
-    hasPrefix(prefix) ? dropFirst(prefix.count) : nil
+extension Transition.Curve {
+  /// As it is written: `ease-in`.
+  public var name: String {
+    switch self {
+    case .unspecified: "default"
+    case .none: "none"
+    case .linear: "linear"
+    case .easeIn: "ease-in"
+    case .easeOut: "ease-out"
+    case .easeInOut: "ease-in-out"
+    case .spring: "spring"
+    case .opacity: "opacity"
+    }
   }
+
+  /// The curve with this name, whatever its letters' case, with `_` or `-` between words or nothing.
+  public init?(name text: String) {
+    func plain(_ text: String) -> String {
+      text.lowercased().filter { $0 != "-" && $0 != "_" }
+    }
+    let wanted = plain(text)
+    guard let found = Self.allCases.first(where: { plain($0.name) == wanted }) else { return nil }
+    self = found
+  }
+}
+
+/// What is wrong with text that people write.
+public struct SyntaxFailure: Error, Hashable, CustomStringConvertible {
+  public let reason: String
+  public init(_ reason: String) { self.reason = reason }
+  public var description: String { reason }
 }

@@ -1,0 +1,82 @@
+import WidgetExpression
+
+/// What is wrong with a bundle's file, and where.
+public struct BundleProblem: Error, Hashable, Sendable {
+  /// From 1; 1:1 if it is about the file as a whole.
+  public var line: Int
+  /// From 1, in Unicode scalars.
+  public var column: Int
+  /// Where in the document: `kinds.todo.actions.save.do[0].http.url`; empty for all of it.
+  public var path: String
+  /// What is wrong: one line without a full stop.
+  public var message: String
+  /// What to do next; empty for nothing more to say.
+  public var hint: String
+  /// The line of the file, and below it a caret under the place; empty if there is no such line.
+  public var excerpt: String
+
+  public init(
+    line: Int, column: Int, path: String = "", message: String, hint: String = "",
+    excerpt: String = ""
+  ) {
+    self.line = line
+    self.column = column
+    self.path = path
+    self.message = message
+    self.hint = hint
+    self.excerpt = excerpt
+  }
+}
+
+extension BundleProblem: CustomStringConvertible {
+  /// `3:7: there is no such key "nmae"; did you mean "name"?`
+  public var description: String {
+    "\(line):\(column): \(message)" + (hint.isEmpty ? "" : "; \(hint)")
+  }
+}
+
+/// A file that is no bundle: everything that was found wrong with it, in the order of the file.
+public struct InvalidBundle: Error, Hashable, Sendable, CustomStringConvertible {
+  /// How many problems are told at once.
+  public static let problemsMax = 50
+
+  /// At least one, at most `problemsMax`.
+  public let problems: [BundleProblem]
+  /// How many more there are.
+  public let untold: Int
+
+  /// - Parameter lines: of the file, which the problems are shown with.
+  init(_ found: [BundleProblem], _ lines: SourceLines) {
+    var seen: Set<BundleProblem> = []
+    let sorted = found.enumerated().filter { seen.insert($0.element).inserted }.sorted { a, b in
+      (a.element.line, a.element.column, a.offset) < (b.element.line, b.element.column, b.offset)
+    }.map(\.element)
+    problems = sorted.prefix(InvalidBundle.problemsMax).map { problem in
+      var problem = problem
+      if let line = lines[problem.line] {
+        problem.excerpt = SourceExcerpt.text(
+          line: line, number: problem.line, column: problem.column)
+      }
+      return problem
+    }
+    untold = sorted.count - problems.count
+  }
+
+  public var description: String { problems.map(\.description).joined(separator: "\n") }
+}
+
+/// The lines of a file.
+struct SourceLines {
+  private let lines: [Substring.UTF8View]
+
+  init(_ text: String) {
+    lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+  }
+
+  /// A line by its number, from 1, without its end; nil if there is none.
+  subscript(number: Int) -> String? {
+    guard lines.indices.contains(number - 1) else { return nil }
+    let line = lines[number - 1]
+    return String(Substring(line.last == 0x0D ? line.dropLast() : line))
+  }
+}

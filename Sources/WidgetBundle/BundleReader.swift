@@ -1,0 +1,289 @@
+public import WidgetExpression
+import WidgetModel
+
+/// Reads and checks the file of a bundle.
+///
+/// Whatever the text, it ends in a time that is about proportional to it, and never crashes: the text,
+/// how deep it nests, and how many problems are told are bounded.
+public enum BundleReader {
+  /// The only format there is.
+  public static let format = 1
+  /// The longest text that is read, in bytes.
+  public static let bytesMax = SourceReader.bytesMax
+
+  /// The bundle that the text, JSON or YAML, describes.
+  ///
+  /// - Parameter timeZones: the rules of time zones, for expressions.
+  /// - Throws: everything that is wrong with it.
+  public static func read(
+    _ text: String, timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
+  ) throws(InvalidBundle) -> Bundle {
+    let lines = SourceLines(text)
+    let root: SourceNode?
+    do throws(BundleProblem) { root = try SourceReader.read(text) } catch {
+      throw InvalidBundle([error], lines)
+    }
+    guard let root, !root.isNull else {
+      throw InvalidBundle(
+        [
+          BundleProblem(
+            line: 1, column: 1, message: "there is nothing in it",
+            hint: "a bundle begins with bundle: ID")
+        ], lines)
+    }
+    let reading = Reading(lines, timeZones: timeZones)
+    let bundle = DocumentReader(reading).read(Item(node: root, path: ""))
+    guard reading.problems.isEmpty, let bundle else {
+      throw InvalidBundle(reading.problems, lines)
+    }
+    return bundle
+  }
+
+  /// Whether this can be a bundle's id: 1 to 64 lowercase letters, digits and `-`, a letter or digit
+  /// first.
+  public static func isID(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count) && text.utf8.first != UInt8(ascii: "-")
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+          UInt8(ascii: "-"):
+          true
+        default: false
+        }
+      }
+  }
+}
+
+/// Reads the document itself: what the bundle is called, what it may do, and which widgets it has.
+struct DocumentReader {
+  static let kindsMax = 64
+  static let widgetsMax = 1000
+
+  private let reading: Reading
+
+  init(_ reading: Reading) { self.reading = reading }
+
+  func read(_ item: Item) -> Bundle? {
+    guard let object = reading.object(item, .bundle) else { return nil }
+    var bundle = Bundle(id: "", version: "")
+    if let item = object["bundle"] {
+      bundle.id = reading.text(item) ?? ""
+      if !BundleReader.isID(bundle.id) {
+        reading.report(
+          item, "\"\(bundle.id.prefix(40))\" cannot be a bundle's id",
+          hint: "use 1 to 64 lowercase letters, digits and -")
+      }
+    } else {
+      reading.report(item, "the bundle's id is missing", hint: "begin with bundle: ID")
+    }
+    if let item = object["format"] {
+      if let text = reading.text(item), text != "\(BundleReader.format)" {
+        reading.report(
+          item, "format \(text.prefix(20)) is not known",
+          hint: "this version reads format: \(BundleReader.format)")
+      }
+    } else {
+      reading.report(
+        item, "the format is missing", hint: "add format: \(BundleReader.format)")
+    }
+    if let item = object["version"] {
+      bundle.version = reading.text(item) ?? ""
+      let parts = bundle.version.split(separator: ".", omittingEmptySubsequences: false)
+      let areNumbers = parts.allSatisfy { part in
+        (1...9).contains(part.utf8.count) && part.utf8.allSatisfy { (0x30...0x39).contains($0) }
+      }
+      if parts.count != 3 || !areNumbers {
+        reading.report(
+          item, "\"\(bundle.version.prefix(40))\" is no version", hint: "write three numbers: 1.0.0"
+        )
+      }
+    } else {
+      reading.report(item, "the version is missing", hint: "add version: 1.0.0")
+    }
+    bundle.name = reading.text(object["name"]) ?? ""
+    bundle.summary = reading.text(object["description"]) ?? ""
+    if let item = object["permissions"] { bundle.permissions = permissions(item) }
+    let kinds = self.kinds(object["kinds"])
+    let widgetItems = self.widgets(object["widgets"])
+    let context = BundleContext(
+      permissions: bundle.permissions, widgetIDs: Set(widgetItems.map(\.name)))
+    for kind in kinds {
+      guard let name = KindName(kind.name) else {
+        reading.report(
+          kind.nameItem, "\"\(kind.name.prefix(70))\" cannot be a kind's name",
+          hint: "use 1 to 64 of a-z, A-Z, 0-9 and . _ - / :, a letter or digit first")
+        continue
+      }
+      guard name != .help else {
+        reading.report(
+          kind.nameItem, "every daemon has a kind \"\(name)\" already", hint: "choose another name")
+        continue
+      }
+      guard !bundle.kinds.contains(where: { $0.kind.name == name }) else {
+        reading.report(kind.nameItem, "kind \"\(name)\" is there twice", hint: "rename one of them")
+        continue
+      }
+      if let kind = KindReader(reading, name, context).read(kind.item) { bundle.kinds.append(kind) }
+    }
+    bundle.widgets = widgetItems.compactMap { widget($0, kinds: kinds.map(\.name), bundle.kinds) }
+    return bundle
+  }
+
+  // MARK: - Permissions
+
+  private func permissions(_ item: Item) -> Permissions {
+    guard let object = reading.object(item, .permissions) else { return Permissions() }
+    var permissions = Permissions()
+    for (text, item) in reading.texts(object["read"], of: "paths") {
+      if let problem = PathText.problem(with: text) {
+        reading.report(item, problem.message, hint: problem.hint)
+      }
+      permissions.read.append(text)
+    }
+    for (text, item) in reading.texts(object["hosts"], of: "hosts") {
+      if HostPermission(text) == nil {
+        reading.report(
+          item, "\"\(text.prefix(80))\" is no host",
+          hint: "write api.example.org, 127.0.0.1:8080, [::1]:80 or *.example.org, without http://")
+      }
+      permissions.hosts.append(text)
+    }
+    for (text, item) in reading.texts(object["commands"], of: "programs") {
+      if text.utf8.contains(UInt8(ascii: "/")) {
+        if let problem = PathText.problem(with: text) {
+          reading.report(item, problem.message, hint: problem.hint)
+        }
+      } else if text.isEmpty || text.utf8.contains(0x20) {
+        reading.report(
+          item, "\"\(text.prefix(80))\" is no program",
+          hint: "name the program alone; its arguments are not part of the permission")
+      }
+      permissions.commands.append(text)
+    }
+    return permissions
+  }
+
+  // MARK: - Kinds and widgets
+
+  /// By name, or a list of objects that have one.
+  private func kinds(_ item: Item?) -> [Named] {
+    let kinds = named(item, key: "name", .kind, of: "kinds")
+    if kinds.count > DocumentReader.kindsMax, let item {
+      reading.report(item, "there are more than \(DocumentReader.kindsMax) kinds")
+    }
+    return Array(kinds.prefix(DocumentReader.kindsMax))
+  }
+
+  private func widgets(_ item: Item?) -> [Named] {
+    let widgets = named(item, key: "id", .widget, of: "widgets")
+    if widgets.count > DocumentReader.widgetsMax, let item {
+      reading.report(item, "there are more than \(DocumentReader.widgetsMax) widgets")
+    }
+    return Array(widgets.prefix(DocumentReader.widgetsMax))
+  }
+
+  private func named(
+    _ item: Item?, key: String, _ shape: ObjectShape, of what: String
+  ) -> [Named] {
+    guard let item else { return [] }
+    guard case .list(let elements) = item.node.content else {
+      return reading.entries(item, of: what) ?? []
+    }
+    return elements.enumerated().compactMap { index, element in
+      let item = item.element(index, element)
+      guard let object = reading.object(item, shape) else { return nil }
+      guard let nameItem = object[key] else {
+        reading.report(item, "the \(key) is missing")
+        return nil
+      }
+      return reading.text(nameItem).map { Named(name: $0, nameItem: nameItem, item: item) }
+    }
+  }
+
+  private func widget(
+    _ named: Named, kinds names: [String], _ kinds: [BundleKind]
+  ) -> WidgetSpec? {
+    guard let object = reading.object(named.item, .widget) else { return nil }
+    guard let id = WidgetID(named.name) else {
+      reading.report(
+        named.nameItem, "\"\(named.name.prefix(70))\" cannot be a widget's id",
+        hint: "use 1 to 128 of a-z, A-Z, 0-9 and . _ - / :, a letter or digit first")
+      return nil
+    }
+    if let item = object["id"], reading.text(item) != named.name {
+      reading.report(item, "the widget is called \"\(named.name)\" already", hint: "leave out id")
+    }
+    guard let kindItem = object["kind"] else {
+      reading.report(named.item, "widget \"\(id)\" has no kind", hint: "add kind: NAME")
+      return nil
+    }
+    guard let name = reading.text(kindItem), let kindName = KindName(name),
+      names.contains(name) || kindName == .help
+    else {
+      let name = reading.text(kindItem) ?? ""
+      reading.report(
+        kindItem, "the bundle has no kind \"\(name.prefix(64))\"",
+        hint: reading.suggestion(name, among: names + [KindName.help.rawValue]))
+      return nil
+    }
+    var spec = WidgetSpec(id: id, kind: kindName)
+    let kind = kinds.first { $0.kind.name == kindName }?.kind
+    if let item = object["family"], let text = reading.text(item) {
+      spec.family = reading.families([(text, item)]).first
+      if let family = spec.family, let kind, !kind.families.isEmpty,
+        !kind.families.contains(family)
+      {
+        reading.report(
+          item, "kind \"\(kindName)\" is not made for \(family.name)",
+          hint: "use one of: " + kind.families.map(\.name).joined(separator: ", "))
+      }
+    }
+    if let item = object["labels"] {
+      for entry in reading.entries(item, of: "labels") ?? [] {
+        spec.labels[entry.name] = reading.text(entry.item)
+      }
+    }
+    spec.isVisible = reading.bool(object["visible"])
+    spec.isEnabled = reading.bool(object["enabled"])
+    spec.parameters = values(
+      object["parameters"], of: "parameters", kind?.parameters, isOpen: kind?.isOpen ?? true)
+    spec.data = values(object["data"], of: "data", kind?.data, isOpen: kind?.isOpen ?? true)
+    for field in kind?.parameters ?? [] where field.isRequired {
+      guard spec.parameters[field.name] ?? .null == .null else { continue }
+      reading.report(
+        object["parameters"] ?? named.item,
+        "kind \"\(kindName)\" needs the parameter \"\(field.name)\", of type \(field.type)",
+        hint: field.summary)
+    }
+    return spec
+  }
+
+  private func values(
+    _ item: Item?, of what: String, _ fields: [Field]?, isOpen: Bool
+  ) -> ValueMap {
+    guard let item, let entries = reading.entries(item, of: what) else { return [:] }
+    var values: [ValueMap.Entry] = []
+    for entry in entries {
+      guard let value = reading.constant(entry.item) else { continue }
+      let field = fields?.first { $0.name == entry.name }
+      if let fields, field == nil, !isOpen {
+        reading.report(
+          entry.nameItem, "the kind has no \(what) \"\(entry.name.prefix(64))\"",
+          hint: reading.suggestion(entry.name, among: fields.map(\.name)))
+        continue
+      }
+      guard let fitted = reading.fitted(value, field?.type ?? .any, entry.item) else { continue }
+      values.append(.init(key: entry.name, value: fitted))
+    }
+    let map = ValueMap(values)
+    if map.count < values.count { reading.report(item, "keys are there twice") }
+    return map
+  }
+}
+
+/// What the parts of a bundle need to know of the whole.
+struct BundleContext {
+  let permissions: Permissions
+  /// Of the widgets that it declares.
+  let widgetIDs: Set<String>
+}

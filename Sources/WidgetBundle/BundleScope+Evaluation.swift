@@ -1,0 +1,158 @@
+public import WidgetExpression
+public import WidgetModel
+
+extension BundleScope {
+  /// The variables, in the order of their slots.
+  enum Slot: Int, CaseIterable {
+    case data, parameters, status, widget, event, result, error, now, bundle
+  }
+
+  /// The data key that holds the state of sources and actions.
+  public static let statusKey = "status"
+
+  /// The values of all variables at a moment, in the order of the environment's. O(1) but for the
+  /// widget's labels.
+  public func bindings(for moment: Moment) -> SlotBindings {
+    let widget = moment.widget
+    let labels = widget.labels.entries.map {
+      ValueMap.Entry(key: $0.key, value: .string($0.value))
+    }
+    let event = moment.event
+    let values = Slot.allCases.map { slot -> ExpressionValue in
+      switch slot {
+      case .data: ExpressionValue(widget.data)
+      case .parameters: ExpressionValue(widget.parameters)
+      case .status: ExpressionValue(widget.data[BundleScope.statusKey] ?? .map([:]))
+      case .widget:
+        ExpressionValue(
+          [
+            "id": .string(widget.id.rawValue), "kind": .string(widget.kind.rawValue),
+            "family": .string(widget.family.name), "labels": .map(ValueMap(labels)),
+            "visible": .bool(widget.presence.isVisible),
+            "enabled": .bool(widget.presence.isEnabled),
+          ] as ValueMap)
+      case .event:
+        ExpressionValue(
+          [
+            "name": .string(event?.name ?? ""), "node": .string(event?.nodeID ?? ""),
+            "row": .string(moment.row), "payload": .map(event?.payload ?? [:]),
+            "time": .timestamp(event?.time ?? moment.now),
+          ] as ValueMap)
+      case .result: ExpressionValue(moment.result)
+      case .error:
+        ExpressionValue(
+          [
+            "code": .string(moment.error?.code ?? ""), "title": .string(moment.error?.title ?? ""),
+            "message": .string(moment.error?.message ?? ""),
+          ] as ValueMap)
+      case .now: .timestamp(moment.now)
+      case .bundle:
+        ExpressionValue(
+          ["id": .string(moment.bundleID), "version": .string(moment.bundleVersion)] as ValueMap)
+      }
+    }
+    return SlotBindings(values)
+  }
+}
+
+/// Why a value of a bundle's file could not be had at a moment.
+public struct TemplateError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// Where in the document: `kinds.todo.actions.save.do[0].http.url`.
+  public let place: String
+  /// What is wrong: one line without a full stop.
+  public let message: String
+
+  public init(place: String, message: String) {
+    self.place = place
+    self.message = message
+  }
+
+  public var description: String { "\(place): \(message)" }
+}
+
+/// What evaluations for one purpose may still cost; see `CompiledExpression.evaluate`.
+public struct EvaluationBudget: Hashable, Sendable {
+  /// What there is unless somebody says otherwise.
+  public static let standard = EvaluationBudget(1_000_000)
+
+  public internal(set) var remaining: Int
+
+  public init(_ amount: Int) { remaining = amount }
+}
+
+extension Expression {
+  /// The value, which the budget pays for.
+  public func evaluate(
+    _ bindings: SlotBindings, _ budget: inout EvaluationBudget
+  ) throws(TemplateError) -> Value {
+    do throws(EvaluationError) {
+      let (result, cost) = try compiled.evaluateWithCost(bindings, budget: budget.remaining)
+      budget.remaining -= cost
+      return try Value(result, budget: &budget.remaining)
+    } catch {
+      throw TemplateError(place: place, message: "\(error)")
+    }
+  }
+
+  public func evaluate(
+    _ bindings: SlotBindings, budget: EvaluationBudget = .standard
+  ) throws(TemplateError) -> Value {
+    var budget = budget
+    return try evaluate(bindings, &budget)
+  }
+
+  /// Whether a condition holds. What is neither true nor false is an error.
+  public func holds(
+    _ bindings: SlotBindings, budget: EvaluationBudget = .standard
+  ) throws(TemplateError) -> Bool {
+    guard case .bool(let flag) = try evaluate(bindings, budget: budget) else {
+      throw TemplateError(place: place, message: "expected true or false")
+    }
+    return flag
+  }
+}
+
+extension Template {
+  /// The value, with all expressions in it evaluated.
+  public func evaluate(
+    _ bindings: SlotBindings, budget: EvaluationBudget = .standard
+  ) throws(TemplateError) -> Value {
+    var budget = budget
+    return try evaluate(bindings, &budget)
+  }
+
+  /// The same; the budget pays for all expressions together.
+  public func evaluate(
+    _ bindings: SlotBindings, _ budget: inout EvaluationBudget
+  ) throws(TemplateError) -> Value {
+    switch self {
+    case .constant(let value): return value
+    case .expression(let expression): return try expression.evaluate(bindings, &budget)
+    case .list(let templates):
+      var values: [Value] = []
+      for template in templates { values.append(try template.evaluate(bindings, &budget)) }
+      return .list(values)
+    case .map(let templates):
+      var entries: [ValueMap.Entry] = []
+      for (key, template) in templates {
+        entries.append(.init(key: key, value: try template.evaluate(bindings, &budget)))
+      }
+      return .map(ValueMap(entries))
+    }
+  }
+}
+
+extension Assignments {
+  /// The new values. All see the data as the bindings have it. That a value fits its key is the
+  /// daemon's to say.
+  public func evaluate(
+    _ bindings: SlotBindings, budget: EvaluationBudget = .standard
+  ) throws(TemplateError) -> ValueMap {
+    var budget = budget
+    var entries: [ValueMap.Entry] = []
+    for (key, expression) in values {
+      entries.append(.init(key: key, value: try expression.evaluate(bindings, &budget)))
+    }
+    return ValueMap(entries)
+  }
+}

@@ -1,0 +1,430 @@
+import WidgetExpression
+import WidgetModel
+
+/// What a kind's widgets do.
+extension KindReader {
+  private static let codes = [
+    "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
+    "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+  ]
+
+  // MARK: - Actions
+
+  /// An object with `do`, or steps.
+  func action(_ item: Item, name: String = "", _ variables: Variables) -> Action? {
+    guard case .map(let entries) = item.node.content,
+      entries.contains(where: { ObjectShape.action.keys.contains($0.key) })
+    else { return Action(name: name, steps: steps(item, variables)) }
+    guard let object = reading.object(item, .action) else { return nil }
+    return action(object, name: name, variables)
+  }
+
+  /// - Parameter object: of a shape that has the keys of an action.
+  private func action(_ object: Object, name: String, _ variables: Variables) -> Action {
+    if object["do"] == nil {
+      reading.report(
+        object.item, "there is nothing to do", hint: "add do: with a step or a list of them")
+    }
+    var action = Action(name: name)
+    action.condition = reading.expression(object["if"], variables, giving: .bool)
+    if let item = object["else"] {
+      if action.condition == nil, object["if"] == nil {
+        reading.report(item, "\"else\" needs an \"if\" beside it")
+      }
+      action.otherwise = steps(item, variables)
+    }
+    action.requirements = reading.oneOrMore(object["require"]).compactMap {
+      requirement($0, variables)
+    }
+    action.delay = reading.duration(object["delay"])
+    action.optimistic = assignments(object["optimistic"], variables)
+    action.steps = steps(object["do"], variables)
+    action.success = steps(object["then"], variables)
+    action.failure = steps(object["catch"], variables)
+    action.errorTitle = reading.template(
+      object["title"], variables, giving: .string, for: "a title")
+    action.successMessage = reading.template(
+      object["message"], variables, giving: .string, for: "a message")
+    return action
+  }
+
+  private func requirement(_ item: Item, _ variables: Variables) -> Requirement? {
+    guard let object = reading.object(item, .require) else { return nil }
+    guard let conditionItem = object["if"] else {
+      reading.report(item, "the condition is missing", hint: "add if: EXPRESSION")
+      return nil
+    }
+    let condition = reading.expression(conditionItem, variables, giving: .bool)
+    let message =
+      reading.template(object["message"], variables, giving: .string, for: "a message")
+      ?? .constant(.string("This is not allowed"))
+    var code = "PERMISSION_DENIED"
+    if let item = object["code"], let text = reading.text(item) {
+      if KindReader.codes.contains(text) {
+        code = text
+      } else {
+        reading.report(
+          item, "\"\(text.prefix(40))\" is no code",
+          hint: reading.suggestion(text.uppercased(), among: KindReader.codes))
+      }
+    }
+    return condition.map { Requirement(condition: $0, code: code, message: message) }
+  }
+
+  // MARK: - Steps
+
+  /// An action's name, a step, or a list of such.
+  func steps(_ item: Item?, _ variables: Variables) -> [Step] {
+    reading.oneOrMore(item).flatMap { step($0, variables) }
+  }
+
+  private func step(_ item: Item, _ variables: Variables) -> [Step] {
+    switch item.node.content {
+    case .scalar(let name, _): return [run(name, item)].compactMap(\.self)
+    case .list:
+      reading.report(item, "a list of steps cannot be in another one")
+      return []
+    case .map(let entries):
+      if entries.contains(where: { ObjectShape.action.keys.contains($0.key) }) {
+        let isStep = entries.contains { ObjectShape.step.keys.contains($0.key) }
+        if isStep, !entries.contains(where: { $0.key == "do" }) {
+          let key = entries.first { ObjectShape.action.keys.contains($0.key) }?.key ?? ""
+          reading.report(
+            item, "\"\(key)\" cannot stand beside a step", hint: "put the step under do:")
+          return []
+        }
+        return action(item, variables).map { [.action($0)] } ?? []
+      }
+      guard let object = reading.object(item, .step, or: " or an action's name") else { return [] }
+      return step(object, variables)
+    }
+  }
+
+  /// The name of an action; of a source, to read it again.
+  private func run(_ name: String, _ item: Item) -> Step? {
+    if actionNames.contains(name) {
+      if let currentAction { runs[currentAction, default: []].append((name, item)) }
+      return .run(name)
+    }
+    if sourceNames.contains(name) { return .reload([name]) }
+    reading.report(
+      item, "there is no action \"\(name.prefix(64))\"",
+      hint: reading.suggestion(name, among: actionNames + sourceNames))
+    return nil
+  }
+
+  /// What a step does; `set` can also stand beside what gives a result.
+  private static let verbs = [
+    "http", "command", "show", "hide", "enable", "disable", "toggle", "reload", "emit", "run",
+    "cancel",
+  ]
+  /// Keys that say more of a verb.
+  private static let details = [
+    "parse": ["http", "command"], "stub": ["http", "command"], "input": ["command"],
+    "timeout": ["command"], "widget": ["emit"], "payload": ["emit"],
+  ]
+
+  private func step(_ object: Object, _ variables: Variables) -> [Step] {
+    let given = KindReader.verbs.filter { object.has($0) }
+    for (detail, verbs) in KindReader.details.sorted(by: { $0.key < $1.key }) {
+      guard let item = object[detail], !verbs.contains(where: { given.contains($0) }) else {
+        continue
+      }
+      reading.report(
+        item, "\"\(detail)\" is for \(verbs.joined(separator: " and "))", hint: "leave it out")
+    }
+    guard given.count <= 1 else {
+      reading.report(
+        object.item, "a step does one thing: \(given.joined(separator: " or "))",
+        hint: "make a list of steps")
+      return []
+    }
+    guard let verb = given.first else {
+      guard object.has("set") || object.has("unset") else {
+        reading.report(
+          object.item, "the step does nothing",
+          hint: "use one of "
+            + (["set", "unset"] + KindReader.verbs + ["do"]).joined(separator: ", "))
+        return []
+      }
+      return changes(object, variables)
+    }
+    if object.has("unset") || (object.has("set") && !["http", "command"].contains(verb)) {
+      reading.report(
+        object.item, "\"\(object.has("unset") ? "unset" : "set")\" cannot stand beside \(verb)",
+        hint: "make a list of two steps")
+    }
+    guard let item = object[verb] else {
+      reading.report(object.item, "\"\(verb)\" says nothing")
+      return []
+    }
+    return doing(verb, item, object, variables).map { [$0] } ?? []
+  }
+
+  private func changes(_ object: Object, _ variables: Variables) -> [Step] {
+    var steps: [Step] = []
+    let set = assignments(object["set"], variables)
+    if !set.isEmpty { steps.append(.set(set)) }
+    let unset = dataKeys(object["unset"])
+    if !unset.isEmpty { steps.append(.unset(unset)) }
+    for key in unset where set.values.contains(where: { $0.key == key }) {
+      reading.report(object.item, "\"\(key)\" is both set and unset", hint: "do one of the two")
+    }
+    return steps
+  }
+
+  private func doing(
+    _ verb: String, _ item: Item, _ object: Object, _ variables: Variables
+  ) -> Step? {
+    switch verb {
+    case "http", "command":
+      let parse = self.parse(object["parse"])
+      var after = variables
+      let slot = BundleScope.Slot.result
+      after.environment.variables[slot.rawValue] = ExpressionVariable("\(slot)", resultType(parse))
+      let assignments = self.assignments(object["set"], after)
+      let stub = self.stub(object["stub"], parse)
+      if verb == "http" {
+        return http(item, variables).map {
+          .http($0, parse, assignments: assignments, stub: stub)
+        }
+      }
+      return command(item, object, variables).map {
+        .command($0, parse, assignments: assignments, stub: stub)
+      }
+    case "show", "hide", "enable", "disable", "toggle":
+      let actions = Dictionary(
+        PresenceAction.allCases.map { ("\($0)", $0) }, uniquingKeysWith: { first, _ in first })
+      guard let action = actions[verb] else { return nil }
+      return widgets(item, variables).map { .presence(action, $0) }
+    case "reload":
+      if case .scalar("all", _) = item.node.content { return .reload([]) }
+      let names = reading.oneOrMore(item).compactMap { item -> String? in
+        guard let name = reading.text(item, "a source's name") else { return nil }
+        if sourceNames.contains(name) { return name }
+        reading.report(
+          item, "there is no source \"\(name.prefix(64))\"",
+          hint: reading.suggestion(name, among: sourceNames + ["all"]))
+        return nil
+      }
+      return names.isEmpty ? nil : .reload(names)
+    case "emit": return emit(item, object, variables)
+    case "run":
+      return reading.text(item, "an action's name").flatMap { run($0, item) }
+    default:
+      guard let name = reading.text(item, "an action's name") else { return nil }
+      guard actionNames.contains(name) else {
+        reading.report(
+          item, "there is no action \"\(name.prefix(64))\"",
+          hint: reading.suggestion(name, among: actionNames))
+        return nil
+      }
+      return .cancel(name)
+    }
+  }
+
+  /// Ids of widgets; `self` is the widget itself, which is what none means.
+  private func widgets(_ item: Item, _ variables: Variables) -> [Template]? {
+    if case .scalar("self", _) = item.node.content { return [] }
+    let ids = reading.oneOrMore(item).compactMap { widget($0, variables) }
+    return ids.isEmpty ? nil : ids
+  }
+
+  private func widget(_ item: Item, _ variables: Variables) -> Template? {
+    guard let id = reading.template(item, variables, giving: .string, for: "a widget's id") else {
+      return nil
+    }
+    guard let text = id.constantText, !context.widgetIDs.contains(text) else { return id }
+    if text == "self" {
+      // In a list there may be others beside it.
+      return reading.compile(
+        "widget.id", skipping: 0, item, variables, giving: .string, for: ""
+      ).map { .expression($0) }
+    }
+    reading.report(
+      item, "the bundle has no widget \"\(text.prefix(64))\"",
+      hint: reading.suggestion(text, among: context.widgetIDs.sorted() + ["self"]))
+    return nil
+  }
+
+  private func emit(_ item: Item, _ object: Object, _ variables: Variables) -> Step? {
+    guard let name = reading.text(item, "an event's name") else { return nil }
+    let widgetItem = object["widget"]
+    var target: Template?
+    if let widgetItem, case .scalar("self", _) = widgetItem.node.content {
+    } else if let widgetItem {
+      target = widget(widgetItem, variables)
+    }
+    // Of another widget it is not known here what it takes.
+    let isKnown = target == nil ? checkEvent(name, item) : checkEventName(name, item)
+    let payload = reading.templates(object["payload"], of: "names and values", variables)
+    guard isKnown else { return nil }
+    return .emit(
+      name: name, widget: target, payload: payload.map { (key: $0.name, value: $0.value) })
+  }
+
+  /// Actions that run each other in a circle would never end.
+  func reportCycles(_ items: [Named]) {
+    var done: Set<String> = []
+    var path: [String] = []
+    func visit(_ name: String) {
+      guard !done.contains(name) else { return }
+      path.append(name)
+      for (next, item) in runs[name] ?? [] {
+        if let start = path.firstIndex(of: next) {
+          let circle = (path[start...] + [next]).joined(separator: " → ")
+          reading.report(
+            item, "actions run each other in a circle: \(circle)",
+            hint: "leave one of them out, or use reload: for what is to be read again")
+        } else {
+          visit(next)
+        }
+      }
+      path.removeLast()
+      done.insert(name)
+    }
+    for item in items { visit(item.name) }
+  }
+
+  // MARK: - When
+
+  /// What is done on a node's event.
+  func read(_ handler: NodeHandler) {
+    let variables = hostVariables(payload: payloadType(handler.event))
+    read(
+      handler.item, .event(name: handler.event.name, nodeID: handler.nodeID), variables)
+  }
+
+  /// What is done on loading, at intervals, and on events.
+  func on(_ item: Item) {
+    guard let object = reading.object(item, .on) else { return }
+    for entry in reading.entries(item, of: "events and steps") ?? [] {
+      switch entry.name {
+      case "load": read(entry.item, .load, hostVariables())
+      case "every":
+        for item in reading.oneOrMore(object["every"]) { every(item) }
+      default:
+        guard checkEvent(entry.name, entry.nameItem) else { continue }
+        let ofNodes = NodeType.allCases.flatMap(\.events).contains { $0.name == entry.name }
+        let isDeclared = kind.events.contains { $0.name == entry.name }
+        let payload = ofNodes && !isDeclared ? .map(.string, .dyn) : payloadType(entry.name)
+        read(
+          entry.item, .event(name: entry.name, nodeID: nil), hostVariables(payload: payload))
+      }
+    }
+  }
+
+  private func every(_ item: Item) {
+    guard let object = reading.object(item, .every) else { return }
+    guard let intervalItem = object["interval"] else {
+      reading.report(item, "the interval is missing", hint: "add interval: DURATION")
+      return
+    }
+    guard let doItem = object["do"] else {
+      reading.report(item, "there is nothing to do", hint: "add do: STEPS")
+      return
+    }
+    let interval = reading.duration(intervalItem, atLeast: KindReader.intervalLeast)
+    let steps = self.steps(doItem, hostVariables())
+    if let interval { triggers.append(Trigger(when: .every(interval), steps: steps)) }
+  }
+
+  /// Steps, or an object that also says how long to wait for more.
+  private func read(_ item: Item, _ when: Trigger.When, _ variables: Variables) {
+    var throttle: Duration?
+    var minLength: Int?
+    var steps: [Step]
+    if case .map(let entries) = item.node.content,
+      entries.contains(where: { $0.key == "throttle" || $0.key == "minLength" })
+    {
+      guard let object = reading.object(item, .handler) else { return }
+      throttle = reading.duration(object["throttle"])
+      minLength = reading.int(object["minLength"], in: 0...1_000_000)
+      let isPlain = !entries.contains {
+        ObjectShape.action.keys.contains($0.key) && $0.key != "do"
+      }
+      if isPlain, let item = object["do"] {
+        steps = self.steps(item, variables)
+      } else {
+        steps = [.action(action(object, name: "", variables))]
+      }
+    } else {
+      steps = self.steps(item, variables)
+    }
+    if throttle == nil, minLength == nil, case .event(let name, let nodeID) = when,
+      let reducers = reducers(steps, event: name, nodeID: nodeID ?? "")
+    {
+      kind.reducers += reducers
+      return
+    }
+    guard !steps.isEmpty else { return }
+    triggers.append(
+      Trigger(when: when, steps: steps, throttle: throttle, minLength: minLength))
+  }
+
+  // MARK: - Reducers
+
+  /// The steps as reducers, which the daemon runs in one change with the event; nil if it cannot:
+  /// steps that do more than change data, or that read what only the host knows.
+  private func reducers(
+    _ steps: [Step], event: String, nodeID: String, depth: Int = 0
+  ) -> [Reducer]? {
+    guard !steps.isEmpty, depth < 8 else { return nil }
+    var reducers: [Reducer] = []
+    for step in steps {
+      var reducer = Reducer(event: event, nodeID: nodeID)
+      switch step {
+      case .set(let assignments):
+        for (key, value) in assignments.values {
+          guard let source = reducerSource(value) else { return nil }
+          reducer.assignments[key] = source
+        }
+        reducers.append(reducer)
+      case .unset(let keys):
+        reducer.unset = keys
+        reducers.append(reducer)
+      case .run(let name):
+        guard let action = actions[name], isPlain(action),
+          let inner = self.reducers(
+            [.action(action)], event: event, nodeID: nodeID, depth: depth + 1)
+        else { return nil }
+        reducers += inner
+      case .action(let action):
+        guard isPlain(action),
+          var inner = self.reducers(
+            action.steps, event: event, nodeID: nodeID, depth: depth + 1)
+        else { return nil }
+        if let condition = action.condition {
+          // The second would see what the first has done to the condition.
+          guard inner.count == 1, inner[0].condition.isEmpty,
+            let source = reducerSource(condition)
+          else { return nil }
+          inner[0].condition = source
+        }
+        reducers += inner
+      default: return nil
+      }
+    }
+    return reducers
+  }
+
+  /// Whether an action is nothing but a condition and steps.
+  private func isPlain(_ action: Action) -> Bool {
+    action.otherwise.isEmpty && action.requirements.isEmpty && action.delay == nil
+      && action.optimistic.isEmpty && action.success.isEmpty && action.failure.isEmpty
+      && action.errorTitle == nil && action.successMessage == nil
+  }
+
+  /// The expression as a reducer can have it; nil if it reads what only the host knows.
+  private func reducerSource(_ expression: Expression) -> String? {
+    let names = Set(expression.compiled.references.map(\.variable))
+    guard names.isSubset(of: ["data", "parameters", "event", "widget", "now", "status"]) else {
+      return nil
+    }
+    let source = expression.compiled.source
+    // To the daemon it is data like any other.
+    return names.contains("status")
+      ? "cel.bind(status, data.status, \(CELText.wrapped(source)))" : source
+  }
+}

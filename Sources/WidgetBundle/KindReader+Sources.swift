@@ -1,0 +1,338 @@
+import WidgetExpression
+import WidgetModel
+
+/// Where a kind's data comes from, and the requests and programs that actions use as well.
+extension KindReader {
+  /// The shortest interval at which anything is done again.
+  static let intervalLeast = Duration.milliseconds(100)
+
+  func source(_ named: Named) -> Source? {
+    guard let object = reading.object(named.item, .source) else { return nil }
+    let inputs = ["file", "http", "command", "timer", "value"]
+    let given = inputs.filter { object.has($0) }
+    guard given.count == 1, let inputName = given.first, let inputItem = object[inputName] else {
+      reading.report(
+        named.item,
+        given.isEmpty
+          ? "source \"\(named.name)\" reads nothing"
+          : "source \"\(named.name)\" reads \(given.joined(separator: " and "))",
+        hint: "write one of \(inputs.joined(separator: ", "))")
+      return nil
+    }
+    let variables = hostVariables()
+    var interval = reading.duration(object["every"], atLeast: KindReader.intervalLeast)
+    let isContinuous = reading.bool(object["lines"]) ?? false
+    for key in ["input", "timeout", "lines"] where inputName != "command" {
+      if let item = object[key] {
+        reading.report(item, "\"\(key)\" is for commands", hint: "leave it out")
+      }
+    }
+    var input: Source.Input?
+    switch inputName {
+    case "file": input = file(inputItem, variables).map { .file($0) }
+    case "http": input = http(inputItem, variables).map { .http($0) }
+    case "command":
+      input = command(inputItem, object, variables).map { .command($0, isContinuous: isContinuous) }
+    case "timer":
+      if let item = object["every"] {
+        reading.report(item, "a timer says how often already", hint: "leave out every")
+      }
+      interval = reading.duration(inputItem, atLeast: KindReader.intervalLeast)
+      input = interval == nil ? nil : .timer
+    default: input = reading.template(inputItem, variables).map { .constant($0) }
+    }
+    let parse = self.parse(object["parse"])
+    if ["timer", "value"].contains(inputName), let item = object["parse"] {
+      reading.report(item, "a \(inputName) is not parsed", hint: "leave out parse")
+    }
+    let isAligned = reading.bool(object["aligned"]) ?? false
+    if isAligned, interval == nil, let item = object["aligned"] {
+      reading.report(item, "only what is read again can be aligned", hint: "add every: DURATION")
+    }
+    let condition = reading.expression(object["when"], variables, giving: .bool)
+    let type: ExpressionType = inputName == "timer" ? .timestamp : resultType(parse)
+    let assignments = self.assignments(object["set"], hostVariables(result: type))
+    let stub = self.stub(object["stub"], parse)
+    guard let input else { return nil }
+    return Source(
+      name: named.name, input: input, interval: interval, isAligned: isAligned,
+      isLoadedAtStart: reading.bool(object["start"]) ?? true, condition: condition, parse: parse,
+      assignments: assignments, stub: stub)
+  }
+
+  // MARK: - Parsing
+
+  func parse(_ item: Item?) -> Parse {
+    var parse = Parse()
+    guard let item else { return parse }
+    let formats = Parse.Format.allCases.map { (name: $0.rawValue, value: $0) }
+    if case .scalar = item.node.content {
+      parse.format = reading.choice(item, "format", formats)
+      return parse
+    }
+    guard let object = reading.object(item, .parse, or: " or a format") else { return parse }
+    parse.format = reading.choice(object["format"], "format", formats)
+    let shapes = Parse.Shape.allCases.map { (name: $0.rawValue, value: $0) }
+    parse.shape = reading.choice(object["shape"], "shape", shapes) ?? .any
+    parse.path = path(object["path"])
+    parse.errorPath = path(object["errorPath"])
+    for key in ["shape", "path", "errorPath"] where object.has(key) {
+      if let format = parse.format, format != .json, let item = object[key] {
+        reading.report(
+          item, "\"\(key)\" is for JSON, but the format is \(format.rawValue)",
+          hint: "write format: json")
+      }
+    }
+    if parse.format == nil, object.has("shape") || object.has("path") || object.has("errorPath") {
+      parse.format = .json
+    }
+    return parse
+  }
+
+  /// `data.items[0].name`, or a list of keys and indexes.
+  private func path(_ item: Item?) -> [Parse.PathStep] {
+    guard let item else { return [] }
+    if case .list(let elements) = item.node.content {
+      return elements.enumerated().compactMap { index, element in
+        let item = item.element(index, element)
+        guard case .scalar(let text, let isPlain) = element.content else {
+          reading.report(item, "expected a key or an index, not \(element.words)")
+          return nil
+        }
+        if isPlain, case .int(let number)? = PlainScalar.value(text), number >= 0 {
+          return .index(Int(number))
+        }
+        return .key(text)
+      }
+    }
+    guard let text = reading.text(item, "a path") else { return [] }
+    var steps: [Parse.PathStep] = []
+    for part in text.split(separator: ".", omittingEmptySubsequences: false) {
+      let name = part.prefix { $0 != "[" }
+      var rest = part.dropFirst(name.count)
+      var isRight = !name.isEmpty || (!rest.isEmpty && steps.isEmpty)
+      if !name.isEmpty { steps.append(.key(String(name))) }
+      while rest.first == "[", isRight {
+        let digits = rest.dropFirst().prefix { $0 != "]" }
+        guard let number = Int(digits), number >= 0, rest.dropFirst(digits.count + 1).first == "]"
+        else {
+          isRight = false
+          break
+        }
+        steps.append(.index(number))
+        rest = rest.dropFirst(digits.count + 2)
+      }
+      guard isRight, rest.isEmpty else {
+        reading.report(
+          item, "\"\(text.prefix(60))\" is no path",
+          hint: "write data.items[0].name, or a list: [data, items, 0]")
+        return []
+      }
+    }
+    return steps
+  }
+
+  /// What `result` is, as far as the format says.
+  func resultType(_ parse: Parse) -> ExpressionType {
+    switch parse.format {
+    case .text: .string
+    case .lines: .list(.string)
+    case .words: .list(.list(.string))
+    case .json:
+      switch parse.shape {
+      case .any: .dyn
+      case .object: .map(.string, .dyn)
+      case .list: .list(.dyn)
+      }
+    case nil: .dyn
+    }
+  }
+
+  func stub(_ item: Item?, _ parse: Parse) -> Value? {
+    guard let item, let value = reading.constant(item) else { return nil }
+    let type: FieldType =
+      switch parse.format {
+      case .text: .string
+      case .lines: .list(.string)
+      case .words: .list(.list(.string))
+      case .json:
+        switch parse.shape {
+        case .any: .any
+        case .object: .map(.any)
+        case .list: .list(.any)
+        }
+      case nil: .any
+      }
+    return reading.fitted(value, type, item)
+  }
+
+  // MARK: - Inputs
+
+  func file(_ item: Item, _ variables: Variables) -> Template? {
+    guard
+      let template = reading.template(item, variables, giving: .string, for: "the path of a file")
+    else { return nil }
+    if let path = template.constantText {
+      if let problem = PathText.problem(with: path) {
+        reading.report(item, problem.message, hint: problem.hint)
+      } else if !context.permissions.allowReading(path) {
+        reading.report(
+          item, "the bundle may not read \(path)", hint: "add \(path) to permissions.read")
+      }
+    }
+    return template
+  }
+
+  /// - Parameter object: has `input` and `timeout`.
+  func command(_ item: Item, _ object: Object, _ variables: Variables) -> Command? {
+    let templates = reading.list(item, of: "the program and its arguments").compactMap {
+      reading.template($0, variables, giving: .string, for: "an argument")
+    }
+    guard case .list(let elements) = item.node.content else { return nil }
+    guard !elements.isEmpty else {
+      reading.report(item, "the program is missing", hint: "write [PROGRAM, ARGUMENT, …]")
+      return nil
+    }
+    if let program = templates.first?.constantText, templates.count == elements.count,
+      !context.permissions.allowRunning(program)
+    {
+      reading.report(
+        item.element(0, elements[0]), "the bundle may not run \(program.prefix(80))",
+        hint: "add \(program.prefix(80)) to permissions.commands")
+    }
+    let input = reading.template(
+      object["input"], variables, giving: .string, for: "a program's input")
+    let timeout = reading.duration(object["timeout"], atLeast: .milliseconds(1))
+    guard templates.count == elements.count else { return nil }
+    return Command(arguments: templates, input: input, timeout: timeout)
+  }
+
+  private static let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+  /// A URL, or an object.
+  func http(_ item: Item, _ variables: Variables) -> HTTPRequest? {
+    if case .scalar = item.node.content {
+      return url(item, variables).map { HTTPRequest(url: $0) }
+    }
+    guard let object = reading.object(item, .http, or: " or a URL") else { return nil }
+    guard let urlItem = object["url"] else {
+      reading.report(item, "the URL is missing", hint: "add url: https://…")
+      return nil
+    }
+    guard let url = url(urlItem, variables) else { return nil }
+    var request = HTTPRequest(url: url)
+    request.path = reading.list(object["path"], of: "a path's components").compactMap {
+      reading.template($0, variables)
+    }
+    request.query = reading.templates(object["query"], of: "names and values", variables)
+    request.headers = headers(object["headers"], variables)
+    request.timeout = reading.duration(object["timeout"], atLeast: .milliseconds(1))
+    request.body = body(object, variables)
+    request.method = request.body == nil ? "GET" : "POST"
+    if let item = object["method"], let text = reading.text(item) {
+      let method = text.uppercased()
+      if KindReader.methods.contains(method) {
+        request.method = method
+      } else {
+        reading.report(
+          item, "\"\(text.prefix(20))\" is no method",
+          hint: reading.suggestion(method, among: KindReader.methods))
+      }
+      if request.body != nil, ["GET", "HEAD"].contains(method) {
+        reading.report(item, "\(method) has no body", hint: "use POST, or query: for parameters")
+      }
+    }
+    return request
+  }
+
+  private func url(_ item: Item, _ variables: Variables) -> Template? {
+    guard let template = reading.template(item, variables, giving: .string, for: "a URL") else {
+      return nil
+    }
+    guard let text = template.constantText else { return template }
+    guard let target = URLTarget(text) else {
+      reading.report(
+        item, "\"\(text.prefix(80))\" is no URL that can be asked",
+        hint:
+          "write http:// or https://, a host, and a path; user names, # and blanks cannot be in it")
+      return nil
+    }
+    if !context.permissions.allowHost(target.host, port: target.port) {
+      reading.report(
+        item, "the bundle may not speak to \(target.permission)",
+        hint: "add \(target.permission) to permissions.hosts")
+    }
+    return template
+  }
+
+  private func headers(_ item: Item?, _ variables: Variables) -> [(name: String, value: Template)] {
+    guard let item, let entries = reading.entries(item, of: "headers") else { return [] }
+    return entries.compactMap { entry in
+      let isToken =
+        !entry.name.isEmpty
+        && entry.name.utf8.allSatisfy { byte in
+          (0x30...0x39).contains(byte)
+            || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+            || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+      guard isToken else {
+        reading.report(entry.nameItem, "\"\(entry.name.prefix(64))\" is no header's name")
+        return nil
+      }
+      let value = reading.template(entry.item, variables, giving: .string, for: "a header")
+      if let text = value?.constantText, text.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 }) {
+        reading.report(entry.item, "a header is one line of text")
+      }
+      return value.map { (name: entry.name, value: $0) }
+    }
+  }
+
+  private func body(_ object: Object, _ variables: Variables) -> HTTPRequest.Body? {
+    let kinds = ["json", "form", "multipart", "text"].filter { object.has($0) }
+    if kinds.count > 1 {
+      reading.report(
+        object[kinds[1]] ?? object.item, "a request has one body",
+        hint: "keep one of \(kinds.joined(separator: ", "))")
+    }
+    let contentType = reading.text(object["contentType"])
+    if contentType != nil, kinds.first != "text", let item = object["contentType"] {
+      reading.report(item, "\"contentType\" is for text", hint: "leave it out")
+    }
+    guard let kind = kinds.first else { return nil }
+    // `json: null` is a body too.
+    guard let item = object[kind] else { return kind == "json" ? .json(.constant(.null)) : nil }
+    switch kind {
+    case "json": return reading.template(item, variables).map { .json($0) }
+    case "form": return .form(reading.templates(item, of: "names and values", variables))
+    case "text":
+      return reading.template(item, variables, giving: .string, for: "a text").map {
+        .text($0, contentType: contentType ?? "text/plain; charset=utf-8")
+      }
+    default:
+      let entries = reading.entries(item, of: "parts") ?? []
+      return .multipart(
+        entries.compactMap { entry in
+          part(entry.item, variables).map { HTTPRequest.Part(name: entry.name, content: $0) }
+        })
+    }
+  }
+
+  private func part(_ item: Item, _ variables: Variables) -> HTTPRequest.Part.Content? {
+    guard case .map(let entries) = item.node.content,
+      entries.contains(where: { $0.key == "file" || $0.key == "value" })
+    else { return reading.template(item, variables).map { .value($0) } }
+    guard let object = reading.object(item, .part) else { return nil }
+    if let fileItem = object["file"] {
+      if let value = object["value"] {
+        reading.report(value, "a part is a file or a value", hint: "keep one of them")
+      }
+      return file(fileItem, variables).map {
+        .file($0, contentType: reading.text(object["contentType"]))
+      }
+    }
+    if let item = object["contentType"] {
+      reading.report(item, "\"contentType\" is for files", hint: "leave it out")
+    }
+    return reading.template(object["value"] ?? item, variables).map { .value($0) }
+  }
+}

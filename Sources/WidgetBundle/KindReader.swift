@@ -1,0 +1,500 @@
+import WidgetExpression
+import WidgetModel
+
+/// Reads one kind of a bundle, with all that its widgets do.
+///
+/// Names first: what can be referred to is known before anything that refers to it is read.
+final class KindReader {
+  static let namesMax = 256
+
+  let reading: Reading
+  let context: BundleContext
+  var kind: Kind
+  /// Names of sources and of actions; they share one space, as both have a status.
+  private(set) var sourceNames: [String] = []
+  private(set) var actionNames: [String] = []
+  var actions: [String: Action] = [:]
+  var triggers: [Trigger] = []
+  var forms: [String: Form] = [:]
+  /// Which actions an action runs, and where that is said.
+  var runs: [String: [(name: String, item: Item)]] = [:]
+  /// The action that is being read; nil outside of named ones.
+  var currentAction: String?
+  /// What nodes do, in the order of the file.
+  var handlers: [NodeHandler] = []
+  var nodeIDs = NodeIDs()
+  /// The types of nodes that there are, for the events that they cause.
+  var nodeTypes: Set<NodeType> = []
+
+  /// What happens when users do something with a node.
+  struct NodeHandler {
+    let nodeID: String
+    let event: EventType
+    let item: Item
+  }
+
+  init(_ reading: Reading, _ name: KindName, _ context: BundleContext) {
+    self.reading = reading
+    self.context = context
+    kind = Kind(name: name)
+  }
+
+  func read(_ item: Item) -> BundleKind? {
+    guard let object = reading.object(item, .kind) else { return nil }
+    if let item = object["name"], reading.text(item) != kind.name.rawValue {
+      reading.report(item, "the kind is called \"\(kind.name)\" already", hint: "leave out name")
+    }
+    readHead(object)
+    kind.parameters = fields(object["parameters"], of: "parameters", mayBeRequired: true)
+    kind.data = fields(object["data"], of: "data", mayBeRequired: false)
+    kind.events = events(object["events"])
+    let sourceItems = names(object["sources"], of: "sources")
+    let actionItems = names(object["actions"], of: "actions", besides: sourceItems)
+    (sourceNames, actionNames) = (sourceItems.map(\.name), actionItems.map(\.name))
+    addStatus(object)
+
+    for (index, item) in reading.list(object["reducers"], of: "reducers").enumerated() {
+      if let reducer = reducer(item, index: index) { kind.reducers.append(reducer) }
+    }
+    content(object["content"])
+    let sources = sourceItems.compactMap { source($0) }
+    for named in actionItems {
+      currentAction = named.name
+      runs[named.name] = []
+      if let action = action(named.item, name: named.name, hostVariables()) {
+        actions[named.name] = action
+      }
+      currentAction = nil
+    }
+    reportCycles(actionItems)
+    // What only changes data is done by the daemon, at once; so the actions have to be known.
+    for handler in handlers { read(handler) }
+    if let item = object["on"] { on(item) }
+    addNodeEvents()
+    return BundleKind(
+      kind: kind, sources: sources, actions: actions, triggers: triggers, forms: forms,
+      scope: BundleScope(environment: hostVariables().environment))
+  }
+
+  private func readHead(_ object: Object) {
+    kind.displayName = reading.text(object["displayName"]) ?? ""
+    kind.summary = reading.text(object["description"]) ?? ""
+    kind.families = reading.families(reading.texts(object["families"], of: "families"))
+    if let item = object["persistence"] {
+      kind.persistence =
+        reading.choice(
+          item, "persistence", Kind.Persistence.allCases.map { ("\($0)", $0) }) ?? .durable
+    }
+    kind.isOpen = reading.bool(object["open"]) ?? false
+    if let item = object["transition"], let text = reading.text(item) {
+      do throws(SyntaxFailure) { kind.transition = try TransitionSyntax.parse(text) } catch {
+        reading.report(item, error.reason)
+      }
+    }
+  }
+
+  /// The state of sources and actions is data.
+  private func addStatus(_ object: Object) {
+    let names = sourceNames + actionNames
+    guard !names.isEmpty else { return }
+    if kind.data.contains(where: { $0.name == BundleScope.statusKey }), let item = object["data"] {
+      reading.report(
+        item, "\"status\" is what the state of sources and actions is called",
+        hint: "call the data something else")
+      return
+    }
+    let idle = ActionStatus().value
+    kind.data.append(
+      Field(
+        name: BundleScope.statusKey, type: .map(.any),
+        defaultValue: .map(ValueMap(names.map { .init(key: $0, value: idle) })),
+        summary: "How its sources and actions stand, by name."))
+  }
+
+  private func names(_ item: Item?, of what: String, besides others: [Named] = []) -> [Named] {
+    guard let item, let entries = reading.entries(item, of: what) else { return [] }
+    guard entries.count <= KindReader.namesMax else {
+      reading.report(item, "there are more than \(KindReader.namesMax) \(what)")
+      return []
+    }
+    return entries.filter { entry in
+      guard entry.name.isFieldName, !["all", "self"].contains(entry.name) else {
+        reading.report(
+          entry.nameItem, "\"\(entry.name.prefix(70))\" cannot be the name of one of the \(what)",
+          hint: entry.name.isFieldName ? "choose another" : String.fieldNameHint)
+        return false
+      }
+      guard !others.contains(where: { $0.name == entry.name }) else {
+        reading.report(
+          entry.nameItem, "there is a source \"\(entry.name)\" already",
+          hint: "sources and actions need names of their own: both have a status")
+        return false
+      }
+      return true
+    }
+  }
+
+  // MARK: - Fields and events
+
+  /// Objects by name, or a list of them.
+  func fields(_ item: Item?, of what: String, mayBeRequired: Bool) -> [Field] {
+    guard let item else { return [] }
+    var fields: [Field] = []
+    func add(_ field: Field?, _ item: Item) {
+      guard let field else { return }
+      if fields.contains(where: { $0.name == field.name }) {
+        reading.report(item, "\"\(field.name)\" is there twice")
+      } else {
+        fields.append(field)
+      }
+    }
+    if case .list(let elements) = item.node.content {
+      for (index, element) in elements.enumerated() {
+        let item = item.element(index, element)
+        guard let object = reading.object(item, .field) else { continue }
+        guard let nameItem = object["name"], let name = reading.text(nameItem) else {
+          reading.report(item, "the name is missing", hint: "add name: NAME")
+          continue
+        }
+        add(field(object, name: name, at: nameItem, mayBeRequired: mayBeRequired), nameItem)
+      }
+    } else {
+      for entry in reading.entries(item, of: what) ?? [] {
+        add(field(entry, mayBeRequired: mayBeRequired), entry.nameItem)
+      }
+    }
+    return fields
+  }
+
+  /// A name and an object, or a name and its default, which gives the type.
+  private func field(_ entry: Named, mayBeRequired: Bool) -> Field? {
+    if case .map = entry.item.node.content {
+      guard let object = reading.object(entry.item, .field) else { return nil }
+      if let item = object["name"] {
+        reading.report(item, "the name stands in front already", hint: "leave out name")
+      }
+      return field(object, name: entry.name, at: entry.nameItem, mayBeRequired: mayBeRequired)
+    }
+    guard checkName(entry.name, entry.nameItem), let value = reading.constant(entry.item) else {
+      return nil
+    }
+    let type: FieldType =
+      switch value {
+      case .null: .any
+      case .bool: .bool
+      case .int: .int
+      case .double: .double
+      case .list: .list(.any)
+      case .bytes: .bytes
+      case .timestamp: .timestamp
+      case .duration: .duration
+      case .map: .map(.any)
+      case .string: .string
+      }
+    return Field(name: entry.name, type: type, defaultValue: value)
+  }
+
+  private func checkName(_ name: String, _ item: Item) -> Bool {
+    if name.isFieldName { return true }
+    reading.report(
+      item, "\"\(name.prefix(70))\" is no name that expressions could say",
+      hint: String.fieldNameHint)
+    return false
+  }
+
+  private func field(
+    _ object: Object, name: String, at nameItem: Item, mayBeRequired: Bool
+  ) -> Field? {
+    guard checkName(name, nameItem) else { return nil }
+    var field = Field(name: name)
+    let defaultValue = object["default"].flatMap { item in
+      reading.constant(item).map { (value: $0, item: item) }
+    }
+    if let item = object["type"], let text = reading.text(item) {
+      guard let type = FieldType(text) else {
+        reading.report(
+          item, "\"\(text.prefix(60))\" is no type",
+          hint: "use bool, int, double, string, bytes, timestamp, duration, list(TYPE), "
+            + "map(string, TYPE) or dyn")
+        return field
+      }
+      field.type = type
+    }
+    if let (value, item) = defaultValue {
+      field.defaultValue = reading.fitted(value, field.type, item)
+    }
+    field.summary = reading.text(object["description"]) ?? ""
+    field.isRequired = reading.bool(object["required"]) ?? false
+    if field.isRequired, let item = object["required"] {
+      if !mayBeRequired {
+        reading.report(
+          item, "data comes later than its widget, so it cannot be required",
+          hint: "give it a default")
+      } else if field.defaultValue != nil {
+        reading.report(item, "what has a default need not be given", hint: "leave out required")
+      }
+    }
+    return field
+  }
+
+  private func events(_ item: Item?) -> [EventType] {
+    guard let item else { return [] }
+    var events: [EventType] = []
+    func add(_ name: String, _ object: Object, _ item: Item) {
+      guard checkEventName(name, item) else { return }
+      guard !events.contains(where: { $0.name == name }) else {
+        reading.report(item, "event \"\(name)\" is there twice")
+        return
+      }
+      events.append(
+        EventType(
+          name: name, summary: reading.text(object["description"]) ?? "",
+          payload: fields(object["payload"], of: "payload", mayBeRequired: true)))
+    }
+    if case .list(let elements) = item.node.content {
+      for (index, element) in elements.enumerated() {
+        let item = item.element(index, element)
+        guard let object = reading.object(item, .event) else { continue }
+        guard let nameItem = object["name"], let name = reading.text(nameItem) else {
+          reading.report(item, "the name is missing", hint: "add name: NAME")
+          continue
+        }
+        add(name, object, nameItem)
+      }
+    } else {
+      for entry in reading.entries(item, of: "events") ?? [] {
+        if entry.item.node.isNull {
+          if checkEventName(entry.name, entry.nameItem) {
+            events.append(EventType(name: entry.name))
+          }
+        } else if let object = reading.object(entry.item, .event) {
+          add(entry.name, object, entry.nameItem)
+        }
+      }
+    }
+    return events
+  }
+
+  func checkEventName(_ name: String, _ item: Item) -> Bool {
+    if name.isIdentifier(lengthMax: KindName.lengthMax) { return true }
+    reading.report(
+      item, "\"\(name.prefix(70))\" cannot be an event's name",
+      hint: "use 1 to 64 of a-z, A-Z, 0-9 and . _ - / :, a letter or digit first")
+    return false
+  }
+
+  /// Whether such an event can happen to widgets of the kind; reported if not.
+  func checkEvent(_ name: String, _ item: Item) -> Bool {
+    let ofNodes = NodeType.allCases.flatMap(\.events).map(\.name)
+    guard !kind.events.isEmpty, !kind.isOpen, !ofNodes.contains(name),
+      !kind.events.contains(where: { $0.name == name })
+    else { return checkEventName(name, item) }
+    reading.report(
+      item, "the kind declares no event \"\(name.prefix(64))\"",
+      hint: reading.suggestion(name, among: kind.events.map(\.name)))
+    return false
+  }
+
+  /// A kind that says which events there are takes no others, not even those of its nodes.
+  private func addNodeEvents() {
+    guard !kind.events.isEmpty, !kind.isOpen else { return }
+    for type in NodeType.allCases where nodeTypes.contains(type) {
+      for event in type.events {
+        guard let index = kind.events.firstIndex(where: { $0.name == event.name }) else {
+          kind.events.append(event)
+          continue
+        }
+        // Nodes of several types can cause one of the same name.
+        for field in event.payload {
+          let payload = kind.events[index].payload
+          if let place = payload.firstIndex(where: { $0.name == field.name }) {
+            if payload[place].type != field.type { kind.events[index].payload[place].type = .any }
+          } else {
+            var field = field
+            field.isRequired = false
+            kind.events[index].payload.append(field)
+          }
+        }
+        for place in kind.events[index].payload.indices
+        where !event.payload.contains(where: { $0.name == kind.events[index].payload[place].name })
+        {
+          kind.events[index].payload[place].isRequired = false
+        }
+      }
+    }
+  }
+
+  // MARK: - Scopes
+
+  /// What is known of `status`.
+  private var statusType: ExpressionType {
+    let one = ExpressionType.record(
+      RecordType([
+        "state": .string, "running": .bool, "succeeded": .bool, "failed": .bool, "progress": .dyn,
+        "title": .string, "message": .string, "code": .string, "fields": .map(.string, .string),
+      ]))
+    return .record(
+      RecordType(
+        Dictionary(
+          (sourceNames + actionNames).map { ($0, one) }, uniquingKeysWith: { first, _ in first })))
+  }
+
+  private var dataType: ExpressionType {
+    let record = RecordType(fields: kind.data, isOpen: kind.isOpen)
+    guard !(sourceNames + actionNames).isEmpty else { return .record(record) }
+    return .record(
+      RecordType(
+        record.fields.merging([BundleScope.statusKey: statusType]) { $1 }, isOpen: record.isOpen))
+  }
+
+  private var widgetType: ExpressionType {
+    .record(
+      RecordType([
+        "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),
+        "visible": .bool, "enabled": .bool,
+      ]))
+  }
+
+  private var parametersType: ExpressionType {
+    .record(RecordType(fields: kind.parameters, isOpen: kind.isOpen))
+  }
+
+  private func eventType(_ payload: ExpressionType) -> ExpressionType {
+    .record(
+      RecordType([
+        "name": .string, "node": .string, "row": .string, "payload": payload, "time": .timestamp,
+      ]))
+  }
+
+  /// The payload of an event, as far as it is declared.
+  func payloadType(_ event: String) -> ExpressionType {
+    kind.events.first { $0.name == event }.map {
+      .record(RecordType(fields: $0.payload, isOpen: kind.isOpen))
+    } ?? .map(.string, .dyn)
+  }
+
+  func payloadType(_ event: EventType) -> ExpressionType {
+    .record(RecordType(fields: event.payload, isOpen: false))
+  }
+
+  /// What runs in the host reads. The slots are the same whatever the types.
+  func hostVariables(
+    payload: ExpressionType = .map(.string, .dyn), result: ExpressionType = .dyn
+  ) -> Variables {
+    let types: [BundleScope.Slot: ExpressionType] = [
+      .data: dataType, .parameters: parametersType, .status: statusType, .widget: widgetType,
+      .event: eventType(payload), .result: result,
+      .error: .record(RecordType(["code": .string, "title": .string, "message": .string])),
+      .now: .timestamp, .bundle: .record(RecordType(["id": .string, "version": .string])),
+    ]
+    return Variables(
+      BundleScope.Slot.allCases.map { ExpressionVariable("\($0)", types[$0] ?? .dyn) },
+      timeZones: reading.timeZones)
+  }
+
+  func contentVariables() -> Variables {
+    Variables(
+      [
+        ExpressionVariable("data", dataType), ExpressionVariable("parameters", parametersType),
+        ExpressionVariable("status", statusType), ExpressionVariable("widget", widgetType),
+      ], timeZones: reading.timeZones)
+  }
+
+  private func reducerVariables(payload: ExpressionType) -> Variables {
+    Variables(
+      [
+        ExpressionVariable("data", dataType), ExpressionVariable("parameters", parametersType),
+        ExpressionVariable("event", eventType(payload)), ExpressionVariable("widget", widgetType),
+        ExpressionVariable("now", .timestamp),
+      ], timeZones: reading.timeZones)
+  }
+
+  // MARK: - Reducers
+
+  private func reducer(_ item: Item, index: Int) -> Reducer? {
+    guard let object = reading.object(item, .reducer) else { return nil }
+    guard let eventItem = object["event"], let event = reading.text(eventItem),
+      checkEvent(event, eventItem)
+    else {
+      if object["event"] == nil {
+        reading.report(item, "the event is missing", hint: "add event: NAME")
+      }
+      return nil
+    }
+    let variables = reducerVariables(payload: payloadType(event))
+    var reducer = Reducer(event: event, nodeID: reading.text(object["nodeId"]) ?? "")
+    if let condition = reading.expression(object["condition"], variables, giving: .bool) {
+      reducer.condition = condition.compiled.source
+    }
+    for (key, value) in assignments(object["set"], variables).values {
+      reducer.assignments[key] = value.compiled.source
+    }
+    reducer.unset = dataKeys(object["unset"])
+    for key in reducer.unset where reducer.assignments[key] != nil {
+      reading.report(item, "\"\(key)\" is both set and unset", hint: "do one of the two")
+    }
+    return reducer
+  }
+
+  // MARK: - Data
+
+  /// New values for data keys.
+  func assignments(_ item: Item?, _ variables: Variables) -> Assignments {
+    guard let item, let entries = reading.entries(item, of: "data keys and expressions") else {
+      return Assignments()
+    }
+    var result = Assignments()
+    for entry in entries {
+      guard let type = dataType(of: entry.name, entry.nameItem) else { continue }
+      let expression =
+        entry.item.node.isNull
+        ? reading.compile(
+          "null", skipping: 0, entry.item, variables, giving: type, for: "\"\(entry.name)\"")
+        : reading.expression(entry.item, variables, giving: type, for: "\"\(entry.name)\"")
+      if let expression { result.values.append((key: entry.name, value: expression)) }
+    }
+    return result
+  }
+
+  func dataKeys(_ item: Item?) -> [String] {
+    reading.oneOrMore(item).compactMap { item in
+      guard let key = reading.text(item, "a data key"), dataType(of: key, item) != nil else {
+        return nil
+      }
+      return key
+    }
+  }
+
+  /// The type of a data key; nil, and reported, if there is none that may be changed.
+  private func dataType(of key: String, _ item: Item) -> FieldType? {
+    if key == BundleScope.statusKey, !(sourceNames + actionNames).isEmpty {
+      reading.report(item, "\"status\" changes by itself", hint: "set other data")
+      return nil
+    }
+    if let field = kind.data.first(where: { $0.name == key }) { return field.type }
+    if kind.isOpen, key.isFieldName { return .any }
+    reading.report(
+      item, "the kind has no data \"\(key.prefix(64))\"",
+      hint: reading.suggestion(
+        key, among: kind.data.map(\.name).filter { $0 != BundleScope.statusKey }))
+    return nil
+  }
+}
+
+/// Ids for nodes that have none of their own: `label-1`, `label-2`, in the order of the file, over all
+/// templates of a kind, so that what is done with one is never taken for what is done with another.
+struct NodeIDs {
+  private var taken: Set<String> = []
+  private var numbers: [NodeType: Int] = [:]
+
+  mutating func reserve(_ id: String) { taken.insert(id) }
+
+  mutating func next(_ type: NodeType) -> String {
+    while true {
+      let number = numbers[type, default: 0] + 1
+      numbers[type] = number
+      let id = "\(type.name)-\(number)"
+      if !taken.contains(id) { return id }
+    }
+  }
+}

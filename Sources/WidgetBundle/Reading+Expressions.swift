@@ -1,0 +1,237 @@
+import WidgetExpression
+import WidgetModel
+
+/// Which variables an expression can read, by where it stands.
+struct Variables {
+  var environment: ExpressionEnvironment
+
+  init(
+    _ variables: [ExpressionVariable], timeZones: (@Sendable (String) -> TimeZoneRules?)?
+  ) {
+    environment = ExpressionEnvironment(variables: variables, timeZones: timeZones)
+  }
+
+  /// With one more; it hides another of the same name.
+  func adding(_ name: String, _ type: ExpressionType) -> Variables {
+    var copy = self
+    copy.environment.variables.append(ExpressionVariable(name, type))
+    return copy
+  }
+}
+
+/// Expressions and templates.
+extension Reading {
+  /// An expression where nothing else can stand; a `=` in front of it is allowed.
+  ///
+  /// - Parameters:
+  ///   - wanted: the type that it has to give, and what for.
+  func expression(
+    _ item: Item?, _ variables: Variables, giving wanted: FieldType? = nil, for purpose: String = ""
+  ) -> Expression? {
+    guard let item, let text = text(item, "an expression") else { return nil }
+    let skipped = text.hasPrefix("=") ? 1 : 0
+    return compile(text, skipping: skipped, item, variables, giving: wanted, for: purpose)
+  }
+
+  /// - Parameter skipped: how many bytes of the text are before the expression.
+  func compile(
+    _ text: String, skipping skipped: Int, _ item: Item, _ variables: Variables,
+    giving wanted: FieldType?, for purpose: String
+  ) -> Expression? {
+    let source = String(decoding: text.utf8.dropFirst(skipped), as: UTF8.self)
+    let compiled: CompiledExpression
+    do throws(ExpressionError) {
+      compiled = try CompiledExpression(source, in: variables.environment)
+    } catch {
+      for problem in error.problems {
+        let place = position(of: problem.offset + skipped, in: text, item.node)
+        let parts = problem.message.split(separator: "; ", maxSplits: 1).map(String.init)
+        let unknown =
+          place == nil ? " (at \(problem.position.line):\(problem.position.column))" : ""
+        report(
+          line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
+          (parts.first ?? problem.message) + unknown, hint: parts.count > 1 ? parts[1] : "")
+      }
+      return nil
+    }
+    if let wanted, !compiled.resultType.mayBecome(wanted) {
+      let place = position(of: skipped, in: text, item.node)
+      report(
+        line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
+        "the expression gives \(compiled.resultType), but \(purpose.isEmpty ? "this" : purpose) is "
+          + "of type \(wanted)", hint: conversion(to: wanted))
+      return nil
+    }
+    return Expression(compiled: compiled, place: item.path)
+  }
+
+  private func conversion(to type: FieldType) -> String {
+    switch type {
+    case .string: "convert it with string(…), formatNumber(…) or formatDate(…)"
+    case .double: "convert it with double(…)"
+    case .int: "convert it with int(…)"
+    case .bool: "compare it with something"
+    default: ""
+    }
+  }
+
+  /// Where a byte of a scalar's text stands in the file; nil if that cannot be said, as for text with
+  /// escapes or folded lines.
+  private func position(
+    of offset: Int, in text: String, _ node: SourceNode
+  ) -> (line: Int, column: Int)? {
+    guard let line = lines[node.line] else { return nil }
+    let rest = line.unicodeScalars.dropFirst(node.column - 1)
+    let before = String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars
+    if rest.starts(with: text.unicodeScalars) { return (node.line, node.column + before.count) }
+    guard let sign = rest.first else { return nil }
+    if sign == "\"" || sign == "'" {
+      guard rest.dropFirst().starts(with: text.unicodeScalars) else { return nil }
+      return (node.line, node.column + 1 + before.count)
+    }
+    guard sign == "|" else { return nil }
+    // A literal block: its lines are below, all of them further in.
+    let inside = before.split(separator: "\n", omittingEmptySubsequences: false)
+    let all = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
+    let number = inside.count - 1
+    guard let last = inside.last, all.indices.contains(number),
+      let line = lines[node.line + 1 + number]
+    else { return nil }
+    let indent = line.unicodeScalars.count - all[number].count
+    guard indent >= 0, line.unicodeScalars.dropFirst(indent).elementsEqual(all[number]) else {
+      return nil
+    }
+    return (node.line + 1 + number, indent + last.count + 1)
+  }
+
+  // MARK: - Templates
+
+  /// A value, or what gives one.
+  ///
+  /// - Parameter wanted: the type that it has to have, and what for.
+  func template(
+    _ item: Item?, _ variables: Variables, giving wanted: FieldType? = nil, for purpose: String = ""
+  ) -> Template? {
+    guard let item else { return nil }
+    switch item.node.content {
+    case .scalar(let text, let isPlain):
+      if text.hasPrefix("="), !text.hasPrefix("==") {
+        return compile(text, skipping: 1, item, variables, giving: wanted, for: purpose).map {
+          .expression($0)
+        }
+      }
+      // Whoever writes `5` where text is wanted means "5".
+      if wanted == .string, isPlain { return .constant(.string(text.droppingEscape)) }
+      guard let value = constant(item) else { return nil }
+      guard let wanted else { return .constant(value) }
+      return fitted(value, wanted, item).map { .constant($0) }
+    case .list(let elements):
+      var wantedElement: FieldType?
+      if case .list(let type)? = wanted { wantedElement = type }
+      if let wanted, wantedElement == nil, wanted != .any {
+        report(item, "expected a value of type \(wanted), not a list")
+        return nil
+      }
+      let templates = elements.enumerated().map {
+        template(item.element($0, $1), variables, giving: wantedElement)
+      }
+      guard !templates.contains(where: { $0 == nil }) else { return nil }
+      let found = templates.compactMap(\.self)
+      let constants = found.compactMap(\.constantValue)
+      return constants.count == found.count ? .constant(.list(constants)) : .list(found)
+    case .map(let entries):
+      if entries.count == 1, entries.first?.key.hasPrefix("$") == true {
+        guard let value = constant(item) else { return nil }
+        guard let wanted else { return .constant(value) }
+        return fitted(value, wanted, item).map { .constant($0) }
+      }
+      var wantedValue: FieldType?
+      if case .map(let type)? = wanted { wantedValue = type }
+      if let wanted, wantedValue == nil, wanted != .any {
+        report(item, "expected a value of type \(wanted), not an object")
+        return nil
+      }
+      var found: [(key: String, value: Template)] = []
+      for entry in entries {
+        let child = Item(node: entry.value, path: "\(item.path).\(entry.key)")
+        guard let value = template(child, variables, giving: wantedValue) else { continue }
+        found.append((entry.key, value))
+      }
+      guard found.count == entries.count else { return nil }
+      let constants = found.compactMap { entry in
+        entry.value.constantValue.map { ValueMap.Entry(key: entry.key, value: $0) }
+      }
+      return constants.count == found.count ? .constant(.map(ValueMap(constants))) : .map(found)
+    }
+  }
+
+  /// The entries of an object, each a template.
+  func templates(
+    _ item: Item?, of what: String, _ variables: Variables, giving wanted: FieldType? = nil
+  ) -> [(name: String, value: Template)] {
+    guard let item, let entries = entries(item, of: what) else { return [] }
+    return entries.compactMap { entry in
+      template(entry.item, variables, giving: wanted).map { (name: entry.name, value: $0) }
+    }
+  }
+}
+
+extension String {
+  /// `==x` is how `=x` is written.
+  var droppingEscape: String { hasPrefix("==") ? String(dropFirst()) : self }
+}
+
+extension Template {
+  var constantValue: Value? {
+    if case .constant(let value) = self { value } else { nil }
+  }
+
+  /// The text, if it is always the same.
+  var constantText: String? {
+    if case .constant(.string(let text)) = self { text } else { nil }
+  }
+}
+
+// MARK: - Types
+
+extension RecordType {
+  init(fields: [Field], isOpen: Bool) {
+    self.init(
+      Dictionary(
+        fields.map { ($0.name, ExpressionType(field: $0.type)) },
+        uniquingKeysWith: { first, _ in first }), isOpen: isOpen)
+  }
+}
+
+extension ExpressionType {
+  /// The type that expressions give a declared field.
+  init(field type: FieldType) {
+    self =
+      switch type {
+      case .any: .dyn
+      case .bool: .bool
+      case .int: .int
+      case .double: .double
+      case .string: .string
+      case .bytes: .bytes
+      case .timestamp: .timestamp
+      case .duration: .duration
+      case .list(let element): .list(ExpressionType(field: element))
+      case .map(let value): .map(.string, ExpressionType(field: value))
+      }
+  }
+
+  /// Whether a value of this type can be one that a field takes.
+  func mayBecome(_ type: FieldType) -> Bool {
+    switch (self, type) {
+    case (_, .any), (.dyn, _), (.null, _), (.parameter, _), (.bool, .bool), (.int, .int),
+      (.uint, .int), (.double, .double), (.int, .double), (.uint, .double), (.string, .string),
+      (.type, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration),
+      (.record, .map):
+      true
+    case (.list(let element), .list(let wanted)): element.mayBecome(wanted)
+    case (.map(_, let value), .map(let wanted)): value.mayBecome(wanted)
+    default: false
+    }
+  }
+}

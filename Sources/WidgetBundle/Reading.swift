@@ -1,0 +1,329 @@
+import WidgetExpression
+import WidgetModel
+
+/// A part of the document on its way to a meaning: what is written, and its path.
+struct Item {
+  var node: SourceNode
+  var path: String
+
+  func element(_ index: Int, _ node: SourceNode) -> Item {
+    Item(node: node, path: "\(path)[\(index)]")
+  }
+}
+
+/// An object of a known shape.
+struct Object {
+  let item: Item
+  let shape: ObjectShape
+  fileprivate let entries: [String: SourceNode.Entry]
+
+  /// What a key has; nil if it is not there or nothing.
+  subscript(key: String) -> Item? {
+    assert(shape.keys.contains(key) || shape.isOpen, "\(shape.name) has no \(key)")
+    guard let entry = entries[key], !entry.value.isNull else { return nil }
+    return Item(node: entry.value, path: item.path.isEmpty ? key : "\(item.path).\(key)")
+  }
+
+  /// Whether a key is there, if only with nothing.
+  func has(_ key: String) -> Bool { entries[key] != nil }
+}
+
+/// A name and what it has, in the order of the file.
+struct Named {
+  let name: String
+  /// Where the name stands.
+  let nameItem: Item
+  let item: Item
+}
+
+/// Reads the parts of a document, and collects what is wrong with them. Goes on after a mistake, so
+/// that all of them are told at once.
+final class Reading {
+  private(set) var problems: [BundleProblem] = []
+  let timeZones: (@Sendable (String) -> TimeZoneRules?)?
+  /// More than are told, so that the first ones in the file's order are among them.
+  private static let problemsKept = 500
+
+  let lines: SourceLines
+
+  init(_ lines: SourceLines, timeZones: (@Sendable (String) -> TimeZoneRules?)?) {
+    self.timeZones = timeZones
+    self.lines = lines
+  }
+
+  // MARK: - Problems
+
+  func report(_ item: Item, _ message: String, hint: String = "") {
+    report(line: item.node.line, column: item.node.column, item.path, message, hint: hint)
+  }
+
+  func report(line: Int, column: Int, _ path: String, _ message: String, hint: String = "") {
+    guard problems.count < Reading.problemsKept else { return }
+    problems.append(
+      BundleProblem(line: line, column: column, path: path, message: message, hint: hint))
+  }
+
+  // MARK: - Objects and lists
+
+  /// The object; nil, and reported, if it is none. Keys that it does not know are reported.
+  func object(_ item: Item, _ shape: ObjectShape, or alternatives: String = "") -> Object? {
+    guard case .map(let entries) = item.node.content else {
+      let keys = shape.keys.prefix(8).joined(separator: ", ")
+      report(
+        item, "expected an object\(alternatives), not \(item.node.words)",
+        hint: "it has the keys \(keys)\(shape.keys.count > 8 ? ", …" : "")")
+      return nil
+    }
+    if !shape.isOpen { checkKeys(entries, item, shape) }
+    return Object(
+      item: item, shape: shape,
+      entries: Dictionary(entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first }))
+  }
+
+  private func checkKeys(_ entries: [SourceNode.Entry], _ item: Item, _ shape: ObjectShape) {
+    for entry in entries
+    where !shape.keys.contains(entry.key) && entry.key != ObjectShape.remark {
+      report(
+        line: entry.line, column: entry.column, item.path,
+        "there is no such key \"\(entry.key.prefix(64))\" here",
+        hint: suggestion(entry.key, among: shape.keys))
+    }
+  }
+
+  /// The entries of an object whose keys are the bundle's own names.
+  func entries(_ item: Item, of what: String) -> [Named]? {
+    guard case .map(let entries) = item.node.content else {
+      report(item, "expected an object of \(what), not \(item.node.words)")
+      return nil
+    }
+    return entries.filter { $0.key != ObjectShape.remark }.map { entry in
+      let path = item.path.isEmpty ? entry.key : "\(item.path).\(entry.key)"
+      let name = SourceNode(
+        line: entry.line, column: entry.column, content: .scalar(entry.key, isPlain: false))
+      return Named(
+        name: entry.key, nameItem: Item(node: name, path: path),
+        item: Item(node: entry.value, path: path))
+    }
+  }
+
+  func list(_ item: Item?, of what: String) -> [Item] {
+    guard let item else { return [] }
+    guard case .list(let elements) = item.node.content else {
+      report(
+        item, "expected a list of \(what), not \(item.node.words)", hint: "put it in brackets: [ ]")
+      return []
+    }
+    return elements.enumerated().map { item.element($0, $1) }
+  }
+
+  /// One, or a list of them.
+  func oneOrMore(_ item: Item?) -> [Item] {
+    guard let item else { return [] }
+    guard case .list(let elements) = item.node.content else { return [item] }
+    return elements.enumerated().map { item.element($0, $1) }
+  }
+
+  // MARK: - Scalars
+
+  /// The text as it stands there, also of a number.
+  func text(_ item: Item?, _ what: String = "text") -> String? {
+    guard let item else { return nil }
+    guard case .scalar(let text, _) = item.node.content else {
+      report(item, "expected \(what), not \(item.node.words)")
+      return nil
+    }
+    return text
+  }
+
+  func texts(_ item: Item?, of what: String) -> [(text: String, item: Item)] {
+    list(item, of: what).compactMap { element in
+      text(element, "text").map { (text: $0, item: element) }
+    }
+  }
+
+  func bool(_ item: Item?) -> Bool? {
+    guard let item else { return nil }
+    if case .scalar(let text, isPlain: true) = item.node.content,
+      case .bool(let flag)? = PlainScalar.value(text)
+    {
+      return flag
+    }
+    report(item, "expected true or false, not \(item.node.words)")
+    return nil
+  }
+
+  func int(_ item: Item?, in range: ClosedRange<Int>) -> Int? {
+    guard let item else { return nil }
+    if case .scalar(let text, isPlain: true) = item.node.content,
+      case .int(let number)? = PlainScalar.value(text), let int = Int(exactly: number),
+      range.contains(int)
+    {
+      return int
+    }
+    report(
+      item,
+      "expected a whole number from \(range.lowerBound) to \(range.upperBound), not "
+        + item.node.words)
+    return nil
+  }
+
+  func duration(_ item: Item?, atLeast least: Duration = .zero) -> Duration? {
+    guard let item, let text = text(item, "a duration") else { return nil }
+    guard let duration = DurationSyntax.parse(text) else {
+      report(item, "\"\(text.prefix(40))\" is no duration", hint: "write \(DurationSyntax.hint)")
+      return nil
+    }
+    guard duration >= least else {
+      report(
+        item, "\(text) is too short", hint: "the shortest is \(DurationSyntax.seconds(least))")
+      return nil
+    }
+    return duration
+  }
+
+  /// One of some names.
+  func choice<T>(_ item: Item?, _ what: String, _ choices: [(name: String, value: T)]) -> T? {
+    guard let item, let text = text(item, what) else { return nil }
+    if let choice = choices.first(where: { $0.name == text }) { return choice.value }
+    report(
+      item, "\"\(text.prefix(40))\" is no \(what)",
+      hint: suggestion(text, among: choices.map(\.name)))
+    return nil
+  }
+
+  func families(_ texts: [(text: String, item: Item)]) -> [Family] {
+    texts.compactMap { text, item in
+      if let family = Family.allCases.first(where: { $0.name == text }) { return family }
+      report(
+        item, "\"\(text.prefix(40))\" is no family",
+        hint: suggestion(text, among: Family.allCases.map(\.name)))
+      return nil
+    }
+  }
+
+  /// `did you mean "x"?`, or what there is.
+  func suggestion(_ name: String, among names: some Collection<String>) -> String {
+    if let closest = name.closest(among: names) { return "did you mean \"\(closest)\"?" }
+    guard !names.isEmpty else { return "" }
+    return "there is: " + names.prefix(16).joined(separator: ", ") + (names.count > 16 ? ", …" : "")
+  }
+
+  // MARK: - Constants
+
+  /// A value that is always the same. `{"$bytes": BASE64}`, `{"$timestamp": RFC3339}`, `{"$duration":
+  /// "5s"}` and `{"$double": "NaN"}` are what JSON has no word for; `==` at the beginning of text is
+  /// one `=`.
+  func constant(_ item: Item) -> Value? {
+    guard case .map(let entries) = item.node.content, entries.count == 1, let only = entries.first,
+      only.key.hasPrefix("$"),
+      case .scalar(let text, _) = only.value.content
+    else {
+      switch item.node.content {
+      case .scalar(let text, let isPlain): return constant(text, isPlain: isPlain, item)
+      case .list(let elements):
+        let values = elements.enumerated().map { constant(item.element($0, $1)) }
+        return values.contains { $0 == nil } ? nil : .list(values.compactMap(\.self))
+      case .map(let entries):
+        var values: [ValueMap.Entry] = []
+        for entry in entries {
+          guard let value = constant(Item(node: entry.value, path: "\(item.path).\(entry.key)"))
+          else { continue }
+          values.append(.init(key: entry.key, value: value))
+        }
+        return values.count == entries.count ? .map(ValueMap(values)) : nil
+      }
+    }
+    let types: [String: FieldType] = [
+      "$bytes": .bytes, "$timestamp": .timestamp, "$duration": .duration, "$double": .double,
+    ]
+    guard let type = types[only.key], let value = Reading.value(of: text, as: type) else {
+      report(
+        item, "\"\(only.key)\": \"\(text.prefix(40))\" is no value",
+        hint: "use $bytes with Base64, $timestamp with RFC 3339, $duration, or $double")
+      return nil
+    }
+    return value
+  }
+
+  private func constant(_ text: String, isPlain: Bool, _ item: Item) -> Value? {
+    if text.hasPrefix("==") { return .string(String(text.dropFirst())) }
+    if text.hasPrefix("="), text != "=" {
+      report(
+        item, "an expression cannot stand here: this is always the same",
+        hint: "write == for text that begins with =")
+      return nil
+    }
+    guard isPlain else { return .string(text) }
+    guard let value = PlainScalar.value(text) else {
+      report(item, "\(text.prefix(40)) is outside 64 bits", hint: "put it in quotes")
+      return nil
+    }
+    return value
+  }
+
+  /// Text as a value of a type that JSON has no word for.
+  static func value(of text: String, as type: FieldType) -> Value? {
+    switch type {
+    case .duration: return DurationSyntax.parse(text).map { .duration($0) }
+    case .timestamp: return evaluate("timestamp(text)", text)
+    case .bytes: return evaluate("base64.decode(text)", text)
+    case .double:
+      return Double(text).map { .double($0) }
+    default: return nil
+    }
+  }
+
+  private static func evaluate(_ source: String, _ text: String) -> Value? {
+    let environment = ExpressionEnvironment(variables: [ExpressionVariable("text", .string)])
+    guard let expression = try? CompiledExpression(source, in: environment),
+      let value = try? expression.evaluate(SlotBindings([.string(text)]))
+    else { return nil }
+    return Value(value)
+  }
+
+  /// The value as a declared type has it: also a duration or a time that is written as text. nil, and
+  /// reported, if it does not fit.
+  func fitted(_ value: Value, _ type: FieldType, _ item: Item) -> Value? {
+    if let fitted = type.fitted(value) { return fitted }
+    if let converted = Reading.converted(value, type), let fitted = type.fitted(converted) {
+      return fitted
+    }
+    report(item, "expected a value of type \(type), not \(value.typeName)")
+    return nil
+  }
+
+  private static func converted(_ value: Value, _ type: FieldType) -> Value? {
+    switch (type, value) {
+    case (.duration, .string(let text)), (.timestamp, .string(let text)),
+      (.bytes, .string(let text)):
+      return Reading.value(of: text, as: type)
+    case (.list(let element), .list(let values)):
+      let converted = values.map { Reading.converted($0, element) }
+      return converted.contains { $0 == nil } ? nil : .list(converted.compactMap(\.self))
+    case (.map(let element), .map(let map)):
+      var entries: [ValueMap.Entry] = []
+      for entry in map.entries {
+        guard let value = Reading.converted(entry.value, element) else { return nil }
+        entries.append(.init(key: entry.key, value: value))
+      }
+      return .map(ValueMap(entries))
+    default: return type.fitted(value)
+    }
+  }
+}
+
+extension String {
+  /// Whether this is 1 to 64 letters, digits and underscores, and no digit first: a name that
+  /// expressions can say.
+  var isFieldName: Bool {
+    guard (1...64).contains(utf8.count), let first = utf8.first else { return false }
+    let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+    return !isDigit(first)
+      && utf8.allSatisfy { byte in
+        isDigit(byte) || byte == UInt8(ascii: "_")
+          || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+      }
+  }
+
+  static let fieldNameHint = "use 1 to 64 letters, digits and _, not beginning with a digit"
+}
