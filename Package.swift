@@ -75,6 +75,14 @@ let package = Package(
       dependencies: ["WidgetExpression", "WidgetModel", .product(name: "Yams", package: "Yams")],
       swiftSettings: strict),
 
+    // The folder of bundles.
+    .systemLibrary(
+      name: "CLibArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+    .target(
+      name: "WidgetBundleStore",
+      dependencies: ["CLibArchive", "WidgetBundle", "WidgetExpression", "WidgetModel"],
+      swiftSettings: strict),
+
     // Messages: generated C, its runtime guards, and conversion to the domain.
     .systemLibrary(
       name: "CProtobufC", pkgConfig: "libprotobuf-c", providers: [.apt(["libprotobuf-c-dev"])]),
@@ -126,8 +134,8 @@ let package = Package(
     .executableTarget(
       name: "widgetctl",
       dependencies: [
-        "WidgetClient", "WidgetExpression", "WidgetModel", "WidgetProto", "WidgetTimeZones",
-        arguments,
+        "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression", "WidgetModel",
+        "WidgetProto", "WidgetTimeZones", arguments,
         .product(name: "Yams", package: "Yams"),
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
@@ -163,6 +171,9 @@ let package = Package(
     .testTarget(
       name: "WidgetBundleTests",
       dependencies: ["WidgetBundle", "WidgetExpression", "WidgetModel"], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetBundleStoreTests",
+      dependencies: ["WidgetBundleStore", "WidgetBundle"], swiftSettings: strict),
     .testTarget(
       name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),
     .testTarget(

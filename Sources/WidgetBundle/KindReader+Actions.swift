@@ -273,7 +273,9 @@ extension KindReader {
       path.append(name)
       for (next, item) in runs[name] ?? [] {
         if let start = path.firstIndex(of: next) {
-          let circle = (path[start...] + [next]).joined(separator: " → ")
+          let names = Array(path[start...])
+          let shown = names.count > 8 ? names.prefix(7) + ["…"] : names[...]
+          let circle = (shown + [next]).joined(separator: " → ")
           reading.report(
             item, "actions run each other in a circle: \(circle)",
             hint: "leave one of them out, or use reload: for what is to be read again")

@@ -29,7 +29,7 @@ extension KindReader {
       let names = entry.name.split(separator: ",").map { part in
         (text: String(part.drop { $0 == " " }.prefix { $0 != " " }), item: entry.nameItem)
       }
-      let families = reading.families(names)
+      let families = reading.families(names, others: NodeType.allCases.map(\.name))
       for family in families {
         if !seen.insert(family).inserted {
           reading.report(entry.nameItem, "there is content for \(family.name) already")

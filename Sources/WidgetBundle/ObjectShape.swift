@@ -1,94 +1,121 @@
 import WidgetModel
 
-/// Which keys the objects of a bundle have: the one list that the reader goes by, and that the JSON
-/// Schema and the reference are checked against.
+/// Which keys an object of a bundle has.
+///
+/// This is the one list: the reader goes by it, the JSON Schema is made of it, and the reference has its
+/// tables.
 public struct ObjectShape: Hashable, Sendable {
   /// What the schema calls it (`$defs/NAME`).
   public let name: String
+  public let summary: String
   /// In the order in which people would write them.
-  public let keys: [String]
-  /// Whether it has keys beside these: names of the bundle's own.
-  public let isOpen: Bool
+  public let entries: [Key]
+  /// What keys beside these have, which are names of the bundle's own; nil if there are none.
+  public let others: KeyType?
+  /// What can stand for the object; nil if nothing else can.
+  public let shorthand: KeyType?
 
-  private init(_ name: String, _ keys: [String], isOpen: Bool = false) {
-    self.name = name
-    self.keys = keys
-    self.isOpen = isOpen
+  /// A key, and what it has.
+  public struct Key: Hashable, Sendable {
+    public let name: String
+    public let type: KeyType
+    public let isRequired: Bool
+    /// What it means: a sentence or two.
+    public let summary: String
+
+    init(_ name: String, _ type: KeyType, _ summary: String, isRequired: Bool = false) {
+      self.name = name
+      self.type = type
+      self.isRequired = isRequired
+      self.summary = summary
+    }
   }
+
+  init(
+    _ name: String, _ summary: String, _ entries: [Key], others: KeyType? = nil,
+    shorthand: KeyType? = nil
+  ) {
+    self.name = name
+    self.summary = summary
+    self.entries = entries
+    self.others = others
+    self.shorthand = shorthand
+    keys = entries.map(\.name)
+  }
+
+  /// The names of the keys.
+  public let keys: [String]
+
+  var isOpen: Bool { others != nil }
 
   /// A key that every object may have, for remarks in JSON. What it says is not read.
   public static let remark = "//"
+}
 
-  public static let bundle = ObjectShape(
-    "bundle",
-    [
-      "$schema", "bundle", "format", "version", "name", "description", "permissions", "kinds",
-      "widgets",
-    ])
-  public static let permissions = ObjectShape("permissions", ["read", "hosts", "commands"])
-  public static let kind = ObjectShape(
-    "kind",
-    [
-      "name", "displayName", "description", "families", "persistence", "transition", "open",
-      "parameters", "data", "events", "reducers", "content", "sources", "actions", "on",
-    ])
-  public static let field = ObjectShape(
-    "field", ["name", "type", "default", "description", "required"])
-  public static let event = ObjectShape("event", ["name", "description", "payload"])
-  public static let reducer = ObjectShape(
-    "reducer", ["event", "nodeId", "condition", "set", "unset"])
-  public static let node = ObjectShape(
-    "node",
-    ["type", "id", "if", "rows", "children", "on"] + NodeType.allCases.map(\.name)
-      + nodeProperties)
-  public static let binding = ObjectShape(
-    "binding", ["value", "from", "if", "then", "else", "format", "placeholder"])
-  public static let rows = ObjectShape("rows", ["list", "as", "key"])
-  public static let source = ObjectShape(
-    "source",
-    [
-      "file", "http", "command", "timer", "value", "every", "aligned", "start", "when", "parse",
-      "set", "stub", "input", "timeout", "lines",
-    ])
-  public static let http = ObjectShape(
-    "http",
-    [
-      "method", "url", "path", "query", "headers", "json", "form", "multipart", "text",
-      "contentType", "timeout",
-    ])
-  public static let part = ObjectShape("part", ["value", "file", "contentType"])
-  public static let parse = ObjectShape("parse", ["format", "shape", "path", "errorPath"])
-  public static let action = ObjectShape(
-    "action",
-    [
-      "require", "if", "else", "delay", "optimistic", "do", "then", "catch", "title", "message",
-    ])
-  public static let handler = ObjectShape("handler", ["throttle", "minLength"] + action.keys)
-  public static let require = ObjectShape("require", ["if", "code", "message"])
-  public static let step = ObjectShape(
-    "step",
-    [
-      "set", "unset", "http", "command", "input", "timeout", "parse", "stub", "show", "hide",
-      "enable", "disable", "toggle", "reload", "emit", "widget", "payload", "run", "cancel",
-    ])
-  public static let on = ObjectShape("on", ["load", "every"], isOpen: true)
-  public static let every = ObjectShape("every", ["interval", "do"])
-  public static let widget = ObjectShape(
-    "widget",
-    ["id", "kind", "family", "labels", "visible", "enabled", "parameters", "data"])
+/// What a key can have.
+public indirect enum KeyType: Hashable, Sendable {
+  case text
+  case bool
+  /// Whole, and not below zero.
+  case int
+  case duration
+  case expression
+  /// Anything that is always the same.
+  case constant
+  /// A constant, or `=EXPRESSION`, at any depth.
+  case template
+  /// As a template, but it gives text.
+  case textTemplate
+  case name(pattern: String)
+  case words([String])
+  case list(KeyType)
+  /// An object of the bundle's own names.
+  case map(KeyType)
+  case shape(String)
+  case any([KeyType])
 
-  public static let all = [
-    bundle, permissions, kind, field, event, reducer, node, binding, rows, source, http, part,
-    parse,
-    action, handler, require, step, on, every, widget,
-  ]
+  static func oneOrMore(_ type: KeyType) -> KeyType { .any([type, .list(type)]) }
 
-  /// What nodes can have, of whatever type; also `maxLength`, which only a form's field has.
-  private static let nodeProperties: [String] = {
-    var names: [String] = []
-    let all = NodeType.common + NodeType.allCases.flatMap(\.properties)
-    for name in all.map(\.name) + ["maxLength"] where !names.contains(name) { names.append(name) }
-    let taken = Set(NodeType.allCases.map(\.name))
-    return names.filter { !taken.contains($0) }
-  }()
+  /// An action's name, a step, or a list of such.
+  static let steps = oneOrMore(.shape("step"))
+
+  /// As the reference has it.
+  public var words: String {
+    switch self {
+    case .text: "text"
+    case .bool: "true or false"
+    case .int: "whole number"
+    case .duration: "duration"
+    case .expression: "expression"
+    case .constant: "value"
+    case .template: "template"
+    case .textTemplate: "template, text"
+    case .name: "name"
+    case .words(let words): words.map { "`\($0)`" }.joined(separator: ", ")
+    case .list(let type): "list of \(type.words)"
+    case .map(let type): "names, each with \(type.words)"
+    case .shape("step"): "steps"
+    case .shape(let name): "[\(name)](#\(name))"
+    case .any(let types):
+      if self == KeyType.steps {
+        "steps"
+      } else if types.count == 2, types[1] == .list(types[0]) {
+        "\(types[0].words), or a list"
+      } else {
+        types.map(\.words).joined(separator: ", or ")
+      }
+    }
+  }
+}
+
+extension ObjectShape {
+  /// As a table of Markdown: a line a key.
+  public var table: String {
+    var text = "| key | has | |\n| --- | --- | --- |\n"
+    for key in entries {
+      let words = key.type.words + (key.isRequired ? "; required" : "")
+      text += "| `\(key.name)` | \(words) | \(key.summary.replacing("|", with: "\\|")) |\n"
+    }
+    return text
+  }
 }

@@ -191,12 +191,15 @@ final class Reading {
     return nil
   }
 
-  func families(_ texts: [(text: String, item: Item)]) -> [Family] {
+  /// - Parameter others: what else could have been meant.
+  func families(
+    _ texts: [(text: String, item: Item)], others: [String] = []
+  ) -> [Family] {
     texts.compactMap { text, item in
       if let family = Family.allCases.first(where: { $0.name == text }) { return family }
       report(
         item, "\"\(text.prefix(40))\" is no family",
-        hint: suggestion(text, among: Family.allCases.map(\.name)))
+        hint: suggestion(text, among: Family.allCases.map(\.name) + others))
       return nil
     }
   }

@@ -223,6 +223,15 @@ struct SourceReader {
     }
   }
 
+  /// Lists and objects have their own tags, said or not.
+  private static func isImplicit(_ tag: String, _ node: Node) -> Bool {
+    switch node {
+    case .sequence: tag == "tag:yaml.org,2002:seq"
+    case .mapping: tag == "tag:yaml.org,2002:map"
+    default: false
+    }
+  }
+
   private mutating func node(_ node: Node, depth: Int) throws(BundleProblem) -> SourceNode {
     let (line, column) = (node.mark?.line ?? 1, node.mark?.column ?? 1)
     let problem = { (message: String, hint: String) in
@@ -236,12 +245,15 @@ struct SourceReader {
     guard depth <= SourceReader.depthMax else {
       throw problem("this nests deeper than \(SourceReader.depthMax) levels", "")
     }
+    // What is in quotes has the tag of text.
+    let tag = node.tag.description
+    guard ["", "!", "tag:yaml.org,2002:str"].contains(tag) || SourceReader.isImplicit(tag, node)
+    else {
+      throw problem("tags such as \(tag.prefix(64)) are not taken in a bundle", "leave it out")
+    }
     let content: SourceNode.Content
     switch node {
     case .scalar(let scalar):
-      guard scalar.tag.description.isEmpty || !scalar.tag.description.hasPrefix("!") else {
-        throw problem("tags such as \(scalar.tag.description) are not taken in a bundle", "")
-      }
       content = .scalar(scalar.string, isPlain: scalar.style == .plain || scalar.style == .any)
     case .sequence(let sequence):
       var elements: [SourceNode] = []

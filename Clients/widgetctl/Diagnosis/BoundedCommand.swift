@@ -25,6 +25,33 @@ enum BoundedCommand {
 
   /// Runs a program that `$PATH` leads to; blocks until it ends or the time is over.
   static func run(_ words: [String], within limit: Duration) -> Outcome {
+    switch bytes(words, within: limit, bytesMax: nil) {
+    case .ended(let status, let output):
+      .ended(status: status, output: String(decoding: output, as: UTF8.self))
+    case .timedOut, .tooLong: .timedOut
+    case .notFound: .notFound
+    }
+  }
+
+  /// How it went, for programs whose output is wanted as a whole.
+  enum BytesOutcome: Hashable {
+    case ended(status: Int32?, output: [UInt8])
+    case timedOut
+    /// It printed more than was allowed, and was killed.
+    case tooLong
+    case notFound
+  }
+
+  /// The same, with all of the output.
+  ///
+  /// - Parameters:
+  ///   - bytesMax: the most that it may print; nil to keep `outputBytesMax` and drop the rest.
+  ///   - names: what else it gets of the environment.
+  ///   - showsErrors: whether its errors go where ours do.
+  static func bytes(
+    _ words: [String], within limit: Duration, bytesMax: Int?, keeping names: [String] = [],
+    showsErrors: Bool = false
+  ) -> BytesOutcome {
     guard let name = words.first else { return .notFound }
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return .notFound }
@@ -35,10 +62,13 @@ enum BoundedCommand {
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    if !showsErrors {
+      posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    }
     let environment =
-      variables.compactMap { name in Terminal.environment(name).map { "\(name)=\($0)" } }
-      + ["LC_ALL=C"]
+      (variables + names).compactMap { name in
+        Terminal.environment(name).map { "\(name)=\($0)" }
+      } + ["LC_ALL=C"]
     var process: pid_t = 0
     let error = withCStrings(words) { arguments in
       withCStrings(environment) { posix_spawnp(&process, name, &actions, nil, arguments, $0) }
@@ -46,25 +76,28 @@ enum BoundedCommand {
     close(ends[1])
     guard error == 0 else { return .notFound }
     let deadline = ContinuousClock.now + limit
-    guard let output = read(ends[0], until: deadline),
-      let status = wait(for: process, until: deadline)
-    else {
+    var output: [UInt8] = []
+    let reading = read(ends[0], until: deadline, bytesMax: bytesMax, into: &output)
+    guard reading == .end, let status = wait(for: process, until: deadline) else {
       kill(process, SIGKILL)
       var status: Int32 = 0
       while waitpid(process, &status, 0) < 0, errno == EINTR {}
-      return .timedOut
+      return reading == .tooLong ? .tooLong : .timedOut
     }
     return .ended(status: status & 0x7F == 0 ? (status >> 8) & 0xFF : nil, output: output)
   }
 
-  /// Reads to the end; nil if the time is over before.
-  private static func read(_ descriptor: Int32, until deadline: ContinuousClock.Instant) -> String?
-  {
-    var bytes: [UInt8] = []
-    var chunk = [UInt8](repeating: 0, count: 4096)
+  private enum Reading { case end, late, tooLong }
+
+  /// Reads to the end, or until the time is over.
+  private static func read(
+    _ descriptor: Int32, until deadline: ContinuousClock.Instant, bytesMax: Int?,
+    into bytes: inout [UInt8]
+  ) -> Reading {
+    var chunk = [UInt8](repeating: 0, count: 64 << 10)
     while true {
       let left = deadline - ContinuousClock.now
-      guard left > .zero else { return nil }
+      guard left > .zero else { return .late }
       let milliseconds =
         left.components.seconds * 1000 + 1
         + left.components.attoseconds / 1_000_000_000_000_000
@@ -72,8 +105,9 @@ enum BoundedCommand {
       guard poll(&ready, 1, Int32(clamping: milliseconds)) > 0 else { continue }
       let count = Glibc.read(descriptor, &chunk, chunk.count)
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
-      bytes += chunk[..<min(count, outputBytesMax - bytes.count)]
+      guard count > 0 else { return .end }
+      if let bytesMax, bytes.count + count > bytesMax { return .tooLong }
+      bytes += chunk[..<(bytesMax == nil ? min(count, outputBytesMax - bytes.count) : count)]
     }
   }
 

@@ -1,0 +1,275 @@
+import ArgumentParser
+import Glibc
+import WidgetBundle
+import WidgetBundleStore
+import WidgetModel
+import WidgetTimeZones
+
+/// `bundle`: widgets without code. None of its commands needs the daemon.
+struct BundleCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "bundle", abstract: "Write, check and install bundles: widgets without code.",
+    discussion: """
+      A bundle is a folder with a bundle.yaml (or bundle.json) that declares kinds, where their data \
+      comes from, what they show and do, and widgets. widgetd-host runs what is installed in the \
+      folder of bundles, and follows it: an installed bundle is live at once.
+
+      Examples:
+        widgetctl bundle new clock
+        widgetctl bundle validate clock
+        widgetctl bundle install clock
+        widgetctl bundle install https://example.org/desk.zip --sha256 9f86d0…
+        widgetctl bundle rm clock
+      """,
+    subcommands: [
+      BundleNewCommand.self, BundleValidateCommand.self, BundleDiffCommand.self,
+      BundleInstallCommand.self, BundleListCommand.self, BundleRemoveCommand.self,
+      BundleSchemaCommand.self,
+    ])
+}
+
+/// Where bundles are installed.
+struct BundleFolderOptions: ParsableArguments {
+  @Option(
+    name: .customLong("dir"),
+    help: ArgumentHelp(
+      """
+      The folder of bundles. Default: $XDG_DATA_HOME/widgetd/bundles (~/.local/share/widgetd/bundles); \
+      for root /var/lib/widgetd-host/bundles.
+      """, valueName: "folder"), completion: .directory)
+  var folder: String?
+
+  func store() throws(CommandFailure) -> BundleStore {
+    BundleStore(path: try path(), timeZones: SystemTimeZones().rules)
+  }
+
+  private func path() throws(CommandFailure) -> String {
+    if let folder { return folder }
+    if geteuid() == 0 { return "/var/lib/widgetd-host/bundles" }
+    if let data = Terminal.environment("XDG_DATA_HOME"), data.hasPrefix("/") {
+      return "\(data)/widgetd/bundles"
+    }
+    guard let home = Terminal.environment("HOME") else {
+      throw CommandFailure(.usage, "$HOME is not set; name the folder of bundles with --dir")
+    }
+    return "\(home)/.local/share/widgetd/bundles"
+  }
+}
+
+extension CommandFailure {
+  init(_ error: BundleStoreError) {
+    switch error {
+    case .invalid(let file, let invalid):
+      let count = invalid.problems.count + invalid.untold
+      self.init(
+        .invalidArgument,
+        BundleText.problems(invalid, file: file)
+          + "\(file) has \(count == 1 ? "a problem" : "\(count) problems")")
+    case .refused(let message, let hint): self.init(.invalidArgument, "\(message); \(hint)")
+    case .notFound(let message, let hint): self.init(.notFound, "\(message); \(hint)")
+    case .system(let message, let number):
+      self.init(
+        number == EACCES || number == EPERM || number == EROFS ? .permissionDenied : .otherError,
+        "\(message): \(String(cString: strerror(number)))")
+    }
+  }
+}
+
+/// Runs what a store does; its errors become those of a command.
+func inStore<T>(_ body: () throws(BundleStoreError) -> T) throws(CommandFailure) -> T {
+  do throws(BundleStoreError) { return try body() } catch { throw CommandFailure(error) }
+}
+
+/// How bundles and what is wrong with them are told.
+enum BundleText {
+  /// For each problem `FILE:LINE:COLUMN: MESSAGE`, the line with a caret, and a hint.
+  static func problems(_ invalid: InvalidBundle, file: String) -> String {
+    var text = ""
+    for problem in invalid.problems {
+      text += "\(file):\(problem.line):\(problem.column): \(problem.message)\n"
+      for line in problem.excerpt.split(separator: "\n") { text += "  \(line)\n" }
+      if !problem.hint.isEmpty { text += "  hint: \(problem.hint)\n" }
+    }
+    if invalid.untold > 0 { text += "\(file): and \(invalid.untold) more\n" }
+    return text
+  }
+
+  /// `2 kinds, 1 widget`
+  static func counts(_ bundle: Bundle) -> String {
+    let count = { (number: Int, word: String) in "\(number) \(word)\(number == 1 ? "" : "s")" }
+    return "\(count(bundle.kinds.count, "kind")), \(count(bundle.widgets.count, "widget"))"
+  }
+
+  static func document(_ bundle: Bundle) -> ValueMap {
+    [
+      "id": .string(bundle.id), "version": .string(bundle.version), "name": .string(bundle.name),
+      "kinds": .list(bundle.kinds.map { .string($0.kind.name.rawValue) }),
+      "widgets": .list(bundle.widgets.compactMap { $0.id.map { .string($0.rawValue) } }),
+    ]
+  }
+
+  static func document(_ problem: BundleProblem) -> Value {
+    .map([
+      "line": .int(Int64(problem.line)), "column": .int(Int64(problem.column)),
+      "path": .string(problem.path), "message": .string(problem.message),
+      "hint": .string(problem.hint),
+    ])
+  }
+}
+
+/// `bundle validate`: says everything that is wrong with bundles.
+struct BundleValidateCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "validate", abstract: "Check bundles, and tell every mistake with its place.",
+    discussion: """
+      Names the file, line and column of each mistake, shows the line, and says what would be right. \
+      Ends with status 10 if there is any.
+
+      Examples:
+        widgetctl bundle validate clock
+        widgetctl bundle validate */bundle.yaml -o json
+      """)
+
+  @Argument(
+    help: ArgumentHelp("A bundle's file or folder.", valueName: "path"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var paths: [String]
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() throws {
+    let store = BundleStore(path: "", timeZones: SystemTimeZones().rules)
+    var documents: [Value] = []
+    var lines = ""
+    var problems = ""
+    var failure: CommandFailure?
+    for path in paths {
+      do throws(BundleStoreError) {
+        let (bundle, file) = try store.read(at: path)
+        lines +=
+          "\(file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
+        documents.append(
+          .map([
+            "file": .string(file), "ok": .bool(true), "problems": .list([]),
+            "bundle": .map(BundleText.document(bundle)),
+          ]))
+      } catch {
+        if case .invalid(let file, let invalid) = error {
+          problems += BundleText.problems(invalid, file: file)
+          failure = failure ?? CommandFailure(.invalidArgument, "")
+          documents.append(
+            .map([
+              "file": .string(file), "ok": .bool(false),
+              "problems": .list(invalid.problems.map { BundleText.document($0) }),
+            ]))
+        } else {
+          let other = CommandFailure(error)
+          problems += "\(path): \(other.message)\n"
+          failure = other
+          let problem = BundleProblem(line: 1, column: 1, message: other.message)
+          documents.append(
+            .map([
+              "file": .string(path), "ok": .bool(false),
+              "problems": .list([BundleText.document(problem)]),
+            ]))
+        }
+      }
+    }
+    global.session(socketPath: "").printer.print(
+      list: documents, around: { .map(["bundles": $0]) }, table: { lines.safeLines })
+    guard let failure else { return }
+    if (global.output ?? .table) == .table { Output.writeError(problems.safeLines) }
+    throw failure.exit
+  }
+}
+
+extension String {
+  /// Every line made safe for a terminal.
+  fileprivate var safeLines: String {
+    split(separator: "\n", omittingEmptySubsequences: false).map { String($0).safeForTerminal }
+      .joined(separator: "\n")
+  }
+}
+
+/// `bundle schema`: the JSON Schema of bundles.
+struct BundleSchemaCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "schema", abstract: "Print the JSON Schema of bundles, for editors.",
+    discussion: """
+      Examples:
+        widgetctl bundle schema > bundle.schema.json
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() throws { Output.write(BundleSchema.text) }
+}
+
+/// `bundle new`: a bundle to begin with.
+struct BundleNewCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "new", abstract: "Begin a bundle that works.",
+    discussion: """
+      Makes a folder with a bundle.yaml: a kind that shows the load of the machine and counts clicks, \
+      and a widget of it.
+
+      Examples:
+        widgetctl bundle new clock
+        widgetctl bundle new clock --dir ~/bundles
+      """)
+
+  @Argument(help: "The bundle's id: lowercase letters, digits and -.")
+  var id: String
+
+  @Option(
+    name: .customLong("dir"),
+    help: ArgumentHelp("Where to make the bundle's folder. Default: here.", valueName: "folder"),
+    completion: .directory)
+  var folder = "."
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    guard BundleReader.isID(id) else {
+      throw ValidationError("a bundle's id is 1 to 64 lowercase letters, digits and -")
+    }
+  }
+
+  func run() throws {
+    let path = folder == "." ? id : "\(folder)/\(id)"
+    let file = "\(path)/bundle.yaml"
+    guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
+      throw CommandFailure(
+        .otherError, "cannot make \(path): \(String(cString: strerror(errno)))")
+    }
+    let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+      guard errno == EEXIST else {
+        throw CommandFailure(
+          .otherError, "cannot write \(file): \(String(cString: strerror(errno)))")
+      }
+      throw CommandFailure(.alreadyExists, "\(file) is there already; choose another id or --dir")
+    }
+    defer { close(descriptor) }
+    var rest = Array(BundleScaffold.text(id: id).utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        throw CommandFailure(
+          .otherError, "cannot write \(file): \(String(cString: strerror(errno)))")
+      }
+      rest = rest.dropFirst(count)
+    }
+    global.session(socketPath: "").printer.print(
+      .map(["file": .string(file), "id": .string(id)])
+    ) {
+      """
+      \(file) made
+        check it:   widgetctl bundle validate \(path)
+        install it: widgetctl bundle install \(path)
+
+      """.safeLines
+    }
+  }
+}

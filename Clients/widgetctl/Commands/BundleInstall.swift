@@ -1,0 +1,253 @@
+import ArgumentParser
+import Glibc
+import WidgetBundle
+import WidgetBundleStore
+import WidgetModel
+
+/// `bundle install`: puts a bundle where widgetd-host finds it.
+struct BundleInstallCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "install", abstract: "Install a bundle, or a new version of one.",
+    discussion: """
+      Takes a bundle's file, its folder, a zip or tar.gz archive, or an https URL of such (fetched with \
+      curl). The bundle is checked first; it takes the place of its former version as a whole, and \
+      nothing changes if anything is wrong with it. Look at its permissions with `bundle diff` before \
+      you install what others wrote.
+
+      Examples:
+        widgetctl bundle install clock
+        widgetctl bundle install desk.zip --sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+        widgetctl bundle install https://example.org/desk.zip
+      """)
+
+  @Argument(
+    help: ArgumentHelp("A file, a folder, an archive, or an https URL.", valueName: "path|URL"),
+    completion: .file())
+  var source: String
+
+  @Option(
+    name: .customLong("sha256"),
+    help: ArgumentHelp("What the SHA-256 of the archive must be.", valueName: "hex"))
+  var digest: String?
+
+  @OptionGroup var folder: BundleFolderOptions
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    if let digest, digest.utf8.count != 64 || !digest.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
+      throw ValidationError("a SHA-256 is 64 hexadecimal digits")
+    }
+  }
+
+  func run() throws {
+    let store = try folder.store()
+    let outcome: BundleStore.Outcome
+    if source.hasPrefix("https://") {
+      let limit = global.limit ?? .seconds(120)
+      let bytes = try BundleDownload.bytes(
+        source, bytesMax: store.limits.archiveBytesMax, within: limit)
+      let name = source.prefix { $0 != "?" && $0 != "#" }.split(separator: "/").last ?? "archive"
+      outcome = try inStore { () throws(BundleStoreError) in
+        try store.install(bytes: bytes, name: String(name), digest: digest)
+      }
+    } else if source.contains("://") {
+      throw CommandFailure(
+        .usage, "\(source) is no https URL; fetch it yourself, and install the file")
+    } else {
+      outcome = try inStore { () throws(BundleStoreError) in
+        try store.install(source, digest: digest)
+      }
+    }
+    for warning in outcome.warnings {
+      Output.writeError("widgetctl: warning: \(warning.safeForTerminal)\n")
+    }
+    let bundle = outcome.bundle
+    var document = BundleText.document(bundle)
+    document["folder"] = .string("\(store.path)/\(bundle.id)")
+    document["formerVersion"] = outcome.former.map { .string($0) } ?? .null
+    document["sha256"] = outcome.digest.map { .string($0) } ?? .null
+    document["warnings"] = .list(outcome.warnings.map { .string($0) })
+    global.session(socketPath: "").printer.print(.map(document)) {
+      let before =
+        outcome.former.map { ", was \($0)" } ?? (outcome.wasThere ? ", in place of another" : "")
+      return "bundle \(bundle.id) \(bundle.version) installed in \(store.path)\(before) "
+        + "(\(BundleText.counts(bundle)))\n"
+    }
+  }
+}
+
+/// Fetches archives with curl: this program has no HTTP of its own.
+enum BundleDownload {
+  static func bytes(
+    _ url: String, bytesMax: Int, within limit: Duration
+  ) throws(CommandFailure) -> [UInt8] {
+    let words = [
+      "curl", "--fail", "--silent", "--show-error", "--location", "--proto", "=https",
+      "--proto-redir", "=https", "--max-redirs", "5", "--max-filesize", String(bytesMax), "--", url,
+    ]
+    switch BoundedCommand.bytes(
+      words, within: limit, bytesMax: bytesMax, keeping: proxies, showsErrors: true)
+    {
+    case .notFound:
+      throw CommandFailure(
+        .otherError,
+        "there is no curl to fetch \(url) with; install it, or fetch the file yourself")
+    case .timedOut:
+      throw CommandFailure(.timedOut, "\(url) did not come in time; give more with --timeout")
+    case .tooLong:
+      throw CommandFailure(
+        .quotaExceeded, "\(url) has more than \(bytesMax >> 20) MiB, the most an archive may have")
+    case .ended(status: 0, let bytes): return bytes
+    case .ended(let status, _):
+      let exit: ExitStatus = status == 22 ? .notFound : .unavailable
+      let words = status.map { "curl ended with status \($0)" } ?? "curl was killed"
+      throw CommandFailure(exit, "\(url) cannot be fetched: \(words)")
+    }
+  }
+
+  private static let proxies = [
+    "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
+  ]
+}
+
+/// `bundle ls`: what is installed.
+struct BundleListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "ls", abstract: "List the bundles that are installed.",
+    discussion: """
+      Examples:
+        widgetctl bundle ls
+        widgetctl bundle ls -o json
+      """)
+
+  @OptionGroup var folder: BundleFolderOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() throws {
+    let store = try folder.store()
+    let installed = try inStore { () throws(BundleStoreError) in try store.list() }
+    let printer = global.session(socketPath: "").printer
+    printer.print(
+      list: installed.map { BundleListCommand.document($0) }, around: { .map(["bundles": $0]) }
+    ) {
+      guard !installed.isEmpty else { return "no bundles in \(store.path)\n" }
+      var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
+      for item in installed {
+        switch item.bundle {
+        case .success(let bundle):
+          table.add(
+            .init(item.id), .init(bundle.version), .init("\(bundle.kinds.count)"),
+            .init("\(bundle.widgets.count)"), .init("ok", .good))
+        case .failure(let error):
+          table.add(
+            .init(item.id), .init("-"), .init("-"), .init("-"),
+            .init(BundleListCommand.reason(error), .bad))
+        }
+      }
+      return table.text(width: printer.width, printer.painter)
+    }
+  }
+
+  /// On one line.
+  private static func reason(_ error: BundleStoreError) -> String {
+    switch error {
+    case .invalid(let file, let invalid):
+      "\(file):" + (invalid.problems.first?.description ?? "")
+    default: CommandFailure(error).message
+    }
+  }
+
+  private static func document(_ item: BundleStore.Installed) -> Value {
+    var map: ValueMap = ["id": .string(item.id), "file": .string(item.file)]
+    switch item.bundle {
+    case .success(let bundle):
+      for entry in BundleText.document(bundle).entries { map[entry.key] = entry.value }
+      map["ok"] = .bool(true)
+    case .failure(let error):
+      map["ok"] = .bool(false)
+      map["reason"] = .string(reason(error))
+    }
+    if let digest = item.digest { map["sha256"] = .string(digest) }
+    return .map(map)
+  }
+}
+
+/// `bundle rm`: removes bundles.
+struct BundleRemoveCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rm", abstract: "Remove installed bundles, and with them their widgets.",
+    discussion: """
+      Examples:
+        widgetctl bundle rm clock
+      """)
+
+  @Argument(help: "The bundles' ids.")
+  var ids: [String]
+
+  @OptionGroup var folder: BundleFolderOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() throws {
+    let store = try folder.store()
+    for id in ids { try inStore { () throws(BundleStoreError) in try store.remove(id) } }
+    global.session(socketPath: "").printer.print(
+      .map(["removed": .list(ids.map { .string($0) })])
+    ) { ids.map { "bundle \($0) removed\n" }.joined() }
+  }
+}
+
+/// `bundle diff`: what an installation would change.
+struct BundleDiffCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "diff", abstract: "Say what installing a bundle would change.",
+    discussion: """
+      Compares a bundle's file or folder with what is installed under its id, part by part: + is new, \
+      - goes, ~ changes. What the bundle may do (permissions) comes first.
+
+      Examples:
+        widgetctl bundle diff clock
+      """)
+
+  @Argument(
+    help: ArgumentHelp("A bundle's file or folder.", valueName: "path"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var path: String
+
+  @OptionGroup var folder: BundleFolderOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() throws {
+    let store = try folder.store()
+    let (bundle, file) = try inStore { () throws(BundleStoreError) in try store.read(at: path) }
+    let former = try inStore { () throws(BundleStoreError) in try store.list() }
+      .first { $0.id == bundle.id }
+    let before = try former.map { try Input.text($0.file) } ?? ""
+    let all = BundleDifference.between(before, try Input.text(file))
+    let isPermission = { (difference: BundleDifference) in
+      difference.path.hasPrefix("permissions")
+    }
+    let differences = all.filter(isPermission) + all.filter { !isPermission($0) }
+    global.session(socketPath: "").printer.print(
+      .map([
+        "id": .string(bundle.id), "installed": .bool(former != nil),
+        "differences": .list(
+          differences.map {
+            .map([
+              "path": .string($0.path), "before": $0.before.map { .string($0) } ?? .null,
+              "after": $0.after.map { .string($0) } ?? .null,
+            ])
+          }),
+      ])
+    ) {
+      guard former != nil else {
+        return "bundle \(bundle.id) \(bundle.version) is not installed; all of it is new\n"
+          + differences.filter(isPermission).map { "\($0)".safeForTerminal + "\n" }.joined()
+      }
+      guard !differences.isEmpty else {
+        return "bundle \(bundle.id) \(bundle.version) is installed like this\n"
+      }
+      return differences.map { "\($0)".safeForTerminal + "\n" }.joined()
+    }
+  }
+}

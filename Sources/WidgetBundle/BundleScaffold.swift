@@ -1,0 +1,52 @@
+/// What a new bundle begins with.
+public enum BundleScaffold {
+  /// A bundle that works: the machine's load, and a counter.
+  public static func text(id: String) -> String {
+    """
+    # Checked by `widgetctl bundle validate`, explained in docs/bundles.md.
+    bundle: \(id)
+    format: 1
+    version: 0.1.0
+    name: \(id)
+    description: The load of this machine, and a counter.
+
+    # What it may touch; everything else is refused.
+    permissions:
+      read: [/proc/loadavg]
+
+    kinds:
+      \(id):
+        displayName: \(id)
+        description: Shows the load, and counts clicks.
+        parameters:
+          step: {type: int, default: 1, description: What a click adds.}
+        data:
+          load: {type: double, description: The load over the last minute; unknown without.}
+          clicks: 0
+        sources:
+          load:
+            file: /proc/loadavg
+            every: 2s
+            parse: words
+            set: {load: "double(result[0][0])"}
+        content:
+          inline:
+            label: {value: '="load " + formatNumber(data.load, 2)', placeholder: "load --"}
+          "*":
+            stack:
+              - label: \(id)
+                font: title
+              - gauge: {value: =data.load, placeholder: 0}
+                max: 4
+                text: {value: '=formatNumber(data.load, 2)', placeholder: "--"}
+              - label: {from: data.clicks, format: "%@ clicks"}
+              - button: Click
+                id: click
+                on: {press: {set: {clicks: data.clicks + parameters.step}}}
+
+    widgets:
+      - {id: \(id), kind: \(id)}
+
+    """
+  }
+}

@@ -1,0 +1,201 @@
+import WidgetModel
+
+///
+/// It knows names, types and what is required. What expressions mean, and whether names are known, only
+/// the reader can say.
+public enum BundleSchema {
+  public static let id = "urn:widgetd:bundle:1"
+
+  /// The schema as JSON, with a newline at its end.
+  public static var text: String {
+    var text = ""
+    document.write(to: &text, indent: 0)
+    return text + "\n"
+  }
+
+  private static var document: JSONText {
+    var definitions: [(String, JSONText)] = [
+      (
+        "duration",
+        .object([
+          ("description", .string("A duration: 500ms, 5s, 1m30s, 2h.")),
+          ("type", .list([.string("string"), .string("integer")])),
+          ("pattern", .string("^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h|d))+$|^0$")),
+        ])
+      ),
+      (
+        "text",
+        .object([
+          ("description", .string("Text. A number or a truth value is taken as it is written.")),
+          ("type", .list(["string", "number", "boolean"].map { .string($0) })),
+        ])
+      ),
+      (
+        "expression",
+        .object([
+          ("description", .string("An expression of CEL; a = in front of it is allowed.")),
+          ("type", .list(["string", "number", "boolean", "null"].map { .string($0) })),
+        ])
+      ),
+      (
+        "template",
+        .object([
+          (
+            "description",
+            .string("A value. Text that begins with = is an expression; == stands for one =.")
+          )
+        ])
+      ),
+      (
+        "textTemplate",
+        .object([
+          ("description", .string("Text, or =EXPRESSION that gives text.")),
+          ("type", .list(["string", "number", "boolean"].map { .string($0) })),
+        ])
+      ),
+      (
+        "fields",
+        .object([
+          (
+            "description", .string("Fields by name, each an object or just its default; or a list.")
+          ),
+          (
+            "oneOf",
+            .list([
+              .object([
+                ("type", .string("object")),
+                (
+                  "additionalProperties",
+                  .object([
+                    (
+                      "if", .object([("type", .string("object"))])
+                    ), ("then", reference("field")),
+                  ])
+                ),
+              ]),
+              .object([("type", .string("array")), ("items", reference("field"))]),
+            ])
+          ),
+        ])
+      ),
+    ]
+    for shape in ObjectShape.all { definitions.append((shape.name, schema(of: shape))) }
+    return .object([
+      ("$schema", .string("https://json-schema.org/draft/2020-12/schema")),
+      ("$id", .string(id)),
+      ("title", .string("A bundle of widgets")),
+      ("$ref", .string("#/$defs/bundle")),
+      ("$defs", .object(definitions)),
+    ])
+  }
+
+  private static func reference(_ name: String) -> JSONText {
+    .object([("$ref", .string("#/$defs/\(name)"))])
+  }
+
+  private static func schema(of shape: ObjectShape) -> JSONText {
+    var keys: [(String, JSONText)] = [
+      ("description", .string(shape.summary)), ("type", .string("object")),
+      (
+        "properties",
+        .object(
+          shape.entries.map { key in
+            (
+              key.name,
+              .object([("description", .string(key.summary))] + schema(of: key.type).entries)
+            )
+          })
+      ),
+    ]
+    let required = shape.entries.filter(\.isRequired).map { JSONText.string($0.name) }
+    if !required.isEmpty { keys.append(("required", .list(required))) }
+    keys.append(("patternProperties", .object([("^//$", .bool(true))])))
+    keys.append(
+      ("additionalProperties", shape.others.map { schema(of: $0) } ?? .bool(false)))
+    switch shape.name {
+    case "node":
+      // Text alone is a label.
+      return .object([
+        ("anyOf", .list([reference("text"), .object(keys)])),
+        ("description", .string(shape.summary)),
+      ])
+    case "step":
+      return .object([
+        ("description", .string(shape.summary)),
+        (
+          "anyOf",
+          .list([.object([("type", .string("string"))]), .object(keys), reference("action")])
+        ),
+      ])
+    case "event":
+      return .object([
+        ("description", .string(shape.summary)),
+        ("anyOf", .list([.object([("type", .string("null"))]), .object(keys)])),
+      ])
+    default: return .object(keys)
+    }
+  }
+
+  private static func schema(of type: KeyType) -> JSONText {
+    switch type {
+    case .text: reference("text")
+    case .bool: .object([("type", .string("boolean"))])
+    case .int: .object([("type", .string("integer")), ("minimum", .number(0))])
+    case .duration: reference("duration")
+    case .expression: reference("expression")
+    case .constant: .object([])
+    case .template: reference("template")
+    case .textTemplate: reference("textTemplate")
+    case .name(let pattern):
+      .object([("type", .string("string")), ("pattern", .string(pattern))])
+    case .words(["1"]): .object([("const", .number(1))])
+    case .words(let words): .object([("enum", .list(words.map { .string($0) }))])
+    case .list(let type):
+      .object([("type", .string("array")), ("items", schema(of: type))])
+    case .map(let type):
+      .object([
+        ("type", .string("object")), ("patternProperties", .object([("^//$", .bool(true))])),
+        ("additionalProperties", schema(of: type)),
+      ])
+    case .shape(let name): reference(name)
+    case .any(let types): .object([("anyOf", .list(types.map { schema(of: $0) }))])
+    }
+  }
+}
+
+/// JSON that is written in the order in which it was made.
+private indirect enum JSONText {
+  case string(String)
+  case number(Int)
+  case bool(Bool)
+  case list([JSONText])
+  case object([(String, JSONText)])
+
+  var entries: [(String, JSONText)] {
+    if case .object(let entries) = self { entries } else { [] }
+  }
+
+  func write(to text: inout String, indent: Int) {
+    let inner = String(repeating: " ", count: indent + 2)
+    let outer = String(repeating: " ", count: indent)
+    switch self {
+    case .string(let string): text += CELText.literal(.string(string))
+    case .number(let number): text += "\(number)"
+    case .bool(let flag): text += "\(flag)"
+    case .list(let elements):
+      text += "["
+      for (index, element) in elements.enumerated() {
+        text += (index > 0 ? "," : "") + "\n" + inner
+        element.write(to: &text, indent: indent + 2)
+      }
+      text += elements.isEmpty ? "]" : "\n\(outer)]"
+    case .object(let entries):
+      text += "{"
+      for (index, entry) in entries.enumerated() {
+        text += (index > 0 ? "," : "") + "\n" + inner + CELText.literal(.string(entry.0)) + ": "
+        entry.1.write(to: &text, indent: indent + 2)
+      }
+      text += entries.isEmpty ? "}" : "\n\(outer)}"
+    }
+  }
+}

@@ -1,0 +1,364 @@
+import WidgetModel
+
+extension ObjectShape {
+  public static let bundle = ObjectShape(
+    "bundle", "A bundle: widgets without code.",
+    [
+      Key("$schema", .text, "Where the schema is, for editors. Not read."),
+      Key(
+        "bundle", .name(pattern: "^[a-z0-9][a-z0-9-]{0,63}$"),
+        "The bundle's id: 1 to 64 lowercase letters, digits and `-`. Also the name of its folder.",
+        isRequired: true),
+      Key("format", .words(["1"]), "The format of this file: 1.", isRequired: true),
+      Key(
+        "version", .name(pattern: "^[0-9]{1,9}\\.[0-9]{1,9}\\.[0-9]{1,9}$"),
+        "Three numbers: `1.0.0`.", isRequired: true),
+      Key("name", .text, "What people call it."),
+      Key("description", .text, "What it is for."),
+      Key("permissions", .shape("permissions"), "What it may touch; nothing else."),
+      Key(
+        "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
+        "The kinds of widgets that it brings, by name."),
+      Key(
+        "widgets", .any([.list(.shape("widget")), .map(.shape("widget"))]),
+        "The widgets that are there as long as the bundle is installed."),
+    ])
+
+  public static let permissions = ObjectShape(
+    "permissions", "What a bundle may touch. Everything else is refused.",
+    [
+      Key(
+        "read", .list(.text),
+        "Files, and folders with all below them: absolute, or below `${home}`. What is in the bundle's "
+          + "own folder, `${bundle}`, may always be read."),
+      Key(
+        "hosts", .list(.text),
+        "Hosts for HTTP: `api.example.org` (ports 80 and 443), `127.0.0.1:8080`, `*.example.org`."),
+      Key(
+        "commands", .list(.text),
+        "Programs: absolute paths, names, or what begins with `${bundle}/`."),
+    ])
+
+  public static let kind = ObjectShape(
+    "kind", "What all widgets of one sort have in common.",
+    [
+      Key("name", .text, "Its name, if kinds are a list."),
+      Key("displayName", .text, "What people call it."),
+      Key("description", .text, "What it shows and what it is for."),
+      Key(
+        "families", .list(.words(Family.allCases.map(\.name))),
+        "The families it is made for; without, all."),
+      Key(
+        "persistence", .words(Kind.Persistence.allCases.map { "\($0)" }),
+        "Whether data outlives a restart of the daemon (`durable`, without) or begins anew."),
+      Key("transition", .text, "How changes may be animated: `spring:400ms`, `opacity`."),
+      Key("open", .bool, "Whether it takes data, parameters and events that are not declared."),
+      Key("parameters", .shape("fields"), "What a widget is configured with."),
+      Key("data", .shape("fields"), "What a widget holds."),
+      Key(
+        "events", .any([.list(.shape("event")), .map(.shape("event"))]),
+        "What happens to a widget; without, anything. Those of its nodes are always among them."),
+      Key("reducers", .list(.shape("reducer")), "What events do to the data, in order."),
+      Key(
+        "content", .any([.shape("node"), .map(.shape("node"))]),
+        "What a widget shows: one node, or one by family (`small`, `\"medium, large\"`, `\"*\"`)."),
+      Key("sources", .map(.shape("source")), "Where data comes from, by name."),
+      Key(
+        "actions", .map(.any([.shape("action"), .steps])),
+        "What can be done, by name: an object with `do`, or steps."),
+      Key("on", .shape("on"), "What is done when."),
+    ])
+
+  public static let field = ObjectShape(
+    "field",
+    "A parameter, a data key, or a detail of an event. In an object of fields, a value alone "
+      + "is the default, which gives the type.",
+    [
+      Key("name", .text, "Its name, if fields are a list: letters, digits and `_`."),
+      Key(
+        "type", .text,
+        "`bool`, `int`, `double`, `string`, `bytes`, `timestamp`, `duration`, `list(TYPE)`, "
+          + "`map(string, TYPE)`, or `dyn` for any, which is also what no type means."),
+      Key("default", .constant, "What it is where nothing is said."),
+      Key("description", .text, "What it means, its unit and range."),
+      Key("required", .bool, "Must be given. Not for data, and not with a default."),
+    ])
+
+  public static let event = ObjectShape(
+    "event", "Something that happens to a widget.",
+    [
+      Key("name", .text, "Its name, if events are a list."),
+      Key("description", .text, "When it happens."),
+      Key("payload", .shape("fields"), "Its details."),
+    ])
+
+  public static let reducer = ObjectShape(
+    "reducer", "What an event does to the data, in one change with it.",
+    [
+      Key("event", .text, "The event's name.", isRequired: true),
+      Key("nodeId", .text, "The node that it must be on; without, any."),
+      Key("condition", .expression, "Must be true; without, always."),
+      Key("set", .map(.expression), "Data keys, and the expressions that give their new values."),
+      Key("unset", .oneOrMore(.text), "Data keys to remove, or to set to their default."),
+    ])
+
+  public static let node = ObjectShape(
+    "node",
+    "A part of what a widget shows. Its type is a key (`label: TEXT`), or `type:`. Text alone is "
+      + "a label.",
+    [
+      Key("type", .words(NodeType.allCases.map(\.name)), "What it is, if no key says it."),
+      Key("id", .text, "Its id: letters, digits, `_` and `-`. Without, its type and a number."),
+      Key("if", .expression, "Must be true for the node to be there, with all below it."),
+      Key(
+        "rows", .any([.expression, .shape("rows")]),
+        "One such node for each element of a list; not for the node at the top."),
+      Key("children", .oneOrMore(.shape("node")), "The nodes in it."),
+      Key(
+        "on", .map(.any([.shape("handler"), .steps])),
+        "What is done when users do something with it, by event."),
+    ]
+      + NodeType.allCases.map { type in
+        Key(type.name, mainType(type), "\(mainSummary(type))")
+      } + propertyKeys + [
+        Key("maxLength", .int, "Of an input in a form: how many characters it takes at most.")
+      ])
+
+  /// What stands behind a type's name.
+  private static func mainType(_ type: NodeType) -> KeyType {
+    let children = KeyType.oneOrMore(.shape("node"))
+    return switch type {
+    case .stack, .grid, .table, .form: children
+    case .button, .link: .any([.template, .list(.shape("node"))])
+    default: .template
+    }
+  }
+
+  private static func mainSummary(_ type: NodeType) -> String {
+    switch type {
+    case .label: "A text: `text`."
+    case .image: "A picture or an icon: `source`."
+    case .button: "Something to press: `text`, or nodes."
+    case .toggle: "Something to switch on and off: `text`."
+    case .input: "A field to type into: `name`."
+    case .gauge: "A number between two others: `value`."
+    case .chart: "A series of numbers: `values`."
+    case .stack: "Nodes side by side or one below the other."
+    case .grid: "Nodes in columns."
+    case .table: "Nodes as rows."
+    case .space: "Empty room: `size`."
+    case .date:
+      "A point in time: `date`. Of a node whose `type` is `date`, the point in time itself."
+    case .form: "Inputs that are submitted together, to the action that `on: {submit: NAME}` names."
+    case .spinner: "Says that something is going on: `text`."
+    case .link: "Something to open elsewhere: `text`, or nodes."
+    }
+  }
+
+  /// What nodes can have, of whatever type: a constant, `=EXPRESSION`, or a binding.
+  private static let propertyKeys: [Key] = {
+    var keys: [Key] = []
+    let typeNames = Set(NodeType.allCases.map(\.name))
+    let all =
+      NodeType.common.map { ($0, "") }
+      + NodeType.allCases.flatMap { type in type.properties.map { ($0, type.name) } }
+    for (field, _) in all where !typeNames.contains(field.name) {
+      guard !keys.contains(where: { $0.name == field.name }) else { continue }
+      let owners = NodeType.allCases.filter { type in
+        type.properties.contains { $0.name == field.name }
+      }
+      let summaries = owners.compactMap { type in
+        type.properties.first { $0.name == field.name }.map { "\(type.name): \($0.summary)" }
+      }
+      let summary =
+        owners.isEmpty
+        ? field.summary
+        : owners.count == 1
+          ? "Of \(owners[0].name): \(field.summary)" : summaries.joined(separator: " ")
+      keys.append(Key(field.name, .any([.template, .shape("binding")]), summary))
+    }
+    return keys
+  }()
+
+  public static let binding = ObjectShape(
+    "binding", "Where a property's value comes from, at length.",
+    [
+      Key("value", .template, "The value. The same as `from`, which only takes expressions."),
+      Key("from", .expression, "The value, before what follows."),
+      Key("if", .expression, "Chooses between `then` and `else`; reads `value`."),
+      Key("then", .template, "If so. Without `then` and `else`, true or false."),
+      Key("else", .template, "If not."),
+      Key("format", .text, "Text in which `%@` is the value, and `%%` a percent sign."),
+      Key("placeholder", .constant, "What stands in for nothing, and while the value fails."),
+    ])
+
+  public static let rows = ObjectShape(
+    "rows", "Which rows a node is repeated for.",
+    [
+      Key("list", .expression, "Gives the list: one row for each element.", isRequired: true),
+      Key(
+        "as", .text,
+        "What expressions call the element, `item` without; `NAMEIndex` is its place, from 0."),
+      Key(
+        "key", .expression, "Tells a row from the others when the list changes: text or a number."),
+    ])
+
+  public static let source = ObjectShape(
+    "source", "Where data comes from. Has one of `file`, `http`, `command`, `timer` and `value`.",
+    [
+      Key("file", .textTemplate, "A file; watched, so that changes are seen at once."),
+      Key("http", .any([.textTemplate, .shape("http")]), "A request, or just a URL."),
+      Key("command", .list(.textTemplate), "A program and its arguments. No shell is involved."),
+      Key("timer", .duration, "Nothing but the time: `result` is now, so often."),
+      Key("value", .template, "A value."),
+      Key("every", .duration, "How often it is read again; 100 ms or more."),
+      Key("aligned", .bool, "Read at multiples of the interval since midnight (UTC)."),
+      Key("start", .bool, "Read when the widget comes to life. True without."),
+      Key("when", .expression, "Not read while this is false."),
+      Key(
+        "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
+        "How bytes become `result`. Without: JSON if they are said to be, else text."),
+      Key("set", .map(.expression), "What becomes of `result`: data keys and expressions."),
+      Key("stub", .constant, "What `result` is when the host runs with `--stub`."),
+      Key("input", .textTemplate, "Of a command: what it reads from its standard input."),
+      Key("timeout", .duration, "Of a command: when it is killed."),
+      Key("lines", .bool, "Of a command: every line is a result, as long as it runs."),
+    ])
+
+  public static let http = ObjectShape(
+    "http", "An HTTP request. Success is a status of 200 to 299.",
+    [
+      Key("method", .text, "`GET` without; `POST` with a body."),
+      Key("url", .textTemplate, "`http://` or `https://`, host and path.", isRequired: true),
+      Key("path", .list(.template), "Components behind the URL's path, each encoded."),
+      Key("query", .map(.template), "Encoded into the query; null leaves one out, a list is many."),
+      Key("headers", .map(.textTemplate), "Headers."),
+      Key("json", .template, "The body, as JSON."),
+      Key("form", .map(.template), "The body, as a web form's."),
+      Key("multipart", .map(.any([.template, .shape("part")])), "The body, in parts."),
+      Key("text", .textTemplate, "The body, as it is."),
+      Key("contentType", .text, "Of `text`; `text/plain; charset=utf-8` without."),
+      Key("timeout", .duration, "How long it may take; 15 s without."),
+    ])
+
+  public static let part = ObjectShape(
+    "part", "A part of a multipart body: a file, or a value.",
+    [
+      Key("value", .template, "The value."),
+      Key("file", .textTemplate, "The path of a file that the bundle may read."),
+      Key("contentType", .text, "Of the file."),
+    ])
+
+  public static let parse = ObjectShape(
+    "parse", "How bytes become `result`.",
+    [
+      Key(
+        "format", .words(Parse.Format.allCases.map(\.rawValue)),
+        "`text`, `lines` (a list of texts), `words` (a list of lists of texts), or `json`."),
+      Key(
+        "shape", .words(Parse.Shape.allCases.map(\.rawValue)),
+        "Of JSON: what must be there. Another shape is a failure."),
+      Key(
+        "path", .any([.text, .list(.constant)]),
+        "Of JSON: where the result is: `data.items[0]`, or a list of keys and indexes."),
+      Key(
+        "errorPath", .any([.text, .list(.constant)]), "Of JSON that tells of an error: its words."),
+    ])
+
+  private static let actionKeys: [Key] = [
+    Key(
+      "require", .oneOrMore(.shape("require")),
+      "Conditions without which the action is refused."),
+    Key("if", .expression, "Done only if this is true."),
+    Key("else", .steps, "Done otherwise."),
+    Key("delay", .duration, "Waits first; asked again meanwhile, it begins to wait anew."),
+    Key("optimistic", .map(.expression), "Set before the steps, and taken back if they fail."),
+    Key("do", .steps, "What is done, in order; the first that fails ends it.", isRequired: true),
+    Key("then", .steps, "Done after success; `result` is the last step's."),
+    Key("catch", .steps, "Done after a failure; `error` has `code`, `title` and `message`."),
+    Key("title", .textTemplate, "What the failure is called where people see it."),
+    Key("message", .textTemplate, "What is said after success."),
+  ]
+
+  public static let action = ObjectShape(
+    "action", "Something that can be done. If it has a name, its state is `status.NAME`.",
+    actionKeys)
+
+  public static let handler = ObjectShape(
+    "handler", "What is done on an event, and how eagerly: an action with two more keys.",
+    [
+      Key(
+        "throttle", .duration, "Waits for so long a rest: of several in a row, the last is done."),
+      Key("minLength", .int, "The payload's `value` must have so many characters, or none."),
+    ] + actionKeys)
+
+  public static let require = ObjectShape(
+    "require", "A condition without which an action is refused.",
+    [
+      Key("if", .expression, "Must be true.", isRequired: true),
+      Key("code", .text, "The name of a gRPC code; `PERMISSION_DENIED` without."),
+      Key("message", .textTemplate, "What people are told."),
+    ])
+
+  public static let step = ObjectShape(
+    "step",
+    "One thing that is done. Instead of it: an action's name, which runs it; a source's name, "
+      + "which reads it again; or an action without a name (an object with `do`).",
+    [
+      Key("set", .map(.expression), "Data keys and expressions. Also beside `http` and `command`."),
+      Key("unset", .oneOrMore(.text), "Data keys to remove, or to set to their default."),
+      Key("http", .any([.textTemplate, .shape("http")]), "A request, or just a URL."),
+      Key("command", .list(.textTemplate), "A program and its arguments."),
+      Key("input", .textTemplate, "Of a command: what it reads."),
+      Key("timeout", .duration, "Of a command: when it is killed."),
+      Key(
+        "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
+        "How bytes become `result`."),
+      Key("stub", .constant, "What `result` is when the host runs with `--stub`."),
+      Key("show", .oneOrMore(.textTemplate), "Shows widgets, by id; `self` is the widget itself."),
+      Key("hide", .oneOrMore(.textTemplate), "Hides widgets."),
+      Key("enable", .oneOrMore(.textTemplate), "Enables widgets."),
+      Key("disable", .oneOrMore(.textTemplate), "Disables widgets."),
+      Key("toggle", .oneOrMore(.textTemplate), "Shows what is hidden, and hides what is shown."),
+      Key("reload", .oneOrMore(.text), "Reads sources again, by name; `all` for all of them."),
+      Key("emit", .text, "Sends an event, by its name."),
+      Key("widget", .textTemplate, "Of `emit`: to which widget; without, to itself."),
+      Key("payload", .map(.template), "Of `emit`: its details."),
+      Key("run", .text, "Runs an action, by its name; it sees the same event."),
+      Key("cancel", .text, "Ends an action that is under way."),
+    ])
+
+  public static let on = ObjectShape(
+    "on",
+    "What is done when. A key that is none of these is the name of an event of the whole widget.",
+    [
+      Key("load", .steps, "When a widget comes to life."),
+      Key("every", .oneOrMore(.shape("every")), "Again and again."),
+    ], others: .any([.shape("handler"), .steps]))
+
+  public static let every = ObjectShape(
+    "every", "What is done again and again.",
+    [
+      Key("interval", .duration, "How often; 100 ms or more.", isRequired: true),
+      Key("do", .steps, "What.", isRequired: true),
+    ])
+
+  public static let widget = ObjectShape(
+    "widget", "A widget that is there as long as the bundle is.",
+    [
+      Key("id", .text, "Its id, if widgets are a list."),
+      Key("kind", .text, "Its kind: one of the bundle's, or `help`.", isRequired: true),
+      Key("family", .words(Family.allCases.map(\.name)), "Its family."),
+      Key("labels", .map(.text), "Its labels."),
+      Key("visible", .bool, "Whether it is shown at first; true without."),
+      Key("enabled", .bool, "Whether it takes events at first; true without."),
+      Key("parameters", .map(.constant), "How it is configured."),
+      Key("data", .map(.constant), "What it holds at first, beside the defaults."),
+    ])
+
+  public static let all = [
+    bundle, permissions, kind, field, event, reducer, node, binding, rows, source, http, part,
+    parse,
+    action, handler, require, step, on, every, widget,
+  ]
+}

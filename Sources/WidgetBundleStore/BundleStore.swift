@@ -1,0 +1,437 @@
+import CLibArchive
+import Glibc
+public import WidgetBundle
+public import WidgetExpression
+import WidgetModel
+
+/// The folder with the bundles: `DIR/ID/bundle.yaml`, with whatever files belong to it.
+///
+/// A bundle comes as a whole or not at all. It is unpacked beside its place, read and checked there, and
+/// then exchanged with the former version at once; until then the former one stays as it is, and other
+/// bundles are never touched. Whoever watches the folder sees complete bundles only: what is under way
+/// has a name that begins with a dot.
+public struct BundleStore: Sendable {
+  /// Where the bundles are.
+  public let path: String
+  public var limits: BundleLimits
+  private let timeZones: (@Sendable (String) -> TimeZoneRules?)?
+
+  public init(
+    path: String, limits: BundleLimits = BundleLimits(),
+    timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
+  ) {
+    self.path = path
+    self.limits = limits
+    self.timeZones = timeZones
+  }
+
+  /// What the file of a bundle may be called.
+  public static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
+  /// What an installed bundle's folder says of where it comes from.
+  static let originName = ".origin"
+  private static let stagingPrefix = ".staging-"
+
+  /// A bundle that is in the folder.
+  public struct Installed: Sendable {
+    /// The folder's name, which is the bundle's id.
+    public let id: String
+    /// The file that describes it.
+    public let file: String
+    /// What it says, or why that cannot be used.
+    public let bundle: Result<Bundle, BundleStoreError>
+    /// The digest of the archive that it came from; nil if it came otherwise.
+    public let digest: String?
+  }
+
+  /// What an installation did.
+  public struct Outcome: Sendable {
+    public let bundle: Bundle
+    /// The version that was there; nil for none, or one that could not be read.
+    public let former: String?
+    public let wasThere: Bool
+    /// Of the archive; nil for a folder or a single file.
+    public let digest: String?
+    /// What to know about: names that other bundles have as well.
+    public let warnings: [String]
+  }
+
+  // MARK: - Reading
+
+  /// The bundle that a file describes, or that is in a folder.
+  public func read(at path: String) throws(BundleStoreError) -> (bundle: Bundle, file: String) {
+    guard let mode = FileMode.of(path) else { throw BundleStore.missing(path) }
+    guard mode & FileMode.type == FileMode.folder else { return try read(file: path) }
+    let folder = try Folder(path)
+    return try read(in: folder)
+  }
+
+  private func read(file path: String) throws(BundleStoreError) -> (bundle: Bundle, file: String) {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw Folder.failure("read", path) }
+    defer { close(file) }
+    // Somewhat more, so that the reader says how much too large it is.
+    let bytes = try FileBytes.all(of: file, path, bytesMax: 4 * BundleReader.bytesMax)
+    return (try bundle(of: bytes, file: path), path)
+  }
+
+  private func read(in folder: Folder) throws(BundleStoreError) -> (bundle: Bundle, file: String) {
+    let name = try BundleStore.fileName(in: folder)
+    let bytes = try folder.read(name, bytesMax: 4 * BundleReader.bytesMax)
+    let file = "\(folder.path)/\(name)"
+    return (try bundle(of: bytes, file: file), file)
+  }
+
+  private func bundle(of bytes: [UInt8], file: String) throws(BundleStoreError) -> Bundle {
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw .refused("\(file) is not well-formed UTF-8", hint: "save it as UTF-8")
+    }
+    do throws(InvalidBundle) { return try BundleReader.read(text, timeZones: timeZones) } catch {
+      throw .invalid(file: file, error)
+    }
+  }
+
+  private static func fileName(in folder: Folder) throws(BundleStoreError) -> String {
+    let names = fileNames.filter { folder.entry($0) != nil }
+    guard let name = names.first else {
+      throw .notFound(
+        "there is no bundle in \(folder.path)",
+        hint: "a bundle's folder has a \(fileNames.joined(separator: ", or a "))")
+    }
+    guard names.count == 1 else {
+      throw .refused(
+        "\(folder.path) has \(names.joined(separator: " and "))", hint: "keep one of them")
+    }
+    return name
+  }
+
+  private static func missing(_ path: String) -> BundleStoreError {
+    errno == ENOENT
+      ? .notFound("there is no \(path)", hint: "name a bundle's file, folder or archive")
+      : Folder.failure("read", path)
+  }
+
+  /// What is installed, by id. Also what cannot be used, with the reason.
+  public func list() throws(BundleStoreError) -> [Installed] {
+    guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
+    let folder = try Folder(path)
+    var result: [Installed] = []
+    for name in try folder.names() where !name.hasPrefix(".") && folder.entry(name) == .folder {
+      let inner = try folder.folder(name)
+      guard BundleStore.fileNames.contains(where: { inner.entry($0) != nil }) else { continue }
+      let bundle: Result<Bundle, BundleStoreError>
+      var file = inner.path
+      do throws(BundleStoreError) {
+        let found = try read(in: inner)
+        file = found.file
+        bundle =
+          found.bundle.id == name
+          ? .success(found.bundle)
+          : .failure(
+            .refused(
+              "\(inner.path) holds the bundle \"\(found.bundle.id)\"",
+              hint: "rename the folder to \(found.bundle.id)"))
+      } catch { bundle = .failure(error) }
+      let origin = try? inner.read(BundleStore.originName, bytesMax: 4096)
+      let digest = origin.flatMap {
+        BundleStore.digest(inOrigin: String(decoding: $0, as: UTF8.self))
+      }
+      result.append(Installed(id: name, file: file, bundle: bundle, digest: digest))
+    }
+    return result
+  }
+
+  private static func digest(inOrigin text: String) -> String? {
+    for line in text.split(separator: "\n") where line.hasPrefix("sha256 ") {
+      return String(line.dropFirst(7))
+    }
+    return nil
+  }
+
+  // MARK: - Installing
+
+  /// Installs what a path leads to: a bundle's file, its folder, or an archive of that.
+  ///
+  /// - Parameter digest: what the archive's SHA-256 must be, in hexadecimal; nil for anything.
+  public func install(
+    _ path: String, digest: String? = nil
+  ) throws(BundleStoreError) -> Outcome {
+    guard let mode = FileMode.of(path) else { throw BundleStore.missing(path) }
+    if mode & FileMode.type == FileMode.folder {
+      guard digest == nil else {
+        throw .refused("\(path) is a folder, which has no digest", hint: "leave out the digest")
+      }
+      let source = try Folder(path)
+      return try install(digest: nil) { staging throws(BundleStoreError) in
+        var budget = CopyBudget(limits)
+        try copy(source, into: staging, depth: 0, &budget)
+      }
+    }
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw Folder.failure("read", path) }
+    defer { close(file) }
+    return try install(
+      bytes: try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax),
+      name: path, digest: digest)
+  }
+
+  /// Installs an archive, or the file of a bundle, that is at hand.
+  ///
+  /// - Parameter name: its file name, which says what it is if its contents do not.
+  public func install(
+    bytes: [UInt8], name: String, digest: String? = nil
+  ) throws(BundleStoreError) -> Outcome {
+    let found = SHA256.hex(bytes)
+    if let digest, digest.lowercased() != found {
+      throw .refused(
+        "its SHA-256 is \(found), not \(digest.lowercased())",
+        hint: "it is not what was promised; do not install it, or check the digest")
+    }
+    let isArchive =
+      bytes.starts(with: [0x50, 0x4B]) || bytes.starts(with: [0x1F, 0x8B])
+      || (bytes.count > 262 && bytes[257..<262].elementsEqual("ustar".utf8))
+    if !isArchive {
+      let isText = BundleStore.isFile(name)
+      guard isText else {
+        throw .refused(
+          "\(name) is neither a bundle's file nor a zip or tar.gz archive",
+          hint: "give a .yaml or .json file, a folder, or an archive")
+      }
+      let file = name.hasSuffix(".json") ? "bundle.json" : "bundle.yaml"
+      return try install(digest: found) { staging throws(BundleStoreError) in
+        try staging.write(file, WholeBytes(bytes), isExecutable: false)
+      }
+    }
+    return try install(digest: found) { staging throws(BundleStoreError) in
+      try ArchiveReader(limits: limits).unpack(bytes, into: staging)
+    }
+  }
+
+  private static func isFile(_ name: String) -> Bool {
+    [".yaml", ".yml", ".json"].contains { name.hasSuffix($0) }
+  }
+
+  private func install(
+    digest: String?, _ fill: (Folder) throws(BundleStoreError) -> Void
+  ) throws(BundleStoreError) -> Outcome {
+    try BundleStore.makeFolders(path)
+    let store = try Folder(path)
+    let lock = try StoreLock(store)
+    defer { lock.release() }
+    // Whoever held the lock before and did not get to the end.
+    for name in try store.names() where name.hasPrefix(BundleStore.stagingPrefix) {
+      try store.remove(name)
+    }
+    let stagingName = BundleStore.stagingPrefix + String(getpid())
+    guard mkdirat(store.descriptor, stagingName, 0o755) == 0 else {
+      throw Folder.failure("make", "\(path)/\(stagingName)")
+    }
+    defer { try? store.remove(stagingName) }
+    let staging = try store.folder(stagingName)
+    try fill(staging)
+    // An archive usually has the folder in it, not its files.
+    let (root, rootName) = try BundleStore.root(of: staging, stagingName)
+    let bundle: Bundle
+    do throws(BundleStoreError) { bundle = try read(in: root).bundle } catch {
+      throw error.withoutFolder(root.path)
+    }
+    if root.entry(BundleStore.originName) != nil { try root.remove(BundleStore.originName) }
+    if let digest {
+      try root.write(
+        BundleStore.originName, WholeBytes(Array("sha256 \(digest)\n".utf8)), isExecutable: false)
+    }
+    let others = try list().filter { $0.id != bundle.id }
+    let former = try exchange(rootName, with: bundle.id, in: store)
+    fsync(store.descriptor)
+    return Outcome(
+      bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
+      warnings: BundleStore.clashes(of: bundle, with: others))
+  }
+
+  private static func root(
+    of staging: Folder, _ stagingName: String
+  ) throws(BundleStoreError) -> (Folder, String) {
+    if fileNames.contains(where: { staging.entry($0) != nil }) { return (staging, stagingName) }
+    let names = try staging.names()
+    guard names.count == 1, let name = names.first, staging.entry(name) == .folder else {
+      throw .notFound(
+        "there is no bundle in it",
+        hint: "it needs a \(fileNames.joined(separator: ", or a ")) at the top or in its one folder"
+      )
+    }
+    return (try staging.folder(name), "\(stagingName)/\(name)")
+  }
+
+  /// Puts a folder in the place of a bundle. The former one is removed after that.
+  private func exchange(
+    _ name: String, with id: String, in store: Folder
+  ) throws(BundleStoreError) -> (version: String?, wasThere: Bool) {
+    let (from, to) = ("\(path)/\(name)", "\(path)/\(id)")
+    guard let entry = store.entry(id) else {
+      guard rename(from, to) == 0 else { throw Folder.failure("make", to) }
+      return (nil, false)
+    }
+    guard entry == .folder, let inner = try? store.folder(id),
+      try isBundleFolder(inner)
+    else {
+      throw .refused(
+        "\(to) is there, and is no bundle", hint: "move it elsewhere, and install again")
+    }
+    let version = (try? read(in: inner))?.bundle.version
+    if clibarchive_exchange(from, to) != 0 {
+      // Some file systems cannot exchange; for a moment there is none then.
+      let aside = "\(path)/\(BundleStore.stagingPrefix)former"
+      guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno), rename(to, aside) == 0 else {
+        throw Folder.failure("replace", to)
+      }
+      guard rename(from, to) == 0 else {
+        let failure = Folder.failure("replace", to)
+        rename(aside, to)
+        throw failure
+      }
+      try? store.remove("\(BundleStore.stagingPrefix)former")
+    }
+    return (version, true)
+  }
+
+  private func isBundleFolder(_ folder: Folder) throws(BundleStoreError) -> Bool {
+    if BundleStore.fileNames.contains(where: { folder.entry($0) != nil }) { return true }
+    return try folder.names().isEmpty
+  }
+
+  /// Copies files and folders; a link or a device is refused.
+  private func copy(
+    _ source: Folder, into target: Folder, depth: Int, _ budget: inout CopyBudget
+  ) throws(BundleStoreError) {
+    for name in try source.names() {
+      // Hidden files are the editor's or the version control's.
+      if name.hasPrefix(".") { continue }
+      guard let path = try EntryPath(name, depthMax: 1) else { continue }
+      switch source.entry(path.text) {
+      case .folder:
+        guard depth < limits.depthMax else {
+          throw .refused("\(source.path)/\(name) is too deep", hint: "use fewer folders")
+        }
+        try budget.take(0)
+        try copy(
+          try source.folder(name), into: try target.making(name), depth: depth + 1, &budget)
+      case .file(let bytes, let isExecutable):
+        try budget.take(bytes)
+        let bytes = try source.read(name, bytesMax: limits.fileBytesMax)
+        try target.write(name, WholeBytes(bytes), isExecutable: isExecutable)
+      case .other, nil:
+        throw .refused(
+          "\(source.path)/\(name) is a link or a device",
+          hint: "a bundle has files and folders only")
+      }
+    }
+  }
+
+  private struct CopyBudget {
+    var entries: Int
+    var bytes: Int
+
+    init(_ limits: BundleLimits) { (entries, bytes) = (limits.entriesMax, limits.totalBytesMax) }
+
+    mutating func take(_ count: Int) throws(BundleStoreError) {
+      entries -= 1
+      bytes -= count
+      guard entries >= 0, bytes >= 0 else {
+        throw .refused("the folder has too many files, or too large ones", hint: "leave some out")
+      }
+    }
+  }
+
+  private static func makeFolders(_ path: String) throws(BundleStoreError) {
+    var made = path.hasPrefix("/") ? "/" : ""
+    for part in path.split(separator: "/") {
+      made += made.isEmpty || made.hasSuffix("/") ? String(part) : "/\(part)"
+      guard mkdir(made, 0o755) == 0 || errno == EEXIST else {
+        // What is there need not be writable.
+        guard access(made, X_OK) == 0 else { throw Folder.failure("make", made) }
+        continue
+      }
+    }
+  }
+
+  /// Names that are there in other bundles too: the daemon takes the first.
+  private static func clashes(of bundle: Bundle, with others: [Installed]) -> [String] {
+    var warnings: [String] = []
+    for installed in others {
+      guard case .success(let other) = installed.bundle else { continue }
+      for kind in bundle.kinds where other.kinds.contains(where: { $0.kind.name == kind.kind.name })
+      {
+        warnings.append("bundle \"\(other.id)\" has a kind \"\(kind.kind.name)\" too")
+      }
+      for widget in bundle.widgets {
+        if let id = widget.id, other.widgets.contains(where: { $0.id == id }) {
+          warnings.append("bundle \"\(other.id)\" has a widget \"\(id)\" too")
+        }
+      }
+    }
+    return warnings
+  }
+
+  // MARK: - Removing
+
+  /// Removes a bundle, of whatever version, also one that cannot be used.
+  public func remove(_ id: String) throws(BundleStoreError) {
+    guard BundleReader.isID(id) else {
+      throw .refused(
+        "\"\(id.prefix(80))\" is no bundle's id",
+        hint: "use 1 to 64 lowercase letters, digits and -")
+    }
+    let hint = "see what there is with `widgetctl bundle ls`"
+    guard access(path, F_OK) == 0 else {
+      throw .notFound("there is no bundle \"\(id)\"", hint: hint)
+    }
+    let store = try Folder(path)
+    let lock = try StoreLock(store)
+    defer { lock.release() }
+    guard let entry = store.entry(id) else {
+      throw .notFound("there is no bundle \"\(id)\"", hint: hint)
+    }
+    guard entry == .folder, try isBundleFolder(try store.folder(id)) else {
+      throw .refused("\(path)/\(id) is no bundle", hint: "remove it by other means")
+    }
+    // Gone at once for whoever watches; then its files go.
+    let aside = "\(BundleStore.stagingPrefix)\(getpid())"
+    try store.remove(aside)
+    guard rename("\(path)/\(id)", "\(path)/\(aside)") == 0 else {
+      throw Folder.failure("remove", "\(path)/\(id)")
+    }
+    try store.remove(aside)
+  }
+}
+
+extension BundleStoreError {
+  /// In a staging folder a path means nothing to anybody.
+  fileprivate func withoutFolder(_ folder: String) -> BundleStoreError {
+    switch self {
+    case .invalid(let file, let problems):
+      .invalid(file: file.split(separator: "/").last.map(String.init) ?? file, problems)
+    case .refused(let message, let hint):
+      .refused(message.replacing(folder, with: "it"), hint: hint)
+    case .notFound(let message, let hint):
+      .notFound(message.replacing(folder, with: "it"), hint: hint)
+    case .system: self
+    }
+  }
+}
+
+/// One writer at a time: others wait.
+final class StoreLock {
+  private let file: Int32
+
+  init(_ store: Folder) throws(BundleStoreError) {
+    file = openat(store.descriptor, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    guard file >= 0 else { throw Folder.failure("write", "\(store.path)/.lock") }
+    while flock(file, LOCK_EX) != 0 {
+      guard errno == EINTR else {
+        close(file)
+        throw Folder.failure("lock", "\(store.path)/.lock")
+      }
+    }
+  }
+
+  func release() { close(file) }
+}

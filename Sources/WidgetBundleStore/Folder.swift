@@ -1,0 +1,179 @@
+import CLibArchive  // Its headers have the C library's `stat` in them.
+import Glibc
+
+/// A folder that is open: everything in it is reached from here by single names and without following
+/// links, so that nobody can lead a writer elsewhere by replacing a part of the path.
+final class Folder {
+  let descriptor: Int32
+  /// For messages.
+  let path: String
+
+  private init(descriptor: Int32, path: String) {
+    self.descriptor = descriptor
+    self.path = path
+  }
+
+  deinit { close(descriptor) }
+
+  convenience init(_ path: String, followingLink: Bool = true) throws(BundleStoreError) {
+    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (followingLink ? 0 : O_NOFOLLOW)
+    let descriptor = open(path, flags)
+    guard descriptor >= 0 else { throw Folder.failure("open", path) }
+    self.init(descriptor: descriptor, path: path)
+  }
+
+  static func failure(_ what: String, _ path: String) -> BundleStoreError {
+    .system("cannot \(what) \(path)", errno: errno)
+  }
+
+  /// What a name in a folder is; links are not followed.
+  enum Entry: Hashable {
+    case file(bytes: Int, isExecutable: Bool)
+    case folder
+    case other
+  }
+
+  func entry(_ name: String) -> Entry? {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+    switch status.st_mode & FileMode.type {
+    case FileMode.file:
+      return .file(
+        bytes: Int(status.st_size), isExecutable: status.st_mode & FileMode.ownerExecutes != 0)
+    case FileMode.folder: return .folder
+    default: return .other
+    }
+  }
+
+  /// The names in it, sorted.
+  func names() throws(BundleStoreError) -> [String] {
+    // A description of its own, as reading moves on in it.
+    let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard copy >= 0, let stream = fdopendir(copy) else {
+      if copy >= 0 { close(copy) }
+      throw Folder.failure("read", path)
+    }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  func folder(_ name: String) throws(BundleStoreError) -> Folder {
+    let opened = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard opened >= 0 else { throw Folder.failure("open", "\(path)/\(name)") }
+    return Folder(descriptor: opened, path: "\(path)/\(name)")
+  }
+
+  /// The folder of this name, made if it is not there.
+  func making(_ name: String) throws(BundleStoreError) -> Folder {
+    if mkdirat(descriptor, name, 0o755) != 0, errno != EEXIST {
+      throw Folder.failure("make", "\(path)/\(name)")
+    }
+    return try folder(name)
+  }
+
+  /// A new file, written as a whole.
+  func write(
+    _ name: String, _ bytes: some ContiguousBytesSource, isExecutable: Bool
+  ) throws(BundleStoreError) {
+    let file = openat(
+      descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+      isExecutable ? 0o755 : 0o644)
+    guard file >= 0 else {
+      if errno == EEXIST {
+        throw .refused("\"\(name)\" is there twice", hint: "pack the bundle anew")
+      }
+      throw Folder.failure("write", "\(path)/\(name)")
+    }
+    defer { close(file) }
+    while let chunk = try bytes.next() {
+      var rest = chunk[...]
+      while !rest.isEmpty {
+        let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { throw Folder.failure("write", "\(path)/\(name)") }
+        rest = rest.dropFirst(count)
+      }
+    }
+    guard fsync(file) == 0 else { throw Folder.failure("write", "\(path)/\(name)") }
+  }
+
+  /// All of a file; refused beyond a number of bytes.
+  func read(_ name: String, bytesMax: Int) throws(BundleStoreError) -> [UInt8] {
+    let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    guard file >= 0 else { throw Folder.failure("read", "\(path)/\(name)") }
+    defer { close(file) }
+    return try FileBytes.all(of: file, "\(path)/\(name)", bytesMax: bytesMax)
+  }
+
+  /// Removes a file, or a folder with all in it. What is not there is fine.
+  func remove(_ name: String) throws(BundleStoreError) {
+    guard let entry = entry(name) else { return }
+    if entry == .folder {
+      let inner = try folder(name)
+      for name in try inner.names() { try inner.remove(name) }
+    }
+    guard unlinkat(descriptor, name, entry == .folder ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT
+    else { throw Folder.failure("remove", "\(path)/\(name)") }
+  }
+}
+
+/// Bytes that come piece by piece.
+protocol ContiguousBytesSource: AnyObject {
+  /// The next bytes; nil at the end.
+  func next() throws(BundleStoreError) -> [UInt8]?
+}
+
+/// Bytes that are all there.
+final class WholeBytes: ContiguousBytesSource {
+  private var bytes: [UInt8]?
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
+  func next() -> [UInt8]? {
+    defer { bytes = nil }
+    return bytes
+  }
+}
+
+/// Bits of a file's mode, which Swift finds in two modules under one name.
+enum FileMode {
+  static let type: UInt32 = 0o170000
+  static let file: UInt32 = 0o100000
+  static let folder: UInt32 = 0o040000
+  static let ownerExecutes: UInt32 = 0o100
+
+  /// Of what a path leads to, through links; nil with `errno` if that cannot be said.
+  static func of(_ path: String) -> UInt32? {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode : nil
+  }
+}
+
+enum FileBytes {
+  static func all(
+    of file: Int32, _ path: String, bytesMax: Int
+  ) throws(BundleStoreError) -> [UInt8] {
+    var status = stat()
+    guard fstat(file, &status) == 0, status.st_mode & FileMode.type == FileMode.file else {
+      throw .refused("\(path) is no file", hint: "name a file, a folder or an archive")
+    }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = read(file, &chunk, chunk.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw Folder.failure("read", path) }
+      guard count > 0 else { return bytes }
+      bytes += chunk[..<count]
+      guard bytes.count <= bytesMax else {
+        throw .refused(
+          "\(path) has more than \(bytesMax) bytes", hint: "make the bundle smaller")
+      }
+    }
+  }
+}

@@ -1,0 +1,61 @@
+public import WidgetBundle
+
+/// Why a bundle could not be installed, read or removed. Nothing has changed then.
+public enum BundleStoreError: Error, Sendable {
+  /// The file of a bundle is not right.
+  case invalid(file: String, InvalidBundle)
+  /// What was given is not what was promised, or cannot be taken. `hint` says what to do.
+  case refused(String, hint: String)
+  /// There is no such bundle or file.
+  case notFound(String, hint: String)
+  /// The system would not.
+  case system(String, errno: Int32)
+}
+
+/// How large a bundle may be, so that no archive fills a disk or keeps a machine busy.
+public struct BundleLimits: Hashable, Sendable {
+  public var archiveBytesMax = 32 << 20
+  public var entriesMax = 1000
+  public var fileBytesMax = 32 << 20
+  public var totalBytesMax = 64 << 20
+  /// How many times its own size an archive may unpack to, beyond the first mebibyte.
+  public var ratioMax = 100
+  /// Folders inside one another.
+  public var depthMax = 16
+
+  public init() {}
+}
+
+/// The path of a file in a bundle, checked: relative, without `..`, and text.
+struct EntryPath: Hashable {
+  let components: [String]
+
+  var text: String { components.joined(separator: "/") }
+
+  /// nil for the folder itself (`./`).
+  init?(_ text: String, depthMax: Int) throws(BundleStoreError) {
+    let shown = "\"\(text.prefix(100))\""
+    guard !text.hasPrefix("/") else {
+      throw .refused(
+        "\(shown) is an absolute path", hint: "a bundle's files are in its own folder; pack it anew"
+      )
+    }
+    guard text.utf8.count <= 1024 else {
+      throw .refused("a path has more than 1024 bytes", hint: "use shorter names")
+    }
+    let isPrintable = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+    guard isPrintable, !text.utf8.contains(UInt8(ascii: "\\")) else {
+      throw .refused(
+        "the name of an entry has a backslash or a control character", hint: "rename it")
+    }
+    components = text.split(separator: "/").map(String.init).filter { $0 != "." }
+    guard !components.contains("..") else {
+      throw .refused(
+        "\(shown) has .. in it and would lead out of the bundle", hint: "do not trust this archive")
+    }
+    guard components.count <= depthMax, components.allSatisfy({ $0.utf8.count <= 255 }) else {
+      throw .refused("\(shown) is too deep or too long", hint: "use fewer folders")
+    }
+    if components.isEmpty { return nil }
+  }
+}

@@ -1,0 +1,241 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+/// What is wrong, where, and what is said about it.
+@Suite struct ProblemTests {
+  struct Mistake: Sendable, CustomTestStringConvertible {
+    let body: String
+    /// `line:column`, counted in the body of the kind.
+    let place: String
+    let message: String
+    let hint: String
+    var permissions = "{}"
+
+    init(
+      _ body: String, _ place: String, _ message: String, hint: String = "",
+      permissions: String = "{}"
+    ) {
+      (self.body, self.place, self.message, self.hint) = (body, place, message, hint)
+      self.permissions = permissions
+    }
+
+    var testDescription: String { message }
+  }
+
+  static let mistakes: [Mistake] = [
+    // Names.
+    Mistake("dispalyName: x", "1:1", "no such key \"dispalyName\"", hint: "\"displayName\""),
+    Mistake("families: [smal]", "1:12", "\"smal\" is no family", hint: "\"small\""),
+    Mistake("persistence: forever", "1:14", "no persistence", hint: "durable, volatile"),
+    Mistake("transition: jump", "1:13", "\"jump\" is no transition"),
+    Mistake("parameters: {a-b: 1}", "1:14", "\"a-b\" is no name", hint: "letters, digits and _"),
+    Mistake("parameters: {a: {type: strng}}", "1:24", "\"strng\" is no type", hint: "list(TYPE)"),
+    Mistake(
+      "parameters: {a: {type: int, default: x}}", "1:38", "type int, not string"),
+    Mistake(
+      "parameters: {a: {required: true, default: 1}}", "1:28", "need not be given"),
+    Mistake("parameters: {a: =now}", "1:17", "an expression cannot stand here", hint: "=="),
+    Mistake("parameters: [{name: a}, {name: a}]", "1:32", "\"a\" is there twice"),
+    // Expressions.
+    Mistake(
+      "content: {label: =data.txt}", "1:24", "unknown field 'txt'", hint: "did you mean 'text'?"),
+    Mistake("content: {label: '=data.txt'}", "1:25", "unknown field 'txt'"),
+    Mistake("content: {label: =data.n}", "1:19", "gives int", hint: "string("),
+    Mistake("content: {label: =now}", "1:19", "unknown variable 'now'"),
+    Mistake("content: {label: x, if: data.n}", "1:25", "gives int"),
+    Mistake(
+      "content:\n  label: |\n    =data.text +\n      dta.text", "4:7", "unknown variable 'dta'",
+      hint: "'data'"),
+    Mistake("content: {label: =1 +}", "1:22", "ends too early"),
+    Mistake("content: {label: \"=\\\"\\\" + x\"}", "1:18", "unknown variable 'x' (at 1:6)"),
+    Mistake("content: {gauge: =data.text}", "1:19", "gives string, but \"value\" of a gauge"),
+    Mistake("on: {click: {set: {n: '\"x\"'}}}", "1:24", "gives string, but \"n\""),
+    Mistake("on: {click: {set: {m: '1'}}}", "1:20", "no data \"m\"", hint: "\"n\""),
+    Mistake("on: {click: {unset: m}}", "1:21", "no data \"m\""),
+    Mistake("reducers: [{event: a, set: {n: event.paylod.x}}]", "1:38", "'paylod'"),
+    // Content.
+    Mistake("content: {lable: x}", "1:11", "\"lable\" is no family", hint: "\"label\""),
+    Mistake("content: {label: x, url: y}", "1:26", "a label has no \"url\""),
+    Mistake("content: {label: x, button: y}", "1:29", "a node is one thing"),
+    Mistake("content: {type: labl}", "1:17", "no type of node", hint: "\"label\""),
+    Mistake("content: {label: x, children: [y]}", "1:31", "a label has no children"),
+    Mistake("content: {stack: horizontal}", "1:18", "expected a list of nodes"),
+    Mistake(
+      "content: {stack: [{label: x, id: a}, {label: y, id: a}]}", "1:53",
+      "a node \"a\" already"),
+    Mistake("content: {stack: [], axis: upwards}", "1:28", "no axis", hint: "vertical"),
+    Mistake("content: {label: x, color: '#12'}", "1:28", "no colour", hint: "#rrggbb"),
+    Mistake("content: {label: x, rows: data.list}", "1:27", "the top cannot have rows"),
+    Mistake("content: {stack: [{label: x, rows: data.n}]}", "1:36", "gives int"),
+    Mistake(
+      "content: {stack: [{label: x, rows: {list: data.list, as: data}}]}", "1:58", "\"data\""),
+    Mistake("content: {button: x, on: {pres: y}}", "1:27", "no event \"pres\"", hint: "\"press\""),
+    Mistake("content: {label: {from: data.n, format: '%d'}}", "1:41", "% stands before @"),
+    Mistake("content: {label: {from: data.n, then: x}}", "1:39", "\"then\" needs an \"if\""),
+    Mistake("content: {label: {from: data.n, if: value > 1}}", "1:37", "without then and else"),
+    Mistake("content: {label: {placeholder: x}}", "1:18", "the value is missing"),
+    Mistake("content: {form: [{input: a}]}", "1:10", "a form needs the name of an action"),
+    Mistake(
+      "actions: {go: {set: {n: '1'}}}\ncontent: {form: [{input: }], on: {submit: go}}", "2:18",
+      "an input in a form needs a name"),
+    Mistake("content: {stack: [{lable: x}]}", "1:20", "no such key \"lable\"", hint: "\"label\""),
+    Mistake("content: {inlin: {label: x}}", "1:11", "\"inlin\" is no family", hint: "\"inline\""),
+    Mistake(
+      "families: [small, large]\ncontent: {small: {label: x}}", "2:10", "no content for large",
+      hint: "\"*\""),
+    Mistake(
+      """
+      content:
+        small: {button: x, id: go, on: {press: {set: {n: '1'}}}}
+        large: {button: x, id: go, on: {press: {set: {n: '2'}}}}
+      """, "3:42", "\"go\" does something else", hint: "an id of its own"),
+    // Sources.
+    Mistake("sources: {a: {every: 1s}}", "1:14", "reads nothing", hint: "file, http"),
+    Mistake(
+      "sources: {a: {file: /etc/x, set: {n: '1'}}}", "1:21", "may not read /etc/x",
+      hint: "add /etc/x to permissions.read", permissions: "{read: [/etc/y]}"),
+    Mistake("sources: {a: {file: notes}}", "1:21", "no absolute path", hint: "${bundle}"),
+    Mistake("sources: {a: {file: '${bundle}/../x'}}", "1:21", "has .. in it"),
+    Mistake(
+      "sources: {a: {http: http://127.0.0.1:8080/x}}", "1:21", "may not speak to 127.0.0.1:8080",
+      hint: "add 127.0.0.1:8080 to permissions.hosts", permissions: "{hosts: [127.0.0.1]}"),
+    Mistake("sources: {a: {http: ftp://x/}}", "1:21", "no URL"),
+    Mistake("sources: {a: {http: 'https://me@x/'}}", "1:21", "no URL"),
+    Mistake(
+      "sources: {a: {command: [df]}}", "1:25", "may not run df", hint: "permissions.commands"),
+    Mistake("sources: {a: {command: df}}", "1:24", "expected a list"),
+    Mistake("sources: {a: {timer: 10ms}}", "1:22", "too short", hint: "0.1s"),
+    Mistake("sources: {a: {timer: soon}}", "1:22", "no duration", hint: "500ms"),
+    Mistake("sources: {a: {value: 1, aligned: true}}", "1:34", "be aligned", hint: "every"),
+    Mistake("sources: {a: {value: 1, lines: true}}", "1:32", "is for commands"),
+    Mistake(
+      "sources: {a: {file: '${bundle}/x', parse: wrods}}", "1:43", "no format", hint: "\"words\""),
+    Mistake(
+      "sources: {a: {file: '${bundle}/x', parse: {format: text, path: a}}}", "1:64",
+      "is for JSON"),
+    Mistake(
+      "sources: {a: {file: '${bundle}/x', parse: words, set: {n: result.a}}}", "1:66",
+      "of type list(list(string))"),
+    Mistake("sources: {a: {file: '${bundle}/x', parse: {path: 'a..b'}}}", "1:50", "is no path"),
+    Mistake("sources: {a-b: {timer: 1s}}", "1:11", "cannot be the name"),
+    Mistake(
+      "sources: {a: {timer: 1s}}\nactions: {a: {reload: all}}", "2:11", "a source \"a\" already"),
+    Mistake("data: {status: 1}\nsources: {a: {timer: 1s}}", "1:7", "\"status\" is what"),
+    // Actions.
+    Mistake("actions: {a: {run: b}}", "1:20", "no action \"b\"", hint: "\"a\""),
+    Mistake(
+      "actions: {a: b, b: [c], c: {do: {run: a}}}", "1:39", "a → b → c → a"),
+    Mistake("actions: {a: a}", "1:14", "a → a"),
+    Mistake("actions: {a: {then: a}}", "1:14", "nothing to do"),
+    Mistake("actions: {a: {if: data.n > 1, set: {n: '1'}}}", "1:31", "\"set\""),
+    Mistake("actions: {a: {reload: x}}", "1:23", "no source \"x\"", hint: "all"),
+    Mistake("actions: {a: {show: nobody}}", "1:21", "no widget \"nobody\"", hint: "self"),
+    Mistake("actions: {a: {http: x, command: [y]}}", "1:14", "a step does one thing"),
+    Mistake("actions: {a: {reload: all, parse: text}}", "1:35", "is for http and command"),
+    Mistake("actions: {a: {do: [], require: {if: data.n > 1, code: NOPE}}}", "1:55", "no code"),
+    Mistake("actions: {a: [[b]]}", "1:15", "list of steps"),
+    Mistake(
+      "events: [{name: click}]\non: {clik: {set: {n: '1'}}}", "2:6", "declares no event \"clik\"",
+      hint: "\"click\""),
+    Mistake("on: {every: {do: []}}", "1:13", "the interval is missing"),
+    Mistake(
+      "actions: {a: {http: {url: https://h/, method: GET, json: {}}}}", "1:47", "GET has no body",
+      permissions: "{hosts: [h]}"),
+    Mistake(
+      "actions: {a: {http: {url: https://h/, method: FETCH}}}", "1:47", "no method",
+      permissions: "{hosts: [h]}"),
+  ]
+
+  @Test(arguments: mistakes)
+  func `a mistake is told with its place and what to do`(mistake: Mistake) throws {
+    // The sample's own data gives way to that of the mistake.
+    var text = Samples.kind(mistake.body, permissions: mistake.permissions)
+    if mistake.body.hasPrefix("data:") {
+      text = text.replacing("    data: {n: 0, text: \"\", list: []}\n", with: "")
+    }
+    let head = text.split(separator: "\n", omittingEmptySubsequences: false)
+      .firstIndex { $0 == "  k:" }
+    let before = try #require(head) + 1 + (mistake.body.hasPrefix("data:") ? 0 : 1)
+    let problems = Samples.problems(text)
+    let places = problems.map { "\($0.line - before):\($0.column - 4)" }
+    let found = problems.firstIndex { $0.message.contains(mistake.message) }
+    let index = try #require(found, "\(problems)")
+    #expect(places[index] == mistake.place, "\(problems[index])")
+    #expect(problems[index].hint.contains(mistake.hint), "\(problems[index])")
+    #expect(problems[index].excerpt.contains("^"))
+    #expect(!problems[index].message.hasSuffix("."))
+  }
+
+  @Test func `a problem shows its line with a caret under the place`() throws {
+    let problem = try #require(
+      Samples.problems("bundle: b\nformat: 1\nversion: 1.0.0\nnmae: x\n").first)
+    #expect(
+      problem.description == "4:1: there is no such key \"nmae\" here; did you mean \"name\"?")
+    #expect(problem.excerpt == "4 | nmae: x\n  | ^")
+  }
+
+  @Test(arguments: [
+    ("", "1:1: there is nothing in it"),
+    ("# only a remark\n", "1:1: there is nothing in it"),
+    ("- a\n", "1:1: expected an object"),
+    ("bundle: B_1\nformat: 1\nversion: 1.0.0", "1:9: \"B_1\" cannot be a bundle's id"),
+    ("bundle: b\nformat: 2\nversion: 1.0.0", "2:9: format 2 is not known"),
+    ("bundle: b\nversion: 1.0.0", "1:1: the format is missing"),
+    ("bundle: b\nformat: 1\nversion: 1.0", "3:10: \"1.0\" is no version"),
+    ("bundle: b\nformat: 1\nversion: 1.0.0\nbundle: c", "1:1: keys are there twice"),
+    ("bundle: b\n  format: 1", "2:9: mapping values are not allowed"),
+    ("{\"bundle\": \"b\",}\n{}", "2:1:"),
+    ("--- {}\n--- {}\n", "2:1: there is more than one document"),
+    ("bundle: !!python/object b", "1:9: tags such as"),
+    ("? [a]\n: b\n", "1:1: a key must be plain text"),
+  ])
+  func `a text that is no bundle says so`(text: String, problem: String) throws {
+    let problems = Samples.problems(text)
+    #expect(problems.contains { $0.description.hasPrefix(problem) }, "\(problems)")
+  }
+
+  @Test func `all problems are told at once, in the order of the file`() {
+    let problems = Samples.problems(
+      Samples.kind("content: {label: =dta}\nfoo: 1\nactions: {a: b}\nfamilies: [x]"))
+    #expect(problems.map(\.line) == [8, 9, 10, 11])
+  }
+
+  @Test func `no more than fifty problems are told`() {
+    let many = (0..<80).map { "key\($0): 1" }.joined(separator: "\n")
+    do throws(InvalidBundle) {
+      _ = try BundleReader.read("bundle: b\nformat: 1\nversion: 1.0.0\n" + many)
+      Issue.record("it was read")
+    } catch {
+      #expect(error.problems.count == 50)
+      #expect(error.untold == 30)
+      #expect(error.problems.first?.line == 4)
+    }
+  }
+
+  @Test(arguments: [
+    ("widgets: [{kind: k}]", "the id is missing"),
+    ("widgets: [{id: a}]", "widget \"a\" has no kind"),
+    ("widgets: [{id: a, kind: kk}]", "no kind \"kk\""),
+    ("widgets: [{id: a, kind: k, parameters: {x: 1}}]", "no parameters \"x\""),
+    ("widgets: [{id: a, kind: k, data: {n: x}}]", "type int, not string"),
+    ("widgets: [{id: a b, kind: k}]", "cannot be a widget's id"),
+    ("widgets: {a: {kind: k, visible: 5}}", "expected true or false"),
+    ("widgets: {a: {kind: k, family: tall}}", "\"tall\" is no family"),
+  ])
+  func `widgets are checked against their kinds`(widgets: String, message: String) {
+    let problems = Samples.problems(Samples.kind("displayName: K") + widgets)
+    #expect(problems.contains { $0.message.contains(message) }, "\(problems)")
+  }
+
+  @Test(arguments: [
+    ("read: [etc]", "no absolute path"), ("read: [/a/../b]", "has .."),
+    ("hosts: ['http://x']", "no host"), ("hosts: ['x:0']", "no host"), ("hosts: ['*']", "no host"),
+    ("commands: ['df -h']", "no program"), ("commands: [bin/df]", "no absolute path"),
+    ("reed: []", "no such key"),
+  ])
+  func `permissions are checked`(permission: String, message: String) {
+    let problems = Samples.problems(Samples.kind("displayName: K", permissions: "{\(permission)}"))
+    #expect(problems.contains { $0.message.contains(message) }, "\(problems)")
+  }
+}
