@@ -136,6 +136,11 @@ public enum BundleSchema {
     }
   }
 
+  private static var familyPattern: String {
+    let names = Family.allCases.map(\.name).joined(separator: "|")
+    return "^(\\*|(\(names))( *, *(\(names)))*)$"
+  }
+
   private static func schema(of type: KeyType) -> JSONText {
     switch type {
     case .text: reference("text")
@@ -156,6 +161,14 @@ public enum BundleSchema {
       .object([
         ("type", .string("object")), ("patternProperties", .object([("^//$", .bool(true))])),
         ("additionalProperties", schema(of: type)),
+      ])
+    case .byFamily(let type):
+      .object([
+        ("type", .string("object")),
+        (
+          "patternProperties",
+          .object([("^//$", .bool(true)), (familyPattern, schema(of: type))])
+        ), ("additionalProperties", .bool(false)),
       ])
     case .shape(let name): reference(name)
     case .any(let types): .object([("anyOf", .list(types.map { schema(of: $0) }))])

@@ -60,7 +60,7 @@ extension ObjectShape {
         "What happens to a widget; without, anything. Those of its nodes are always among them."),
       Key("reducers", .list(.shape("reducer")), "What events do to the data, in order."),
       Key(
-        "content", .any([.shape("node"), .map(.shape("node"))]),
+        "content", .any([.shape("node"), .byFamily(.shape("node"))]),
         "What a widget shows: one node, or one by family (`small`, `\"medium, large\"`, `\"*\"`)."),
       Key("sources", .map(.shape("source")), "Where data comes from, by name."),
       Key(

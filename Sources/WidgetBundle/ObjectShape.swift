@@ -71,6 +71,8 @@ public indirect enum KeyType: Hashable, Sendable {
   case list(KeyType)
   /// An object of the bundle's own names.
   case map(KeyType)
+  /// An object whose keys are families: `small`, `"medium, large"`, `"*"`.
+  case byFamily(KeyType)
   case shape(String)
   case any([KeyType])
 
@@ -94,7 +96,9 @@ public indirect enum KeyType: Hashable, Sendable {
     case .words(let words): words.map { "`\($0)`" }.joined(separator: ", ")
     case .list(let type): "list of \(type.words)"
     case .map(let type): "names, each with \(type.words)"
+    case .byFamily(let type): "families, each with \(type.words)"
     case .shape("step"): "steps"
+    case .shape("fields"): "[fields](#field)"
     case .shape(let name): "[\(name)](#\(name))"
     case .any(let types):
       if self == KeyType.steps {

@@ -1,0 +1,131 @@
+import Glibc
+import WidgetBundle
+import WidgetBundleStore
+
+/// A folder for one test, removed with it.
+final class Scratch {
+  let path: String
+
+  init() {
+    var template = Array("/tmp/widgetd-bundles-XXXXXX\0".utf8CString.dropLast())
+    path = template.withUnsafeMutableBufferPointer { buffer in
+      buffer.baseAddress.flatMap { mkdtemp($0) }.map { String(cString: $0) } ?? "/nonexistent"
+    }
+  }
+
+  deinit { Scratch.remove(path) }
+
+  private static func remove(_ path: String) {
+    if let stream = opendir(path) {
+      while let entry = readdir(stream) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+          pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        }
+        if name != ".", name != ".." { remove("\(path)/\(name)") }
+      }
+      closedir(stream)
+    }
+    Glibc.remove(path)
+  }
+
+  @discardableResult
+  func write(_ name: String, _ text: String) -> String { write(name, Array(text.utf8)) }
+
+  @discardableResult
+  func write(_ name: String, _ bytes: [UInt8]) -> String {
+    var folder = path
+    for part in name.split(separator: "/").dropLast() {
+      folder += "/\(part)"
+      mkdir(folder, 0o755)
+    }
+    let full = "\(path)/\(name)"
+    if let file = fopen(full, "w") {
+      _ = bytes.withUnsafeBytes { fwrite($0.baseAddress, 1, $0.count, file) }
+      fclose(file)
+    }
+    return full
+  }
+
+  func read(_ name: String) -> String? {
+    guard let file = fopen("\(path)/\(name)", "r") else { return nil }
+    defer { fclose(file) }
+    var bytes = [UInt8](repeating: 0, count: 1 << 20)
+    let count = fread(&bytes, 1, bytes.count, file)
+    return String(decoding: bytes[..<count], as: UTF8.self)
+  }
+
+  /// Everything below a folder: relative paths, sorted, folders with a slash.
+  func listing(_ folder: String = "") -> [String] {
+    let at = folder.isEmpty ? path : "\(path)/\(folder)"
+    guard let stream = opendir(at) else { return [] }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name == "." || name == ".." { continue }
+      let inner = folder.isEmpty ? name : "\(folder)/\(name)"
+      if entry.pointee.d_type == UInt8(DT_DIR) {
+        names.append("\(inner)/")
+        names += listing(inner)
+      } else {
+        names.append(inner)
+      }
+    }
+    return names.sorted()
+  }
+}
+
+/// Writes tar archives, also such as nobody should.
+struct Tar {
+  private(set) var bytes: [UInt8] = []
+
+  /// - Parameter type: `0` a file, `5` a folder, `1` and `2` links, `3` a device, `6` a pipe.
+  mutating func add(
+    _ name: [UInt8], _ contents: [UInt8] = [], type: Character = "0", link: String = "",
+    mode: Int = 0o644
+  ) {
+    var header = [UInt8](repeating: 0, count: 512)
+    func put(_ bytes: [UInt8], _ offset: Int) {
+      header.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+    }
+    func octal(_ number: Int, _ digits: Int) -> [UInt8] {
+      let text = String(number, radix: 8)
+      return Array((String(repeating: "0", count: digits - text.count) + text).utf8)
+    }
+    put(Array(name.prefix(100)), 0)
+    put(octal(mode, 7), 100)
+    put(octal(0, 7), 108)
+    put(octal(0, 7), 116)
+    put(octal(contents.count, 11), 124)
+    put(octal(0, 11), 136)
+    put(Array("        ".utf8), 148)
+    put(Array(String(type).utf8), 156)
+    put(Array(link.utf8.prefix(100)), 157)
+    put(Array("ustar\u{0}00".utf8), 257)
+    put(octal(header.reduce(0) { $0 + Int($1) }, 6) + [0, 0x20], 148)
+    bytes += header + contents
+    bytes += [UInt8](repeating: 0, count: (512 - contents.count % 512) % 512)
+  }
+
+  mutating func add(_ name: String, _ text: String = "", type: Character = "0", link: String = "") {
+    add(Array(name.utf8), Array(text.utf8), type: type, link: link)
+  }
+
+  /// With the two blocks at its end.
+  var archive: [UInt8] { bytes + [UInt8](repeating: 0, count: 1024) }
+}
+
+enum Texts {
+  static func bundle(_ id: String, version: String = "1.0.0", kind: String? = nil) -> String {
+    """
+    bundle: \(id)
+    format: 1
+    version: \(version)
+    kinds: {\(kind ?? id): {data: {n: 0}}}
+    widgets: [{id: \(kind ?? id), kind: \(kind ?? id)}]
+
+    """
+  }
+}

@@ -1,0 +1,325 @@
+import Glibc
+import Testing
+import WidgetBundle
+import WidgetBundleStore
+
+@Suite struct BundleStoreTests {
+  private let scratch = Scratch()
+  private let store: BundleStore
+
+  init() {
+    store = BundleStore(path: "\(scratch.path)/bundles")
+  }
+
+  private func archive(_ id: String, version: String = "1.0.0", top: String = "") -> [UInt8] {
+    var tar = Tar()
+    if !top.isEmpty { tar.add(top, type: "5") }
+    tar.add("\(top)bundle.yaml", Texts.bundle(id, version: version))
+    tar.add("\(top)data/items.json", "[1]")
+    return tar.archive
+  }
+
+  /// What a refusal says.
+  private func refusal(_ body: () throws(BundleStoreError) -> Void) -> String {
+    do throws(BundleStoreError) {
+      try body()
+      return "nothing"
+    } catch {
+      switch error {
+      case .invalid(let file, let invalid): return "\(file): \(invalid)"
+      case .refused(let message, let hint), .notFound(let message, let hint):
+        #expect(!hint.isEmpty)
+        return message
+      case .system(let message, let number): return "\(message): \(number)"
+      }
+    }
+  }
+
+  // MARK: - What is right
+
+  @Test(arguments: ["", "desk/", "./"])
+  func `an archive is unpacked into the folder of its id`(top: String) throws {
+    let outcome = try store.install(
+      bytes: archive("desk", top: top), name: "anything.tar")
+    #expect(outcome.bundle.id == "desk")
+    #expect(!outcome.wasThere)
+    #expect(
+      scratch.listing("bundles") == [
+        "bundles/.lock", "bundles/desk/", "bundles/desk/.origin", "bundles/desk/bundle.yaml",
+        "bundles/desk/data/", "bundles/desk/data/items.json",
+      ])
+    let installed = try store.list()
+    #expect(installed.map(\.id) == ["desk"])
+    #expect(installed.first?.digest == outcome.digest)
+    #expect(outcome.digest == SHA256.hex(archive("desk", top: top)))
+  }
+
+  @Test func `a file and a folder are installed too`() throws {
+    let file = scratch.write("one.yaml", Texts.bundle("one"))
+    #expect(try store.install(file).bundle.id == "one")
+    scratch.write("two/bundle.json", #"{"bundle": "two", "format": 1, "version": "1.0.0"}"#)
+    scratch.write("two/assets/icon.svg", "<svg/>")
+    scratch.write("two/.git/config", "hidden")
+    #expect(try store.install("\(scratch.path)/two").bundle.id == "two")
+    #expect(try store.list().map(\.id) == ["one", "two"])
+    #expect(scratch.read("bundles/two/assets/icon.svg") == "<svg/>")
+    #expect(!scratch.listing("bundles/two").contains { $0.contains(".git") })
+  }
+
+  @Test func `a new version takes the place of the former as a whole`() throws {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk"))
+    tar.add("old.txt", "old")
+    _ = try store.install(bytes: tar.archive, name: "a.tar")
+    let outcome = try store.install(bytes: archive("desk", version: "1.1.0"), name: "a.tar")
+    #expect(outcome.former == "1.0.0")
+    #expect(outcome.wasThere)
+    #expect(scratch.read("bundles/desk/old.txt") == nil)
+    #expect(scratch.read("bundles/desk/data/items.json") == "[1]")
+    #expect(!scratch.listing("bundles").contains { $0.contains("staging") })
+  }
+
+  @Test func `bundles do not disturb each other`() throws {
+    _ = try store.install(bytes: archive("one"), name: "a.tar")
+    _ = try store.install(bytes: archive("two"), name: "a.tar")
+    _ = try store.install(bytes: archive("two", version: "2.0.0"), name: "a.tar")
+    try store.remove("two")
+    #expect(try store.list().map(\.id) == ["one"])
+    #expect(scratch.read("bundles/one/data/items.json") == "[1]")
+  }
+
+  @Test func `names that another bundle has are told`() throws {
+    let first = scratch.write("a.yaml", Texts.bundle("one", kind: "clock"))
+    let second = scratch.write("b.yaml", Texts.bundle("two", kind: "clock"))
+    #expect(try store.install(first).warnings.isEmpty)
+    #expect(
+      try store.install(second).warnings == [
+        "bundle \"one\" has a kind \"clock\" too", "bundle \"one\" has a widget \"clock\" too",
+      ])
+  }
+
+  @Test func `what an archive marks as a program stays one`() throws {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk"))
+    tar.add(Array("run".utf8), Array("#!/bin/sh\n".utf8), mode: 0o4755)
+    _ = try store.install(bytes: tar.archive, name: "a.tar")
+    #expect(access("\(scratch.path)/bundles/desk/run", X_OK) == 0)
+    #expect(access("\(scratch.path)/bundles/desk/bundle.yaml", R_OK) == 0)
+    #expect(access("\(scratch.path)/bundles/desk/bundle.yaml", X_OK) != 0)
+  }
+
+  // MARK: - What is not
+
+  struct Evil: Sendable, CustomTestStringConvertible {
+    let name: String
+    let type: Character
+    let link: String
+    let message: String
+    var testDescription: String { "\(name) \(type) \(link)" }
+  }
+
+  @Test(arguments: [
+    Evil(name: "../evil.txt", type: "0", link: "", message: "has .. in it"),
+    Evil(name: "a/../../evil.txt", type: "0", link: "", message: "has .. in it"),
+    Evil(name: "..", type: "5", link: "", message: "has .. in it"),
+    Evil(name: "/evil.txt", type: "0", link: "", message: "absolute path"),
+    Evil(name: "link", type: "2", link: "/etc/passwd", message: "is a link"),
+    Evil(name: "link", type: "2", link: "..", message: "is a link"),
+    Evil(name: "hard", type: "1", link: "bundle.yaml", message: "is a link"),
+    Evil(name: "device", type: "3", link: "", message: "neither a file nor a folder"),
+    Evil(name: "pipe", type: "6", link: "", message: "neither a file nor a folder"),
+    Evil(name: "a\\b", type: "0", link: "", message: "backslash"),
+    Evil(name: "a\u{1B}b", type: "0", link: "", message: "control character"),
+    Evil(name: "bundle.yaml", type: "0", link: "", message: "there twice"),
+    Evil(name: "bundle.yaml/x", type: "0", link: "", message: "cannot"),
+    Evil(
+      name: String(repeating: "a/", count: 40) + "x", type: "0", link: "", message: "too deep"),
+  ])
+  func `an archive that reaches out is refused, and the former version stays`(evil: Evil) throws {
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    let before = scratch.listing()
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk", version: "9.0.0"))
+    tar.add(evil.name, "evil", type: evil.type, link: evil.link)
+    let message = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: tar.archive, name: "a.tar")
+    }
+    #expect(message.contains(evil.message), "\(message)")
+    #expect(scratch.listing() == before)
+    #expect(scratch.read("bundles/desk/bundle.yaml")?.contains("version: 1.0.0") == true)
+  }
+
+  @Test func `a name that is not UTF-8 is refused`() {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk"))
+    tar.add([0x61, 0xFF, 0xFE], [1])
+    let message = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: tar.archive, name: "a.tar")
+    }
+    #expect(message.contains("not UTF-8"), "\(message)")
+  }
+
+  @Test func `limits on entries, sizes and ratio hold at their edge`() throws {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk"))
+    for index in 0..<3 { tar.add("f\(index)", String(repeating: "x", count: 1000)) }
+    var limited = store
+    limited.limits.entriesMax = 4
+    limited.limits.fileBytesMax = 1000
+    limited.limits.totalBytesMax = 3000 + Texts.bundle("desk").utf8.count
+    _ = try limited.install(bytes: tar.archive, name: "a.tar")
+    for change: (inout BundleLimits) -> Void in [
+      { $0.entriesMax -= 1 }, { $0.fileBytesMax -= 1 }, { $0.totalBytesMax -= 1 },
+    ] {
+      var tighter = limited
+      change(&tighter.limits)
+      let message = refusal { () throws(BundleStoreError) in
+        _ = try tighter.install(bytes: tar.archive, name: "a.tar")
+      }
+      #expect(message.contains("more than"), "\(message)")
+    }
+  }
+
+  @Test(arguments: [
+    [UInt8]("PK\u{3}\u{4}garbage".utf8), [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3],
+    [UInt8](repeating: 0x1F, count: 1) + [0x8B],
+  ])
+  func `a damaged archive is refused`(bytes: [UInt8]) {
+    let message = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: bytes, name: "a.zip")
+    }
+    #expect(message.contains("archive") || message.contains("no bundle"), "\(message)")
+    #expect(scratch.listing("bundles").filter { $0 != "bundles/.lock" } == [])
+  }
+
+  @Test func `archives that are cut anywhere are refused or complete`() throws {
+    let whole = archive("desk", top: "desk/")
+    for length in stride(from: 0, to: whole.count, by: 97) {
+      do throws(BundleStoreError) {
+        _ = try store.install(bytes: Array(whole.prefix(length)), name: "a.tar")
+      } catch {}
+      // Whatever came of it, what is installed is a bundle.
+      for item in try store.list() {
+        guard case .success(let bundle) = item.bundle else {
+          Issue.record("\(length): half a bundle is installed")
+          continue
+        }
+        #expect(bundle.id == "desk")
+      }
+    }
+  }
+
+  @Test func `an archive with another digest is refused`() throws {
+    let bytes = archive("desk")
+    let digest = SHA256.hex(bytes)
+    let message = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: bytes, name: "a.tar", digest: String(repeating: "0", count: 64))
+    }
+    #expect(message.contains(digest))
+    #expect(try store.list().isEmpty)
+    #expect(
+      try store.install(bytes: bytes, name: "a.tar", digest: digest.uppercased()).digest == digest)
+  }
+
+  @Test func `a bundle with a mistake is not installed, and its file is named`() throws {
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    var tar = Tar()
+    tar.add("top/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
+    let message = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: tar.archive, name: "a.tar")
+    }
+    #expect(message.hasPrefix("bundle.yaml: 6:1: there is no such key"), "\(message)")
+    #expect(try store.list().count == 1)
+  }
+
+  @Test(arguments: [
+    (["readme.txt"], "no bundle"), (["a/x", "b/bundle.yaml"], "no bundle"),
+    (["bundle.yaml", "bundle.json"], "bundle.yaml and bundle.json"),
+  ])
+  func `an archive without exactly one bundle is refused`(names: [String], words: String) {
+    var tar = Tar()
+    for name in names { tar.add(name, Texts.bundle("desk")) }
+    let message = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: tar.archive, name: "a.tar")
+    }
+    #expect(message.contains(words), "\(message)")
+    #expect(!message.contains("staging"))
+  }
+
+  @Test func `a folder with a link in it is refused`() throws {
+    scratch.write("two/bundle.yaml", Texts.bundle("two"))
+    symlink("/etc/passwd", "\(scratch.path)/two/secret")
+    let message = refusal { () throws(BundleStoreError) in
+      _ = try store.install("\(scratch.path)/two")
+    }
+    #expect(message.contains("link or a device"))
+    #expect(try store.list().isEmpty)
+  }
+
+  @Test func `a folder that is no bundle is neither replaced nor removed`() throws {
+    scratch.write("bundles/desk/precious.txt", "mine")
+    let install = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    }
+    #expect(install.contains("is no bundle"))
+    let remove = refusal { () throws(BundleStoreError) in try store.remove("desk") }
+    #expect(remove.contains("is no bundle"))
+    #expect(scratch.read("bundles/desk/precious.txt") == "mine")
+  }
+
+  @Test func `a link in the place of a bundle leads nowhere`() throws {
+    scratch.write("elsewhere/bundle.yaml", Texts.bundle("desk"))
+    mkdir("\(scratch.path)/bundles", 0o755)
+    symlink("\(scratch.path)/elsewhere", "\(scratch.path)/bundles/desk")
+    let install = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    }
+    #expect(install.contains("is no bundle"))
+    let remove = refusal { () throws(BundleStoreError) in try store.remove("desk") }
+    #expect(remove.contains("is no bundle"))
+    #expect(scratch.read("elsewhere/bundle.yaml") != nil)
+    #expect(try store.list().isEmpty)
+  }
+
+  @Test(arguments: ["../desk", "", ".", "..", "Desk", "a/b", "-a"])
+  func `only an id can be removed`(id: String) {
+    let message = refusal { () throws(BundleStoreError) in try store.remove(id) }
+    #expect(message.contains("no bundle's id"))
+  }
+
+  @Test func `what is not there is not found`() {
+    #expect(
+      refusal { () throws(BundleStoreError) in try store.remove("desk") }.contains(
+        "there is no bundle"))
+    #expect(
+      refusal { () throws(BundleStoreError) in _ = try store.install("\(scratch.path)/none.zip") }
+        .contains("there is no"))
+  }
+
+  @Test func `a bundle that was spoilt by hand is listed with the reason, and can be replaced`()
+    throws
+  {
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    scratch.write("bundles/desk/bundle.yaml", "bundle: desk\nfromat: 1\n")
+    scratch.write("bundles/other/bundle.yaml", Texts.bundle("another"))
+    let listed = try store.list()
+    #expect(listed.map(\.id) == ["desk", "other"])
+    for item in listed {
+      guard case .failure = item.bundle else {
+        Issue.record("\(item.id) is taken for good")
+        continue
+      }
+    }
+    let outcome = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    #expect(outcome.former == nil)
+    #expect(outcome.wasThere)
+    try store.remove("other")
+  }
+
+  @Test func `what an installation left behind that was killed is cleared away`() throws {
+    scratch.write("bundles/.staging-99999/half/file", "half")
+    #expect(try store.list().isEmpty)
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    #expect(!scratch.listing("bundles").contains { $0.contains("staging") })
+  }
+}
