@@ -76,8 +76,7 @@ let package = Package(
       swiftSettings: strict),
 
     // The folder of bundles.
-    .systemLibrary(
-      name: "CLibArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+    .target(name: "CLibArchive"),
     .target(
       name: "WidgetBundleStore",
       dependencies: ["CLibArchive", "WidgetBundle", "WidgetExpression", "WidgetModel"],

@@ -27,7 +27,14 @@ enum ArgumentOrder {
       }
     }
     guard index < arguments.count, !arguments[index].hasPrefix("-") else { return arguments }
-    return [arguments[index]] + moved + arguments[(index + 1)...]
+    var names = 1
+    // A command of commands has no options of its own.
+    if hasCommands(arguments[index]), index + 1 < arguments.count,
+      !arguments[index + 1].hasPrefix("-")
+    {
+      names = 2
+    }
+    return arguments[index..<index + names] + moved + arguments[(index + names)...]
   }
 
   /// What `--socket` says, the last one if there are more; nil without one.
@@ -60,13 +67,29 @@ enum ArgumentOrder {
   static func unknownCommand(_ arguments: [String]) -> String? {
     let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
     guard let word = words.first, !word.hasPrefix("-"), word != "help" else { return nil }
-    return isCommand(word) ? nil : word
+    guard isCommand(word) else { return word }
+    guard hasCommands(word), words.count > 1, let inner = words.dropFirst().first,
+      !inner.hasPrefix("-"), inner != "help", !innerCommands(of: word).contains(inner)
+    else { return nil }
+    return "\(word) \(inner)"
   }
 
   /// Where help on the command line is to be had: `widgetctl ls --help`.
   static func help(_ arguments: [String]) -> String {
-    let command = arguments.first.map { isCommand($0) ? "\($0) " : "" } ?? ""
+    var command = arguments.first.map { isCommand($0) ? "\($0) " : "" } ?? ""
+    if arguments.count > 1, innerCommands(of: arguments[0]).contains(arguments[1]) {
+      command += "\(arguments[1]) "
+    }
     return "widgetctl \(command)--help"
+  }
+
+  private static func hasCommands(_ word: String) -> Bool { !innerCommands(of: word).isEmpty }
+
+  /// The commands of a command of commands.
+  private static func innerCommands(of word: String) -> [String] {
+    let commands = Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands)
+    let command = commands.first { $0.configuration.commandName == word }
+    return (command?.configuration.subcommands ?? []).compactMap { $0.configuration.commandName }
   }
 
   private static func isCommand(_ word: String) -> Bool {

@@ -9,24 +9,19 @@ struct ArchiveReader {
   let limits: BundleLimits
 
   func unpack(_ bytes: [UInt8], into folder: Folder) throws(BundleStoreError) {
-    // libarchive converts names to the locale's encoding, which must not be ASCII.
-    let locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
-    let before = uselocale(locale)
-    defer {
-      uselocale(before)
-      freelocale(locale)
+    guard clibarchive_is_available() else {
+      throw .refused(
+        "archives cannot be read here: libarchive is missing",
+        hint: "install it (apt-get install libarchive13), or give the bundle's folder")
     }
-    guard let archive = archive_read_new() else { throw .system("no memory", errno: ENOMEM) }
-    defer { archive_read_free(archive) }
-    archive_read_support_format_zip(archive)
-    archive_read_support_format_tar(archive)
-    archive_read_support_filter_gzip(archive)
     var failure: BundleStoreError?
     // The bytes stay where they are as long as libarchive reads them.
     bytes.withUnsafeBytes { buffer in
       do throws(BundleStoreError) {
-        guard archive_read_open_memory(archive, buffer.baseAddress, buffer.count) == ARCHIVE_OK
-        else { throw ArchiveReader.damaged(archive) }
+        guard let archive = clibarchive_open(buffer.baseAddress, buffer.count) else {
+          throw .system("an archive cannot be read", errno: ENOMEM)
+        }
+        defer { clibarchive_close(archive) }
         try entries(of: archive, archiveBytes: buffer.count, into: folder)
       } catch { failure = error }
     }
@@ -36,16 +31,14 @@ struct ArchiveReader {
   private func entries(
     of archive: OpaquePointer, archiveBytes: Int, into folder: Folder
   ) throws(BundleStoreError) {
-    var entry: OpaquePointer?
+    var entry = clibarchive_entry()
     var count = 0
     let allowance = min(limits.totalBytesMax, (1 << 20) + archiveBytes * limits.ratioMax)
     let budget = UnpackBudget(allowance, fileBytesMax: limits.fileBytesMax)
     while true {
-      let status = archive_read_next_header(archive, &entry)
-      if status == ARCHIVE_EOF { break }
-      guard status == ARCHIVE_OK || status == ARCHIVE_WARN, let entry else {
-        throw ArchiveReader.damaged(archive)
-      }
+      let status = clibarchive_next(archive, &entry)
+      if status == 0 { break }
+      guard status > 0 else { throw ArchiveReader.damaged(archive) }
       count += 1
       guard count <= limits.entriesMax else {
         throw .refused(
@@ -59,23 +52,22 @@ struct ArchiveReader {
   }
 
   private func take(
-    _ entry: OpaquePointer, of archive: OpaquePointer, _ budget: UnpackBudget, into folder: Folder
+    _ entry: clibarchive_entry, of archive: OpaquePointer, _ budget: UnpackBudget,
+    into folder: Folder
   ) throws(BundleStoreError) {
-    guard let pointer = archive_entry_pathname_utf8(entry) ?? archive_entry_pathname(entry),
-      let name = String(validatingCString: pointer)
-    else {
+    guard let pointer = entry.name, let name = String(validatingCString: pointer) else {
       throw .refused("the name of an entry is not UTF-8", hint: "rename it, and pack anew")
     }
     guard let path = try EntryPath(name, depthMax: limits.depthMax) else { return }
     // What another system's archiver puts beside the files.
     if path.components[0] == "__MACOSX" || path.components.last == ".DS_Store" { return }
-    guard archive_entry_is_encrypted(entry) == 0 else {
+    guard !entry.is_encrypted else {
       throw .refused("the archive is encrypted", hint: "pack it without a password")
     }
-    guard archive_entry_hardlink(entry) == nil, archive_entry_symlink(entry) == nil else {
+    guard !entry.is_link else {
       throw .refused("\"\(path.text)\" is a link", hint: "a bundle has files and folders only")
     }
-    let type = UInt32(archive_entry_filetype(entry)) & FileMode.type
+    let type = entry.mode & FileMode.type
     guard type == FileMode.file || type == FileMode.folder else {
       throw .refused(
         "\"\(path.text)\" is neither a file nor a folder",
@@ -89,13 +81,13 @@ struct ArchiveReader {
     } else {
       budget.beginFile()
       let bytes = EntryBytes(archive, budget)
-      let isExecutable = UInt32(archive_entry_perm(entry)) & FileMode.ownerExecutes != 0
+      let isExecutable = entry.mode & FileMode.ownerExecutes != 0
       try parent.write(last, bytes, isExecutable: isExecutable)
     }
   }
 
   fileprivate static func damaged(_ archive: OpaquePointer) -> BundleStoreError {
-    let reason = archive_error_string(archive).map { String(cString: $0) } ?? "it cannot be read"
+    let reason = String(cString: clibarchive_error(archive))
     return .refused(
       "this is no zip or tar.gz archive, or it is damaged: \(reason)",
       hint: "pack the bundle's folder with zip or tar -cz")
@@ -137,7 +129,7 @@ private final class EntryBytes: ContiguousBytesSource {
   }
 
   func next() throws(BundleStoreError) -> [UInt8]? {
-    let count = archive_read_data(archive, &chunk, chunk.count)
+    let count = clibarchive_read(archive, &chunk, chunk.count)
     if count == 0 { return nil }
     guard count > 0 else { throw ArchiveReader.damaged(archive) }
     try budget.take(count)

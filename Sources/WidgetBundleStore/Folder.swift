@@ -1,4 +1,3 @@
-import CLibArchive  // Its headers have the C library's `stat` in them.
 import Glibc
 
 /// A folder that is open: everything in it is reached from here by single names and without following
@@ -140,7 +139,7 @@ final class WholeBytes: ContiguousBytesSource {
   }
 }
 
-/// Bits of a file's mode, which Swift finds in two modules under one name.
+/// Bits of a file's mode.
 enum FileMode {
   static let type: UInt32 = 0o170000
   static let file: UInt32 = 0o100000
