@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetModel
 import Yams
 
@@ -106,37 +107,9 @@ enum DocumentReader {
   private static func value(of scalar: Yams.Node.Scalar) throws(Failure) -> Value {
     let text = scalar.string
     guard scalar.style == .plain || scalar.style == .any else { return .string(text) }
-    switch text {
-    case "", "~", "null", "Null", "NULL": return .null
-    case "true", "True", "TRUE": return .bool(true)
-    case "false", "False", "FALSE": return .bool(false)
-    case ".nan", ".NaN", ".NAN": return .double(.nan)
-    case ".inf", ".Inf", ".INF", "+.inf": return .double(.infinity)
-    case "-.inf", "-.Inf", "-.INF": return .double(-.infinity)
-    default: break
+    guard let value = PlainScalar.value(text) else {
+      throw Failure(mark: scalar.mark, reason: "\(text) is outside 64 bits; put it in quotes")
     }
-    let unsigned = text.hasPrefix("-") || text.hasPrefix("+") ? text.dropFirst() : text[...]
-    guard let first = unsigned.utf8.first, first.isDigit || first == UInt8(ascii: ".") else {
-      return .string(text)
-    }
-    if let digits = text[...].droppingPrefix("0x"), let int = Int64(digits, radix: 16) {
-      return .int(int)
-    }
-    if let digits = text[...].droppingPrefix("0o"), let int = Int64(digits, radix: 8) {
-      return .int(int)
-    }
-    if unsigned.utf8.allSatisfy(\.isDigit) {
-      guard let int = Int64(text) else {
-        throw Failure(mark: scalar.mark, reason: "\(text) is outside 64 bits; put it in quotes")
-      }
-      return .int(int)
-    }
-    let isNumber = unsigned.utf8.allSatisfy {
-      $0.isDigit || [".", "e", "E", "+", "-"].map { UInt8(ascii: $0) }.contains($0)
-    }
-    if isNumber, let double = Double(text.hasSuffix(".") ? text + "0" : text) {
-      return .double(double)
-    }
-    return .string(text)
+    return value
   }
 }
