@@ -35,7 +35,8 @@ extension BundleScope {
         ExpressionValue(
           [
             "name": .string(event?.name ?? ""), "node": .string(event?.nodeID ?? ""),
-            "row": .string(moment.row), "payload": .map(event?.payload ?? [:]),
+            "row": .string(moment.row), "rows": .list(moment.rows.map { .string($0) }),
+            "payload": .map(event?.payload ?? [:]),
             "time": .timestamp(event?.time ?? moment.now),
           ] as ValueMap)
       case .result: ExpressionValue(moment.result)

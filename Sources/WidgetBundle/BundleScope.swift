@@ -5,7 +5,7 @@ public import WidgetModel
 ///
 /// `data` and `parameters` with the types that the kind declares; `status` (each source's and
 /// action's `ActionStatus`), `widget` (`id`, `kind`, `family`, `labels`, `visible`, `enabled`), `event`
-/// (`name`, `node`, `row`, `payload`, `time`; empty outside of events), `result` (what was read),
+/// (`name`, `node`, `row`, `rows`, `payload`, `time`; empty outside of events), `result` (what was read),
 /// `error` (`code`, `title`, `message`), `now`, and `bundle` (`id`, `version`).
 public struct BundleScope: Sendable {
   public let environment: ExpressionEnvironment
@@ -18,6 +18,8 @@ public struct BundleScope: Sendable {
     public var event: Event?
     /// The key of the row that the event's node is in; empty for none.
     public var row: String
+    /// The keys of all rows around the node, the outermost first; empty for just `row`, if that is one.
+    public var rows: [String]
     public var result: Value
     public var error: ActionStatus?
     public var now: Timestamp
@@ -25,12 +27,14 @@ public struct BundleScope: Sendable {
     public var bundleVersion: String
 
     public init(
-      widget: Widget, event: Event? = nil, row: String = "", result: Value = .null,
+      widget: Widget, event: Event? = nil, row: String = "", rows: [String] = [],
+      result: Value = .null,
       error: ActionStatus? = nil, now: Timestamp, bundleID: String, bundleVersion: String
     ) {
       self.widget = widget
       self.event = event
       self.row = row
+      self.rows = rows.isEmpty && !row.isEmpty ? [row] : rows
       self.result = result
       self.error = error
       self.now = now

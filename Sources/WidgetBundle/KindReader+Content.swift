@@ -96,13 +96,17 @@ extension KindReader {
 /// Reads one template of content.
 final class TemplateReader {
   static let nodesMax = 2000
-  static let depthMax = 32
+  /// How many nodes, and how many of them with rows, may be inside one another: as many as the daemon
+  /// takes.
+  static let depthMax = 16
+  static let rowDepthMax = 4
 
   private let kindReader: KindReader
   private var reading: Reading { kindReader.reading }
   private var ids: Set<String> = []
   private var count = 0
   private var depth = 0
+  private var rowDepth = 0
 
   /// The fields of a form, while its children are read.
   final class FormFields {
@@ -125,7 +129,6 @@ final class TemplateReader {
       return nil
     }
     if case .scalar = item.node.content {
-      kindReader.nodeTypes.insert(.label)
       var node = NodeTemplate(id: kindReader.nodeIDs.next(.label), type: .label)
       node.properties["text"] = binding(item, "text", .string, .label, variables)
       return node
@@ -133,11 +136,10 @@ final class TemplateReader {
     guard let object = reading.object(item, .node, or: " or text"),
       let (type, main) = type(of: object)
     else { return nil }
-    kindReader.nodeTypes.insert(type)
     var node = NodeTemplate(id: id(object, type), type: type)
-    node.condition =
-      reading.expression(object["if"], variables, giving: .bool)?.compiled.source ?? ""
     var inner = variables
+    let depthBefore = rowDepth
+    defer { rowDepth = depthBefore }
     if let item = object["rows"] {
       if isRoot {
         reading.report(
@@ -147,6 +149,20 @@ final class TemplateReader {
         node.rows = rows
         inner = variables
       }
+      rowDepth += 1
+      if rowDepth > TemplateReader.rowDepthMax {
+        reading.report(
+          item, "rows can be inside one another \(TemplateReader.rowDepthMax) deep at most")
+      }
+    }
+    if let item = object["if"] {
+      if isRoot {
+        reading.report(
+          item, "the node at the top is always there", hint: "put it into a stack")
+      }
+      // Also of rows, each for itself.
+      node.condition =
+        reading.expression(item, inner, giving: .bool)?.compiled.source ?? ""
     }
     let isField = type == .input && form != nil
     readProperties(object, type, main, &node, inner, isField: isField)
@@ -216,19 +232,18 @@ final class TemplateReader {
     guard let item = object["id"], let id = reading.text(item) else {
       return kindReader.nodeIDs.next(type)
     }
-    let isValid =
-      (1...64).contains(id.utf8.count)
-      && id.utf8.allSatisfy { byte in
-        (0x30...0x39).contains(byte) || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-          || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-      }
-    if !isValid {
+    if !NodeID.isTemplateID(id) {
       reading.report(
         item, "\"\(id.prefix(70))\" cannot be a node's id",
-        hint: "use 1 to 64 letters, digits, _ and -")
+        hint: "use 1 to 64 letters, digits, _ and -, a letter or digit first")
     } else if !ids.insert(id).inserted {
       reading.report(item, "there is a node \"\(id)\" already", hint: "give it another id")
+    } else if let other = kindReader.nodeTypes[id], other != type {
+      reading.report(
+        item, "node \"\(id)\" is a \(other.name) in another template",
+        hint: "give it an id of its own")
     }
+    kindReader.nodeTypes[id] = type
     return id
   }
 
@@ -345,7 +360,7 @@ final class TemplateReader {
     }
     guard
       let template = reading.template(
-        item, variables, giving: type, for: "\"\(name)\" of a \(nodeType.name)")
+        item, variables, giving: type, orText: true, for: "\"\(name)\" of a \(nodeType.name)")
     else { return nil }
     switch template {
     case .constant(let value):
@@ -402,12 +417,14 @@ final class TemplateReader {
     var valueType = ExpressionType.dyn
     if let fromItem = object["from"] {
       guard
-        let from = reading.expression(fromItem, variables, giving: wanted, for: purpose)
+        let from = reading.expression(
+          fromItem, variables, giving: wanted, orText: true, for: purpose)
       else { return nil }
       (source, valueType) = (from.compiled.source, from.compiled.resultType)
     } else if let valueItem = object["value"] {
       guard
-        let value = reading.template(valueItem, variables, giving: wanted, for: purpose)
+        let value = reading.template(
+          valueItem, variables, giving: wanted, orText: true, for: purpose)
       else { return nil }
       if case .constant(let value) = value, !hasMore { return Binding(value: value) }
       if case .expression(let expression) = value {
@@ -450,7 +467,7 @@ final class TemplateReader {
         source = "\(test) ? dyn(\(yes)) : dyn(\(no))"
       } else {
         source = test
-        if let wanted, !ExpressionType.bool.mayBecome(wanted) {
+        if let wanted, wanted != .string, !ExpressionType.bool.mayBecome(wanted) {
           reading.report(
             item,
             "without then and else this gives true or false, but \(purpose) is of type "
@@ -481,7 +498,7 @@ final class TemplateReader {
     _ item: Item?, _ wanted: FieldType?, _ purpose: String, _ variables: Variables
   ) -> String? {
     guard let item else { return "null" }
-    return reading.template(item, variables, giving: wanted, for: purpose).map {
+    return reading.template(item, variables, giving: wanted, orText: true, for: purpose).map {
       CELText.source(of: $0)
     }
   }

@@ -23,8 +23,8 @@ final class KindReader {
   /// What nodes do, in the order of the file.
   var handlers: [NodeHandler] = []
   var nodeIDs = NodeIDs()
-  /// The types of nodes that there are, for the events that they cause.
-  var nodeTypes: Set<NodeType> = []
+  /// The type of each node, by its id.
+  var nodeTypes: [String: NodeType] = [:]
 
   /// What happens when users do something with a node.
   struct NodeHandler {
@@ -70,7 +70,6 @@ final class KindReader {
     // What only changes data is done by the daemon, at once; so the actions have to be known.
     for handler in handlers { read(handler) }
     if let item = object["on"] { on(item) }
-    addNodeEvents()
     return BundleKind(
       kind: kind, sources: sources, actions: actions, triggers: triggers, forms: forms,
       scope: BundleScope(environment: hostVariables().environment))
@@ -295,35 +294,6 @@ final class KindReader {
     return false
   }
 
-  /// A kind that says which events there are takes no others, not even those of its nodes.
-  private func addNodeEvents() {
-    guard !kind.events.isEmpty, !kind.isOpen else { return }
-    for type in NodeType.allCases where nodeTypes.contains(type) {
-      for event in type.events {
-        guard let index = kind.events.firstIndex(where: { $0.name == event.name }) else {
-          kind.events.append(event)
-          continue
-        }
-        // Nodes of several types can cause one of the same name.
-        for field in event.payload {
-          let payload = kind.events[index].payload
-          if let place = payload.firstIndex(where: { $0.name == field.name }) {
-            if payload[place].type != field.type { kind.events[index].payload[place].type = .any }
-          } else {
-            var field = field
-            field.isRequired = false
-            kind.events[index].payload.append(field)
-          }
-        }
-        for place in kind.events[index].payload.indices
-        where !event.payload.contains(where: { $0.name == kind.events[index].payload[place].name })
-        {
-          kind.events[index].payload[place].isRequired = false
-        }
-      }
-    }
-  }
-
   // MARK: - Scopes
 
   /// What is known of `status`.
@@ -362,7 +332,8 @@ final class KindReader {
   private func eventType(_ payload: ExpressionType) -> ExpressionType {
     .record(
       RecordType([
-        "name": .string, "node": .string, "row": .string, "payload": payload, "time": .timestamp,
+        "name": .string, "node": .string, "row": .string, "rows": .list(.string),
+        "payload": payload, "time": .timestamp,
       ]))
   }
 

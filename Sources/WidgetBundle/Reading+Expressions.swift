@@ -25,18 +25,21 @@ extension Reading {
   ///
   /// - Parameters:
   ///   - wanted: the type that it has to give, and what for.
+  ///   - orText: whether what has a text will do where text is wanted, as in properties of nodes.
   func expression(
-    _ item: Item?, _ variables: Variables, giving wanted: FieldType? = nil, for purpose: String = ""
+    _ item: Item?, _ variables: Variables, giving wanted: FieldType? = nil, orText: Bool = false,
+    for purpose: String = ""
   ) -> Expression? {
     guard let item, let text = text(item, "an expression") else { return nil }
     let skipped = text.hasPrefix("=") ? 1 : 0
-    return compile(text, skipping: skipped, item, variables, giving: wanted, for: purpose)
+    return compile(
+      text, skipping: skipped, item, variables, giving: wanted, orText: orText, for: purpose)
   }
 
   /// - Parameter skipped: how many bytes of the text are before the expression.
   func compile(
     _ text: String, skipping skipped: Int, _ item: Item, _ variables: Variables,
-    giving wanted: FieldType?, for purpose: String
+    giving wanted: FieldType?, orText: Bool = false, for purpose: String
   ) -> Expression? {
     let source = String(decoding: text.utf8.dropFirst(skipped), as: UTF8.self)
     let compiled: CompiledExpression
@@ -54,7 +57,8 @@ extension Reading {
       }
       return nil
     }
-    if let wanted, !compiled.resultType.mayBecome(wanted) {
+    let isText = orText && wanted == .string && compiled.resultType.hasText
+    if let wanted, !isText, !compiled.resultType.mayBecome(wanted) {
       let place = position(of: skipped, in: text, item.node)
       report(
         line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
@@ -108,17 +112,20 @@ extension Reading {
 
   /// A value, or what gives one.
   ///
-  /// - Parameter wanted: the type that it has to have, and what for.
+  /// - Parameters:
+  ///   - wanted: the type that it has to have, and what for.
+  ///   - orText: as of `expression`.
   func template(
-    _ item: Item?, _ variables: Variables, giving wanted: FieldType? = nil, for purpose: String = ""
+    _ item: Item?, _ variables: Variables, giving wanted: FieldType? = nil, orText: Bool = false,
+    for purpose: String = ""
   ) -> Template? {
     guard let item else { return nil }
     switch item.node.content {
     case .scalar(let text, let isPlain):
       if text.hasPrefix("="), !text.hasPrefix("==") {
-        return compile(text, skipping: 1, item, variables, giving: wanted, for: purpose).map {
-          .expression($0)
-        }
+        return compile(
+          text, skipping: 1, item, variables, giving: wanted, orText: orText, for: purpose
+        ).map { .expression($0) }
       }
       // Whoever writes `5` where text is wanted means "5".
       if wanted == .string, isPlain { return .constant(.string(text.droppingEscape)) }
@@ -219,6 +226,14 @@ extension ExpressionType {
       case .list(let element): .list(ExpressionType(field: element))
       case .map(let value): .map(.string, ExpressionType(field: value))
       }
+  }
+
+  /// Whether values of this type have a text that the daemon makes of them where text is wanted.
+  var hasText: Bool {
+    switch self {
+    case .bool, .int, .uint, .double, .timestamp, .duration: true
+    default: false
+    }
   }
 
   /// Whether a value of this type can be one that a field takes.

@@ -70,7 +70,7 @@ struct SourceReader {
   /// The document; nil if there is nothing in it.
   static func read(_ text: String) throws(BundleProblem) -> SourceNode? {
     if let problem = refusal(of: text) { throw problem }
-    let root: Node?
+    let root: Yams.Node?
     do {
       let parser = try Parser(
         yaml: looksLikeJSON(text) ? joiningSurrogates(text) : text, resolver: .basic,
@@ -224,7 +224,7 @@ struct SourceReader {
   }
 
   /// Lists and objects have their own tags, said or not.
-  private static func isImplicit(_ tag: String, _ node: Node) -> Bool {
+  private static func isImplicit(_ tag: String, _ node: Yams.Node) -> Bool {
     switch node {
     case .sequence: tag == "tag:yaml.org,2002:seq"
     case .mapping: tag == "tag:yaml.org,2002:map"
@@ -232,7 +232,7 @@ struct SourceReader {
     }
   }
 
-  private mutating func node(_ node: Node, depth: Int) throws(BundleProblem) -> SourceNode {
+  private mutating func node(_ node: Yams.Node, depth: Int) throws(BundleProblem) -> SourceNode {
     let (line, column) = (node.mark?.line ?? 1, node.mark?.column ?? 1)
     let problem = { (message: String, hint: String) in
       BundleProblem(line: line, column: column, message: message, hint: hint)

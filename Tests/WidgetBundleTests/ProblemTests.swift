@@ -41,7 +41,16 @@ import WidgetModel
     Mistake(
       "content: {label: =data.txt}", "1:24", "unknown field 'txt'", hint: "did you mean 'text'?"),
     Mistake("content: {label: '=data.txt'}", "1:25", "unknown field 'txt'"),
-    Mistake("content: {label: =data.n}", "1:19", "gives int", hint: "string("),
+    Mistake("content: {label: =data.list}", "1:19", "gives list(dyn)", hint: "string("),
+    Mistake("content: {label: x, if: data.n > 1}", "1:25", "the top is always there"),
+    Mistake("content: {label: x, id: -a}", "1:25", "cannot be a node's id"),
+    Mistake(
+      "content: {small: {label: x, id: a}, large: {image: x, id: a}}", "1:59",
+      "node \"a\" is a label in another template"),
+    Mistake(
+      "content:\n  stack:\n  - rows: '[1]'\n    stack:\n    - rows: '[1]'\n      stack:\n"
+        + "      - rows: '[1]'\n        stack:\n        - rows: '[1]'\n          stack:\n"
+        + "          - rows: '[1]'\n            label: x", "11:19", "4 deep at most"),
     Mistake("content: {label: =now}", "1:19", "unknown variable 'now'"),
     Mistake("content: {label: x, if: data.n}", "1:25", "gives int"),
     Mistake(
@@ -73,7 +82,7 @@ import WidgetModel
     Mistake("content: {button: x, on: {pres: y}}", "1:27", "no event \"pres\"", hint: "\"press\""),
     Mistake("content: {label: {from: data.n, format: '%d'}}", "1:41", "% stands before @"),
     Mistake("content: {label: {from: data.n, then: x}}", "1:39", "\"then\" needs an \"if\""),
-    Mistake("content: {label: {from: data.n, if: value > 1}}", "1:37", "without then and else"),
+    Mistake("content: {gauge: {from: data.n, if: value > 1}}", "1:37", "without then and else"),
     Mistake("content: {label: {placeholder: x}}", "1:18", "the value is missing"),
     Mistake("content: {form: [{input: a}]}", "1:10", "a form needs the name of an action"),
     Mistake(

@@ -260,18 +260,33 @@ import WidgetModel
     #expect(kind.content.first?.root.properties["text"] == Binding("data.text + \"!\""))
   }
 
-  @Test func `a kind that names its events also takes those of its nodes`() throws {
+  @Test func `a kind that names its events takes those of its nodes undeclared`() throws {
     let bundle = try Samples.read(
       Samples.kind(
         """
         events: {click: , add: {payload: {by: 1}}}
         on: {add: {set: {n: data.n + event.payload.by}}}
-        content: {stack: [{toggle: A}, {input: b}]}
+        content: {toggle: A, id: a, on: {change: {set: {n: "event.payload.value ? 1 : 0"}}}}
         """))
-    let events = try #require(bundle.kinds.first?.kind.events)
-    #expect(events.map(\.name) == ["click", "add", "change", "submit", "press"])
-    let change = try #require(events.first { $0.name == "change" })
-    #expect(change.payload.map(\.type) == [.any])
+    let kind = try #require(bundle.kinds.first?.kind)
+    #expect(kind.events.map(\.name) == ["click", "add"])
+    #expect(kind.reducers.map(\.nodeID) == ["a", ""])
+  }
+
+  @Test func `a row decides for itself whether it is there`() throws {
+    let bundle = try Samples.read(
+      Samples.kind("content: {stack: [{label: =item, rows: data.list, if: item != null}]}"))
+    let row = try #require(bundle.kinds.first?.kind.content.first?.root.children.first)
+    #expect(row.condition == "item != null")
+    #expect(row.properties["text"] == Binding("item"))
+  }
+
+  @Test func `numbers and times become text where text is shown`() throws {
+    let bundle = try Samples.read(
+      Samples.kind("content: {stack: [=data.n, {label: {from: data.n, placeholder: 5}}]}"))
+    let labels = try #require(bundle.kinds.first?.kind.content.first?.root.children)
+    #expect(labels.map { $0.properties["text"]?.expression } == ["data.n", "data.n"])
+    #expect(labels[1].properties["text"]?.value == .string("5"))
   }
 
   @Test func `a reducer reads the state of an action as data`() throws {
