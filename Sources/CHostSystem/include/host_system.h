@@ -1,0 +1,32 @@
+/* What Linux has and Swift cannot call: extensions of the C library, system calls without a function of
+ * their own, and functions with a variable number of arguments.
+ *
+ * Unless it says otherwise a function returns -1 and sets errno on failure. */
+#ifndef HOST_SYSTEM_H
+#define HOST_SYSTEM_H
+
+#include <sys/types.h>
+
+/* A descriptor that gets readable when the process ends; see pidfd_open(2). */
+int host_pidfd_open(pid_t pid);
+
+/* Makes this process the parent of all orphans below it; see prctl(2). */
+int host_become_subreaper(void);
+
+/* A pipe whose ends are not handed on to programs; ends[0] is for reading. */
+int host_pipe(int ends[2]);
+
+/* A descriptor that gets readable with host_signal_event. */
+int host_open_event(void);
+int host_signal_event(int event);
+
+/* Puts /dev/null in the place of what is open for writing under a number. */
+int host_silence(int descriptor);
+
+/* Starts a program in a process group of its own and in a folder, with three descriptors as its 0, 1
+ * and 2 and no others, all signals as they are by default. Both lists end with NULL.
+ * Returns 0, or an errno. */
+int host_spawn(const char *program, char *const arguments[], char *const environment[],
+               const char *folder, int input, int output, int errors, pid_t *process);
+
+#endif

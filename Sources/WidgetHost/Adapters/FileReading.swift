@@ -1,0 +1,81 @@
+import Glibc
+
+/// Reads files for bundles. Blocks, so it is for threads that may.
+enum FileReading {
+  /// A regular file's bytes, if the bundle may read what the path really leads to.
+  ///
+  /// What was opened is what is asked about, so nobody can put a link in its place in between.
+  static func read(_ request: FileRequest) throws(Failure) -> [UInt8] {
+    // Opening a device or a pipe can wait, or do something.
+    let file = open(request.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard file >= 0 else { throw failure(request.path) }
+    defer { close(file) }
+    let path = try realPath(of: file, request.path)
+    guard isAllowed(path, request.permissions) else {
+      throw request.permissions.readingRefused(path)
+    }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw failure(request.path) }
+    guard status.st_mode & S_IFMT == S_IFREG else {
+      throw Failure("FAILED_PRECONDITION", "\(request.path) is no regular file")
+    }
+    return try contents(of: file, path: request.path, bytesMax: request.bytesMax)
+  }
+
+  /// A file that nobody's permissions stand before.
+  static func read(path: String, bytesMax: Int) throws(Failure) -> [UInt8] {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard file >= 0 else { throw failure(path) }
+    defer { close(file) }
+    return try contents(of: file, path: path, bytesMax: bytesMax)
+  }
+
+  /// The path without symbolic links; nil if there is nothing.
+  static func resolved(_ path: String) -> String? {
+    guard let real = realpath(path, nil) else { return nil }
+    defer { free(real) }
+    return String(cString: real)
+  }
+
+  private static func contents(
+    of file: CInt, path: String, bytesMax: Int
+  ) throws(Failure) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = Glibc.read(file, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure(path) }
+      if count == 0 { return bytes }
+      guard bytes.count + count <= bytesMax else {
+        throw Failure("OUT_OF_RANGE", "\(path) is larger than \(bytesMax) bytes")
+      }
+      bytes += buffer[..<count]
+    }
+  }
+
+  private static func isAllowed(_ path: String, _ permissions: BundlePermissions) -> Bool {
+    permissions.allowsReading(path)
+      || permissions.readRoots.contains { root in
+        resolved(root).map { Paths.contains($0, path) } ?? false
+      }
+  }
+
+  private static func realPath(of file: CInt, _ path: String) throws(Failure) -> String {
+    var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = buffer.withUnsafeMutableBytes { bytes in
+      bytes.baseAddress.map { readlink("/proc/self/fd/\(file)", $0, bytes.count) } ?? -1
+    }
+    guard count > 0 else { throw failure(path) }
+    return String(decoding: buffer[..<count], as: UTF8.self)
+  }
+
+  private static func failure(_ path: String) -> Failure {
+    switch errno {
+    case ENOENT, ENOTDIR: Failure("NOT_FOUND", "there is no file \(path)")
+    case EACCES, EPERM:
+      Failure("PERMISSION_DENIED", "\(path) cannot be read: \(errorText()); who runs widgetd-host?")
+    default: Failure("UNAVAILABLE", "\(path) cannot be read: \(errorText())")
+    }
+  }
+}

@@ -1,0 +1,488 @@
+import CHostSystem
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Runs programs for bundles: each in a process group of its own, with an environment of three
+/// variables, bounded output and a bounded life.
+///
+/// Each program has a thread, which waits for its output, its end, its time and whoever wants it to
+/// end; what a program does can hold up nobody else. When a program has ended its whole group is
+/// killed, and so is what it left behind in other groups: this process is made the parent of orphans
+/// (`becomeSubreaper`), finds them, and lets nothing go on that nobody asked for.
+final class ProcessRunner: Sendable {
+  /// Programs of all bundles together.
+  static let countMax = 128
+  /// Between being asked to end and being killed.
+  static let grace = Duration.seconds(2)
+
+  private struct Table {
+    var running: Set<pid_t> = []
+    var count = 0
+
+    mutating func take() -> Bool {
+      guard count < ProcessRunner.countMax else { return false }
+      count += 1
+      return true
+    }
+  }
+
+  private let table = Mutex(Table())
+  private let home: String
+
+  init(home: String) { self.home = home }
+
+  /// How many programs run, for tests.
+  var count: Int { table.withLock { $0.count } }
+
+  /// From now on orphans of this process's descendants become its children.
+  static func becomeSubreaper() { _ = host_become_subreaper() }
+
+  /// Runs a program until it ends, and returns what it printed.
+  ///
+  /// - Parameter line: of a continuous program, takes each line; it prints no more until that returns.
+  func run(
+    _ request: CommandRequest, line: @escaping @Sendable ([UInt8]) async -> Void
+  ) async throws(Failure) -> [UInt8] {
+    guard table.withLock({ $0.take() }) else {
+      throw Failure(
+        "RESOURCE_EXHAUSTED", "\(ProcessRunner.countMax) programs run already; try again later",
+        isTransient: true)
+    }
+    let stop = host_open_event()
+    guard stop >= 0 else {
+      table.withLock { $0.count -= 1 }
+      throw Failure(
+        "RESOURCE_EXHAUSTED", "no program can be run: \(errorText())", isTransient: true)
+    }
+    let result: Result<[UInt8], Failure> = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isStarted = startThread {
+          let result = self.execute(request, stop: stop, line: line)
+          self.sweep()
+          self.table.withLock { $0.count -= 1 }
+          continuation.resume(returning: result)
+        }
+        if !isStarted {
+          table.withLock { $0.count -= 1 }
+          continuation.resume(
+            returning: .failure(
+              Failure(
+                "RESOURCE_EXHAUSTED", "no program can be run: there are too many threads",
+                isTransient: true)))
+        }
+      }
+    } onCancel: {
+      _ = host_signal_event(stop)
+    }
+    // The handler has run or never will.
+    close(stop)
+    return try result.get()
+  }
+
+  // MARK: On the program's thread
+
+  private func execute(
+    _ request: CommandRequest, stop: CInt, line: @escaping @Sendable ([UInt8]) async -> Void
+  ) -> Result<[UInt8], Failure> {
+    do throws(Failure) {
+      let program = try ProcessRunner.find(request)
+      let started = try start(program, request)
+      defer { started.close() }
+      var conversation = Conversation(started, request, stop: stop) { bytes in
+        let taken = DispatchSemaphore(value: 0)
+        Task {
+          await line(bytes)
+          taken.signal()
+        }
+        taken.wait()
+      }
+      conversation.hold()
+      let status = end(started.process)
+      conversation.drain()
+      return conversation.result(status, program: request.program)
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Where the program is: the first place that has it, if permissions name that place.
+  private static func find(_ request: CommandRequest) throws(Failure) -> String {
+    let permitted = Set(request.permissions.commandCandidates.compactMap { canonical($0) })
+    for candidate in BundlePermissions.candidates(request.program) {
+      guard let path = canonical(candidate), access(path, X_OK) == 0 else { continue }
+      guard permitted.contains(path) else { throw request.permissions.programRefused(path) }
+      return path
+    }
+    throw Failure("NOT_FOUND", "there is no program \(request.program) that can be run")
+  }
+
+  /// The path without symbolic links among its folders. What the last component is stays as it is
+  /// called: some programs are many, and do what their name says.
+  private static func canonical(_ path: String) -> String? {
+    FileReading.resolved(Paths.parent(path)).map { folder in
+      (folder == "/" ? "" : folder) + "/" + Paths.lastComponent(path)
+    }
+  }
+
+  private func start(_ program: String, _ request: CommandRequest) throws(Failure) -> Started {
+    var started = Started()
+    do throws(Failure) {
+      let output = try Pipe()
+      started.output = output.reading
+      defer { close(output.writing) }
+      let errors = try Pipe()
+      started.errors = errors.reading
+      defer { close(errors.writing) }
+      var input: CInt
+      if request.input.isEmpty {
+        input = open("/dev/null", O_RDONLY | O_CLOEXEC)
+      } else {
+        let pipe = try Pipe()
+        (input, started.input) = (pipe.reading, pipe.writing)
+      }
+      defer { close(input) }
+      for descriptor in [started.output, started.errors, started.input] where descriptor >= 0 {
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+      }
+      let arguments = [program] + request.arguments
+      let environment = [
+        "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(home)", "LANG=C.UTF-8",
+      ]
+      let folder = request.permissions.folder
+      // In the lock, so that nobody takes the new process for an orphan.
+      let (code, process) = table.withLock { table in
+        var process: pid_t = 0
+        let code = spawn(
+          program, arguments, environment, folder, input, output.writing, errors.writing, &process)
+        if code == 0 { table.running.insert(process) }
+        return (code, process)
+      }
+      guard code == 0 else {
+        throw Failure("UNAVAILABLE", "\(program) cannot be run: \(String(cString: strerror(code)))")
+      }
+      started.process = process
+      started.ending = host_pidfd_open(process)
+      return started
+    } catch {
+      started.close()
+      throw error
+    }
+  }
+
+  /// Takes the ended process away, and all that is left of its group.
+  private func end(_ process: pid_t) -> CInt {
+    // As long as it has not been waited for, nobody else gets its number.
+    kill(-process, SIGKILL)
+    var status: CInt = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    table.withLock { _ = $0.running.remove(process) }
+    return status
+  }
+
+  // MARK: Orphans
+
+  /// Kills and takes away what programs left behind.
+  func sweep() {
+    for orphan in orphans() {
+      kill(orphan, SIGKILL)
+      let ending = host_pidfd_open(orphan)
+      if ending >= 0 {
+        var entry = pollfd(fd: ending, events: Int16(POLLIN), revents: 0)
+        poll(&entry, 1, 1_000)
+        close(ending)
+      }
+      var status: CInt = 0
+      waitpid(orphan, &status, WNOHANG)
+    }
+  }
+
+  /// Children that were not started here, but for those that belong to what runs.
+  private func orphans() -> [pid_t] {
+    table.withLock { table in
+      ProcessRunner.children().filter { child in
+        guard !table.running.contains(child) else { return false }
+        return !table.running.contains(getpgid(child)) || ProcessRunner.isZombie(child)
+      }
+    }
+  }
+
+  private static func isZombie(_ process: pid_t) -> Bool {
+    guard let bytes = try? FileReading.read(path: "/proc/\(process)/stat", bytesMax: 4_096),
+      let bracket = bytes.lastIndex(of: UInt8(ascii: ")")), bracket + 2 < bytes.count
+    else { return false }
+    return bytes[bracket + 2] == UInt8(ascii: "Z")
+  }
+
+  /// This process's children, from the kernel.
+  static func children() -> [pid_t] {
+    guard let tasks = opendir("/proc/self/task") else { return [] }
+    defer { closedir(tasks) }
+    var children: [pid_t] = []
+    while let entry = readdir(tasks) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      guard name.first != ".",
+        let bytes = try? FileReading.read(
+          path: "/proc/self/task/\(name)/children", bytesMax: 1 << 20)
+      else { continue }
+      children += String(decoding: bytes, as: UTF8.self).split(separator: " ").compactMap {
+        pid_t($0)
+      }
+    }
+    return children
+  }
+}
+
+/// Both ends of a pipe.
+private struct Pipe {
+  let reading: CInt
+  let writing: CInt
+
+  init() throws(Failure) {
+    var ends: [CInt] = [-1, -1]
+    guard host_pipe(&ends) == 0 else {
+      throw Failure(
+        "RESOURCE_EXHAUSTED", "no program can be run: \(errorText())", isTransient: true)
+    }
+    (reading, writing) = (ends[0], ends[1])
+  }
+}
+
+/// A program that was started; -1 for what it does not have.
+private struct Started {
+  var process: pid_t = -1
+  var input: CInt = -1
+  var output: CInt = -1
+  var errors: CInt = -1
+  /// Gets readable when it has ended.
+  var ending: CInt = -1
+
+  func close() {
+    for descriptor in [input, output, errors, ending] where descriptor >= 0 {
+      Glibc.close(descriptor)
+    }
+  }
+}
+
+private func spawn(
+  _ program: String, _ arguments: [String], _ environment: [String], _ folder: String,
+  _ input: CInt, _ output: CInt, _ errors: CInt, _ process: inout pid_t
+) -> CInt {
+  var argumentPointers: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
+  var environmentPointers: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
+  defer { for pointer in argumentPointers + environmentPointers { free(pointer) } }
+  return host_spawn(
+    program, &argumentPointers, &environmentPointers, folder, input, output, errors, &process)
+}
+
+/// What goes between this process and a program, until the program has ended.
+private struct Conversation {
+  private let started: Started
+  private let request: CommandRequest
+  private let stop: CInt
+  private let take: ([UInt8]) -> Void
+  private var input: ArraySlice<UInt8>
+  private var isInputOpen: Bool
+  private var isOutputOpen = true
+  private var areErrorsOpen = true
+  private var output: [UInt8] = []
+  private var errors: [UInt8] = []
+  private var cause: Cause?
+  private let clock = ContinuousClock()
+  private var deadline: ContinuousClock.Instant?
+  private var buffer = [UInt8](repeating: 0, count: 64 << 10)
+
+  /// Why it was made to end.
+  private enum Cause { case time, output, cancelled }
+
+  init(
+    _ started: Started, _ request: CommandRequest, stop: CInt, take: @escaping ([UInt8]) -> Void
+  ) {
+    self.started = started
+    self.request = request
+    self.stop = stop
+    self.take = take
+    input = request.input[...]
+    isInputOpen = started.input >= 0
+    deadline = request.timeout.map { clock.now + $0 }
+  }
+
+  /// Until the program has ended.
+  mutating func hold() {
+    while true {
+      var entries = [
+        pollfd(fd: started.ending, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: cause == nil ? stop : -1, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: isOutputOpen ? started.output : -1, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: areErrorsOpen ? started.errors : -1, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: isInputOpen ? started.input : -1, events: Int16(POLLOUT), revents: 0),
+      ]
+      var wait: CInt = -1
+      if let deadline {
+        let left = (deadline - clock.now) / .milliseconds(1)
+        wait = CInt(max(0, min(left.rounded(.up), 3_600_000)))
+      }
+      // A kernel without pidfd_open: look every now and then.
+      if started.ending < 0 { wait = wait < 0 ? 100 : min(wait, 100) }
+      let count = poll(&entries, nfds_t(entries.count), wait)
+      if count < 0, errno != EINTR { return makeEnd(.cancelled) }
+      if let deadline, clock.now >= deadline { timeIsUp() }
+      guard count > 0 || started.ending < 0 else { continue }
+      if entries[1].revents != 0 { makeEnd(.cancelled) }
+      if entries[2].revents != 0 { readOutput() }
+      if entries[3].revents != 0 { readErrors() }
+      if entries[4].revents != 0 { writeInput() }
+      if entries[0].revents != 0 || hasEnded() { return }
+    }
+  }
+
+  private func hasEnded() -> Bool {
+    guard started.ending < 0 else { return false }
+    var info = siginfo_t()
+    return waitid(P_PID, id_t(started.process), &info, WEXITED | WNOHANG | WNOWAIT) == 0
+      && info.si_signo == SIGCHLD
+  }
+
+  /// What was printed before the end and is not read yet.
+  mutating func drain() {
+    if isOutputOpen { readOutput() }
+    if areErrorsOpen { readErrors() }
+    if request.isContinuous, cause == nil, !output.isEmpty {
+      take(output)
+      output = []
+    }
+  }
+
+  private mutating func timeIsUp() {
+    if cause == nil { makeEnd(.time) } else { kill(-started.process, SIGKILL) }
+    deadline = clock.now + (cause == nil ? .zero : ProcessRunner.grace)
+  }
+
+  /// Asks the whole group to end, and kills it when it takes too long.
+  private mutating func makeEnd(_ cause: Cause) {
+    guard self.cause == nil else { return }
+    self.cause = cause
+    kill(-started.process, SIGTERM)
+    deadline = clock.now + ProcessRunner.grace
+  }
+
+  private mutating func readOutput() {
+    while isOutputOpen {
+      let count = read(started.output, &buffer, buffer.count)
+      guard count > 0 else {
+        if count == 0 || (errno != EAGAIN && errno != EINTR) { isOutputOpen = false }
+        return
+      }
+      // Nobody waits for what comes now, but it is read, so that the program can end.
+      guard cause == nil else { continue }
+      output += buffer[..<count]
+      if request.isContinuous { takeLines() }
+      guard output.count <= request.outputBytesMax else {
+        output = []
+        return makeEnd(.output)
+      }
+    }
+  }
+
+  private mutating func takeLines() {
+    while let end = output.firstIndex(of: UInt8(ascii: "\n")) {
+      take(Array(output[..<end]))
+      output.removeSubrange(...end)
+    }
+  }
+
+  private mutating func readErrors() {
+    while areErrorsOpen {
+      let count = read(started.errors, &buffer, buffer.count)
+      guard count > 0 else {
+        if count == 0 || (errno != EAGAIN && errno != EINTR) { areErrorsOpen = false }
+        return
+      }
+      errors += buffer[..<count]
+      if errors.count > request.stderrBytesMax {
+        errors.removeFirst(errors.count - request.stderrBytesMax)
+      }
+    }
+  }
+
+  private mutating func writeInput() {
+    while !input.isEmpty {
+      let count = input.withUnsafeBytes { write(started.input, $0.baseAddress, $0.count) }
+      if count < 0, errno == EAGAIN { return }
+      // It does not want to read any more: that is for it to say.
+      guard count > 0 else { break }
+      input = input.dropFirst(count)
+    }
+    isInputOpen = false
+    // Closed with the rest would be too late: the program may wait for the end of its input.
+    _ = host_silence(started.input)
+  }
+
+  // MARK: The result
+
+  func result(_ status: CInt, program: String) -> Result<[UInt8], Failure> {
+    let name = Paths.lastComponent(program)
+    switch cause {
+    case .time?:
+      let timeout = request.timeout ?? .zero
+      return .failure(
+        Failure(
+          "DEADLINE_EXCEEDED", "\(name) was killed because it took more than \(timeout)\(said)"))
+    case .output?:
+      return .failure(
+        Failure(
+          "OUT_OF_RANGE",
+          "\(name) was killed because it printed more than \(request.outputBytesMax) bytes"
+            + (request.isContinuous ? " on one line" : "")))
+    case .cancelled?: return .failure(Failure("CANCELLED", "\(name) was ended"))
+    case nil: break
+    }
+    let signal = status & 0x7F
+    if signal != 0 {
+      return .failure(
+        Failure("ABORTED", "\(name) was ended by signal \(signal)\(said)", isTransient: true))
+    }
+    let code = status >> 8 & 0xFF
+    guard code == 0 else {
+      return .failure(Failure("ABORTED", "\(name) failed with status \(code)\(said)"))
+    }
+    guard !request.isContinuous else {
+      return .failure(Failure("ABORTED", "\(name) has ended, and is started again"))
+    }
+    return .success(output)
+  }
+
+  /// The end of what it said on standard error.
+  private var said: String {
+    let text = String(decoding: errors, as: UTF8.self)
+    let trimmed = text.split(whereSeparator: \.isNewline).suffix(20).joined(separator: "\n")
+    return trimmed.isEmpty ? "" : ": \(trimmed)"
+  }
+}
+
+/// Runs a closure on a thread of its own. False if there can be no more threads.
+private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+  final class Box {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+  var attributes = pthread_attr_t()
+  pthread_attr_init(&attributes)
+  defer { pthread_attr_destroy(&attributes) }
+  pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+  pthread_attr_setstacksize(&attributes, 512 << 10)
+  let box = Unmanaged.passRetained(Box(body))
+  var thread = pthread_t()
+  let code = pthread_create(
+    &thread, &attributes,
+    { argument in
+      guard let argument else { return nil }
+      Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
+      return nil
+    }, box.toOpaque())
+  guard code != 0 else { return true }
+  box.release()
+  return false
+}

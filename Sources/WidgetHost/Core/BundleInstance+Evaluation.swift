@@ -1,0 +1,104 @@
+import WidgetBundle
+import WidgetExpression
+import WidgetModel
+
+// What expressions give. Every evaluation has a budget, and all of a bundle's share an allowance: a
+// bundle that computes too much is refused for a while, and no other notices.
+extension BundleInstance {
+  func moment(
+    _ id: WidgetID, event: Event? = nil, row: String = "", result: Value = .null,
+    error: ActionStatus? = nil
+  ) throws(Failure) -> BundleScope.Moment {
+    guard let widget = widgets[id]?.view else {
+      throw Failure("NOT_FOUND", "the widget \(id) is gone")
+    }
+    return BundleScope.Moment(
+      widget: widget, event: event, row: row, result: result, error: error, now: now.wall,
+      bundleID: bundle.id, bundleVersion: bundle.version)
+  }
+
+  mutating func value(
+    _ expression: Expression, _ moment: BundleScope.Moment
+  ) throws(Failure) -> Value {
+    let names = kinds[moment.widget.kind]?.statusNames ?? []
+    let budget = min(limits.evaluationCostMax, Int(costs.available))
+    guard budget > 0 else {
+      throw Failure(
+        "RESOURCE_EXHAUSTED",
+        "\(expression.place): the bundle has computed too much, and goes on in a moment;"
+          + " let it compute less, or less often", isTransient: true)
+    }
+    do {
+      let (value, cost) = try expression.compiled.evaluateWithCost(
+        MomentBindings(moment: moment, statusNames: names), budget: budget)
+      costs.take(cost + 1)
+      guard let plain = Value(value) else {
+        throw Failure(
+          "FAILED_PRECONDITION", "\(expression.place): the result is nothing that data can hold")
+      }
+      return plain
+    } catch let error as EvaluationError {
+      let isSpent = error.reason == .costExceeded
+      costs.take(isSpent ? budget : 1_000)
+      throw Failure(
+        isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION",
+        "\(expression.place): \(error.description)")
+    } catch let failure as Failure {
+      throw failure
+    } catch {
+      throw Failure("INTERNAL", "\(expression.place): \(error)")
+    }
+  }
+
+  mutating func value(
+    _ template: Template, _ moment: BundleScope.Moment
+  ) throws(Failure) -> Value {
+    switch template {
+    case .constant(let value): return value
+    case .expression(let expression): return try value(expression, moment)
+    case .list(let templates):
+      var elements: [Value] = []
+      for template in templates { elements.append(try value(template, moment)) }
+      return .list(elements)
+    case .map(let pairs):
+      var map = ValueMap()
+      for pair in pairs { map[pair.key] = try value(pair.value, moment) }
+      return .map(map)
+    }
+  }
+
+  mutating func text(
+    _ template: Template, _ moment: BundleScope.Moment
+  ) throws(Failure) -> String {
+    PlainText.of(try value(template, moment))
+  }
+
+  mutating func holds(
+    _ expression: Expression?, _ moment: BundleScope.Moment
+  ) throws(Failure) -> Bool {
+    guard let expression else { return true }
+    guard case .bool(let holds) = try value(expression, moment) else {
+      throw Failure(
+        "FAILED_PRECONDITION", "\(expression.place): the condition is neither true nor false")
+    }
+    return holds
+  }
+
+  /// All new values, each seeing what was before any of them. Nothing is set if one fails.
+  mutating func values(
+    _ assignments: Assignments, _ moment: BundleScope.Moment
+  ) throws(Failure) -> [(key: String, value: Value)] {
+    guard let facts = kinds[moment.widget.kind] else { return [] }
+    var result: [(key: String, value: Value)] = []
+    for (key, expression) in assignments.values {
+      let new = try value(expression, moment)
+      result.append((key, try facts.fitted(new, to: key, place: expression.place)))
+    }
+    return result
+  }
+
+  mutating func set(_ id: WidgetID, _ values: [(key: String, value: Value)]) {
+    for (key, value) in values { widgets[id]?.set(key, value) }
+    touched.insert(id)
+  }
+}

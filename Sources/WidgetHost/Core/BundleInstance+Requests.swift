@@ -1,0 +1,245 @@
+import WidgetBundle
+import WidgetModel
+
+// What is asked of the world, with all expressions evaluated and permissions looked at. Values are
+// put in as values: whatever characters they hold, they stay in their place.
+extension BundleInstance {
+  mutating func fileRequest(
+    _ template: Template, _ moment: BundleScope.Moment
+  ) throws(Failure) -> FileRequest {
+    let path = try permissions.path(try text(template, moment))
+    guard permissions.allowsReading(path) else { throw permissions.readingRefused(path) }
+    return FileRequest(path: path, bytesMax: limits.outputBytesMax, permissions: permissions)
+  }
+
+  mutating func commandRequest(
+    _ command: Command, _ moment: BundleScope.Moment, isContinuous: Bool
+  ) throws(Failure) -> CommandRequest {
+    var arguments: [String] = []
+    for template in command.arguments {
+      let argument = try text(template, moment)
+      guard !argument.utf8.contains(0) else {
+        throw Failure("INVALID_ARGUMENT", "an argument of a program holds a NUL character")
+      }
+      arguments.append(argument)
+    }
+    guard let first = arguments.first else {
+      throw Failure("INVALID_ARGUMENT", "the command names no program")
+    }
+    guard arguments.reduce(0, { $0 + $1.utf8.count + 1 }) <= 1 << 17 else {
+      throw Failure("INVALID_ARGUMENT", "the command has more than 128 KiB of arguments")
+    }
+    let program = try permissions.program(first)
+    try permissions.check(program: program)
+    var input: [UInt8] = []
+    if let template = command.input {
+      let value = try value(template, moment)
+      if case .bytes(let bytes) = value {
+        input = bytes
+      } else {
+        input = Array(PlainText.of(value).utf8)
+      }
+    }
+    let timeout = command.timeout.map { min($0, limits.timeoutMax) }
+    return CommandRequest(
+      program: program, arguments: Array(arguments.dropFirst()).map { permissions.expanded($0) },
+      input: input, timeout: isContinuous ? command.timeout : timeout ?? limits.commandTimeout,
+      outputBytesMax: limits.outputBytesMax, stderrBytesMax: limits.stderrBytesMax,
+      isContinuous: isContinuous, permissions: permissions)
+  }
+
+  mutating func webRequest(
+    _ request: HTTPRequest, _ parse: Parse, _ moment: BundleScope.Moment
+  ) throws(Failure) -> WebRequest {
+    var address = try WebAddress(try text(request.url, moment))
+    for template in request.path {
+      try address.append(component: try text(template, moment))
+    }
+    for (name, template) in request.query {
+      switch try value(template, moment) {
+      case .null: break
+      case .list(let elements):
+        for element in elements where element != .null {
+          address.append(query: name, PlainText.of(element))
+        }
+      case let value: address.append(query: name, PlainText.of(value))
+      }
+    }
+    try permissions.check(address)
+    let method = request.method.uppercased()
+    guard BundleInstance.isToken(method), method != "CONNECT", method != "TRACE" else {
+      throw Failure("INVALID_ARGUMENT", "\"\(request.method)\" is no method of HTTP to use")
+    }
+    var headers: [WebRequest.Header] = []
+    for (name, template) in request.headers {
+      let value = try value(template, moment)
+      guard value != .null else { continue }
+      headers.append(try BundleInstance.header(name, PlainText.of(value)))
+    }
+    func add(_ name: String, _ value: String) {
+      guard !headers.contains(where: { $0.name.lowercased() == name.lowercased() }) else { return }
+      headers.append(.init(name, value))
+    }
+    if parse.format == .json { add("Accept", "application/json") }
+    add("User-Agent", "widgetd-host")
+    var body = WebRequest.Body.none
+    switch request.body {
+    case nil: break
+    case .json(let template):
+      body = .bytes(Array(JSONText.write(try value(template, moment)).utf8))
+      add("Content-Type", "application/json")
+    case .form(let fields):
+      body = .bytes(Array(try form(fields, moment).utf8))
+      add("Content-Type", "application/x-www-form-urlencoded")
+    case .text(let template, let contentType):
+      body = .bytes(Array(try text(template, moment).utf8))
+      add("Content-Type", try BundleInstance.header("Content-Type", contentType).value)
+    case .multipart(let parts):
+      let boundary = "widgetd-\(numbers.next())-\(numbers.next())"
+      body = .multipart(try multipart(parts, moment), boundary: boundary)
+      headers.removeAll { $0.name.lowercased() == "content-type" }
+      add("Content-Type", "multipart/form-data; boundary=\(boundary)")
+    }
+    return WebRequest(
+      method: method, address: address, headers: headers, body: body,
+      timeout: min(request.timeout ?? limits.httpTimeout, limits.timeoutMax),
+      bodyBytesMax: limits.bodyBytesMax, permissions: permissions)
+  }
+
+  private mutating func form(
+    _ fields: [(name: String, value: Template)], _ moment: BundleScope.Moment
+  ) throws(Failure) -> String {
+    var pairs: [String] = []
+    for (name, template) in fields {
+      let value = try value(template, moment)
+      var elements = [value]
+      if case .list(let list) = value { elements = list }
+      for element in elements where element != .null {
+        pairs.append(
+          WebAddress.formEncoded(name) + "=" + WebAddress.formEncoded(PlainText.of(element)))
+      }
+    }
+    return pairs.joined(separator: "&")
+  }
+
+  private mutating func multipart(
+    _ parts: [HTTPRequest.Part], _ moment: BundleScope.Moment
+  ) throws(Failure) -> [WebRequest.Part] {
+    var result: [WebRequest.Part] = []
+    for part in parts {
+      switch part.content {
+      case .value(let template):
+        let value = try value(template, moment)
+        guard value != .null else { continue }
+        if case .bytes(let bytes) = value {
+          result.append(.init(name: part.name, content: .bytes(bytes)))
+        } else {
+          result.append(.init(name: part.name, content: .bytes(Array(PlainText.of(value).utf8))))
+        }
+      case .file(let template, let contentType):
+        var file = try fileRequest(template, moment)
+        file.bytesMax = limits.bodyBytesMax
+        let type = try contentType.map { (text) throws(Failure) in
+          try BundleInstance.header("Content-Type", text).value
+        }
+        result.append(.init(name: part.name, content: .file(file, contentType: type)))
+      }
+    }
+    return result
+  }
+
+  // MARK: Headers
+
+  /// Headers that say how a message is sent, which is not the bundle's to say.
+  private static let reserved: Set<String> = [
+    "connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization",
+    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+  ]
+
+  static func header(_ name: String, _ value: String) throws(Failure) -> WebRequest.Header {
+    guard isToken(name), !reserved.contains(name.lowercased()) else {
+      throw Failure("INVALID_ARGUMENT", "\"\(name)\" is no header that a bundle can set")
+    }
+    guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+      throw Failure("INVALID_ARGUMENT", "the header \(name) would hold a control character")
+    }
+    return .init(name, value)
+  }
+
+  static func isToken(_ text: String) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+          || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+      }
+  }
+}
+
+extension WebRequest.Body {
+  /// A multipart body's bytes around each part's content (RFC 7578).
+  static func partHead(name: String, fileName: String?, type: String?, boundary: String) -> String {
+    var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(quotable(name))\""
+    if let fileName { head += "; filename=\"\(quotable(fileName))\"" }
+    head += "\r\n"
+    if let type { head += "Content-Type: \(type)\r\n" }
+    return head + "\r\n"
+  }
+
+  private static func quotable(_ text: String) -> String {
+    var result = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "%22"
+      case "\r": result += "%0D"
+      case "\n": result += "%0A"
+      default: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result
+  }
+}
+
+extension Failure {
+  /// What an answer other than 2xx means.
+  init(_ answer: WebAnswer, _ parse: Parse) {
+    let words =
+      ResultParsing.errorWords(in: answer.body, parse)
+      ?? "the server answered \(answer.status)\(Failure.phrase(answer.status))"
+    self.init(
+      Failure.code(answer.status), words,
+      isTransient: answer.status >= 500 || answer.status == 408 || answer.status == 429)
+  }
+
+  private static func code(_ status: Int) -> String {
+    switch status {
+    case 400: "INVALID_ARGUMENT"
+    case 401: "UNAUTHENTICATED"
+    case 403: "PERMISSION_DENIED"
+    case 404, 410: "NOT_FOUND"
+    case 408, 504: "DEADLINE_EXCEEDED"
+    case 409, 412: "ABORTED"
+    case 429: "RESOURCE_EXHAUSTED"
+    case 501: "UNIMPLEMENTED"
+    case 503: "UNAVAILABLE"
+    case 500...599: "INTERNAL"
+    default: "FAILED_PRECONDITION"
+    }
+  }
+
+  private static func phrase(_ status: Int) -> String {
+    switch status {
+    case 301, 302, 303, 307, 308: " (a redirect that could not be followed)"
+    case 400: " (bad request)"
+    case 401: " (unauthorized)"
+    case 403: " (forbidden)"
+    case 404: " (not found)"
+    case 409: " (conflict)"
+    case 429: " (too many requests)"
+    case 500: " (internal server error)"
+    case 502: " (bad gateway)"
+    case 503: " (service unavailable)"
+    case 504: " (gateway timeout)"
+    default: ""
+    }
+  }
+}

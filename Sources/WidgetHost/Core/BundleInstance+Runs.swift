@@ -1,0 +1,380 @@
+import WidgetBundle
+import WidgetModel
+
+// Actions: how a run goes from step to step until it waits or ends.
+extension BundleInstance {
+  /// What became of doing one step.
+  private enum Progress { case done, waits, entered }
+
+  /// Goes on with a run until it waits for something or has ended.
+  mutating func advance(_ id: UInt64) {
+    while let run = runs[id], run.wait == .nothing {
+      guard let frame = run.frames.last else { return end(id) }
+      guard frame.index < frame.current.count else {
+        complete(id)
+        continue
+      }
+      let step = frame.current[frame.index]
+      runs[id]?.frames[run.frames.count - 1].index += 1
+      runs[id]?.stepCount += 1
+      do throws(Failure) {
+        guard run.stepCount < limits.stepsMax else {
+          throw Failure(
+            "RESOURCE_EXHAUSTED", "more than \(limits.stepsMax) steps; is there a circle?")
+        }
+        _ = try perform(step, id)
+      } catch {
+        fail(id, error)
+      }
+    }
+  }
+
+  private func moment(of run: Run, result: Value? = nil) throws(Failure) -> BundleScope.Moment {
+    let frame = run.frames.last
+    // What follows a failure sees it, however deep it is.
+    let error = run.frames.last { $0.phase == .failure }?.error
+    return try moment(
+      run.widgetID, event: run.event, row: run.row, result: result ?? frame?.result ?? .null,
+      error: error)
+  }
+
+  private mutating func perform(_ step: Step, _ id: UInt64) throws(Failure) -> Progress {
+    guard let run = runs[id], let facts = facts(of: run.widgetID) else { return .done }
+    let widget = run.widgetID
+    switch step {
+    case .set(let assignments):
+      set(widget, try values(assignments, try moment(of: run)))
+      return .done
+    case .http(let http, let parse, let assignments, let stub):
+      if isStub { return try finishStub(id, stub, assignments) }
+      guard waitsForTurn(id) == false else { return .waits }
+      let request = try webRequest(http, parse, try moment(of: run))
+      wait(id) { .web($0, request) }
+      return .waits
+    case .command(let command, _, let assignments, let stub):
+      if isStub { return try finishStub(id, stub, assignments) }
+      guard waitsForTurn(id) == false else { return .waits }
+      let request = try commandRequest(command, try moment(of: run), isContinuous: false)
+      wait(id) { .run($0, request) }
+      return .waits
+    case .presence(let action, let templates):
+      var ids: [WidgetID] = []
+      for template in templates {
+        ids.append(try widgetID(try text(template, try moment(of: run))))
+      }
+      if ids.isEmpty { ids = [widget] }
+      let all = ids
+      flush(widget, isForced: true)
+      wait(id) { .presence($0, action, all) }
+      return .waits
+    case .reload(let names):
+      for (index, source) in facts.kind.sources.enumerated()
+      where names.isEmpty || names.contains(source.name) {
+        read(widget, index, isAsked: true)
+      }
+      return .done
+    case .emit(let name, let target, let payload):
+      let moment = try moment(of: run)
+      var target = target
+      let receiver = try target.take().map { (template) throws(Failure) in
+        try widgetID(try text(template, moment))
+      }
+      var map = ValueMap()
+      for (key, template) in payload { map[key] = try value(template, moment) }
+      flush(widget, isForced: true)
+      let details = map
+      wait(id) {
+        .send($0, receiver ?? widget, name: name, payload: details, force: false)
+      }
+      return .waits
+    case .run(let name):
+      guard let action = facts.kind.actions[name] else {
+        throw Failure("NOT_FOUND", "kind \"\(facts.kind.kind.name)\" has no action \"\(name)\"")
+      }
+      return try enter(action, id)
+    case .cancel(let name):
+      for other in runsOf(widget)
+      where runs[other]?.frames.contains(where: { $0.action.name == name }) == true {
+        abandon(other)
+      }
+      return .done
+    case .action(let action):
+      return try enter(action, id)
+    }
+  }
+
+  private func widgetID(_ text: String) throws(Failure) -> WidgetID {
+    guard let id = WidgetID(text) else {
+      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is no widget's id")
+    }
+    return id
+  }
+
+  private mutating func wait(_ id: UInt64, _ effect: (RequestID) -> Effect) {
+    let request = request(for: .run(id))
+    runs[id]?.wait = .request(request)
+    effects.append(effect(request))
+  }
+
+  /// Has a step done again when there is room for what it wants.
+  private mutating func waitsForTurn(_ id: UInt64) -> Bool {
+    guard !hasRoom, let count = runs[id]?.frames.count else { return false }
+    runs[id]?.frames[count - 1].index -= 1
+    runs[id]?.stepCount -= 1
+    runs[id]?.wait = .turn
+    waiting.append(.run(id))
+    return true
+  }
+
+  private mutating func finishStub(
+    _ id: UInt64, _ stub: Value?, _ assignments: Assignments
+  ) throws(Failure) -> Progress {
+    try finish(id, stub ?? .null, stub == nil ? Assignments() : assignments)
+    return .done
+  }
+
+  /// A step has a result.
+  private mutating func finish(
+    _ id: UInt64, _ result: Value, _ assignments: Assignments
+  ) throws(Failure) {
+    guard let run = runs[id], let count = runs[id]?.frames.count, count > 0 else { return }
+    runs[id]?.frames[count - 1].result = result
+    set(run.widgetID, try values(assignments, try moment(of: run, result: result)))
+  }
+
+  // MARK: Actions begin
+
+  private mutating func enter(_ action: Action, _ id: UInt64) throws(Failure) -> Progress {
+    guard let run = runs[id] else { return .done }
+    // The trigger's own steps are at the bottom and are no action.
+    guard run.frames.count <= limits.depthMax else {
+      throw Failure(
+        "RESOURCE_EXHAUSTED",
+        "actions run each other more than \(limits.depthMax) deep; is there a circle?")
+    }
+    runs[id]?.frames.append(Run.Frame(action))
+    guard let delay = action.delay, delay > .zero else {
+      begin(id)
+      return .entered
+    }
+    runs[id]?.frames[run.frames.count].phase = .delayed
+    for other in runsOf(run.widgetID) where other != id {
+      guard let waiting = runs[other], waiting.isDelayed, let last = waiting.frames.last else {
+        continue
+      }
+      let isSame =
+        action.name.isEmpty ? waiting.trigger == run.trigger : last.action.name == action.name
+      if isSame { abandon(other) }
+    }
+    runs[id]?.wait = .delay
+    deadlines[.delay(id)] = now.uptime + delay
+    startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
+    return .waits
+  }
+
+  mutating func delayIsOver(_ id: UInt64) {
+    guard let run = runs[id], run.isDelayed else { return }
+    runs[id]?.wait = .nothing
+    runs[id]?.frames[run.frames.count - 1].phase = .steps
+    begin(id)
+    advance(id)
+  }
+
+  /// What comes before an action's steps: the condition, the requirements, the optimistic values.
+  private mutating func begin(_ id: UInt64) {
+    guard let run = runs[id], let frame = run.frames.last else { return }
+    let top = run.frames.count - 1
+    let action = frame.action
+    do throws(Failure) {
+      let moment = try moment(of: run)
+      guard try holds(action.condition, moment) else {
+        runs[id]?.frames[top].phase = .otherwise
+        return
+      }
+      for requirement in action.requirements where try !holds(requirement.condition, moment) {
+        throw Failure(requirement.code, try text(requirement.message, moment))
+      }
+      setStatus(run.widgetID, action.name, ActionStatus(state: .running))
+      let optimistic = try values(action.optimistic, moment)
+      runs[id]?.frames[top].undo = optimistic.map {
+        ($0.key, moment.widget.data[$0.key] ?? .null, $0.value)
+      }
+      set(run.widgetID, optimistic)
+    } catch {
+      fail(id, error)
+    }
+  }
+
+  // MARK: Actions end
+
+  /// All steps of the top frame's phase are done.
+  private mutating func complete(_ id: UInt64) {
+    guard let run = runs[id], let frame = run.frames.last else { return }
+    let top = run.frames.count - 1
+    switch frame.phase {
+    case .delayed: break
+    case .steps:
+      var message = ""
+      if let template = frame.action.successMessage {
+        do throws(Failure) {
+          message = try text(template, try moment(of: run))
+        } catch {
+          return fail(id, error)
+        }
+      }
+      runs[id]?.frames[top].undo = []
+      setStatus(run.widgetID, frame.action.name, ActionStatus(state: .success, message: message))
+      runs[id]?.frames[top].phase = .success
+      runs[id]?.frames[top].index = 0
+    case .success, .otherwise:
+      runs[id]?.frames.removeLast()
+      if top > 0 { runs[id]?.frames[top - 1].result = frame.result }
+    case .failure:
+      runs[id]?.frames.removeLast()
+      if let error = frame.error { propagate(id, error) }
+    }
+  }
+
+  private mutating func fail(_ id: UInt64, _ failure: Failure) {
+    propagate(id, ActionStatus(state: .failure, message: failure.message, code: failure.code))
+  }
+
+  /// Ends frames, from the top, until one has something to do about the failure.
+  private mutating func propagate(_ id: UInt64, _ failure: ActionStatus) {
+    runs[id]?.wait = .nothing
+    while let run = runs[id], let frame = run.frames.last {
+      let top = run.frames.count - 1
+      guard frame.phase == .steps || frame.phase == .delayed else {
+        runs[id]?.frames.removeLast()
+        continue
+      }
+      var status = failure
+      status.title = title(of: frame, run) ?? failure.title
+      undo(frame, run.widgetID)
+      setStatus(run.widgetID, frame.action.name, status)
+      if !frame.action.name.isEmpty || (top == 0 && !run.isReported) {
+        runs[id]?.isReported = true
+        if !run.isAboutError {
+          sendError(run.widgetID, frame.action.name, status, cause: run.event)
+        }
+      }
+      guard frame.action.failure.isEmpty else {
+        runs[id]?.frames[top].phase = .failure
+        runs[id]?.frames[top].index = 0
+        runs[id]?.frames[top].undo = []
+        runs[id]?.frames[top].error = status
+        return
+      }
+      runs[id]?.frames.removeLast()
+    }
+  }
+
+  private mutating func title(of frame: Run.Frame, _ run: Run) -> String? {
+    if let template = frame.action.errorTitle, let moment = try? moment(of: run),
+      let title = try? text(template, moment)
+    {
+      return title
+    }
+    return frame.action.name.isEmpty
+      ? nil : facts(of: run.widgetID)?.failureTitle(frame.action.name)
+  }
+
+  /// Takes back what was set in advance, but not what somebody else has changed since.
+  private mutating func undo(_ frame: Run.Frame, _ id: WidgetID) {
+    for entry in frame.undo.reversed() where widgets[id]?.view.data[entry.key] == entry.set {
+      widgets[id]?.set(entry.key, entry.before)
+    }
+    touched.insert(id)
+  }
+
+  /// Ends a run in its middle: nothing of it counts.
+  private mutating func abandon(_ id: UInt64) {
+    guard let run = runs[id] else { return }
+    for frame in run.frames.reversed() where frame.phase == .steps || frame.phase == .delayed {
+      undo(frame, run.widgetID)
+      if frame.phase == .steps { setStatus(run.widgetID, frame.action.name, ActionStatus()) }
+    }
+    end(id)
+  }
+
+  mutating func end(_ id: UInt64) {
+    guard let run = runs.removeValue(forKey: id) else { return }
+    if case .request(let request) = run.wait { cancel(request) }
+    deadlines[.delay(id)] = nil
+    startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
+  }
+
+  // MARK: Answers
+
+  /// The step that a run waits with.
+  private func waitingStep(_ id: UInt64) -> Step? {
+    guard let frame = runs[id]?.frames.last, frame.current.indices.contains(frame.index - 1) else {
+      return nil
+    }
+    return frame.current[frame.index - 1]
+  }
+
+  mutating func stepSucceeded(_ id: UInt64, _ result: Value) {
+    runs[id]?.wait = .nothing
+    let assignments: Assignments
+    switch waitingStep(id) {
+    case .http(_, _, let after, _)?, .command(_, _, let after, _)?: assignments = after
+    default: return advance(id)
+    }
+    do throws(Failure) {
+      try finish(id, result, assignments)
+    } catch {
+      fail(id, error)
+    }
+    advance(id)
+  }
+
+  mutating func stepFailed(_ id: UInt64, _ failure: Failure) {
+    runs[id]?.wait = .nothing
+    fail(id, failure)
+    advance(id)
+  }
+
+  mutating func stepRead(_ id: UInt64, _ bytes: [UInt8]) {
+    guard case .command(_, let parse, _, _)? = waitingStep(id) else { return }
+    do throws(Failure) {
+      stepSucceeded(id, try ResultParsing.value(of: bytes, as: parse, hint: ""))
+    } catch {
+      stepFailed(id, error)
+    }
+  }
+
+  mutating func stepAnswered(_ id: UInt64, _ answer: WebAnswer) {
+    guard case .http(_, let parse, _, _)? = waitingStep(id) else { return }
+    do throws(Failure) {
+      guard (200..<300).contains(answer.status) else { throw Failure(answer, parse) }
+      stepSucceeded(
+        id,
+        try ResultParsing.value(of: answer.body, as: parse, hint: answer.contentType))
+    } catch {
+      stepFailed(id, error)
+    }
+  }
+
+  // MARK: Errors for others
+
+  /// Sends the event that tells of a failure, if the widget takes one.
+  mutating func sendError(
+    _ id: WidgetID, _ action: String, _ status: ActionStatus, cause: Event?
+  ) {
+    guard cause?.name != "error", let facts = facts(of: id) else { return }
+    let (isTaken, details) = facts.takesEvent("error")
+    guard isTaken else { return }
+    let all: [(String, String)] = [
+      ("action", action), ("code", status.code), ("title", status.title),
+      ("message", status.message),
+    ]
+    let payload = ValueMap(
+      all.filter { details?.contains($0.0) ?? true }.map {
+        .init(key: $0.0, value: .string($0.1))
+      })
+    flush(id, isForced: true)
+    effects.append(
+      .send(request(for: .notice), id, name: "error", payload: payload, force: true))
+  }
+}

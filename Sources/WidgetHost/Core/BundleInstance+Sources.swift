@@ -1,0 +1,315 @@
+import WidgetBundle
+import WidgetModel
+
+// Reading sources: when, and what becomes of it.
+extension BundleInstance {
+  func source(_ id: WidgetID, _ index: Int) -> Source? {
+    guard let sources = facts(of: id)?.kind.sources, sources.indices.contains(index) else {
+      return nil
+    }
+    return sources[index]
+  }
+
+  /// For people: which source of which widget.
+  func place(_ id: WidgetID, _ index: Int) -> String {
+    "bundle \(bundle.id): widget \(id): source \(source(id, index)?.name ?? "?")"
+  }
+
+  /// Arms the timer for the next reading.
+  mutating func arm(_ id: WidgetID, _ index: Int, _ source: Source, atLeast: Duration = .zero) {
+    let least = max(atLeast, .zero)
+    guard let interval = source.interval.map({ max($0, limits.intervalMin) }) else {
+      deadlines[.source(id, index)] = least > .zero ? now.uptime + least : nil
+      return
+    }
+    var delay = interval
+    if source.isAligned {
+      let step = interval.wholeNanoseconds
+      let past = now.wall.nanosecondsSinceEpoch % step
+      delay = .nanoseconds(step - (past < 0 ? past + step : past))
+    }
+    deadlines[.source(id, index)] = now.uptime + max(delay, least)
+  }
+
+  /// Reads a source, unless its condition says no or it is being read.
+  ///
+  /// - Parameter isAsked: not because of the time: it is shown as running.
+  mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool) {
+    guard let source = source(id, index), let state = widgets[id]?.sources[index] else { return }
+    arm(id, index, source)
+    guard state.request == nil else {
+      if isAsked { widgets[id]?.sources[index].isWantedAgain = true }
+      return
+    }
+    do throws(Failure) {
+      let moment = try moment(id)
+      let isOn = try holds(source.condition, moment)
+      widgets[id]?.sources[index].isOn = isOn
+      guard isOn else { return turnOff(id, index) }
+      try start(id, index, source, moment, isAsked: isAsked)
+    } catch {
+      sourceFailed(id, index, error)
+    }
+  }
+
+  private mutating func start(
+    _ id: WidgetID, _ index: Int, _ source: Source, _ moment: BundleScope.Moment, isAsked: Bool
+  ) throws(Failure) {
+    switch source.input {
+    case .timer: return deliver(id, index, .timestamp(now.wall))
+    case .constant(let template): return deliver(id, index, try value(template, moment))
+    case .file, .command, .http: break
+    }
+    if isStub {
+      guard let stub = source.stub else {
+        return setStatus(id, source.name, ActionStatus(state: .success))
+      }
+      return deliver(id, index, stub)
+    }
+    let isContinuous = if case .command(_, true) = source.input { true } else { false }
+    if isContinuous {
+      let count = purposes.values.count { if case .continuous = $0 { true } else { false } }
+      guard count < limits.continuousMax else {
+        throw Failure(
+          "RESOURCE_EXHAUSTED",
+          "the bundle has \(count) programs that go on already, and may have no more")
+      }
+    } else if !hasRoom {
+      guard !state(id, index).isQueued else { return }
+      widgets[id]?.sources[index].isQueued = true
+      waiting.append(.source(id, index))
+      return
+    }
+    switch source.input {
+    case .file(let template):
+      let file = try fileRequest(template, moment)
+      watch(id, index, file.path)
+      begin(id, index, source, isAsked: false) { .readFile($0, file) }
+    case .command(let command, _):
+      let request = try commandRequest(command, moment, isContinuous: isContinuous)
+      begin(id, index, source, isAsked: isAsked, isContinuous: isContinuous) { .run($0, request) }
+    case .http(let http):
+      var request = try webRequest(http, source.parse, moment)
+      makeConditional(&request, state(id, index).cached)
+      let final = request
+      begin(id, index, source, isAsked: isAsked) { .web($0, final) }
+    case .timer, .constant: break
+    }
+  }
+
+  private func state(_ id: WidgetID, _ index: Int) -> SourceState {
+    widgets[id]?.sources[index] ?? SourceState()
+  }
+
+  private mutating func begin(
+    _ id: WidgetID, _ index: Int, _ source: Source, isAsked: Bool, isContinuous: Bool = false,
+    _ effect: (RequestID) -> Effect
+  ) {
+    let request = request(for: isContinuous ? .continuous(id, index) : .source(id, index))
+    widgets[id]?.sources[index].request = request
+    widgets[id]?.sources[index].isWantedAgain = false
+    widgets[id]?.sources[index].lastRead = now.uptime
+    widgets[id]?.sources[index].started = now.uptime
+    effects.append(effect(request))
+    // Who reads once a second is not shown as running once a second.
+    if isAsked, status(id, source.name) != .running, !state(id, index).isFailed {
+      setStatus(id, source.name, ActionStatus(state: .running))
+    }
+  }
+
+  /// Asks only for what is newer than what was read last.
+  private func makeConditional(
+    _ request: inout WebRequest, _ cached: (address: String, etag: String?, lastModified: String?)?
+  ) {
+    guard request.method == "GET", let cached, cached.address == request.address.description,
+      !request.headers.contains(where: { $0.name.lowercased().hasPrefix("if-") })
+    else { return }
+    if let etag = cached.etag { request.headers.append(.init("If-None-Match", etag)) }
+    if let time = cached.lastModified {
+      request.headers.append(.init("If-Modified-Since", time))
+    }
+  }
+
+  // MARK: Files that change
+
+  private mutating func watch(_ id: WidgetID, _ index: Int, _ path: String) {
+    // The kernel does not tell of changes of its own files.
+    let isWatchable = !["/proc", "/sys", "/dev"].contains { Paths.contains($0, path) }
+    if let watch = state(id, index).watch {
+      guard watch.path != path else { return }
+      cancel(watch.request)
+      widgets[id]?.sources[index].watch = nil
+    }
+    guard isWatchable else { return }
+    let request = request(for: .watch(id, index))
+    widgets[id]?.sources[index].watch = (request, path)
+    effects.append(.watchFile(request, path: path))
+  }
+
+  mutating func fileChanged(_ id: WidgetID, _ index: Int) {
+    let state = state(id, index)
+    if state.request != nil {
+      widgets[id]?.sources[index].isWantedAgain = true
+      return
+    }
+    let earliest = state.lastRead.map { $0 + limits.fileSpacing } ?? .zero
+    guard earliest > now.uptime else { return read(id, index, isAsked: true) }
+    let timed = deadlines[.source(id, index)] ?? earliest
+    deadlines[.source(id, index)] = min(timed, earliest)
+  }
+
+  mutating func readAgainIfWanted(_ id: WidgetID, _ index: Int) {
+    guard state(id, index).isWantedAgain else { return }
+    widgets[id]?.sources[index].isWantedAgain = false
+    fileChanged(id, index)
+  }
+
+  // MARK: Results
+
+  mutating func sourceRead(_ id: WidgetID, _ index: Int, _ bytes: [UInt8]) {
+    widgets[id]?.sources[index].request = nil
+    deliver(id, index, bytes)
+    readAgainIfWanted(id, index)
+  }
+
+  mutating func sourceAnswered(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
+    widgets[id]?.sources[index].request = nil
+    guard let source = source(id, index) else { return }
+    switch answer.status {
+    case 304:
+      succeeded(id, index, source)
+    case 200..<300:
+      do throws(Failure) {
+        let result = try ResultParsing.value(
+          of: answer.body, as: source.parse, hint: answer.contentType)
+        deliver(id, index, result)
+        if status(id, source.name) != .failure { remember(id, index, source, answer) }
+      } catch {
+        sourceFailed(id, index, error)
+      }
+    default:
+      sourceFailed(id, index, Failure(answer, source.parse))
+    }
+    readAgainIfWanted(id, index)
+  }
+
+  private mutating func remember(
+    _ id: WidgetID, _ index: Int, _ source: Source, _ answer: WebAnswer
+  ) {
+    widgets[id]?.sources[index].cached = nil
+    guard answer.etag != nil || answer.lastModified != nil, case .http(let http) = source.input,
+      let moment = try? moment(id), let request = try? webRequest(http, source.parse, moment)
+    else { return }
+    widgets[id]?.sources[index].cached = (
+      request.address.description, answer.etag, answer.lastModified
+    )
+  }
+
+  /// Parses what was read, and makes data of it.
+  mutating func deliver(_ id: WidgetID, _ index: Int, _ bytes: [UInt8]) {
+    guard let source = source(id, index) else { return }
+    do throws(Failure) {
+      var hint = ""
+      if case .file = source.input { hint = state(id, index).watch?.path ?? "" }
+      deliver(id, index, try ResultParsing.value(of: bytes, as: source.parse, hint: hint))
+    } catch {
+      sourceFailed(id, index, error)
+    }
+  }
+
+  private mutating func deliver(_ id: WidgetID, _ index: Int, _ result: Value) {
+    guard let source = source(id, index) else { return }
+    do throws(Failure) {
+      set(id, try values(source.assignments, try moment(id, result: result)))
+      succeeded(id, index, source)
+    } catch {
+      sourceFailed(id, index, error)
+    }
+  }
+
+  private mutating func succeeded(_ id: WidgetID, _ index: Int, _ source: Source) {
+    setStatus(id, source.name, ActionStatus(state: .success))
+    widgets[id]?.sources[index].attempts = 0
+    if state(id, index).isFailed {
+      widgets[id]?.sources[index].isFailed = false
+      effects.append(.report("\(place(id, index)) is well again"))
+    }
+  }
+
+  mutating func sourceFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
+    guard let source = source(id, index), let facts = facts(of: id) else { return }
+    setStatus(
+      id, source.name,
+      ActionStatus(
+        state: .failure, title: facts.failureTitle(source.name), message: failure.message,
+        code: failure.code))
+    if case .file = source.input, failure.code == "NOT_FOUND" {
+      // What a file said that is gone is not so any more; what it shows then is the kind's default.
+      for (key, _) in source.assignments.values {
+        widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
+      }
+    }
+    if !state(id, index).isFailed {
+      widgets[id]?.sources[index].isFailed = true
+      effects.append(.report("\(place(id, index)): \(failure.message)"))
+    }
+    widgets[id]?.sources[index].attempts += 1
+    touched.insert(id)
+    if case .http = source.input, failure.isTransient {
+      arm(id, index, source, atLeast: backoff(state(id, index).attempts))
+    }
+  }
+
+  // MARK: Programs that go on
+
+  mutating func continuousEnded(_ id: WidgetID, _ index: Int, _ failure: Failure) {
+    guard let source = source(id, index) else { return }
+    let started = state(id, index).started ?? now.uptime
+    widgets[id]?.sources[index].request = nil
+    if now.uptime - started >= limits.steadyAfter { widgets[id]?.sources[index].attempts = 0 }
+    let attempts = state(id, index).attempts
+    sourceFailed(id, index, failure)
+    // A line that was read in between is no sign that it will go on.
+    widgets[id]?.sources[index].attempts = attempts + 1
+    arm(id, index, source, atLeast: backoff(attempts + 1))
+  }
+
+  // MARK: Conditions
+
+  /// Turns sources on and off that depend on what has changed.
+  mutating func lookAtConditions(_ id: WidgetID) {
+    guard let facts = facts(of: id) else { return }
+    for (index, source) in facts.kind.sources.enumerated() where source.condition != nil {
+      guard let moment = try? moment(id), let isOn = try? holds(source.condition, moment) else {
+        continue
+      }
+      let wasOn = state(id, index).isOn
+      if isOn, !wasOn { read(id, index, isAsked: true) }
+      if !isOn, wasOn {
+        widgets[id]?.sources[index].isOn = false
+        turnOff(id, index)
+      }
+    }
+  }
+
+  private mutating func turnOff(_ id: WidgetID, _ index: Int) {
+    deadlines[.source(id, index)] = nil
+    let state = state(id, index)
+    for request in [state.request, state.watch?.request].compactMap({ $0 }) { cancel(request) }
+    widgets[id]?.sources[index].request = nil
+    widgets[id]?.sources[index].watch = nil
+    widgets[id]?.sources[index].isQueued = false
+    if let source = source(id, index), status(id, source.name) == .running {
+      setStatus(id, source.name, ActionStatus())
+    }
+  }
+}
+
+extension Duration {
+  /// Rounded down, at least 1.
+  var wholeNanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    return overflow ? .max : max(1, product + attoseconds / 1_000_000_000)
+  }
+}

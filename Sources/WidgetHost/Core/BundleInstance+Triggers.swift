@@ -1,0 +1,207 @@
+import WidgetBundle
+import WidgetModel
+
+// Events, and the triggers that they and the time set off.
+extension BundleInstance {
+  /// How many events of a widget may wait until it is known what the daemon itself made of them.
+  private static var fetchesMax: Int { 64 }
+
+  mutating func take(_ event: Event) {
+    guard let facts = facts(of: event.widgetID) else { return }
+    guard isMeant(event, facts) else { return }
+    let fetches = purposes.values.count {
+      if case .event(let other) = $0 { other.widgetID == event.widgetID } else { false }
+    }
+    // Events come before what the daemon's reducers made of them, and steps are to see that.
+    guard facts.hasReducer(for: event) || fetches > 0 else { return act(on: event) }
+    guard fetches < BundleInstance.fetchesMax else {
+      effects.append(
+        .report("bundle \(bundle.id): widget \(event.widgetID): too many events; one is left out"))
+      return
+    }
+    effects.append(.fetchWidget(request(for: .event(event)), event.widgetID))
+  }
+
+  /// Whether anything at all follows from the event.
+  private func isMeant(_ event: Event, _ facts: KindFacts) -> Bool {
+    form(of: event, facts) != nil
+      || facts.kind.triggers.contains { BundleInstance.isSetOff($0, by: event) }
+  }
+
+  private func form(of event: Event, _ facts: KindFacts) -> Form? {
+    event.name == "submit" ? facts.kind.forms[NodeAddress(event.nodeID).node] : nil
+  }
+
+  private static func isSetOff(_ trigger: Trigger, by event: Event) -> Bool {
+    guard case .event(let name, let nodeID) = trigger.when, name == event.name else { return false }
+    guard let nodeID else { return true }
+    return nodeID == event.nodeID || nodeID == NodeAddress(event.nodeID).node
+  }
+
+  mutating func act(on event: Event) {
+    let id = event.widgetID
+    guard let facts = facts(of: id) else { return }
+    let form = form(of: event, facts)
+    if let form, !check(form, event, facts) { return }
+    var isSetOff = false
+    for (index, trigger) in facts.kind.triggers.enumerated()
+    where BundleInstance.isSetOff(trigger, by: event) {
+      isSetOff = true
+      offer(event, to: trigger, index)
+    }
+    // A form that no trigger speaks of does what it is for.
+    if let form, !isSetOff, facts.kind.actions[form.action] != nil {
+      fire(BundleInstance.formTrigger, of: id, event, steps: [.run(form.action)])
+    }
+  }
+
+  /// Stands for the place in the file of a form's own trigger.
+  private static var formTrigger: Int { -1 }
+
+  private mutating func offer(_ event: Event, to trigger: Trigger, _ index: Int) {
+    let key = ThrottleKey(widgetID: event.widgetID, trigger: index, node: event.nodeID)
+    if let least = trigger.minLength, case .string(let text)? = event.payload["value"],
+      !text.isEmpty, text.count < least
+    {
+      // What was typed before is no longer what is there.
+      throttled[key] = nil
+      deadlines[.throttle(key)] = nil
+      return
+    }
+    guard let throttle = trigger.throttle, throttle > .zero else {
+      return fire(index, of: event.widgetID, event)
+    }
+    guard throttled[key] != nil || throttled.count < limits.queuedMax * max(1, widgets.count)
+    else { return dropped(event.widgetID) }
+    throttled[key] = event
+    deadlines[.throttle(key)] = now.uptime + throttle
+  }
+
+  mutating func tickTrigger(_ id: WidgetID, _ index: Int) {
+    guard let triggers = facts(of: id)?.kind.triggers, triggers.indices.contains(index),
+      case .every(let interval) = triggers[index].when
+    else { return }
+    deadlines[.trigger(id, index)] = now.uptime + max(interval, limits.intervalMin)
+    // What is still busy with the last time has no use for another.
+    guard !isBusy(QueueKey(widgetID: id, trigger: index)) else { return }
+    fire(index, of: id, nil)
+  }
+
+  // MARK: Runs begin
+
+  mutating func fire(_ index: Int, of id: WidgetID, _ event: Event?) {
+    guard let triggers = facts(of: id)?.kind.triggers, triggers.indices.contains(index) else {
+      return
+    }
+    fire(index, of: id, event, steps: triggers[index].steps)
+  }
+
+  private mutating func fire(
+    _ index: Int, of id: WidgetID, _ event: Event?, steps: [Step]
+  ) {
+    let key = QueueKey(widgetID: id, trigger: index)
+    let firing = Firing(event: event, row: event.map { NodeAddress($0.nodeID).row } ?? "")
+    guard firings.available >= 1 else { return dropped(id) }
+    firings.take(1)
+    guard isBusy(key) else { return start(key, firing, steps) }
+    guard queues[key, default: []].count < limits.queuedMax else { return dropped(id) }
+    queues[key, default: []].append(firing)
+  }
+
+  private mutating func dropped(_ id: WidgetID) {
+    effects.append(
+      .report("bundle \(bundle.id): widget \(id): more happens than can be done; left out"))
+  }
+
+  private func isBusy(_ key: QueueKey) -> Bool {
+    runs.values.contains {
+      $0.widgetID == key.widgetID && $0.trigger == key.trigger && !$0.isDelayed
+    }
+  }
+
+  private mutating func start(_ key: QueueKey, _ firing: Firing, _ steps: [Step]) {
+    guard runs.values.count(where: { $0.widgetID == key.widgetID }) < limits.runsMax else {
+      return dropped(key.widgetID)
+    }
+    let run = Run(
+      id: nextRunID(), widgetID: key.widgetID, trigger: key.trigger, event: firing.event,
+      row: firing.row, frames: [Run.Frame(Action(steps: steps))])
+    runs[run.id] = run
+    advance(run.id)
+  }
+
+  /// Lets the next firing of a trigger go, now that nothing of it is busy.
+  mutating func startNext(_ key: QueueKey) {
+    guard !isBusy(key), var queue = queues[key], !queue.isEmpty, let facts = facts(of: key.widgetID)
+    else { return }
+    let firing = queue.removeFirst()
+    queues[key] = queue.isEmpty ? nil : queue
+    if facts.kind.triggers.indices.contains(key.trigger) {
+      start(key, firing, facts.kind.triggers[key.trigger].steps)
+    } else if let form = firing.event.flatMap({ form(of: $0, facts) }) {
+      start(key, firing, [.run(form.action)])
+    }
+  }
+
+  // MARK: Forms
+
+  /// Looks at every field of a form. If one is wrong nothing is done, and the status of what the form
+  /// is for says what.
+  private mutating func check(_ form: Form, _ event: Event, _ facts: KindFacts) -> Bool {
+    var values = ValueMap()
+    if case .map(let map)? = event.payload["values"] { values = map }
+    var wrong: [String: String] = [:]
+    for field in form.fields {
+      if let message = BundleInstance.complaint(about: field, values[field.name] ?? .null) {
+        wrong[field.name] = message
+      }
+    }
+    guard !wrong.isEmpty else { return true }
+    let messages = form.fields.compactMap { wrong[$0.name] }
+    let status = ActionStatus(
+      state: .failure, title: title(of: form.action, facts, event),
+      message: messages.joined(separator: "\n"),
+      code: "INVALID_ARGUMENT", fields: wrong)
+    setStatus(event.widgetID, form.action, status)
+    sendError(event.widgetID, form.action, status, cause: event)
+    return false
+  }
+
+  private mutating func title(of action: String, _ facts: KindFacts, _ event: Event) -> String {
+    if let template = facts.kind.actions[action]?.errorTitle,
+      let moment = try? moment(event.widgetID, event: event),
+      let title = try? text(template, moment)
+    {
+      return title
+    }
+    return facts.failureTitle(action)
+  }
+
+  private static func complaint(about field: FormField, _ value: Value) -> String? {
+    let label = field.label.isEmpty ? field.name : field.label
+    let isEmpty: Bool
+    var count = 0
+    switch value {
+    case .null: isEmpty = true
+    case .string(let text):
+      isEmpty = text.allSatisfy(\.isWhitespace)
+      count = text.count
+    case .list(let list): isEmpty = list.isEmpty
+    case .map(let map): isEmpty = map.isEmpty
+    default: isEmpty = false
+    }
+    if isEmpty { return field.isRequired ? "\(label) is needed." : nil }
+    guard case .string = value else { return nil }
+    if count < field.minLength {
+      return "\(label) needs at least \(BundleInstance.characters(field.minLength))."
+    }
+    if field.maxLength > 0, count > field.maxLength {
+      return "\(label) has \(count) characters, and may have at most \(field.maxLength)."
+    }
+    return nil
+  }
+
+  private static func characters(_ count: Int) -> String {
+    count == 1 ? "1 character" : "\(count) characters"
+  }
+}

@@ -1,0 +1,497 @@
+public import WidgetBundle
+import WidgetExpression
+public import WidgetModel
+
+/// A bundle that runs: what its sources, triggers and actions do, as a state machine.
+///
+/// A value without I/O, clock or randomness. What happened goes in with the time, effects come out;
+/// `nextDeadline` says when it next wants to be told the time. Everything in it is bounded, by the
+/// number of widgets or by `HostLimits`.
+public struct BundleInstance: Sendable {
+  public let bundle: Bundle
+  public let generation: UInt64
+  public let permissions: BundlePermissions
+  let limits: HostLimits
+  /// Sources and steps give their stub values, and nothing is touched.
+  let isStub: Bool
+
+  var now = HostTime(wall: .epoch, uptime: .zero)
+  var effects: [Effect] = []
+  var widgets: [WidgetID: WidgetState] = [:]
+  var runs: [UInt64: Run] = [:]
+  var queues: [QueueKey: [Firing]] = [:]
+  var throttled: [ThrottleKey: Event] = [:]
+  var purposes: [RequestID: Purpose] = [:]
+  var deadlines: [TimerKey: Duration] = [:]
+  /// Sources and runs that wait until fewer effects are under way.
+  var waiting: [Waiter] = []
+  var touched: Set<WidgetID> = []
+  var costs: Allowance
+  var firings: Allowance
+  var numbers: SeededNumbers
+  let kinds: [KindName: KindFacts]
+  private var lastNumber: UInt64 = 0
+  /// What is wrong with the bundle's file now, while this version goes on.
+  private(set) var problem: String?
+
+  /// What an answer is for.
+  enum Purpose: Hashable, Sendable {
+    case source(WidgetID, Int)
+    case continuous(WidgetID, Int)
+    case watch(WidgetID, Int)
+    case patch(WidgetID)
+    case run(UInt64)
+    case event(Event)
+    /// Nobody waits for it.
+    case notice
+  }
+
+  enum Waiter: Hashable, Sendable {
+    case source(WidgetID, Int)
+    case run(UInt64)
+  }
+
+  struct QueueKey: Hashable, Sendable {
+    let widgetID: WidgetID
+    let trigger: Int
+  }
+
+  struct Firing: Sendable {
+    let event: Event?
+    let row: String
+  }
+
+  /// - Parameters:
+  ///   - generation: a number that no other start of a bundle has.
+  ///   - folder: the bundle's, absolute, without symbolic links.
+  public init(
+    _ bundle: Bundle, generation: UInt64, folder: String, home: String,
+    limits: HostLimits = HostLimits(), isStub: Bool = false, seed: UInt64
+  ) {
+    self.bundle = bundle
+    self.generation = generation
+    permissions = BundlePermissions(bundle, folder: folder, home: home)
+    self.limits = limits
+    self.isStub = isStub
+    costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
+    firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
+    numbers = SeededNumbers(seed: seed)
+    kinds = Dictionary(bundle.kinds.map { ($0.kind.name, KindFacts($0)) }) { first, _ in first }
+  }
+
+  /// When to tell it the time, at the latest.
+  public var nextDeadline: Duration? { deadlines.values.min() }
+
+  public var widgetCount: Int { widgets.count }
+
+  /// Takes what happened, and says what to do about it.
+  public mutating func handle(_ input: BundleInput, at now: HostTime) -> [Effect] {
+    begin(at: now)
+    take(input)
+    fireTimers()
+    return finish()
+  }
+
+  /// Says on all widgets what is wrong with the bundle's file, or that nothing is any more.
+  public mutating func setProblem(_ problem: String?, at now: HostTime) -> [Effect] {
+    begin(at: now)
+    self.problem = problem
+    for id in widgets.keys { showProblem(id) }
+    return finish()
+  }
+
+  /// Ends whatever is under way. Nothing is to be told to it afterwards.
+  public mutating func stop() -> [Effect] {
+    let under = purposes.filter { entry in
+      switch entry.value {
+      case .source, .continuous, .watch, .run: true
+      case .patch, .event, .notice: false
+      }
+    }
+    purposes = [:]
+    deadlines = [:]
+    return under.keys.sorted { $0.number < $1.number }.map { .cancel($0) }
+  }
+
+  /// What to send so that the widgets are known to be fed by nobody.
+  public func retirement() -> [(id: WidgetID, patch: WidgetPatch)] {
+    sortedIDs.compactMap { id in
+      widgets[id]?.view.isStale == false ? (id, WidgetPatch(isStale: true)) : nil
+    }
+  }
+
+  // MARK: One round
+
+  private mutating func begin(at now: HostTime) {
+    self.now = now
+    costs.refill(at: now.uptime)
+    firings.refill(at: now.uptime)
+  }
+
+  private mutating func finish() -> [Effect] {
+    // What was changed can turn sources on, and those change things in turn: once is enough, the rest
+    // is looked at when the changes were made.
+    for id in touched.sorted(by: WidgetID.inOrder) { lookAtConditions(id) }
+    startWaiting()
+    for id in touched.sorted(by: WidgetID.inOrder) { flush(id, isForced: false) }
+    touched = []
+    defer { effects = [] }
+    return effects
+  }
+
+  private mutating func take(_ input: BundleInput) {
+    switch input {
+    case .tick: break
+    case .snapshot(let all): take(snapshot: all)
+    case .widget(let widget): take(widget, isAnew: false)
+    case .removed(let id): remove(id)
+    case .event(let event): take(event)
+    case .bytes(let request, let bytes): take(bytes, for: request)
+    case .line(let request, let bytes): take(line: bytes, for: request)
+    case .web(let request, let answer): take(answer, for: request)
+    case .sent(let request, let revision): take(sent: request, revision)
+    case .fetched(let request, let widget):
+      guard case .event(let event)? = purposes.removeValue(forKey: request) else { return }
+      take(widget, isAnew: false)
+      act(on: event)
+    case .fileChanged(let request):
+      guard case .watch(let id, let index)? = purposes[request] else { return }
+      fileChanged(id, index)
+    case .failed(let request, let failure): take(failure, for: request)
+    }
+  }
+
+  private mutating func take(sent request: RequestID, _ revision: Revision) {
+    switch purposes.removeValue(forKey: request) {
+    case .patch(let id):
+      widgets[id]?.answered(request, revision: revision)
+      touched.insert(id)
+    case .run(let run): stepSucceeded(run, .null)
+    default: break
+    }
+  }
+
+  private mutating func take(_ bytes: [UInt8], for request: RequestID) {
+    switch purposes.removeValue(forKey: request) {
+    case .source(let id, let index): sourceRead(id, index, bytes)
+    case .run(let run): stepRead(run, bytes)
+    default: break
+    }
+  }
+
+  private mutating func take(_ answer: WebAnswer, for request: RequestID) {
+    switch purposes.removeValue(forKey: request) {
+    case .source(let id, let index): sourceAnswered(id, index, answer)
+    case .run(let run): stepAnswered(run, answer)
+    default: break
+    }
+  }
+
+  private mutating func take(line: [UInt8], for request: RequestID) {
+    guard case .continuous(let id, let index)? = purposes[request] else { return }
+    deliver(id, index, line)
+  }
+
+  private mutating func take(_ failure: Failure, for request: RequestID) {
+    switch purposes.removeValue(forKey: request) {
+    case .source(let id, let index):
+      widgets[id]?.sources[index].request = nil
+      sourceFailed(id, index, failure)
+      readAgainIfWanted(id, index)
+    case .continuous(let id, let index): continuousEnded(id, index, failure)
+    case .watch(let id, let index):
+      // Changes are not seen; at the next reading it is tried again.
+      widgets[id]?.sources[index].watch = nil
+      effects.append(
+        .report(
+          "\(place(id, index)): changes of the file are not noticed: \(failure.message)"))
+    case .patch(let id):
+      widgets[id]?.refused(request, isTransient: failure.isTransient)
+      if failure.isTransient {
+        deadlines[.release(id)] = now.uptime + limits.backoffInitial
+      } else if failure.code != "NOT_FOUND" {
+        effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))
+      }
+      touched.insert(id)
+    case .run(let run): stepFailed(run, failure)
+    case .event(let event):
+      // Better on what is known than not at all.
+      if failure.code != "NOT_FOUND" { act(on: event) }
+    case .notice, nil: break
+    }
+  }
+
+  private mutating func fireTimers() {
+    let due = deadlines.filter { $0.value <= now.uptime }
+      .sorted { ($0.value, $0.key.order) < ($1.value, $1.key.order) }
+    for (key, _) in due {
+      // One that fired before may have taken this one back.
+      guard let deadline = deadlines[key], deadline <= now.uptime else { continue }
+      deadlines[key] = nil
+      switch key {
+      case .source(let id, let index): read(id, index, isAsked: false)
+      case .trigger(let id, let trigger): tickTrigger(id, trigger)
+      case .throttle(let key):
+        if let event = throttled.removeValue(forKey: key) {
+          fire(key.trigger, of: key.widgetID, event)
+        }
+      case .delay(let run): delayIsOver(run)
+      case .release(let id):
+        widgets[id]?.release()
+        touched.insert(id)
+      }
+    }
+  }
+
+  // MARK: Widgets
+
+  private mutating func take(snapshot all: [Widget]) {
+    let ids = Set(all.map(\.id))
+    for id in sortedIDs where !ids.contains(id) { remove(id) }
+    for widget in all { take(widget, isAnew: true) }
+  }
+
+  private mutating func take(_ widget: Widget, isAnew: Bool) {
+    guard let facts = kinds[widget.kind] else { return remove(widget.id) }
+    guard let known = widgets[widget.id], known.heard.kind == widget.kind else {
+      remove(widget.id)
+      return appear(widget, facts)
+    }
+    let before = known.view.parameters
+    widgets[widget.id]?.hear(widget, isAnew: isAnew)
+    widgets[widget.id]?.set(isStale: false)
+    showProblem(widget.id)
+    touched.insert(widget.id)
+    guard widget.parameters != before else { return }
+    for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
+      read(widget.id, index, isAsked: true)
+    }
+  }
+
+  private mutating func appear(_ widget: Widget, _ facts: KindFacts) {
+    let id = widget.id
+    widgets[id] = WidgetState(
+      widget, sources: facts.kind.sources.map { _ in SourceState() })
+    widgets[id]?.set(isStale: false)
+    showProblem(id)
+    touched.insert(id)
+    settleStatuses(id, facts)
+    for (index, source) in facts.kind.sources.enumerated() {
+      if source.isLoadedAtStart {
+        read(id, index, isAsked: true)
+      } else {
+        arm(id, index, source)
+      }
+    }
+    for (index, trigger) in facts.kind.triggers.enumerated() {
+      switch trigger.when {
+      case .load: fire(index, of: id, nil)
+      case .every(let interval):
+        deadlines[.trigger(id, index)] = now.uptime + max(interval, limits.intervalMin)
+      case .event: break
+      }
+    }
+  }
+
+  /// Of what an earlier host left: nothing is under way, and what is no longer in the file is gone.
+  private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) {
+    guard facts.takesStatus, case .map(let known)? = widgets[id]?.view.data["status"] else {
+      return
+    }
+    var settled = ValueMap()
+    for entry in known.entries where facts.statusNames.contains(entry.key) {
+      settled[entry.key] = entry.value
+      guard case .map(let status) = entry.value, status["running"] == .bool(true) else { continue }
+      settled[entry.key] =
+        ActionStatus(
+          state: .failure, title: facts.failureTitle(entry.key),
+          message: "It was interrupted; try again.", code: "ABORTED"
+        ).value
+    }
+    widgets[id]?.set("status", .map(settled))
+  }
+
+  private mutating func remove(_ id: WidgetID) {
+    guard let state = widgets[id] else { return }
+    for run in runsOf(id) { end(run) }
+    for key in queues.keys where key.widgetID == id { queues[key] = nil }
+    for source in state.sources {
+      for request in [source.request, source.watch?.request].compactMap({ $0 }) {
+        cancel(request)
+      }
+    }
+    widgets[id] = nil
+    touched.remove(id)
+    throttled = throttled.filter { $0.key.widgetID != id }
+    waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
+    deadlines = deadlines.filter { $0.key.widgetID != id }
+  }
+
+  private mutating func showProblem(_ id: WidgetID) {
+    touched.insert(id)
+    if let problem {
+      widgets[id]?.set(error: WidgetError(reason: BundleInstance.invalid, message: problem))
+    } else if widgets[id]?.view.error?.reason == BundleInstance.invalid {
+      widgets[id]?.set(error: nil)
+    }
+  }
+
+  /// The reason in the error of widgets whose bundle's file is broken.
+  public static let invalid = "BUNDLE_INVALID"
+
+  // MARK: What all parts use
+
+  var sortedIDs: [WidgetID] { widgets.keys.sorted(by: WidgetID.inOrder) }
+
+  func facts(of id: WidgetID) -> KindFacts? { widgets[id].flatMap { kinds[$0.heard.kind] } }
+
+  func runsOf(_ id: WidgetID) -> [UInt64] {
+    runs.values.filter { $0.widgetID == id }.map(\.id).sorted()
+  }
+
+  mutating func request(for purpose: Purpose) -> RequestID {
+    lastNumber += 1
+    let request = RequestID(generation: generation, number: lastNumber)
+    purposes[request] = purpose
+    return request
+  }
+
+  mutating func nextRunID() -> UInt64 {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  mutating func cancel(_ request: RequestID) {
+    guard purposes.removeValue(forKey: request) != nil else { return }
+    effects.append(.cancel(request))
+  }
+
+  /// Whether another file, program or request can be under way.
+  var hasRoom: Bool {
+    purposes.values.count { purpose in
+      switch purpose {
+      case .source, .run: true
+      default: false
+      }
+    } < limits.effectsMax
+  }
+
+  private mutating func startWaiting() {
+    while let next = waiting.first, hasRoom {
+      waiting.removeFirst()
+      switch next {
+      case .source(let id, let index):
+        guard widgets[id]?.sources[index].isQueued == true else { continue }
+        widgets[id]?.sources[index].isQueued = false
+        read(id, index, isAsked: true)
+      case .run(let run):
+        guard runs[run]?.wait == .turn else { continue }
+        runs[run]?.wait = .nothing
+        advance(run)
+      }
+    }
+  }
+
+  mutating func flush(_ id: WidgetID, isForced: Bool) {
+    guard let patch = widgets[id]?.takePatch(isForced: isForced) else { return }
+    let request = request(for: .patch(id))
+    widgets[id]?.sent(patch, as: request)
+    effects.append(.patch(request, id, patch))
+  }
+
+  mutating func setStatus(_ id: WidgetID, _ name: String, _ status: ActionStatus) {
+    guard !name.isEmpty, let facts = facts(of: id), facts.takesStatus else { return }
+    var all = ValueMap()
+    if case .map(let known)? = widgets[id]?.view.data["status"] { all = known }
+    all[name] = status.value
+    widgets[id]?.set("status", .map(all))
+    touched.insert(id)
+  }
+
+  func status(_ id: WidgetID, _ name: String) -> ActionStatus.State {
+    guard case .map(let all)? = widgets[id]?.view.data["status"],
+      case .map(let status)? = all[name], case .string(let text)? = status["state"]
+    else { return .idle }
+    return ActionStatus.State(rawValue: text) ?? .idle
+  }
+
+  /// The wait before another attempt after so many failures in a row, shortened at random by up to half.
+  mutating func backoff(_ attempts: Int) -> Duration {
+    var delay = limits.backoffInitial
+    for _ in 1..<max(1, min(attempts, 32)) where delay < limits.backoffMax { delay *= 2 }
+    let jitter = Double(numbers.next() >> 11) / Double(1 << 53)
+    return min(delay, limits.backoffMax) * (1 - 0.5 * jitter)
+  }
+}
+
+/// What of a kind is asked for often.
+struct KindFacts: Sendable {
+  let kind: BundleKind
+  let types: [String: Field]
+  let statusNames: [String]
+  let takesStatus: Bool
+
+  init(_ kind: BundleKind) {
+    self.kind = kind
+    types = Dictionary(kind.kind.data.map { ($0.name, $0) }) { first, _ in first }
+    statusNames = (kind.sources.map(\.name) + kind.actions.keys).sorted()
+    takesStatus = kind.kind.isOpen || types["status"] != nil
+  }
+
+  /// The value as the kind's data takes it.
+  func fitted(_ value: Value, to key: String, place: String) throws(Failure) -> Value {
+    guard let field = types[key] else {
+      if kind.kind.isOpen { return value }
+      throw Failure(
+        "INVALID_ARGUMENT", "\(place): kind \"\(kind.kind.name)\" has no data field \"\(key)\"")
+    }
+    guard let fitted = field.type.fitted(value) else {
+      throw Failure(
+        "INVALID_ARGUMENT",
+        "\(place): \"\(key)\" takes a value of type \(field.type), not \(value.typeName)")
+    }
+    return fitted
+  }
+
+  /// What a failure is called if the bundle does not say: `Feed failed`.
+  func failureTitle(_ name: String) -> String {
+    guard !name.isEmpty else { return "Failed" }
+    let words = name.map { $0 == "_" || $0 == "-" ? " " : String($0) }.joined()
+    return words.prefix(1).uppercased() + words.dropFirst() + " failed"
+  }
+
+  /// Whether the daemon takes an event of this name, and which details; nil for all details.
+  func takesEvent(_ name: String) -> (isTaken: Bool, details: Set<String>?) {
+    if kind.kind.isOpen || kind.kind.events.isEmpty { return (true, nil) }
+    guard let event = kind.kind.events.first(where: { $0.name == name }) else {
+      return (false, nil)
+    }
+    return (true, Set(event.payload.map(\.name)))
+  }
+
+  /// Whether the daemon itself does something at an event.
+  func hasReducer(for event: Event) -> Bool {
+    kind.kind.reducers.contains {
+      $0.event == event.name
+        && ($0.nodeID.isEmpty || $0.nodeID == event.nodeID
+          || $0.nodeID == NodeAddress(event.nodeID).node)
+    }
+  }
+}
+
+extension WidgetID {
+  static func inOrder(_ a: WidgetID, _ b: WidgetID) -> Bool { a.rawValue < b.rawValue }
+}
+
+extension TimerKey {
+  var widgetID: WidgetID? {
+    switch self {
+    case .source(let id, _), .trigger(let id, _), .release(let id): id
+    case .throttle(let key): key.widgetID
+    case .delay: nil
+    }
+  }
+
+  /// Breaks ties, so that the same input always gives the same output.
+  fileprivate var order: String { "\(self)" }
+}

@@ -1,0 +1,142 @@
+public import WidgetModel
+
+// What goes into the state machine and what comes out of it, as values.
+
+/// One thing that a bundle asked the world for. Never used twice: what belongs to an earlier version of
+/// a bundle can be told from what belongs to the one that runs.
+public struct RequestID: Hashable, Sendable, CustomStringConvertible {
+  /// Which start of which bundle.
+  public let generation: UInt64
+  public let number: UInt64
+
+  public init(generation: UInt64, number: UInt64) {
+    self.generation = generation
+    self.number = number
+  }
+
+  public var description: String { "\(generation).\(number)" }
+}
+
+/// A file to read.
+public struct FileRequest: Hashable, Sendable {
+  public var path: String
+  public var bytesMax: Int
+  /// Under which of these it must be, after symbolic links were followed.
+  public var permissions: BundlePermissions
+}
+
+/// A program to run.
+public struct CommandRequest: Hashable, Sendable {
+  /// An absolute path, or a name to look for.
+  public var program: String
+  public var arguments: [String]
+  /// Empty for none.
+  public var input: [UInt8]
+  /// nil for as long as it likes.
+  public var timeout: Duration?
+  public var outputBytesMax: Int
+  public var stderrBytesMax: Int
+  /// Every line is a result of its own.
+  public var isContinuous: Bool
+  public var permissions: BundlePermissions
+}
+
+/// A request to an HTTP server.
+public struct WebRequest: Hashable, Sendable {
+  public struct Header: Hashable, Sendable {
+    public var name: String
+    public var value: String
+
+    public init(_ name: String, _ value: String) {
+      self.name = name
+      self.value = value
+    }
+  }
+
+  public struct Part: Hashable, Sendable {
+    public var name: String
+    public var content: Content
+
+    public enum Content: Hashable, Sendable {
+      case bytes([UInt8])
+      case file(FileRequest, contentType: String?)
+    }
+  }
+
+  public enum Body: Hashable, Sendable {
+    case none
+    case bytes([UInt8])
+    case multipart([Part], boundary: String)
+  }
+
+  public var method: String
+  public var address: WebAddress
+  public var headers: [Header]
+  public var body: Body
+  public var timeout: Duration
+  public var bodyBytesMax: Int
+  /// Where redirects may lead.
+  public var permissions: BundlePermissions
+}
+
+/// What an HTTP server answered.
+public struct WebAnswer: Hashable, Sendable {
+  public var status: Int
+  public var contentType: String
+  public var etag: String?
+  public var lastModified: String?
+  public var body: [UInt8]
+
+  public init(
+    status: Int, contentType: String = "", etag: String? = nil, lastModified: String? = nil,
+    body: [UInt8] = []
+  ) {
+    self.status = status
+    self.contentType = contentType
+    self.etag = etag
+    self.lastModified = lastModified
+    self.body = body
+  }
+}
+
+/// What a bundle wants done.
+public enum Effect: Hashable, Sendable {
+  /// Answered with `bytes` or `failed`.
+  case readFile(RequestID, FileRequest)
+  /// Tell with `fileChanged` whenever the file may be another one or read otherwise, until `cancel`.
+  case watchFile(RequestID, path: String)
+  /// Answered with `bytes` or `failed`; if continuous, with any number of `line` before `failed`.
+  case run(RequestID, CommandRequest)
+  /// Answered with `web` or `failed`.
+  case web(RequestID, WebRequest)
+  /// Answered with `sent` or `failed`.
+  case patch(RequestID, WidgetID, WidgetPatch)
+  case presence(RequestID, PresenceAction, [WidgetID])
+  case send(RequestID, WidgetID, name: String, payload: ValueMap, force: Bool)
+  /// Answered with `widget` or `failed`.
+  case fetchWidget(RequestID, WidgetID)
+  /// Ends something; it may still be answered.
+  case cancel(RequestID)
+  /// Something worth knowing for whoever runs the host.
+  case report(String)
+}
+
+/// What happened.
+public enum BundleInput: Hashable, Sendable {
+  /// All widgets of the bundle's kinds, as the daemon has them. Others are gone.
+  case snapshot([Widget])
+  /// One is there, or another than before.
+  case widget(Widget)
+  case removed(WidgetID)
+  case event(Event)
+  case bytes(RequestID, [UInt8])
+  case line(RequestID, [UInt8])
+  case web(RequestID, WebAnswer)
+  /// A change was made, at this revision of the widget; 0 for what has none.
+  case sent(RequestID, Revision)
+  case fetched(RequestID, Widget)
+  case fileChanged(RequestID)
+  case failed(RequestID, Failure)
+  /// Time passed.
+  case tick
+}

@@ -1,0 +1,104 @@
+/// How much a bundle may use. Every limit is per bundle unless it says otherwise; what goes beyond is
+/// refused or waits, and never takes anything from another bundle.
+public struct HostLimits: Hashable, Sendable {
+  /// Files, programs and HTTP requests under way at once; more wait for their turn.
+  public var effectsMax = 16
+  /// Programs that run on and on, at once.
+  public var continuousMax = 16
+  /// Bytes of a file, or of what a program prints.
+  public var outputBytesMax = 1 << 20
+  /// Bytes of an HTTP answer's body.
+  public var bodyBytesMax = 4 << 20
+  /// Bytes of the end of what a program says on standard error.
+  public var stderrBytesMax = 4 << 10
+  /// Actions that call actions.
+  public var depthMax = 8
+  /// Steps of one trigger, those of the actions it calls included.
+  public var stepsMax = 100
+  /// Triggers of a widget that wait for an earlier one, for each place in the file.
+  public var queuedMax = 16
+  /// Actions of a widget under way at once.
+  public var runsMax = 32
+  /// What one evaluation may cost; see `CompiledExpression.evaluate`.
+  public var evaluationCostMax = 1_000_000
+  /// What evaluations may cost together: so much at once, and so much a second on the long run.
+  public var costBurst = 20_000_000
+  public var costPerSecond = 5_000_000
+  /// How many triggers may fire: so many at once, and so many a second on the long run.
+  public var triggersBurst = 200
+  public var triggersPerSecond = 50
+  /// The shortest interval of sources and triggers; shorter ones are taken for this.
+  public var intervalMin = Duration.milliseconds(100)
+  /// The least time between two readings of a file that keeps changing.
+  public var fileSpacing = Duration.milliseconds(100)
+  /// How long a program may run if the bundle does not say.
+  public var commandTimeout = Duration.seconds(30)
+  /// How long an HTTP request may take if the bundle does not say.
+  public var httpTimeout = Duration.seconds(15)
+  /// The longest time that a bundle can ask for, for either.
+  public var timeoutMax = Duration.seconds(600)
+  /// Between failures: the first wait, which doubles, and the longest.
+  public var backoffInitial = Duration.seconds(1)
+  public var backoffMax = Duration.seconds(300)
+  /// A program that ran so long before it ended begins its waits anew.
+  public var steadyAfter = Duration.seconds(30)
+
+  public init() {}
+}
+
+/// So much of something at once, and so much a second on the long run. Time comes in as an argument.
+struct Allowance: Hashable, Sendable {
+  private(set) var available: Double
+  private let burst: Double
+  private let perSecond: Double
+  private var last: Duration?
+
+  init(burst: Int, perSecond: Int) {
+    self.burst = Double(burst)
+    self.perSecond = Double(perSecond)
+    available = Double(burst)
+  }
+
+  mutating func refill(at uptime: Duration) {
+    if let last, uptime > last {
+      available = min(burst, available + (uptime - last) / .seconds(1) * perSecond)
+    }
+    last = uptime
+  }
+
+  /// Takes what is needed. What was used already can be more than there was; it is paid back first.
+  mutating func take(_ amount: Int) { available -= Double(amount) }
+}
+
+/// Why something was not done.
+public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
+  /// A gRPC code's name: `NOT_FOUND`.
+  public var code: String
+  /// What is wrong and what to do, for people.
+  public var message: String
+  /// Whether trying again later can help without anybody changing something.
+  public var isTransient: Bool
+
+  public init(_ code: String, _ message: String, isTransient: Bool = false) {
+    self.code = code
+    self.message = message
+    self.isTransient = isTransient
+  }
+
+  public var description: String { "\(code): \(message)" }
+}
+
+/// The time as the core is told it.
+public struct HostTime: Hashable, Sendable {
+  /// What the clock on the wall says; can jump.
+  public var wall: Timestamp
+  /// What has passed since some moment; never goes back.
+  public var uptime: Duration
+
+  public init(wall: Timestamp, uptime: Duration) {
+    self.wall = wall
+    self.uptime = uptime
+  }
+}
+
+public import WidgetModel

@@ -1,0 +1,382 @@
+public import WidgetBundle
+public import WidgetModel
+
+/// All bundles: which folders there are, which bundle each holds, which version of it runs, and what
+/// the daemon is told about that.
+///
+/// A value without I/O. Adapters look into folders and tell what they found; what to declare, to
+/// start and to end comes out. A bundle whose file got broken goes on as it was; the first of two
+/// folders that hold the same bundle has it, and the other gets it when the first lets go.
+public struct HostState: Sendable {
+  /// What was found in a folder.
+  public enum Found: Sendable {
+    /// A bundle, and what tells its file from another.
+    case bundle(Bundle, digest: UInt64)
+    /// A file that is none: what is wrong, with the file's name and the place.
+    case broken(problem: String, digest: UInt64)
+  }
+
+  public enum Output: Sendable {
+    /// Declare the bundle's kinds and widgets, and again whenever the daemon comes back; tell what
+    /// becomes of its widgets.
+    case open(generation: UInt64, Bundle)
+    /// Nothing of this generation is wanted any more.
+    case close(generation: UInt64)
+    /// Remove what was declared for this bundle.
+    case withdraw(id: String)
+    /// Show a problem on the widgets of a bundle that does not run.
+    case mark(id: String, problem: String)
+    case effect(Effect)
+    /// How all bundles stand has changed: the widgets of kind `bundle` to declare.
+    case standing([WidgetSpec])
+    case report(String)
+  }
+
+  /// How a bundle is known outside.
+  public struct Standing: Hashable, Sendable {
+    public enum State: String, Hashable, Sendable { case running, failed, stopped }
+
+    public var id: String
+    public var name: String
+    public var version: String
+    public var state: State
+    public var problem: String
+    public var path: String
+    /// When the version that runs was loaded.
+    public var loaded: Timestamp?
+    public var widgetCount: Int
+  }
+
+  private struct Folder: Sendable {
+    var digest: UInt64
+    var problem: String?
+    /// The last good one.
+    var bundle: Bundle?
+    /// What to call it as long as no file told.
+    var fallbackID: String
+
+    var id: String { bundle?.id ?? fallbackID }
+  }
+
+  private struct Running: Sendable {
+    var instance: BundleInstance
+    let folder: String
+    let loaded: Timestamp
+    /// What ran before, until the daemon has taken this.
+    var previous: Bundle?
+    var refusal: String?
+  }
+
+  private let limits: HostLimits
+  private let isStub: Bool
+  private let home: String
+  private var numbers: SeededNumbers
+  private var lastGeneration: UInt64 = 0
+  private var folders: [String: Folder] = [:]
+  /// The folders in the order in which they were found, which decides who has a bundle.
+  private var order: [String] = []
+  /// By bundle id.
+  private var running: [String: Running] = [:]
+  /// The daemon has something of these bundles, but no folder has them.
+  private var isStopping = false
+  private var told: [WidgetSpec]?
+
+  public init(limits: HostLimits = HostLimits(), isStub: Bool = false, home: String, seed: UInt64) {
+    self.limits = limits
+    self.isStub = isStub
+    self.home = home
+    numbers = SeededNumbers(seed: seed)
+  }
+
+  // MARK: Folders
+
+  /// A folder was looked into.
+  ///
+  /// - Parameter path: the folder's, absolute, without symbolic links.
+  public mutating func found(_ found: Found, in path: String, at now: HostTime) -> [Output] {
+    var outputs: [Output] = []
+    var folder =
+      folders[path]
+      ?? Folder(digest: 0, problem: nil, bundle: nil, fallbackID: HostState.id(ofFolder: path))
+    let isNew = folders[path] == nil
+    if isNew { order.append(path) }
+    switch found {
+    case .broken(let problem, let digest):
+      guard isNew || folder.digest != digest || folder.problem != problem else { return [] }
+      folder.digest = digest
+      folder.problem = problem
+      folders[path] = folder
+      outputs.append(.report(problem))
+      if let id = owned(by: path) { outputs += setProblem(problem, of: id, at: now) }
+    case .bundle(let bundle, let digest):
+      guard isNew || folder.digest != digest || folder.problem != nil else { return [] }
+      let before = folder.bundle
+      let isSame = folder.digest == digest && before != nil
+      folder.digest = digest
+      let wasBroken = folder.problem != nil
+      folder.problem = nil
+      folder.bundle = bundle
+      folders[path] = folder
+      if let before, before.id != bundle.id, running[before.id]?.folder == path {
+        outputs += letGo(before.id, at: now)
+      }
+      if let holder = running[bundle.id], holder.folder != path {
+        let problem =
+          "\(path): the bundle \"\(bundle.id)\" is there already, in \(holder.folder);"
+          + " remove one of the two folders, or give one another id"
+        folders[path]?.problem = problem
+        outputs.append(.report(problem))
+      } else if isSame, wasBroken, running[bundle.id] != nil {
+        outputs += setProblem(nil, of: bundle.id, at: now)
+      } else {
+        outputs += start(bundle, in: path, at: now)
+      }
+    }
+    return outputs + standing()
+  }
+
+  /// A folder is gone, or holds no bundle's file any more.
+  public mutating func lost(_ path: String, at now: HostTime) -> [Output] {
+    guard folders[path] != nil else { return [] }
+    let id = owned(by: path)
+    folders[path] = nil
+    order.removeAll { $0 == path }
+    var outputs: [Output] = []
+    if let id { outputs += letGo(id, at: now) }
+    return outputs + standing()
+  }
+
+  /// The folders that are known.
+  public var knownFolders: [String] { order }
+
+  private func owned(by path: String) -> String? {
+    running.first { $0.value.folder == path }?.key
+  }
+
+  private mutating func start(_ bundle: Bundle, in path: String, at now: HostTime) -> [Output] {
+    var outputs: [Output] = []
+    let before = running[bundle.id]
+    if var before {
+      outputs += before.instance.stop().map { .effect($0) }
+      outputs.append(.close(generation: before.instance.generation))
+    }
+    lastGeneration += 1
+    let instance = BundleInstance(
+      bundle, generation: lastGeneration, folder: path, home: home, limits: limits, isStub: isStub,
+      seed: numbers.next())
+    running[bundle.id] = Running(
+      instance: instance, folder: path, loaded: now.wall, previous: before?.instance.bundle)
+    outputs.append(.open(generation: lastGeneration, bundle))
+    let what = before == nil ? "loaded" : "loaded anew"
+    outputs.append(.report("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
+    return outputs
+  }
+
+  /// Ends a bundle; if another folder has it too, that is the one now.
+  private mutating func letGo(_ id: String, at now: HostTime) -> [Output] {
+    guard var ended = running.removeValue(forKey: id) else { return [] }
+    var outputs: [Output] = ended.instance.stop().map { .effect($0) }
+    outputs.append(.close(generation: ended.instance.generation))
+    for path in order {
+      guard let bundle = folders[path]?.bundle, bundle.id == id else { continue }
+      folders[path]?.problem = nil
+      return outputs + start(bundle, in: path, at: now)
+    }
+    outputs.append(.withdraw(id: id))
+    outputs.append(.report("bundle \(id) removed"))
+    return outputs
+  }
+
+  private mutating func setProblem(_ problem: String?, of id: String, at now: HostTime) -> [Output]
+  {
+    running[id]?.instance.setProblem(problem, at: now).map { .effect($0) } ?? []
+  }
+
+  private static func id(ofFolder path: String) -> String {
+    let name = Paths.lastComponent(path).map { character -> Character in
+      let isPlain = character.isASCII && (character.isLetter || character.isNumber)
+      return isPlain || character == "-" ? character : "-"
+    }
+    let text = String(name.drop { $0 == "-" }.prefix(64))
+    return text.isEmpty ? "unnamed" : text
+  }
+
+  // MARK: The daemon
+
+  /// The daemon has taken what a bundle declared, or refused it.
+  ///
+  /// A refused version is not run: the one before it goes on, as with a file that is broken.
+  public mutating func declared(
+    generation: UInt64, refusal: String?, at now: HostTime
+  ) -> [Output] {
+    guard let (id, current) = running.first(where: { $0.value.instance.generation == generation })
+    else { return [] }
+    guard let refusal else {
+      running[id]?.previous = nil
+      running[id]?.refusal = nil
+      return standing()
+    }
+    let problem = "\(current.folder): the daemon refuses the bundle: \(refusal)"
+    var outputs: [Output] = [.report(problem)]
+    if let previous = current.previous {
+      outputs += start(previous, in: current.folder, at: now)
+      running[id]?.previous = nil
+      folders[current.folder]?.problem = problem
+      outputs += setProblem(problem, of: id, at: now)
+    } else {
+      running[id]?.refusal = problem
+    }
+    return outputs + standing()
+  }
+
+  public mutating func handle(
+    _ input: BundleInput, generation: UInt64, at now: HostTime
+  ) -> [Output] {
+    guard let id = id(of: generation) else { return [] }
+    let before = running[id]?.instance.widgetCount
+    let effects = running[id]?.instance.handle(input, at: now) ?? []
+    let outputs = effects.map { Output.effect($0) }
+    return running[id]?.instance.widgetCount == before ? outputs : outputs + standing()
+  }
+
+  /// Tells all bundles the time whose turn it is.
+  public mutating func tick(at now: HostTime) -> [Output] {
+    var outputs: [Output] = []
+    for id in running.keys.sorted() {
+      guard let deadline = running[id]?.instance.nextDeadline, deadline <= now.uptime else {
+        continue
+      }
+      outputs += (running[id]?.instance.handle(.tick, at: now) ?? []).map { .effect($0) }
+    }
+    return outputs
+  }
+
+  public var nextDeadline: Duration? {
+    running.values.compactMap(\.instance.nextDeadline).min()
+  }
+
+  private func id(of generation: UInt64) -> String? {
+    running.first { $0.value.instance.generation == generation }?.key
+  }
+
+  /// The daemon has widgets of kind `bundle`, from an earlier host perhaps: what of them no folder
+  /// stands for is removed with all that belongs to it.
+  public mutating func remembered(_ bundles: [(id: String, path: String)]) -> [Output] {
+    var outputs: [Output] = []
+    for (id, path) in bundles {
+      // A folder whose file is broken does not say what it was.
+      guard let folder = folders[path], folder.bundle == nil, let problem = folder.problem else {
+        continue
+      }
+      folders[path]?.fallbackID = id
+      outputs.append(.mark(id: id, problem: problem))
+    }
+    let known = Set(standings.map(\.id))
+    for (id, _) in bundles where !known.contains(id) {
+      outputs.append(.withdraw(id: id))
+      outputs.append(.report("bundle \(id) is gone; removing what is left of it"))
+    }
+    return outputs + standing()
+  }
+
+  /// Ends everything. Returns what is under way to be cancelled, and what to tell of each widget.
+  public mutating func stop() -> (
+    cancelled: [Effect], retirements: [(id: WidgetID, patch: WidgetPatch)], standing: [WidgetSpec]
+  ) {
+    isStopping = true
+    var cancelled: [Effect] = []
+    var retirements: [(id: WidgetID, patch: WidgetPatch)] = []
+    for id in running.keys.sorted() {
+      retirements += running[id]?.instance.retirement() ?? []
+      cancelled += running[id]?.instance.stop() ?? []
+    }
+    return (cancelled, retirements, standings.compactMap(HostState.spec))
+  }
+
+  // MARK: How things stand
+
+  public var standings: [Standing] {
+    var result: [Standing] = []
+    var taken: Set<String> = []
+    for path in order {
+      guard let folder = folders[path] else { continue }
+      let current = running[folder.id].flatMap { $0.folder == path ? $0 : nil }
+      let problem = folder.problem ?? current?.refusal
+      var id = folder.id
+      // The second folder of a bundle is shown under its own name.
+      if current == nil, folder.bundle != nil || taken.contains(id) { id = folder.fallbackID }
+      var name = id
+      for number in 2... where taken.contains(name) || (name != id && running[name] != nil) {
+        name = "\(id)-\(number)"
+      }
+      taken.insert(name)
+      let shown = current?.instance.bundle ?? folder.bundle
+      result.append(
+        Standing(
+          id: name, name: shown?.name ?? "", version: shown?.version ?? "",
+          state: isStopping ? .stopped : problem == nil ? .running : .failed,
+          problem: problem ?? "", path: path, loaded: current?.loaded,
+          widgetCount: current?.instance.widgetCount ?? 0))
+    }
+    return result
+  }
+
+  private mutating func standing() -> [Output] {
+    let specs = standings.compactMap(HostState.spec)
+    guard specs != told else { return [] }
+    told = specs
+    return [.standing(specs)]
+  }
+
+  /// The set and provider of what the host itself declares.
+  public static let provider = "widgetd-host"
+
+  /// The set and provider of what a bundle declares.
+  public static func provider(of id: String) -> String { "bundle/\(id)" }
+
+  /// The kind of the widgets that show how bundles stand.
+  public static var kind: Kind? {
+    KindName("bundle").map { name in
+      Kind(
+        name: name, displayName: "Bundle", summary: "How a bundle stands that widgetd-host runs.",
+        data: [
+          Field(name: "id", type: .string, defaultValue: .string(""), summary: "The bundle's id."),
+          Field(
+            name: "name", type: .string, defaultValue: .string(""), summary: "Its name for people."),
+          Field(
+            name: "version", type: .string, defaultValue: .string(""),
+            summary: "The version that runs."),
+          Field(
+            name: "state", type: .string, defaultValue: .string(""),
+            summary: "running; failed, if its file is broken or refused, while the version before"
+              + " it may go on; stopped, if the host has ended."),
+          Field(
+            name: "problem", type: .string, defaultValue: .string(""),
+            summary: "What is wrong, and where; empty if nothing is."),
+          Field(name: "path", type: .string, defaultValue: .string(""), summary: "Its folder."),
+          Field(
+            name: "loaded", type: .timestamp, defaultValue: .null,
+            summary: "When the version that runs was loaded; null if none runs."),
+          Field(
+            name: "widgets", type: .int, defaultValue: .int(0),
+            summary: "How many widgets its kinds have."),
+        ])
+    }
+  }
+
+  /// Both names are made of characters that every id can have, so it is never nil.
+  private static func spec(_ standing: Standing) -> WidgetSpec? {
+    guard let id = WidgetID("bundle/\(standing.id)"), let kind = KindName("bundle") else {
+      return nil
+    }
+    return WidgetSpec(
+      id: id, kind: kind, family: .small,
+      data: [
+        "id": .string(standing.id), "name": .string(standing.name),
+        "version": .string(standing.version), "state": .string(standing.state.rawValue),
+        "problem": .string(standing.problem), "path": .string(standing.path),
+        "loaded": standing.loaded.map { .timestamp($0) } ?? .null,
+        "widgets": .int(Int64(standing.widgetCount)),
+      ])
+  }
+}

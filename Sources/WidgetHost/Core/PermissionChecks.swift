@@ -1,0 +1,179 @@
+public import WidgetBundle
+import WidgetModel
+
+/// What a bundle may touch, asked with the values that its expressions gave.
+///
+/// Paths are compared after symbolic links were followed, which is for the adapters to do: they open
+/// a file, ask the kernel what it is that they opened, and ask here again.
+public struct BundlePermissions: Hashable, Sendable {
+  public let bundleID: String
+  /// The bundle's folder, absolute, without links.
+  public let folder: String
+  public let home: String
+  private let permissions: Permissions
+
+  public init(_ bundle: Bundle, folder: String, home: String) {
+    bundleID = bundle.id
+    self.folder = folder
+    self.home = home
+    permissions = bundle.permissions
+  }
+
+  /// Whom to name in a message.
+  private var whose: String { "of bundle \"\(bundleID)\"" }
+
+  /// With `${bundle}` and `${home}` replaced.
+  func expanded(_ text: String) -> String {
+    for (name, value) in [("${bundle}", folder), ("${home}", home)] where text.hasPrefix(name) {
+      return value + text.dropFirst(name.utf8.count)
+    }
+    return text
+  }
+
+  // MARK: Files
+
+  /// The folders and files that may be read, the bundle's own first.
+  public var readRoots: [String] { [folder] + permissions.read.map { expanded($0) } }
+
+  /// An absolute path without `.`, `..` and doubled slashes; what is not absolute is meant to be in
+  /// the bundle's folder.
+  func path(_ text: String) throws(Failure) -> String {
+    let expanded = expanded(text)
+    guard !expanded.isEmpty, !expanded.utf8.contains(0), expanded.utf8.count < 4_096 else {
+      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is no path")
+    }
+    return Paths.normalized(expanded.hasPrefix("/") ? expanded : "\(folder)/\(expanded)")
+  }
+
+  /// Whether a path is in what may be read, as it is written.
+  func allowsReading(_ path: String) -> Bool {
+    readRoots.contains { Paths.contains(Paths.normalized($0), path) }
+  }
+
+  func readingRefused(_ path: String) -> Failure {
+    Failure(
+      "PERMISSION_DENIED",
+      "the permissions \(whose) do not allow reading \(path);"
+        + " add \"\(path)\" to permissions.read in its file")
+  }
+
+  // MARK: Hosts
+
+  func check(_ address: WebAddress) throws(Failure) {
+    guard !permissions.hosts.contains(where: { HostRule($0)?.allows(address) == true }) else {
+      return
+    }
+    throw Failure(
+      "PERMISSION_DENIED",
+      "the permissions \(whose) do not allow asking \(address.authority);"
+        + " add \"\(address.hostForRules)\" to permissions.hosts in its file")
+  }
+
+  // MARK: Programs
+
+  /// Where a program of this name can be, in the order in which it is looked for.
+  public static func candidates(_ program: String) -> [String] {
+    program.contains("/")
+      ? [Paths.normalized(program)]
+      : ["/usr/local/bin", "/usr/bin", "/bin"].map { "\($0)/\(program)" }
+  }
+
+  /// Everywhere a permitted program can be.
+  public var commandCandidates: [String] {
+    permissions.commands.flatMap { BundlePermissions.candidates(expanded($0)) }
+  }
+
+  /// The program's name with `${bundle}` replaced, if permissions name it in some way; the adapter
+  /// compares what it finds with `commandCandidates` once more.
+  func program(_ text: String) throws(Failure) -> String {
+    let program = expanded(text)
+    guard !program.isEmpty, !program.utf8.contains(0) else {
+      throw Failure("INVALID_ARGUMENT", "the program's name is empty")
+    }
+    guard program.hasPrefix("/") || !program.contains("/") else {
+      throw Failure(
+        "INVALID_ARGUMENT",
+        "\"\(program)\" is no program's name; use an absolute path, ${bundle}/…, or a name alone")
+    }
+    return program
+  }
+
+  /// Whether there is any use in looking for a program: only its last component has to fit, because
+  /// folders can be links.
+  func check(program: String) throws(Failure) {
+    let name = Paths.lastComponent(program)
+    guard !commandCandidates.contains(where: { Paths.lastComponent($0) == name }) else { return }
+    throw programRefused(program)
+  }
+
+  func programRefused(_ program: String) -> Failure {
+    let shown =
+      Paths.contains(folder, program) ? "${bundle}\(program.dropFirst(folder.count))" : program
+    return Failure(
+      "PERMISSION_DENIED",
+      "the permissions \(whose) do not allow running \(program);"
+        + " add \"\(shown)\" to permissions.commands in its file")
+  }
+}
+
+extension WebAddress {
+  /// As a rule would name it.
+  var hostForRules: String {
+    let name = host.contains(":") ? "[\(host)]" : host
+    return port == 80 || port == 443 ? name : "\(name):\(port)"
+  }
+}
+
+/// One line of `permissions.hosts`.
+private struct HostRule {
+  private let host: String
+  private let isPattern: Bool
+  private let port: Int?
+
+  init?(_ text: String) {
+    var host = Substring(text.lowercased())
+    var port: Int?
+    let bracket = host.lastIndex(of: "]") ?? host.startIndex
+    if let colon = host[bracket...].lastIndex(of: ":") {
+      guard let number = Int(host[host.index(after: colon)...]) else { return nil }
+      port = number
+      host = host[..<colon]
+    }
+    if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+    isPattern = host.hasPrefix("*.")
+    self.host = String(isPattern ? host.dropFirst() : host)
+    self.port = port
+  }
+
+  func allows(_ address: WebAddress) -> Bool {
+    let isPort = port.map { $0 == address.port } ?? (address.port == 80 || address.port == 443)
+    guard isPort else { return false }
+    return isPattern
+      ? address.host.hasSuffix(host) && address.host.utf8.count > host.utf8.count
+      : address.host == host
+  }
+}
+
+/// Paths as texts.
+enum Paths {
+  static func normalized(_ path: String) -> String {
+    var components: [Substring] = []
+    for component in path.split(separator: "/") where component != "." {
+      if component == ".." { _ = components.popLast() } else { components.append(component) }
+    }
+    return "/" + components.joined(separator: "/")
+  }
+
+  /// Whether a path is the root, or below it. Both are normalized.
+  static func contains(_ root: String, _ path: String) -> Bool {
+    root == "/" || path == root || path.hasPrefix(root + "/")
+  }
+
+  static func lastComponent(_ path: String) -> Substring {
+    path.split(separator: "/").last ?? Substring(path)
+  }
+
+  static func parent(_ path: String) -> String {
+    normalized(path + "/..")
+  }
+}

@@ -1,0 +1,103 @@
+import WidgetBundle
+import WidgetModel
+
+/// Bytes that were read, as the `result` that a source or a step asked for.
+enum ResultParsing {
+  /// - Parameters:
+  ///   - hint: what they are said to be, a media type or a file's name; decides where the bundle does
+  ///     not say.
+  static func value(
+    of bytes: [UInt8], as parse: Parse, hint: String
+  ) throws(Failure) -> Value {
+    switch parse.format ?? format(of: hint) {
+    case .text: return .string(try text(bytes))
+    case .lines: return .list(try lines(bytes).map { .string(String($0)) })
+    case .words:
+      return .list(
+        try lines(bytes).map { line in
+          .list(line.split(whereSeparator: \.isWhitespace).map { .string(String($0)) })
+        })
+    case .json:
+      if parse.shape == .any, parse.path.isEmpty, isBlank(bytes) { return .null }
+      let document = try JSONText.parse(bytes)
+      guard let result = step(into: document, parse.path) else {
+        throw Failure(
+          "INVALID_ARGUMENT", "the answer has nothing at \(describe(parse.path))")
+      }
+      switch (parse.shape, result) {
+      case (.any, _), (.object, .map), (.list, .list): return result
+      default:
+        let wanted = parse.shape == .list ? "a list" : "an object"
+        throw Failure(
+          "INVALID_ARGUMENT",
+          "the answer is \(result.typeName), not \(wanted)"
+            + (parse.path.isEmpty ? "" : " at \(describe(parse.path))"))
+      }
+    }
+  }
+
+  /// The words of an answer that tells of an error, if they are where the bundle says.
+  static func errorWords(in bytes: [UInt8], _ parse: Parse) -> String? {
+    guard !parse.errorPath.isEmpty, let document = try? JSONText.parse(bytes),
+      let words = step(into: document, parse.errorPath), words != .null
+    else { return nil }
+    let text = PlainText.of(words)
+    return text.isEmpty ? nil : text
+  }
+
+  private static func format(of hint: String) -> Parse.Format {
+    let kind = hint.split(separator: ";").first.map { $0.lowercased() } ?? ""
+    let trimmed = kind.filter { $0 != " " }
+    return trimmed.hasSuffix("/json") || trimmed.hasSuffix("+json") || trimmed.hasSuffix(".json")
+      ? .json : .text
+  }
+
+  private static func text(_ bytes: [UInt8]) throws(Failure) -> String {
+    var end = bytes.count
+    if end > 0, bytes[end - 1] == UInt8(ascii: "\n") { end -= 1 }
+    if end > 0, end < bytes.count, bytes[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+    guard let text = String(validating: bytes[..<end], as: UTF8.self) else {
+      throw Failure("INVALID_ARGUMENT", "what was read is no text in UTF-8")
+    }
+    return text
+  }
+
+  private static func lines(_ bytes: [UInt8]) throws(Failure) -> [Substring] {
+    let text = try text(bytes)
+    guard !text.isEmpty else { return [] }
+    return text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+  }
+
+  private static func isBlank(_ bytes: [UInt8]) -> Bool {
+    bytes.allSatisfy { [0x20, 0x0A, 0x0D, 0x09].contains($0) }
+  }
+
+  private static func step(into value: Value, _ path: [Parse.PathStep]) -> Value? {
+    var value = value
+    for step in path {
+      switch (step, value) {
+      case (.key(let key), .map(let map)):
+        guard let next = map[key] else { return nil }
+        value = next
+      case (.index(let index), .list(let list)):
+        // Below 0 counts from the end.
+        let place = index < 0 ? list.count + index : index
+        guard list.indices.contains(place) else { return nil }
+        value = list[place]
+      default: return nil
+      }
+    }
+    return value
+  }
+
+  private static func describe(_ path: [Parse.PathStep]) -> String {
+    var text = ""
+    for step in path {
+      switch step {
+      case .key(let key): text += text.isEmpty ? key : ".\(key)"
+      case .index(let index): text += "[\(index)]"
+      }
+    }
+    return text
+  }
+}

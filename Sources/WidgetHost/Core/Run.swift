@@ -1,0 +1,90 @@
+import WidgetBundle
+import WidgetModel
+
+/// A trigger that fired, and how far its steps are.
+///
+/// A stack of actions: the trigger's own steps at the bottom, and on top the action that is under way.
+struct Run: Sendable {
+  struct Frame: Sendable {
+    enum Phase: Hashable, Sendable { case delayed, steps, success, failure, otherwise }
+
+    let action: Action
+    var phase = Phase.steps
+    var index = 0
+    var result = Value.null
+    var error: ActionStatus?
+    /// What the optimistic values replaced.
+    var undo: [(key: String, before: Value, set: Value)] = []
+
+    init(_ action: Action) { self.action = action }
+
+    var current: [Step] {
+      switch phase {
+      case .delayed: []
+      case .steps: action.steps
+      case .success: action.success
+      case .failure: action.failure
+      case .otherwise: action.otherwise
+      }
+    }
+  }
+
+  enum Wait: Hashable, Sendable {
+    case nothing
+    /// For an answer.
+    case request(RequestID)
+    /// For the time of an action's delay.
+    case delay
+    /// For other effects of the bundle to end.
+    case turn
+  }
+
+  let id: UInt64
+  let widgetID: WidgetID
+  /// Which trigger; runs of the same one go one after the other.
+  let trigger: Int
+  let event: Event?
+  let row: String
+  var frames: [Frame]
+  var stepCount = 0
+  var wait = Wait.nothing
+  /// Somebody was told why it failed.
+  var isReported = false
+
+  var isDelayed: Bool { wait == .delay }
+
+  /// Its failures make no events: they could be what it is about.
+  var isAboutError: Bool { event?.name == "error" }
+}
+
+/// What the bundle waits for with the clock.
+enum TimerKey: Hashable, Sendable {
+  case source(WidgetID, Int)
+  case trigger(WidgetID, Int)
+  case throttle(ThrottleKey)
+  case delay(UInt64)
+  /// Try to reach the daemon again.
+  case release(WidgetID)
+}
+
+struct ThrottleKey: Hashable, Sendable {
+  let widgetID: WidgetID
+  let trigger: Int
+  let node: String
+}
+
+/// A generator of numbers that are random enough to spread retries and to make boundaries
+/// (SplitMix64).
+public struct SeededNumbers: RandomNumberGenerator, Sendable {
+  private var state: UInt64
+
+  public init(seed: UInt64) { state = seed }
+
+  public mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var bits = state
+    bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+    return bits ^ (bits >> 31)
+  }
+}

@@ -1,0 +1,138 @@
+import WidgetModel
+
+/// A widget as the host sees it: what the daemon said last, what was sent since, and what is to be sent.
+///
+/// Expressions read `view`, which is all three on top of each other. One change is under way at a
+/// time; what comes up meanwhile is put together and goes with the next.
+struct WidgetState: Sendable {
+  /// As the daemon has it, as far as is known.
+  private(set) var heard: Widget
+  private var unanswered: [(request: RequestID, patch: WidgetPatch)] = []
+  private var pending = WidgetPatch()
+  private(set) var view: Widget
+  /// Changes are held back until the daemon can be reached again.
+  private(set) var isHeld = false
+
+  var sources: [SourceState]
+
+  init(_ widget: Widget, sources: [SourceState]) {
+    heard = widget
+    view = widget
+    self.sources = sources
+  }
+
+  mutating func set(_ key: String, _ value: Value) {
+    guard view.data[key] != value else { return }
+    pending.setData[key] = value
+    view.data[key] = value
+  }
+
+  mutating func set(error: WidgetError?) {
+    guard view.error != error else { return }
+    pending.error = .some(error)
+    view.error = error
+  }
+
+  mutating func set(isStale: Bool) {
+    guard view.isStale != isStale else { return }
+    pending.isStale = isStale
+    view.isStale = isStale
+  }
+
+  /// Takes the widget as the daemon tells of it. An older one than is known already is ignored, unless
+  /// it is from a store that the numbers of the one before say nothing about.
+  mutating func hear(_ widget: Widget, isAnew: Bool) {
+    guard isAnew || widget.revision >= heard.revision else { return }
+    heard = widget
+    isHeld = false
+    rebuild()
+  }
+
+  /// What to send now, if anything.
+  ///
+  /// - Parameter isForced: do not wait for the answer to the change before.
+  mutating func takePatch(isForced: Bool) -> WidgetPatch? {
+    guard pending != WidgetPatch(), !isHeld, isForced || unanswered.isEmpty else { return nil }
+    let base = base
+    var patch = WidgetPatch()
+    for entry in pending.setData.entries where base.data[entry.key] != entry.value {
+      patch.setData[entry.key] = entry.value
+    }
+    if let isStale = pending.isStale, isStale != base.isStale { patch.isStale = isStale }
+    if let error = pending.error, error != base.error { patch.error = .some(error) }
+    pending = WidgetPatch()
+    return patch == WidgetPatch() ? nil : patch
+  }
+
+  mutating func sent(_ patch: WidgetPatch, as request: RequestID) {
+    unanswered.append((request, patch))
+  }
+
+  mutating func answered(_ request: RequestID, revision: Revision) {
+    guard let index = unanswered.firstIndex(where: { $0.request == request }) else { return }
+    let patch = unanswered.remove(at: index).patch
+    if heard.revision < revision {
+      patch.change(&heard)
+      heard.revision = revision
+    }
+    rebuild()
+  }
+
+  /// A change was not made. If that can be mended by itself it is kept, and goes with the next.
+  mutating func refused(_ request: RequestID, isTransient: Bool) {
+    guard let index = unanswered.firstIndex(where: { $0.request == request }) else { return }
+    let patch = unanswered.remove(at: index).patch
+    if isTransient {
+      var kept = patch
+      for entry in pending.setData.entries { kept.setData[entry.key] = entry.value }
+      if let isStale = pending.isStale { kept.isStale = isStale }
+      if let error = pending.error { kept.error = .some(error) }
+      pending = kept
+      isHeld = true
+    }
+    rebuild()
+  }
+
+  mutating func release() { isHeld = false }
+
+  private var base: Widget {
+    var widget = heard
+    for entry in unanswered { entry.patch.change(&widget) }
+    return widget
+  }
+
+  private mutating func rebuild() {
+    view = base
+    pending.change(&view)
+  }
+}
+
+extension WidgetPatch {
+  /// Makes the change to what the host changes of widgets.
+  fileprivate func change(_ widget: inout Widget) {
+    for entry in setData.entries { widget.data[entry.key] = entry.value }
+    if let isStale { widget.isStale = isStale }
+    if let error { widget.error = error }
+  }
+}
+
+/// How reading a source of a widget stands.
+struct SourceState: Sendable {
+  /// What is under way: a single reading, or a program that goes on.
+  var request: RequestID?
+  /// Asked for again meanwhile.
+  var isWantedAgain = false
+  /// It waits for its turn.
+  var isQueued = false
+  /// Whether the condition held when it was looked at last.
+  var isOn = true
+  /// Failures since the last success.
+  var attempts = 0
+  var watch: (request: RequestID, path: String)?
+  var lastRead: Duration?
+  /// For asking a server only for what is new.
+  var cached: (address: String, etag: String?, lastModified: String?)?
+  var isFailed = false
+  /// When the program that goes on was started.
+  var started: Duration?
+}
