@@ -35,6 +35,7 @@ let package = Package(
     .executable(name: "widgetd", targets: ["widgetd"]),
     .executable(name: "widgetctl", targets: ["widgetctl"]),
     .executable(name: "widgetd-sysmon", targets: ["widgetd-sysmon"]),
+    .executable(name: "widgetd-host", targets: ["widgetd-host"]),
     .library(name: "WidgetClient", targets: ["WidgetClient", "WidgetModel"]),
     .library(name: "WidgetProvider", targets: ["WidgetProvider", "WidgetClient", "WidgetModel"]),
   ],
@@ -54,6 +55,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    // HTTP for bundles; only widgetd-host links it.
+    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
     // The domain, free of I/O. These import no Foundation, NIO or protobuf.
@@ -143,6 +146,22 @@ let package = Package(
       dependencies: ["WidgetClient", "WidgetModel", arguments],
       path: "Clients/widgetd-sysmon", swiftSettings: strict),
 
+    // Bundles, run. What it touches is in the adapters; the rest is a state machine.
+    .target(name: "CHostSystem"),
+    .target(
+      name: "WidgetHost",
+      dependencies: [
+        "CHostSystem", "WidgetBundle", "WidgetClient", "WidgetExpression", "WidgetModel", nioCore,
+        nioPosix, .product(name: "NIOHTTP1", package: nio),
+        .product(name: "AsyncHTTPClient", package: "async-http-client"),
+      ], swiftSettings: strict),
+    .executableTarget(
+      name: "widgetd-host",
+      dependencies: [
+        "WidgetBundle", "WidgetClient", "WidgetHost", "WidgetSystemd", "WidgetTimeZones", arguments,
+      ],
+      path: "Clients/widgetd-host", swiftSettings: strict),
+
     // The conformance suite's drivers for Swift. See Clients/conformance/README.md.
     .executableTarget(
       name: "widgetd-conformance",
@@ -210,6 +229,12 @@ let package = Package(
     .testTarget(
       name: "WidgetProviderTests", dependencies: ["WidgetProvider", "WidgetModel"],
       swiftSettings: strict),
+    .testTarget(
+      name: "WidgetHostTests",
+      dependencies: [
+        "WidgetHost", "WidgetBundle", "WidgetClient", "WidgetExpression", "WidgetModel", nioCore,
+        nioPosix, .product(name: "NIOHTTP1", package: nio),
+      ], swiftSettings: strict),
     .testTarget(
       name: "WidgetctlTests",
       dependencies: ["widgetctl", "WidgetClient", "WidgetModel", "WidgetProto"],

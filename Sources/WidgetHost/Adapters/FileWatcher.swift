@@ -83,7 +83,22 @@ final class FileWatcher: Sendable {
     }
   }
 
-  /// Waits until something has changed, and returns what. One waits at a time. Empty after `close`.
+  /// Lets whoever waits go on, with nothing if nothing has changed.
+  func wake() {
+    state.withLock { $0.waiter.take()?.resume(returning: []) }
+  }
+
+  /// Says of something that is watched that it has changed.
+  func touch(_ key: Key) {
+    state.withLock { state in
+      guard state.watched[key] != nil else { return }
+      state.changed.insert(key)
+      wake(&state)
+    }
+  }
+
+  /// Waits until something has changed, and returns what. One waits at a time. Empty after `close` and
+  /// `wake`.
   func next() async -> Set<Key> {
     await withCheckedContinuation { continuation in
       state.withLock { state in

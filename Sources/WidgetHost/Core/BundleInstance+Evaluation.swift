@@ -20,33 +20,29 @@ extension BundleInstance {
   mutating func value(
     _ expression: Expression, _ moment: BundleScope.Moment
   ) throws(Failure) -> Value {
-    let names = kinds[moment.widget.kind]?.statusNames ?? []
-    let budget = min(limits.evaluationCostMax, Int(costs.available))
-    guard budget > 0 else {
+    guard let facts = kinds[moment.widget.kind] else {
+      throw Failure("NOT_FOUND", "the kind \(moment.widget.kind) is gone")
+    }
+    let allowed = min(limits.evaluationCostMax, Int(costs.available))
+    guard allowed > 0 else {
       throw Failure(
         "RESOURCE_EXHAUSTED",
         "\(expression.place): the bundle has computed too much, and goes on in a moment;"
           + " let it compute less, or less often", isTransient: true)
     }
-    do {
-      let (value, cost) = try expression.compiled.evaluateWithCost(
-        MomentBindings(moment: moment, statusNames: names), budget: budget)
-      costs.take(cost + 1)
-      guard let plain = Value(value) else {
-        throw Failure(
-          "FAILED_PRECONDITION", "\(expression.place): the result is nothing that data can hold")
-      }
-      return plain
-    } catch let error as EvaluationError {
-      let isSpent = error.reason == .costExceeded
-      costs.take(isSpent ? budget : 1_000)
-      throw Failure(
-        isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION",
-        "\(expression.place): \(error.description)")
-    } catch let failure as Failure {
-      throw failure
+    do throws(EvaluationError) {
+      let (result, cost) = try expression.compiled.evaluateWithCost(
+        facts.kind.scope.bindings(for: moment), budget: allowed)
+      var remaining = allowed - cost
+      let value = try Value(result, budget: &remaining)
+      costs.take(allowed - remaining + 1)
+      return value
     } catch {
-      throw Failure("INTERNAL", "\(expression.place): \(error)")
+      // What a failed evaluation has cost is not known; one that spent all of it, has spent all.
+      let isSpent = error.reason == .costExceeded
+      costs.take(isSpent ? allowed : 1_000)
+      throw Failure(
+        isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION", "\(expression.place): \(error)")
     }
   }
 

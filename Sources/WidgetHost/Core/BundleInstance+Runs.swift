@@ -45,6 +45,16 @@ extension BundleInstance {
     case .set(let assignments):
       set(widget, try values(assignments, try moment(of: run)))
       return .done
+    case .unset(let keys):
+      for key in keys {
+        if let value = facts.types[key]?.defaultValue {
+          widgets[widget]?.set(key, value)
+        } else {
+          widgets[widget]?.unset(key)
+        }
+      }
+      touched.insert(widget)
+      return .done
     case .http(let http, let parse, let assignments, let stub):
       if isStub { return try finishStub(id, stub, assignments) }
       guard waitsForTurn(id) == false else { return .waits }

@@ -293,22 +293,23 @@ public struct BundleInstance: Sendable {
     }
   }
 
-  /// Of what an earlier host left: nothing is under way, and what is no longer in the file is gone.
+  /// Of what was there before: nothing is under way, what is no longer in the file is gone, and what is
+  /// new in it is idle.
   private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) {
-    guard facts.takesStatus, case .map(let known)? = widgets[id]?.view.data["status"] else {
-      return
-    }
+    guard facts.takesStatus else { return }
+    var known = ValueMap()
+    if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
     var settled = ValueMap()
-    for entry in known.entries where facts.statusNames.contains(entry.key) {
-      settled[entry.key] = entry.value
-      guard case .map(let status) = entry.value, status["running"] == .bool(true) else { continue }
-      settled[entry.key] =
+    for name in facts.statusNames {
+      settled[name] = known[name] ?? ActionStatus().value
+      guard case .map(let status)? = known[name], status["running"] == .bool(true) else { continue }
+      settled[name] =
         ActionStatus(
-          state: .failure, title: facts.failureTitle(entry.key),
+          state: .failure, title: facts.failureTitle(name),
           message: "It was interrupted; try again.", code: "ABORTED"
         ).value
     }
-    widgets[id]?.set("status", .map(settled))
+    if settled != known { widgets[id]?.set(BundleScope.statusKey, .map(settled)) }
   }
 
   private mutating func remove(_ id: WidgetID) {
@@ -402,14 +403,14 @@ public struct BundleInstance: Sendable {
   mutating func setStatus(_ id: WidgetID, _ name: String, _ status: ActionStatus) {
     guard !name.isEmpty, let facts = facts(of: id), facts.takesStatus else { return }
     var all = ValueMap()
-    if case .map(let known)? = widgets[id]?.view.data["status"] { all = known }
+    if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }
     all[name] = status.value
-    widgets[id]?.set("status", .map(all))
+    widgets[id]?.set(BundleScope.statusKey, .map(all))
     touched.insert(id)
   }
 
   func status(_ id: WidgetID, _ name: String) -> ActionStatus.State {
-    guard case .map(let all)? = widgets[id]?.view.data["status"],
+    guard case .map(let all)? = widgets[id]?.view.data[BundleScope.statusKey],
       case .map(let status)? = all[name], case .string(let text)? = status["state"]
     else { return .idle }
     return ActionStatus.State(rawValue: text) ?? .idle
@@ -435,7 +436,7 @@ struct KindFacts: Sendable {
     self.kind = kind
     types = Dictionary(kind.kind.data.map { ($0.name, $0) }) { first, _ in first }
     statusNames = (kind.sources.map(\.name) + kind.actions.keys).sorted()
-    takesStatus = kind.kind.isOpen || types["status"] != nil
+    takesStatus = kind.kind.isOpen || types[BundleScope.statusKey] != nil
   }
 
   /// The value as the kind's data takes it.

@@ -306,7 +306,9 @@ public struct HostState: Sendable {
       // The second folder of a bundle is shown under its own name.
       if current == nil, folder.bundle != nil || taken.contains(id) { id = folder.fallbackID }
       var name = id
-      for number in 2... where taken.contains(name) || (name != id && running[name] != nil) {
+      var number = 1
+      while taken.contains(name) || (current == nil && running[name] != nil) {
+        number += 1
         name = "\(id)-\(number)"
       }
       taken.insert(name)

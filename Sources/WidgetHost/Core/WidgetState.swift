@@ -23,8 +23,16 @@ struct WidgetState: Sendable {
 
   mutating func set(_ key: String, _ value: Value) {
     guard view.data[key] != value else { return }
+    pending.unsetData.removeAll { $0 == key }
     pending.setData[key] = value
     view.data[key] = value
+  }
+
+  mutating func unset(_ key: String) {
+    guard view.data[key] != nil else { return }
+    pending.setData[key] = nil
+    pending.unsetData.append(key)
+    view.data[key] = nil
   }
 
   mutating func set(error: WidgetError?) {
@@ -58,6 +66,7 @@ struct WidgetState: Sendable {
     for entry in pending.setData.entries where base.data[entry.key] != entry.value {
       patch.setData[entry.key] = entry.value
     }
+    patch.unsetData = pending.unsetData.filter { base.data[$0] != nil }
     if let isStale = pending.isStale, isStale != base.isStale { patch.isStale = isStale }
     if let error = pending.error, error != base.error { patch.error = .some(error) }
     pending = WidgetPatch()
@@ -84,7 +93,12 @@ struct WidgetState: Sendable {
     let patch = unanswered.remove(at: index).patch
     if isTransient {
       var kept = patch
+      kept.unsetData.removeAll { pending.setData[$0] != nil }
       for entry in pending.setData.entries { kept.setData[entry.key] = entry.value }
+      for key in pending.unsetData where !kept.unsetData.contains(key) {
+        kept.setData[key] = nil
+        kept.unsetData.append(key)
+      }
       if let isStale = pending.isStale { kept.isStale = isStale }
       if let error = pending.error { kept.error = .some(error) }
       pending = kept
@@ -111,6 +125,7 @@ extension WidgetPatch {
   /// Makes the change to what the host changes of widgets.
   fileprivate func change(_ widget: inout Widget) {
     for entry in setData.entries { widget.data[entry.key] = entry.value }
+    for key in unsetData { widget.data[key] = nil }
     if let isStale { widget.isStale = isStale }
     if let error { widget.error = error }
   }

@@ -1,0 +1,166 @@
+import ArgumentParser
+import Dispatch
+import Glibc
+import WidgetBundle
+import WidgetClient
+import WidgetHost
+import WidgetSystemd
+import WidgetTimeZones
+
+/// Starts the program, and ends it with the exit status that the help text promises.
+@main
+enum Main {
+  static func main() async {
+    do {
+      var command = try await HostCommand.asyncParseAsRoot()
+      if let host = command as? HostCommand { try await host.run() } else { try command.run() }
+    } catch {
+      guard HostCommand.exitCode(for: error) == .validationFailure else {
+        HostCommand.exit(withError: error)
+      }
+      writeError(HostCommand.message(for: error))
+      exit(2)
+    }
+  }
+}
+
+/// The program: parse, build, run.
+struct HostCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "widgetd-host",
+    abstract: "Runs bundles: widgets from files, without code.",
+    discussion: """
+      Every folder in the folders of bundles that holds a bundle.json, bundle.yaml or bundle.yml is \
+      a bundle. Its kinds and widgets are there as long as the folder is; changes are noticed at once. \
+      A file that is broken is reported, and the bundle goes on as it was.
+
+      How every bundle stands is shown by a widget of kind `bundle`: \
+      `widgetctl list --kind bundle`.
+
+      Programs, files and hosts are touched only as a bundle's permissions say.
+
+      Example: widgetd-host --bundles ~/widgets
+
+      Exit status: 0 after SIGTERM or SIGINT, 1 if files cannot be watched, 2 for wrong arguments. \
+      The daemon need not run: it is waited for.
+      """,
+    version: "0.1.0")
+
+  @Option(
+    name: .long,
+    help: """
+      The daemon's socket. Default: $WIDGETD_SOCKET, else $XDG_RUNTIME_DIR/widgetd/widgetd.sock, \
+      else /run/widgetd/widgetd.sock.
+      """)
+  var socket: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      """
+      A folder of bundles; can be given several times. Default: $XDG_DATA_HOME/widgetd/bundles and \
+      $XDG_CONFIG_HOME/widgetd/bundles; for root /var/lib/widgetd-host/bundles and \
+      /etc/widgetd/bundles.
+      """, valueName: "folder"))
+  var bundles: [String] = []
+
+  @Flag(
+    name: .long,
+    help: "Touch nothing: files, programs and HTTP give the stub values of the bundles.")
+  var stub = false
+
+  func run() async throws {
+    signal(SIGPIPE, SIG_IGN)
+    Host.becomeSubreaper()
+    let notifier: ServiceNotifier
+    let host: Host
+    do {
+      notifier = try ServiceNotifier()
+      let zones = SystemTimeZones()
+      host = try Host(
+        Host.Options(roots: roots, home: home, isStub: stub),
+        daemon: ClientConnection(WidgetClient(socketPath: socketPath)),
+        read: { text in
+          do throws(InvalidBundle) {
+            return .success(try BundleReader.read(text, timeZones: { zones.rules($0) }))
+          } catch {
+            return .failure(BundleRefusal(problems: error.problems.map { "\($0)" }))
+          }
+        },
+        report: writeError,
+        status: { running, failed in
+          let count = running == 1 ? "1 bundle" : "\(running) bundles"
+          _ = try? notifier.notify(
+            .status("Runs \(count)" + (failed > 0 ? "; \(failed) cannot be run" : "")))
+        })
+    } catch {
+      writeError("\(error)")
+      throw ExitCode(1)
+    }
+    let children = DispatchSource.makeSignalSource(signal: SIGCHLD, queue: .global())
+    children.setEventHandler { host.reapOrphans() }
+    children.activate()
+    let (stop, sources) = stopSignals()
+    let running = Task { await host.run { _ = try? notifier.notify(.ready) } }
+    for await _ in stop { break }
+    _ = try? notifier.notify(.stopping)
+    running.cancel()
+    await running.value
+    children.cancel()
+    for source in sources { source.cancel() }
+  }
+
+  private var home: String {
+    if let home = SocketPath.ofProcess("HOME"), home.hasPrefix("/") { return home }
+    guard let entry = getpwuid(getuid()), let folder = entry.pointee.pw_dir else { return "/" }
+    return String(cString: folder)
+  }
+
+  private var roots: [String] {
+    let given = bundles.isEmpty ? defaultRoots : bundles
+    return given.map { path in
+      guard !path.hasPrefix("/"), let current = getcwd(nil, 0) else { return path }
+      defer { free(current) }
+      return String(cString: current) + "/" + path
+    }
+  }
+
+  private var defaultRoots: [String] {
+    if getuid() == 0 { return ["/var/lib/widgetd-host/bundles", "/etc/widgetd/bundles"] }
+    func folder(_ variable: String, _ fallback: String) -> String {
+      let value = SocketPath.ofProcess(variable).flatMap { $0.hasPrefix("/") ? $0 : nil }
+      return (value ?? "\(home)/\(fallback)") + "/widgetd/bundles"
+    }
+    return [folder("XDG_DATA_HOME", ".local/share"), folder("XDG_CONFIG_HOME", ".config")]
+  }
+
+  /// The daemon may come later: if there is no socket yet, it is waited for in the usual place.
+  private var socketPath: String {
+    if let found = try? SocketPath.discover(explicit: socket) { return found }
+    if getuid() != 0, let directory = SocketPath.ofProcess("XDG_RUNTIME_DIR") {
+      return directory + "/" + SocketPath.inRuntimeDirectory
+    }
+    return SocketPath.ofSystem
+  }
+}
+
+/// SIGTERM and SIGINT as a sequence; from now on they do nothing else. Keep the sources.
+private func stopSignals() -> (stream: AsyncStream<Void>, sources: [any DispatchSourceSignal]) {
+  let (stream, continuation) = AsyncStream.makeStream(
+    of: Void.self, bufferingPolicy: .bufferingNewest(1))
+  let sources = [SIGTERM, SIGINT].map { number in
+    signal(number, SIG_IGN)
+    let source = DispatchSource.makeSignalSource(signal: number)
+    source.setEventHandler { continuation.yield() }
+    source.activate()
+    return source
+  }
+  return (stream, sources)
+}
+
+/// Writes to standard error, in one piece, each line with the program's name.
+@Sendable func writeError(_ message: String) {
+  let lines = message.split(separator: "\n").map { "widgetd-host: \($0)\n" }
+  let bytes = Array(lines.joined().utf8)
+  _ = write(STDERR_FILENO, bytes, bytes.count)
+}

@@ -1,0 +1,85 @@
+import Glibc
+import WidgetBundle
+
+/// Looks for bundles in folders. Blocks, so it is for threads that may.
+enum BundleFolders {
+  /// What a bundle's file can be called; of several in one folder the first counts.
+  static let fileNames = ["bundle.json", "bundle.yaml", "bundle.yml"]
+  /// Bundles in one folder; more are not looked at.
+  static let countMax = 1_000
+
+  /// Makes a bundle of a file's text, or says what is wrong with it: `line:column: message` lines.
+  typealias Reader = @Sendable (_ text: String) -> Result<Bundle, BundleRefusal>
+
+  /// The folders in a folder that have a bundle's file, by name: without symbolic links.
+  static func bundles(in root: String) -> [String] {
+    subfolders(of: root).filter { file(in: $0) != nil }
+  }
+
+  /// All folders in a folder, by name: without symbolic links.
+  static func subfolders(of root: String) -> [String] {
+    guard let directory = opendir(root) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory), names.count < countMax {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if !name.hasPrefix(".") { names.append(name) }
+    }
+    var found: [String] = []
+    for name in names.sorted() {
+      guard let path = FileReading.resolved("\(root)/\(name)"), !found.contains(path) else {
+        continue
+      }
+      var status = stat()
+      if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { found.append(path) }
+    }
+    return found
+  }
+
+  static func file(in folder: String) -> String? {
+    fileNames.map { "\(folder)/\($0)" }.first { access($0, F_OK) == 0 }
+  }
+
+  /// Reads the bundle in a folder; nil if there is none.
+  static func look(into folder: String, _ read: Reader) -> HostState.Found? {
+    guard let file = file(in: folder) else { return nil }
+    let bytes: [UInt8]
+    do throws(Failure) {
+      bytes = try FileReading.read(path: file, bytesMax: BundleReader.bytesMax)
+    } catch {
+      // It may just have been removed.
+      guard error.code != "NOT_FOUND" else { return nil }
+      return .broken(problem: "\(file):1:1: \(error.message)", digest: 0)
+    }
+    let digest = digest(of: bytes, file)
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      return .broken(problem: "\(file):1:1: the file is no text in UTF-8", digest: digest)
+    }
+    switch read(text) {
+    case .success(let bundle): return .bundle(bundle, digest: digest)
+    case .failure(let refusal):
+      let shown = refusal.problems.prefix(20).map { "\(file):\($0)" }
+      let more = refusal.problems.count - shown.count
+      return .broken(
+        problem: shown.joined(separator: "\n") + (more > 0 ? "\n(and \(more) more)" : ""),
+        digest: digest)
+    }
+  }
+
+  /// FNV-1a; to tell one file from another, not to trust it.
+  private static func digest(of bytes: [UInt8], _ file: String) -> UInt64 {
+    var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+    for byte in Array(file.utf8) + bytes { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    return digest
+  }
+}
+
+/// Why a text is no bundle.
+public struct BundleRefusal: Error, Hashable, Sendable {
+  /// `3:7: there is no such key "nmae"`, at least one.
+  public var problems: [String]
+
+  public init(problems: [String]) { self.problems = problems }
+}
