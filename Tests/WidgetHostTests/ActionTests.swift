@@ -1,0 +1,425 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// What is done when something happens, as values in and values out.
+struct ActionTests {
+  private static let hosts = "{hosts: [a.example], commands: [true]}"
+
+  private static func post(_ more: String = "", on: String = "click: save") -> String {
+    """
+    data: {n: 0, text: "", list: [], owner: me, said: ""}
+    actions:
+      save:
+        do: [{http: {method: post, url: "http://a.example/", json: {text: =event.payload.text}}, parse: json, set: {n: int(result.n)}}]
+    \(more)
+    on:
+      \(on)
+    """
+  }
+
+  @Test func `an action shows that it runs, and that it succeeded`() throws {
+    var scene = try Scene(
+      ActionTests.post("    message: =\"Got \" + string(data.n)"), permissions: ActionTests.hosts)
+    let text = "a \"quoted\" text\nwith a line's end, \\ and $text"
+    try scene.event("click", ["text": .string(text)])
+    #expect(scene.status("save", "running") == .bool(true))
+    let request = try need(scene.webRequest())
+    #expect(request.request.method == "POST")
+    #expect(try JSONText.parse(Array(request.request.text.utf8)) == .map(["text": .string(text)]))
+    try scene.answer(request.id, 201, #"{"n": 7}"#)
+    #expect(scene["n"] == .int(7))
+    #expect(scene.status("save") == .string("success"))
+    #expect(scene.status("save", "message") == .string("Got 7"))
+  }
+
+  @Test func `201 is a success, and what follows success is done`() throws {
+    var scene = try Scene(
+      ActionTests.post(
+        """
+            then: [{set: {said: 'string(result.n)'}}, feed]
+        sources:
+          feed: {http: {url: "http://a.example/feed"}, start: false, parse: json, set: {list: result}}
+        """), permissions: ActionTests.hosts)
+    try scene.event("click", ["text": .string("x")])
+    try scene.answer(scene.webRequest()?.id, 201, #"{"n": 2}"#)
+    #expect(scene["said"] == .string("2"))
+    let feed = try need(scene.webRequest())
+    #expect(feed.request.address.path == "/feed")
+    try scene.answer(feed.id, 200, "[1]")
+    #expect(scene["list"] == .list([.int(1)]))
+  }
+
+  @Test(arguments: [
+    (500, "INTERNAL"), (404, "NOT_FOUND"), (403, "PERMISSION_DENIED"), (302, "FAILED_PRECONDITION"),
+  ])
+  func `what is not 2xx is a failure`(status: Int, code: String) throws {
+    var scene = try Scene(
+      ActionTests.post("    catch: {set: {said: error.code}}\n    title: Could not save"),
+      permissions: ActionTests.hosts)
+    try scene.event("click", ["text": .string("x")])
+    try scene.answer(scene.webRequest()?.id, status, #"{"n": 2}"#)
+    #expect(scene["n"] == .int(0))
+    #expect(scene["said"] == .string(code))
+    #expect(scene.status("save", "title") == .string("Could not save"))
+    let event = try need(scene.sentEvent())
+    #expect(event.name == "error")
+    #expect(event.payload["action"] == .string("save"))
+    #expect(event.payload["code"] == .string(code))
+  }
+
+  @Test func `the server's own words tell what is wrong`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions:
+        go: {do: [{http: {url: "http://a.example/"}, parse: {format: json, errorPath: "error.text"}}]}
+      on: {click: go}
+      """, permissions: ActionTests.hosts)
+    try scene.event("click")
+    try scene.answer(scene.webRequest()?.id, 422, #"{"error": {"text": "Too long"}}"#)
+    #expect(scene.status("go", "message") == .string("Too long"))
+  }
+
+  @Test func `optimistic values are taken back when the steps fail`() throws {
+    var scene = try Scene(
+      """
+      data: {list: [1, 2, 3], n: 0}
+      actions:
+        remove:
+          optimistic: {list: "data.list.filter(x, x != 2)"}
+          do: [{http: {method: delete, url: "http://a.example/2"}}]
+      on: {click: remove}
+      """, permissions: ActionTests.hosts)
+    let all = try #require(scene["list"])
+    try scene.event("click")
+    #expect(scene["list"] == .list([.int(1), .int(3)]))
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(scene["list"] == all)
+    try scene.event("click")
+    try scene.answer(scene.webRequest()?.id, 204)
+    #expect(scene["list"] == .list([.int(1), .int(3)]))
+  }
+
+  @Test func `what somebody else changed meanwhile is not taken back`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions:
+        up: {optimistic: {n: "5"}, do: [{http: {url: "http://a.example/"}}]}
+      on: {click: up}
+      """, permissions: ActionTests.hosts)
+    try scene.event("click")
+    try scene.change { $0.data["n"] = .int(9) }
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(scene["n"] == .int(9))
+  }
+
+  @Test
+  func `a requirement that does not hold refuses, with its code and words, and nothing is sent`()
+    throws
+  {
+    var scene = try Scene(
+      ActionTests.post(
+        "    require: {if: 'event.payload.owner == data.owner', message: Not yours}"),
+      permissions: ActionTests.hosts)
+    try scene.event("click", ["owner": .string("you"), "text": .string("")])
+    #expect(scene.webRequest() == nil)
+    #expect(scene.status("save", "code") == .string("PERMISSION_DENIED"))
+    #expect(scene.status("save", "message") == .string("Not yours"))
+    try scene.event("click", ["owner": .string("me"), "text": .string("")])
+    #expect(scene.webRequest() != nil)
+  }
+
+  @Test func `a condition chooses, and the other steps are no action's success`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions:
+        go: {if: data.n > 0, else: {set: {n: "1"}}, do: [{command: ["true"]}]}
+      on: {click: go}
+      """, permissions: ActionTests.hosts)
+    try scene.event("click")
+    #expect(scene["n"] == .int(1))
+    #expect(scene.program() == nil)
+    #expect(scene.status("go") == .string("idle"))
+    try scene.event("click")
+    #expect(scene.program()?.request.program == "true")
+  }
+
+  @Test func `a delay begins anew when the action is asked for again`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions: {go: {delay: 1s, do: [{set: {n: data.n + 1}}]}}
+      on: {click: go}
+      """)
+    for _ in 0..<5 {
+      try scene.event("click")
+      scene.pass(.milliseconds(900))
+    }
+    #expect(scene["n"] == .int(0))
+    scene.pass(.milliseconds(200))
+    #expect(scene["n"] == .int(1))
+    scene.pass(.seconds(10))
+    #expect(scene["n"] == .int(1))
+  }
+
+  private static let search = """
+    data: {query: "", found: ""}
+    content:
+      input: query
+      id: query
+      value: =data.query
+      on:
+        change:
+          throttle: 500ms
+          minLength: 2
+          do: [{http: {url: "http://a.example/", query: {q: =event.payload.value}}, parse: text, set: {found: result}}]
+    """
+
+  @Test func `of several changes in a row only the last is acted on`() throws {
+    var scene = try Scene(ActionTests.search, permissions: ActionTests.hosts)
+    for text in ["ca", "caf", "cafe"] {
+      try scene.event("change", node: "query", ["value": .string(text)])
+      scene.pass(.milliseconds(400))
+      #expect(scene.webRequest() == nil)
+    }
+    scene.pass(.milliseconds(100))
+    #expect(scene.webRequest()?.request.address.query == "q=cafe")
+    scene.pass(.seconds(5))
+    #expect(scene.webRequest() == nil)
+  }
+
+  @Test func `what is too short is left out, and nothing at all is not`() throws {
+    var scene = try Scene(ActionTests.search, permissions: ActionTests.hosts)
+    try scene.event("change", node: "query", ["value": .string("c")])
+    scene.pass(.seconds(1))
+    #expect(scene.webRequest() == nil)
+    // What is cleared shows everything again.
+    try scene.event("change", node: "query", ["value": .string("")])
+    scene.pass(.seconds(1))
+    #expect(scene.webRequest()?.request.address.query == "q=")
+  }
+
+  @Test func `firings of one trigger go one after the other, and so many may wait`() throws {
+    var limits = HostLimits()
+    limits.queuedMax = 3
+    var scene = try Scene(
+      ActionTests.post(), permissions: ActionTests.hosts, limits: limits)
+    for number in 0..<6 { try scene.event("click", ["text": .string("\(number)")]) }
+    var texts: [String] = []
+    while let request = scene.webRequest() {
+      texts.append(request.request.text)
+      #expect(scene.webRequest() == nil)
+      try scene.answer(request.id, 200, #"{"n": 1}"#)
+    }
+    #expect(texts == (0..<4).map { #"{"text":"\#($0)"}"# })
+    #expect(scene.taken().contains { if case .report = $0 { true } else { false } })
+  }
+
+  @Test func `an action that is cancelled ends, and its values are taken back`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions:
+        slow: {optimistic: {n: "1"}, do: [{http: {url: "http://a.example/"}}]}
+      on: {click: slow, stop: {cancel: slow}}
+      """, permissions: ActionTests.hosts)
+    try scene.event("click")
+    let request = try need(scene.webRequest())
+    #expect(scene["n"] == .int(1))
+    try scene.event("stop")
+    #expect(scene.cancelled() == request.id)
+    #expect(scene["n"] == .int(0))
+    #expect(scene.status("slow") == .string("idle"))
+    // The answer may have been on its way.
+    try scene.answer(request.id, 200)
+    #expect(scene.status("slow") == .string("idle"))
+  }
+
+  @Test func `actions that call each other too deep are ended`() throws {
+    let kind = try Scene.bundle("data: {n: 0}").kinds[0]
+    var actions: [String: Action] = [:]
+    for index in 0..<20 {
+      actions["a\(index)"] = Action(name: "a\(index)", steps: [.run("a\((index + 1) % 20)")])
+    }
+    let circle = BundleKind(
+      kind: kind.kind, actions: actions,
+      triggers: [Trigger(when: .event(name: "click", nodeID: nil), steps: [.run("a0")])],
+      scope: kind.scope)
+    var scene = try Scene(Bundle(id: "b", version: "1.0.0", kinds: [circle]))
+    try scene.event("click")
+    let event = try need(scene.sentEvent())
+    #expect(event.payload["code"] == .string("RESOURCE_EXHAUSTED"))
+    #expect(scene.instance.runs.isEmpty)
+  }
+
+  @Test func `a trigger has only so many steps`() throws {
+    let kind = try Scene.bundle("data: {n: 0}").kinds[0]
+    let steps = [Step](repeating: .cancel("nothing"), count: 1_000)
+    let long = BundleKind(
+      kind: kind.kind, triggers: [Trigger(when: .event(name: "click", nodeID: nil), steps: steps)],
+      scope: kind.scope)
+    var scene = try Scene(Bundle(id: "b", version: "1.0.0", kinds: [long]))
+    try scene.event("click")
+    #expect(scene.sentEvent()?.payload["code"] == .string("RESOURCE_EXHAUSTED"))
+  }
+
+  @Test func `a storm of events is let through at a rate, and told of`() throws {
+    var limits = HostLimits()
+    limits.triggersBurst = 10
+    limits.triggersPerSecond = 1
+    var scene = try Scene(
+      "data: {n: 0}\non: {click: [{set: {n: data.n + 1}}, {reload: all}]}", limits: limits)
+    for _ in 0..<1_000 { try scene.event("click") }
+    #expect(scene["n"] == .int(10))
+    scene.pass(.seconds(2))
+    try scene.event("click")
+    #expect(scene["n"] == .int(11))
+  }
+
+  @Test func `events and presence are asked of the daemon, after the changes before them`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      on:
+        click: [{set: {n: "1"}}, {emit: done, payload: {n: =data.n}}, {hide: [self]}, {set: {n: "2"}}]
+      """)
+    try scene.event("click")
+    #expect(scene["n"] == .int(1))
+    let event = try need(scene.sentEvent())
+    #expect(event.payload == ["n": .int(1)])
+    #expect(scene.presence() == nil)
+    scene.tell(.sent(event.id, 0))
+    let presence = try need(scene.presence())
+    #expect(presence.action == .hide && presence.ids.map(\.rawValue) == ["w"])
+    scene.tell(.sent(presence.id, 0))
+    #expect(scene["n"] == .int(2))
+  }
+
+  @Test func `an event that the daemon's reducers answer is acted on after them`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0, seen: 0}
+      reducers: [{event: click, set: {n: data.n + 1}}]
+      on: {click: [{set: {seen: data.n}}, {reload: all}]}
+      """)
+    try scene.event("click")
+    #expect(scene["seen"] == .int(0))
+    guard case .fetchWidget(let request, let id)? = scene.taken().first else {
+      Issue.record("the widget is not asked for")
+      return
+    }
+    var widget = try #require(scene.widgets[id])
+    widget.data["n"] = .int(1)
+    widget.revision += 1
+    scene.tell(.fetched(request, widget))
+    #expect(scene["seen"] == .int(1))
+  }
+
+  private static let form = """
+    data: {n: 0}
+    content:
+      form:
+        - {input: title, text: Title, required: true, minLength: 2, maxLength: 5}
+        - {input: note, text: Note}
+      id: editor
+      submit: Save
+      action: save
+      on: {submit: save}
+    actions:
+      save: {do: [{http: {method: post, url: "http://a.example/", json: =event.payload.values}}]}
+    """
+
+  @Test(arguments: [
+    ("", "needed"), ("  \n ", "needed"), ("a", "at least 2"), ("abcdef", "at most 5"),
+  ])
+  func `a form with a wrong field sends nothing, and says what is wrong`(
+    text: String, words: String
+  ) throws {
+    let body = ActionTests.form.split(separator: "\n").filter { !$0.contains("action: save") }
+      .joined(separator: "\n")
+    var scene = try Scene(body, permissions: ActionTests.hosts)
+    try scene.event("submit", node: "editor", ["values": .map(["title": .string(text)])])
+    #expect(scene.webRequest() == nil)
+    #expect(scene.status("save", "code") == .string("INVALID_ARGUMENT"))
+    #expect(scene.status("save", "failed") == .bool(true))
+    guard case .map(let fields)? = scene.status("save", "fields"),
+      case .string(let message)? = fields["title"]
+    else {
+      Issue.record("no word about the field")
+      return
+    }
+    #expect(fields.count == 1)
+    #expect(message.contains("Title") && message.contains(words))
+    try scene.event("submit", node: "editor", ["values": .map(["title": .string("abc")])])
+    #expect(scene.webRequest()?.request.text == #"{"title":"abc"}"#)
+    #expect(scene.status("save", "fields") == .map([:]))
+  }
+
+  @Test func `what was running when a host ended is told as interrupted`() throws {
+    var scene = try Scene(ActionTests.post(), permissions: ActionTests.hosts)
+    try scene.event("click", ["text": .string("x")])
+    let left = Array(scene.widgets.values)
+    var next = try Scene(
+      ActionTests.post(), permissions: ActionTests.hosts, widgets: [], generation: 2)
+    next.widgets = scene.widgets
+    next.tell(.snapshot(left))
+    #expect(next.status("save", "code") == .string("ABORTED"))
+  }
+
+  @Test func `an answer to an earlier version of the bundle is nothing to the next`() throws {
+    var scene = try Scene(ActionTests.post(), permissions: ActionTests.hosts)
+    try scene.event("click", ["text": .string("x")])
+    let request = try need(scene.webRequest())
+    var next = try Scene(ActionTests.post(), permissions: ActionTests.hosts, generation: 2)
+    try next.answer(request.id, 200, #"{"n": 5}"#)
+    #expect(next["n"] == .int(0))
+  }
+
+  @Test func `when a widget goes, what was under way for it is ended`() throws {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", every: 1s, set: {n: result}}}
+      actions: {go: {do: [{http: {url: "http://a.example/"}}]}}
+      on: {click: go, every: {interval: 1s, do: go}}
+      """, permissions: ActionTests.hosts)
+    try scene.event("click")
+    scene.tell(.removed(try #require(WidgetID("w"))))
+    #expect(scene.taken().filter { if case .cancel = $0 { true } else { false } }.count == 3)
+    #expect(scene.instance.nextDeadline == nil)
+    #expect(scene.instance.purposes.isEmpty && scene.instance.runs.isEmpty)
+  }
+
+  @Test func `a change that the daemon could not take now is made later, with what came since`()
+    throws
+  {
+    var instance = BundleInstance(
+      try Scene.bundle("data: {n: 0, m: 0}\non: {click: [{set: {n: data.n + 1}}, {reload: all}]}"),
+      generation: 1, folder: "/b", home: "/", seed: 1)
+    let id = try #require(WidgetID("w"))
+    let kind = try #require(KindName("k"))
+    func at(_ seconds: Int) -> HostTime { HostTime(wall: .epoch, uptime: .seconds(seconds)) }
+    _ = instance.handle(
+      .snapshot([Widget(id: id, kind: kind, data: ["n": .int(0)], revision: 1)]), at: at(0))
+    let event = Event(sequence: 1, widgetID: id, name: "click")
+    guard case .patch(let request, _, _)? = instance.handle(.event(event), at: at(1)).first else {
+      Issue.record("no change")
+      return
+    }
+    // While a change is under way, others wait and go together.
+    #expect(instance.handle(.event(event), at: at(1)).isEmpty)
+    let lost = Failure("UNAVAILABLE", "away", isTransient: true)
+    #expect(instance.handle(.failed(request, lost), at: at(1)).isEmpty)
+    let later = instance.handle(.tick, at: at(3))
+    guard case .patch(_, _, let patch)? = later.first, later.count == 1 else {
+      Issue.record("not made again: \(later)")
+      return
+    }
+    #expect(patch.setData == ["n": .int(2)])
+  }
+}

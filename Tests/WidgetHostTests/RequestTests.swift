@@ -1,0 +1,188 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// What is asked of servers, and what their answers are taken for.
+struct RequestTests {
+  private func request(_ http: String, data: String = "{n: 0}", hosts: String = "a.example") throws
+    -> WebRequest?
+  {
+    var scene = try Scene(
+      "data: \(data)\nactions: {go: {do: [{http: \(http)}]}}\non: {click: go}",
+      permissions: "{hosts: [\"\(hosts)\"], read: [/etc/a]}")
+    try scene.event("click")
+    return scene.webRequest()?.request
+  }
+
+  @Test func `values are encoded where they stand`() throws {
+    let request = try #require(
+      try request(
+        #"{url: "http://a.example/api?x=1", path: [items, =data.key], query: {q: =data.key, none: =data.none, many: [a, b]}}"#,
+        data: #"{key: "a/b&c=d ü?", none: null}"#))
+    #expect(
+      "\(request.address)"
+        == "http://a.example/api/items/a%2Fb%26c%3Dd%20%C3%BC%3F"
+        + "?x=1&q=a%2Fb%26c%3Dd%20%C3%BC%3F&many=a&many=b")
+  }
+
+  @Test(arguments: ["", ".", ".."])
+  func `a part of a path cannot lead elsewhere`(part: String) throws {
+    #expect(
+      try request(
+        #"{url: "http://a.example/items", path: [=data.key]}"#, data: "{key: \"\(part)\"}")
+        == nil)
+  }
+
+  @Test(arguments: [
+    ("a.example", "http://a.example/", true), ("a.example", "https://a.example/", true),
+    ("a.example", "http://a.example:8080/", false),
+    ("a.example:8080", "http://a.example:8080/", true),
+    ("a.example:8080", "http://a.example/", false), ("*.example", "http://b.a.example/", true),
+    ("*.a.example", "http://a.example/", false), ("*.a.example", "http://xa.example/", false),
+    ("a.example", "http://a.example.evil/", false), ("a.example", "http://A.EXAMPLE/", true),
+    ("a.example", "http://a.example@evil/", false), ("a.example", "http://evil#@a.example/", false),
+    ("a.example", "http://evil\\\\@a.example/", false), ("[::1]:80", "http://[::1]/", true),
+  ])
+  func `hosts are asked only as permissions name them`(rule: String, url: String, isAllowed: Bool)
+    throws
+  {
+    let made = try request("{url: =data.url}", data: "{url: \"\(url)\"}", hosts: rule)
+    #expect((made != nil) == isAllowed)
+  }
+
+  @Test func `a refusal says what to add where`() throws {
+    var scene = try Scene(
+      #"data: {url: "http://b.example:81/"}"#
+        + "\nactions: {go: {do: [{http: {url: =data.url}}]}}\non: {click: go}",
+      permissions: "{hosts: [a.example]}")
+    try scene.event("click")
+    #expect(scene.status("go", "code") == .string("PERMISSION_DENIED"))
+    guard case .string(let message)? = scene.status("go", "message") else {
+      Issue.record("no message")
+      return
+    }
+    #expect(message.contains("add \"b.example:81\" to permissions.hosts"))
+  }
+
+  @Test(arguments: ["a\\nb: c", "a\\rb", "\\u0001"])
+  func `a header cannot become two`(value: String) throws {
+    #expect(
+      try request(
+        #"{url: "http://a.example/", headers: {X-A: =data.v}}"#, data: "{v: \"\(value)\"}") == nil)
+  }
+
+  @Test(arguments: ["Host", "content-length", "Transfer-Encoding", "a b"])
+  func `headers that say how a message is sent are not a bundle's to set`(name: String) throws {
+    #expect(
+      (try? request(#"{url: "http://a.example/", headers: {"\#(name)": x}}"#)) ?? nil == nil)
+  }
+
+  @Test func `a form is sent as forms are`() throws {
+    let made = try #require(
+      try request(
+        #"{method: post, url: "http://a.example/", form: {text: =data.text, n: 1}}"#,
+        data: #"{text: "a b&c=\"ü\"\n"}"#))
+    #expect(made.text == "text=a+b%26c%3D%22%C3%BC%22%0A&n=1")
+    #expect(made.header("Content-Type") == "application/x-www-form-urlencoded")
+  }
+
+  @Test func `parts of a multipart body have a boundary that is theirs`() throws {
+    let made = try #require(
+      try request(
+        #"{method: post, url: "http://a.example/", multipart: {text: "x", file: {file: /etc/a/b.png, contentType: image/png}}}"#
+      ))
+    guard case .multipart(let parts, let boundary) = made.body else {
+      Issue.record("no parts")
+      return
+    }
+    #expect(parts.count == 2)
+    #expect(made.header("Content-Type") == "multipart/form-data; boundary=\(boundary)")
+  }
+
+  // MARK: Redirects and addresses
+
+  @Test(arguments: [
+    ("/x", "http://a.example/x"), ("x", "http://a.example/dir/x"), ("//b/y", "http://b/y"),
+    ("https://c:444/z?q#f", "https://c:444/z?q"),
+  ])
+  func `a redirect leads where it says`(location: String, target: String) throws {
+    let address = try WebAddress("http://a.example/dir/page?q=1")
+    #expect("\(try address.redirected(to: location))" == target)
+  }
+
+  @Test(arguments: [
+    "", "ftp://a/", "http://", "http:///x", "http://a:0/", "http://a:99999/", "http://a b/",
+    "http://u@a/", "http://[::1/", "javascript:alert(1)", "http://a:-1/", "http://\u{e4}/",
+  ])
+  func `what is no address is refused`(text: String) {
+    #expect(throws: Failure.self) { try WebAddress(text) }
+  }
+
+  // MARK: Results
+
+  @Test(arguments: [
+    (Parse(format: .text), "a\nb\n", Value.string("a\nb")),
+    (Parse(format: .lines), "a\nb\n", .list([.string("a"), .string("b")])),
+    (Parse(format: .lines), "", .list([])),
+    (
+      Parse(format: .words), "a  b\n\tc\n",
+      .list([.list([.string("a"), .string("b")]), .list([.string("c")])])
+    ),
+    (Parse(format: .json), "", .null), (Parse(format: .json), "1.5", .double(1.5)),
+    (Parse(format: .json, path: [.key("a"), .index(1)]), #"{"a": [1, 2]}"#, .int(2)),
+    (
+      Parse(format: .json, shape: .list), "[1e2, -3, true, null]",
+      .list([.double(100), .int(-3), .bool(true), .null])
+    ),
+    (Parse(), #"{"a": "ü\u00fc\ud83d\ude00\n"}"#, .map(["a": .string("üü😀\n")])),
+  ])
+  func `bytes become results`(parse: Parse, text: String, value: Value) throws {
+    #expect(
+      try ResultParsing.value(
+        of: Array(text.utf8), as: parse, hint: "application/json; charset=utf-8")
+        == value)
+  }
+
+  @Test(arguments: [
+    "{", "[1,]", "{\"a\" 1}", "01", "1.", "nul", "\"\u{1}\"", "\"\\x\"", "\"\\ud800\"", "[1] 2",
+    "--1",
+    "\"", "{a: 1}", "NaN", "+1", ".5",
+  ])
+  func `what is no JSON is refused, with the place`(text: String) {
+    let failure = #expect(throws: Failure.self) { try JSONText.parse(Array(text.utf8)) }
+    #expect(failure?.message.contains("1:") == true)
+  }
+
+  @Test func `JSON that nests too deep is refused`() {
+    let text = String(repeating: "[", count: 100_000)
+    #expect(throws: Failure.self) { try JSONText.parse(Array(text.utf8)) }
+  }
+
+  @Test func `what is written as JSON is read as what it was`() throws {
+    let value = Value.map([
+      "a": .list([.int(.min), .double(0.1), .bool(false), .null]),
+      "quotes \" and \\ and \u{1}\n\r\t": .string("ü😀\u{7f}\u{2028}"),
+    ])
+    #expect(try JSONText.parse(Array(JSONText.write(value).utf8)) == value)
+  }
+
+  @Test(arguments: [
+    (Int64(0), "1970-01-01T00:00:00Z"), (951_782_400, "2000-02-29T00:00:00Z"),
+    (-1, "1969-12-31T23:59:59Z"), (253_402_300_799, "9999-12-31T23:59:59Z"),
+    (-62_135_596_800, "0001-01-01T00:00:00Z"),
+  ])
+  func `times are written as RFC 3339 has them`(seconds: Int64, text: String) throws {
+    let time = try #require(Timestamp(seconds: seconds, nanoseconds: 0))
+    #expect(PlainText.rfc3339(time) == text)
+  }
+
+  @Test func `bytes are written as base64`() {
+    for (bytes, text) in [
+      ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
+    ] {
+      #expect(PlainText.base64(Array(bytes.utf8)) == text)
+    }
+  }
+}

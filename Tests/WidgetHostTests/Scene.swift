@@ -1,0 +1,212 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// A bundle that runs, and a daemon that takes every change at once. Time passes when a test says so.
+struct Scene {
+  var instance: BundleInstance
+  var time = HostTime(
+    wall: Timestamp(nanosecondsSinceEpoch: 1_800_000_000_000_000_000), uptime: .zero)
+  /// What the daemon holds.
+  var widgets: [WidgetID: Widget] = [:]
+  /// What was asked for and is not changes of widgets, and has not been looked at.
+  var effects: [Effect] = []
+  var patches: [(id: WidgetID, patch: WidgetPatch)] = []
+  private var revision: Revision = 0
+  private var sequence: UInt64 = 0
+
+  /// - Parameter body: a kind's, as in `Scene.bundle`.
+  init(
+    _ body: String, permissions: String = "{}", widgets ids: [String] = ["w"], isStub: Bool = false,
+    limits: HostLimits = HostLimits(), generation: UInt64 = 1
+  ) throws {
+    try self.init(
+      Scene.bundle(body, permissions: permissions), widgets: ids, isStub: isStub, limits: limits,
+      generation: generation)
+  }
+
+  init(
+    _ bundle: Bundle, widgets ids: [String] = ["w"], isStub: Bool = false,
+    limits: HostLimits = HostLimits(), generation: UInt64 = 1
+  ) throws {
+    instance = BundleInstance(
+      bundle, generation: generation, folder: "/bundles/b", home: "/home/me", limits: limits,
+      isStub: isStub, seed: 7)
+    let kind = try #require(bundle.kinds.first?.kind)
+    for id in ids {
+      let id = try #require(WidgetID(id))
+      revision += 1
+      widgets[id] = Widget(
+        id: id, kind: kind.name,
+        data: ValueMap(
+          kind.data.compactMap { field in
+            field.defaultValue.map { .init(key: field.name, value: $0) }
+          }), revision: revision)
+    }
+    tell(.snapshot(widgets.values.sorted { $0.id.rawValue < $1.id.rawValue }))
+  }
+
+  static func bundle(_ body: String, permissions: String = "{}") throws -> Bundle {
+    let lines = body.split(separator: "\n", omittingEmptySubsequences: false)
+    return try BundleReader.read(
+      """
+      bundle: b
+      format: 1
+      version: 1.0.0
+      permissions: \(permissions)
+      kinds:
+        k:
+
+      """ + lines.map { "    \($0)\n" }.joined())
+  }
+
+  mutating func tell(_ input: BundleInput) {
+    take(instance.handle(input, at: time))
+  }
+
+  mutating func take(_ new: [Effect]) {
+    for effect in new {
+      guard case .patch(let request, let id, let patch) = effect else {
+        effects.append(effect)
+        continue
+      }
+      patches.append((id, patch))
+      guard var widget = widgets[id] else { continue }
+      for entry in patch.setData.entries { widget.data[entry.key] = entry.value }
+      for key in patch.unsetData { widget.data[key] = nil }
+      if let isStale = patch.isStale { widget.isStale = isStale }
+      if let error = patch.error { widget.error = error }
+      revision += 1
+      widget.revision = revision
+      widgets[id] = widget
+      tell(.sent(request, revision))
+    }
+  }
+
+  /// Lets time pass, and rings as often as it was asked for meanwhile.
+  mutating func pass(_ duration: Duration) {
+    let end = time.uptime + duration
+    while let deadline = instance.nextDeadline, deadline <= end {
+      let step = max(deadline - time.uptime, .zero)
+      time = HostTime(wall: time.wall.advanced(by: step), uptime: time.uptime + step)
+      tell(.tick)
+    }
+    let rest = end - time.uptime
+    time = HostTime(wall: time.wall.advanced(by: rest), uptime: end)
+  }
+
+  mutating func event(
+    _ name: String, node: String = "", _ payload: ValueMap = [:], of id: String = "w"
+  ) throws {
+    sequence += 1
+    tell(
+      .event(
+        Event(
+          sequence: sequence, widgetID: try #require(WidgetID(id)), nodeID: node, name: name,
+          payload: payload, time: time.wall)))
+  }
+
+  /// Changes a widget as somebody else would.
+  mutating func change(_ id: String = "w", _ body: (inout Widget) -> Void) throws {
+    let id = try #require(WidgetID(id))
+    var widget = try #require(widgets[id])
+    body(&widget)
+    revision += 1
+    widget.revision = revision
+    widgets[id] = widget
+    tell(.widget(widget))
+  }
+
+  // MARK: What is there
+
+  subscript(_ key: String) -> Value? { data(key) }
+
+  func data(_ key: String, of id: String = "w") -> Value? {
+    WidgetID(id).flatMap { widgets[$0]?.data[key] }
+  }
+
+  /// A detail of the status of a source or an action.
+  func status(_ name: String, _ detail: String = "state", of id: String = "w") -> Value? {
+    guard case .map(let all)? = data("status", of: id), case .map(let status)? = all[name] else {
+      return nil
+    }
+    return status[detail]
+  }
+
+  // MARK: What was asked for; each looks at it only once
+
+  mutating func taken() -> [Effect] {
+    defer { effects = [] }
+    return effects
+  }
+
+  private mutating func first<T>(_ pick: (Effect) -> T?) -> T? {
+    for (index, effect) in effects.enumerated() {
+      guard let picked = pick(effect) else { continue }
+      effects.remove(at: index)
+      return picked
+    }
+    return nil
+  }
+
+  mutating func webRequest() -> (id: RequestID, request: WebRequest)? {
+    first { if case .web(let id, let request) = $0 { (id, request) } else { nil } }
+  }
+
+  mutating func fileRequest() -> (id: RequestID, request: FileRequest)? {
+    first { if case .readFile(let id, let request) = $0 { (id, request) } else { nil } }
+  }
+
+  mutating func fileWatch() -> (id: RequestID, path: String)? {
+    first { if case .watchFile(let id, let path) = $0 { (id, path) } else { nil } }
+  }
+
+  mutating func program() -> (id: RequestID, request: CommandRequest)? {
+    first { if case .run(let id, let request) = $0 { (id, request) } else { nil } }
+  }
+
+  mutating func sentEvent() -> (id: RequestID, name: String, payload: ValueMap)? {
+    first {
+      if case .send(let id, _, let name, let payload, _) = $0 { (id, name, payload) } else { nil }
+    }
+  }
+
+  mutating func presence() -> (id: RequestID, action: PresenceAction, ids: [WidgetID])? {
+    first {
+      if case .presence(let id, let action, let ids) = $0 { (id, action, ids) } else { nil }
+    }
+  }
+
+  mutating func cancelled() -> RequestID? {
+    first { if case .cancel(let id) = $0 { id } else { nil } }
+  }
+
+  mutating func answer(_ id: RequestID?, _ status: Int, _ body: String = "", etag: String? = nil)
+    throws
+  {
+    tell(
+      .web(
+        try #require(id),
+        WebAnswer(
+          status: status, contentType: "application/json", etag: etag, body: Array(body.utf8))))
+  }
+
+  mutating func print(_ id: RequestID?, _ text: String) throws {
+    tell(.bytes(try #require(id), Array(text.utf8)))
+  }
+}
+
+extension WebRequest {
+  var text: String {
+    if case .bytes(let bytes) = body { String(decoding: bytes, as: UTF8.self) } else { "" }
+  }
+
+  func header(_ name: String) -> String? {
+    headers.first { $0.name.lowercased() == name.lowercased() }?.value
+  }
+}
+
+/// What has to be there for a test to go on.
+func need<T>(_ value: T?) throws -> T { try #require(value) }

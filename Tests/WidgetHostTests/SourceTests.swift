@@ -1,0 +1,292 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Where data comes from, as values in and values out.
+struct SourceTests {
+  @Test func `a file is read when its widget appears, watched, and made data of`() throws {
+    var scene = try Scene(
+      """
+      data: {one: 0.0}
+      sources: {load: {file: /etc/load, parse: words, set: {one: 'double(result[0][0])'}}}
+      """, permissions: "{read: [/etc]}")
+    let file = try need(scene.fileRequest())
+    #expect(file.request.path == "/etc/load")
+    #expect(scene.fileWatch()?.path == "/etc/load")
+    try scene.print(file.id, "0.25 0.5 1/2 3\n")
+    #expect(scene["one"] == .double(0.25))
+    #expect(scene.status("load") == .string("success"))
+  }
+
+  @Test func `a missing file is a failure, and what it said is no longer said`() throws {
+    var scene = try Scene(
+      """
+      data: {note: {type: string, default: --}}
+      sources: {note: {file: "${bundle}/note", set: {note: result}}}
+      """)
+    let first = try need(scene.fileRequest())
+    let watch = try need(scene.fileWatch())
+    #expect(watch.path == "/bundles/b/note")
+    try scene.print(first.id, "hello\n")
+    #expect(scene["note"] == .string("hello"))
+    scene.pass(.seconds(1))
+    scene.tell(.fileChanged(watch.id))
+    scene.tell(
+      .failed(try need(scene.fileRequest()).id, Failure("NOT_FOUND", "there is no file")))
+    #expect(scene["note"] == .string("--"))
+    #expect(scene.status("note") == .string("failure"))
+    #expect(scene.status("note", "code") == .string("NOT_FOUND"))
+    #expect(scene.status("note", "title") == .string("Note failed"))
+  }
+
+  @Test func `a file that keeps changing is read at intervals, and last after the last change`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", set: {n: result}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    try scene.print(scene.fileRequest()?.id, "0")
+    var reads = 0
+    for round in 1...1_000 {
+      scene.pass(.milliseconds(1))
+      scene.tell(.fileChanged(watch.id))
+      if let read = scene.fileRequest() {
+        reads += 1
+        try scene.print(read.id, "\(round)")
+      }
+    }
+    scene.pass(.seconds(1))
+    let last = try need(scene.fileRequest())
+    try scene.print(last.id, "end")
+    #expect((5...11).contains(reads))
+    #expect(scene["n"] == .string("end"))
+    #expect(scene.fileRequest() == nil)
+  }
+
+  @Test func `the kernel's own files are read at intervals and not watched`() throws {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: /proc/loadavg, every: 2s, set: {n: result}}}
+      """, permissions: "{read: [/proc/loadavg]}")
+    #expect(scene.fileWatch() == nil)
+    for _ in 0..<3 {
+      try scene.print(scene.fileRequest()?.id, "1")
+      scene.pass(.seconds(2))
+    }
+    // The first reading changed the data; what is equal makes no change.
+    #expect(scene.patches.count == 1)
+  }
+
+  @Test(arguments: ["/etc/shadow", "/etc/loads", "/etc/load/../shadow"])
+  func `a file that permissions do not name is not read`(path: String) throws {
+    var scene = try Scene(
+      """
+      parameters: {path: {type: string, default: ""}}
+      data: {path: "\(path)", n: ""}
+      sources: {f: {file: =data.path, set: {n: result}}}
+      """, permissions: "{read: [/etc/load]}")
+    #expect(scene.fileRequest() == nil)
+    #expect(scene.status("f", "code") == .string("PERMISSION_DENIED"))
+    guard case .string(let message)? = scene.status("f", "message") else {
+      Issue.record("no message")
+      return
+    }
+    #expect(message.contains("permissions.read") && message.contains("\"b\""))
+  }
+
+  @Test
+  func `a program's lines are results, one by one, and it is started again with growing waits`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      data: {line: ""}
+      sources: {log: {command: [tail], lines: true, parse: text, set: {line: result}}}
+      """, permissions: "{commands: [tail]}")
+    let first = try need(scene.program())
+    #expect(first.request.isContinuous && first.request.timeout == nil)
+    for line in ["a", "b"] {
+      scene.tell(.line(first.id, Array(line.utf8)))
+      #expect(scene["line"] == .string(line))
+    }
+    var waits: [Duration] = []
+    var id = first.id
+    for _ in 0..<4 {
+      scene.tell(.failed(id, Failure("ABORTED", "ended")))
+      #expect(scene.status("log") == .string("failure"))
+      let start = scene.time.uptime
+      let deadline = try #require(scene.instance.nextDeadline)
+      scene.pass(deadline - start)
+      waits.append(scene.time.uptime - start)
+      id = try need(scene.program()).id
+    }
+    for (index, wait) in waits.enumerated() {
+      let longest = Duration.seconds(1 << index)
+      #expect(wait <= longest && wait >= longest / 2)
+    }
+  }
+
+  @Test func `a server is asked only for what is new`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0, other: ""}
+      sources:
+        feed:
+          http: {url: "http://127.0.0.1:8080/feed"}
+          every: 10s
+          parse: json
+          set: {n: int(result.n)}
+      """, permissions: "{hosts: [\"127.0.0.1:8080\"]}")
+    let first = try need(scene.webRequest())
+    #expect(first.request.header("If-None-Match") == nil)
+    try scene.answer(first.id, 200, #"{"n": 3}"#, etag: "\"x\"")
+    #expect(scene["n"] == .int(3))
+    scene.pass(.seconds(10))
+    let second = try need(scene.webRequest())
+    #expect(second.request.header("If-None-Match") == "\"x\"")
+    let count = scene.patches.count
+    try scene.answer(second.id, 304)
+    #expect(scene.patches.count == count)
+    #expect(scene.status("feed") == .string("success"))
+  }
+
+  @Test func `a server that fails is asked again, less and less often`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {feed: {http: {url: "http://a.example/"}, every: 1s, parse: json, set: {n: int(result.n)}}}
+      """, permissions: "{hosts: [a.example]}")
+    var requests = 0
+    for _ in 0..<600 {
+      while let request = scene.webRequest() {
+        requests += 1
+        try scene.answer(request.id, 500)
+      }
+      scene.pass(.seconds(1))
+    }
+    #expect(scene.status("feed", "title") == .string("Feed failed"))
+    #expect((8...20).contains(requests))
+    scene.pass(.seconds(300))
+    try scene.answer(try need(scene.webRequest()).id, 200, #"{"n": 1}"#)
+    #expect(scene["n"] == .int(1))
+    #expect(scene.status("feed") == .string("success"))
+    // Well again, it is as often as it was meant to be.
+    scene.pass(.seconds(1))
+    #expect(scene.webRequest() != nil)
+  }
+
+  @Test func `a source whose condition does not hold is not read until it does`() throws {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", when: widget.visible, every: 1s, set: {n: result}}}
+      """)
+    try scene.print(scene.fileRequest()?.id, "1")
+    let watch = try need(scene.fileWatch())
+    try scene.change { $0.presence.isVisible = false }
+    #expect(scene.cancelled() == watch.id)
+    scene.pass(.seconds(10))
+    #expect(scene.fileRequest() == nil)
+    try scene.change { $0.presence.isVisible = true }
+    #expect(scene.fileRequest() != nil)
+  }
+
+  @Test func `aligned intervals end on the clock's multiples`() throws {
+    var scene = try Scene(
+      """
+      data: {seen: {type: timestamp}}
+      sources: {tick: {timer: 60s, aligned: true, set: {seen: result}}}
+      """)
+    scene.time.wall = scene.time.wall.advanced(by: .seconds(17))
+    scene.tell(.snapshot([]))
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    scene.pass(.seconds(60))
+    guard case .timestamp(let seen)? = scene["seen"] else {
+      Issue.record("no time")
+      return
+    }
+    #expect(seen.seconds % 60 == 0)
+  }
+
+  @Test func `with stubs nothing is touched`() throws {
+    var scene = try Scene(
+      """
+      data: {items: []}
+      sources:
+        feed:
+          http: {url: "http://a.example/"}
+          parse: {format: json, shape: list}
+          set: {items: result}
+          stub: [1, 2]
+      actions:
+        go: {do: [{http: {url: "http://a.example/"}, stub: 5}]}
+      on: {click: go}
+      """, permissions: "{hosts: [a.example]}", isStub: true)
+    #expect(scene["items"] == .list([.int(1), .int(2)]))
+    try scene.event("click")
+    #expect(scene.status("go") == .string("success"))
+    #expect(scene.taken().isEmpty)
+  }
+
+  @Test func `what is under way is bounded, and the rest has its turn`() throws {
+    var limits = HostLimits()
+    limits.effectsMax = 3
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", set: {n: result}}}
+      """, widgets: (0..<10).map { "w\($0)" }, limits: limits)
+    var open: [RequestID] = []
+    while let request = scene.fileRequest() { open.append(request.id) }
+    #expect(open.count == 3)
+    var done = 0
+    while let id = open.popLast() {
+      try scene.print(id, "x")
+      done += 1
+      while let request = scene.fileRequest() { open.append(request.id) }
+      #expect(open.count <= 3)
+    }
+    #expect(done == 10)
+  }
+
+  @Test func `an endless computation is ended, and the bundle goes on`() throws {
+    var limits = HostLimits()
+    limits.costBurst = 3_000_000
+    limits.costPerSecond = 1_000
+    let range = "[0,1,2,3,4,5,6,7,8,9]"
+    let endless = (0..<8).reduce("true") { body, depth in "\(range).all(v\(depth), \(body))" }
+    var scene = try Scene(
+      """
+      data: {flag: false, n: 0}
+      sources:
+        loop: {timer: 1s, set: {flag: '\(endless)'}}
+      on: {click: [{set: {n: data.n + 1}}, {emit: done}]}
+      """, limits: limits)
+    #expect(scene.status("loop", "code") == .string("RESOURCE_EXHAUSTED"))
+    scene.pass(.seconds(20))
+    #expect(scene["flag"] == .bool(false))
+    // The allowance is used up; it comes back.
+    scene.pass(.seconds(1))
+    try scene.event("click")
+    #expect(scene["n"] == .int(0))
+    scene.time = HostTime(wall: scene.time.wall, uptime: scene.time.uptime + .seconds(100_000))
+    try scene.event("click")
+    #expect(scene["n"] == .int(1))
+  }
+
+  @Test func `a value that data does not take is a failure, and nothing of it is set`() throws {
+    let scene = try Scene(
+      """
+      data: {a: 0, b: 0}
+      sources: {c: {value: {x: [1]}, set: {a: "1", b: dyn(result.x)}}}
+      """)
+    #expect(scene["a"] == .int(0))
+    #expect(scene.status("c", "code") == .string("INVALID_ARGUMENT"))
+  }
+}
