@@ -122,7 +122,8 @@ public actor Host {
     await stop()
   }
 
-  private func stop() async {
+  /// Ends everything. The host is of no more use.
+  func stop() async {
     isStopped = true
     alarm?.task.cancel()
     let (cancelled, retirements, specs) = state.stop()
@@ -246,6 +247,12 @@ public actor Host {
   private func ended(_ id: RequestID, _ input: BundleInput) {
     tasks[id] = nil
     tell(input, id.generation)
+  }
+
+  /// Waits until nothing is under way any more of what was begun before, for tests.
+  func settle() async {
+    for task in Array(tasks.values) { await task.value }
+    for task in Array(withdrawals.values) { await task.value }
   }
 
   /// How much is under way, for tests.
@@ -372,12 +379,15 @@ public actor Host {
         watcher.touch(.folder(path))
       }
     }
-    for (path, result) in found {
-      if let result, !isRoot || all.contains(path) {
-        handle(state.found(result, in: path, at: now))
-      } else {
-        handle(state.lost(path, at: now))
-      }
+    for (path, result) in found { tell(!isRoot || all.contains(path) ? result : nil, in: path) }
+  }
+
+  /// Takes what was found in a folder; nil for nothing.
+  func tell(_ found: HostState.Found?, in path: String) {
+    if let found {
+      handle(state.found(found, in: path, at: now))
+    } else {
+      handle(state.lost(path, at: now))
     }
   }
 

@@ -479,6 +479,11 @@ private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
     &thread, &attributes,
     { argument in
       guard let argument else { return nil }
+      // Whoever does not read its input any more is no reason for a signal (SIGPIPE), and what is meant
+      // for the process is for another thread.
+      var all = sigset_t()
+      sigfillset(&all)
+      pthread_sigmask(SIG_SETMASK, &all, nil)
       Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body()
       return nil
     }, box.toOpaque())

@@ -1,0 +1,331 @@
+import Glibc
+import Synchronization
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// What really touches files and programs.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct AdapterTests {
+  private let folder: Folder
+
+  init() throws { folder = try Folder() }
+
+  private func permissions(read: [String] = [], commands: [String] = []) -> BundlePermissions {
+    BundlePermissions(
+      Bundle(
+        id: "b", version: "1.0.0", permissions: Permissions(read: read, commands: commands)),
+      folder: folder.path, home: "/")
+  }
+
+  // MARK: Files
+
+  private func read(_ path: String, _ permissions: BundlePermissions, bytesMax: Int = 1 << 20)
+    throws(Failure) -> String
+  {
+    String(
+      decoding: try FileReading.read(
+        FileRequest(path: path, bytesMax: bytesMax, permissions: permissions)), as: UTF8.self)
+  }
+
+  @Test func `a link in a folder that may be read does not lead out of it`() throws {
+    try folder.write("a", "inside")
+    symlink("/etc/passwd", "\(folder.path)/out")
+    symlink("a", "\(folder.path)/in")
+    let permissions = permissions()
+    #expect(try read("\(folder.path)/in", permissions) == "inside")
+    let failure = #expect(throws: Failure.self) {
+      try read("\(folder.path)/out", permissions)
+    }
+    #expect(failure?.code == "PERMISSION_DENIED")
+    #expect(failure?.message.contains("/etc/passwd") == true)
+  }
+
+  @Test func `a permission can be a link itself`() throws {
+    try folder.write("a", "inside")
+    symlink(folder.path, "\(folder.path)-link")
+    defer { unlink("\(folder.path)-link") }
+    let other = BundlePermissions(
+      Bundle(
+        id: "b", version: "1.0.0", permissions: Permissions(read: ["\(folder.path)-link"])),
+      folder: "/nowhere", home: "/")
+    #expect(try read("\(folder.path)-link/a", other) == "inside")
+  }
+
+  @Test func `what is large, no file, or not there is a failure, and nothing waits`() throws {
+    try folder.write("large", String(repeating: "x", count: 100))
+    mkfifo("\(folder.path)/pipe", 0o644)
+    let cases = [("large", "OUT_OF_RANGE"), ("pipe", "FAILED_PRECONDITION"), ("none", "NOT_FOUND")]
+    for (name, code) in cases {
+      let failure = #expect(throws: Failure.self) {
+        try read("\(folder.path)/\(name)", permissions(), bytesMax: 99)
+      }
+      #expect(failure?.code == code)
+    }
+  }
+
+  // MARK: Watching
+
+  @Test func `a file is noticed when it comes, changes, is replaced and goes, wherever it is`()
+    async throws
+  {
+    let watcher = try FileWatcher()
+    let key = FileWatcher.Key.request(RequestID(generation: 1, number: 1))
+    try watcher.watch(key, path: "\(folder.path)/deep/deeper/file")
+    folder.makeFolder("deep")
+    #expect(await watcher.next() == [key])
+    folder.makeFolder("deep/deeper")
+    #expect(await watcher.next() == [key])
+    // Either of the two steps may have been noticed more than once.
+    try folder.write("deep/deeper/other", "")
+    try folder.write("deep/deeper/file", "1")
+    #expect(await watcher.next() == [key])
+    try folder.write("deep/deeper/new", "2")
+    rename("\(folder.path)/deep/deeper/new", "\(folder.path)/deep/deeper/file")
+    #expect(await watcher.next() == [key])
+    Folder.remove("\(folder.path)/deep")
+    #expect(await watcher.next() == [key])
+    folder.makeFolder("deep")
+    #expect(await watcher.next() == [key])
+    watcher.unwatch(key)
+    #expect(watcher.watchCount == 0)
+    watcher.close()
+  }
+
+  @Test func `files of one folder share a watch`() throws {
+    let watcher = try FileWatcher()
+    for number in 0..<100 {
+      try watcher.watch(
+        .request(RequestID(generation: 1, number: UInt64(number))),
+        path: "\(folder.path)/f\(number)")
+    }
+    #expect(watcher.watchCount == 1)
+    watcher.close()
+  }
+
+  // MARK: Programs
+
+  private func run(
+    _ script: String, input: String = "", timeout: Duration? = .seconds(60),
+    bytesMax: Int = 1 << 20,
+    isContinuous: Bool = false, _ runner: ProcessRunner = ProcessRunner(home: "/home/me"),
+    line: @escaping @Sendable ([UInt8]) async -> Void = { _ in }
+  ) async throws(Failure) -> String {
+    let bytes = try await runner.run(
+      CommandRequest(
+        program: "/bin/sh", arguments: ["-c", script], input: Array(input.utf8), timeout: timeout,
+        outputBytesMax: bytesMax, stderrBytesMax: 64, isContinuous: isContinuous,
+        permissions: permissions(commands: ["/bin/sh"])), line: line)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  private func failure(
+    _ script: String, timeout: Duration? = .seconds(60), bytesMax: Int = 1 << 20
+  ) async -> Failure? {
+    do throws(Failure) {
+      _ = try await run(script, timeout: timeout, bytesMax: bytesMax)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  @Test func `a program gets its input, its folder, three variables and nothing else`() async throws
+  {
+    #expect(try await run("cat; pwd", input: "in\n") == "in\n\(folder.path)\n")
+    #expect(
+      try await run("env | grep -v -e ^PWD -e ^SHLVL -e ^_ | sort")
+        == "HOME=/home/me\nLANG=C.UTF-8\nPATH=/usr/local/bin:/usr/bin:/bin\n")
+    #expect(try await run("ls /proc/self/fd | wc -l") == "4\n")
+    // An input that nobody reads to its end holds up nobody.
+    #expect(try await run("head -c 1", input: String(repeating: "x", count: 1 << 20)) == "x")
+  }
+
+  @Test func `a program that fails says why, with the end of its own words`() async {
+    let failure = await failure("yes word | head -c 100000 >&2; echo the end >&2; exit 3")
+    #expect(failure?.message.contains("status 3") == true)
+    #expect(failure?.message.hasSuffix("the end") == true)
+    #expect((failure?.message.utf8.count ?? .max) < 200)
+  }
+
+  @Test func `what prints too much is killed`() async {
+    #expect(await failure("yes", bytesMax: 1_000)?.code == "OUT_OF_RANGE")
+  }
+
+  @Test func `a program that takes too long is killed with all its children`() async throws {
+    let marker = "9\(getpid()).125"
+    let failure = await failure(
+      "trap '' TERM; sleep \(marker) & sleep \(marker)", timeout: .milliseconds(200))
+    #expect(failure?.code == "DEADLINE_EXCEEDED")
+    #expect(processes(with: marker).isEmpty)
+  }
+
+  @Test func `children that outlive a program are ended with it`() async throws {
+    let marker = "8\(getpid()).125"
+    #expect(try await run("sleep \(marker) & echo started") == "started\n")
+    #expect(processes(with: marker).isEmpty)
+  }
+
+  @Test func `a child that went its own way is found, ended and taken away`() async throws {
+    ProcessRunner.becomeSubreaper()
+    let marker = "7\(getpid()).125"
+    _ = try await run("setsid -f sleep \(marker) < /dev/null > /dev/null 2>&1")
+    #expect(processes(with: marker).isEmpty)
+    #expect(
+      !ProcessRunner.children().contains { process in processes(with: marker).contains(process) })
+  }
+
+  @Test func `a task that is cancelled ends its program`() async throws {
+    let runner = ProcessRunner(home: "/")
+    let marker = "6\(getpid()).125"
+    let seen = AsyncStream<Void>.makeStream()
+    let task = Task {
+      _ = try? await run(
+        "echo up; sleep \(marker)", timeout: nil, isContinuous: true, runner
+      ) { _ in seen.continuation.yield() }
+    }
+    for await _ in seen.stream { break }
+    #expect(runner.count == 1)
+    task.cancel()
+    await task.value
+    #expect(runner.count == 0)
+    #expect(processes(with: marker).isEmpty)
+  }
+
+  @Test func `lines come one by one, and the program waits for its listener`() async throws {
+    let lines = Mutex<[String]>([])
+    do throws(Failure) {
+      _ = try await run("printf 'a\\nb\\n\\nc'", timeout: nil, isContinuous: true) { bytes in
+        lines.withLock { $0.append(String(decoding: bytes, as: UTF8.self)) }
+      }
+    } catch {
+      #expect(error.code == "ABORTED")
+    }
+    #expect(lines.withLock { $0 } == ["a", "b", "", "c"])
+  }
+
+  @Test(arguments: [
+    ("/usr/bin/env", "PERMISSION_DENIED"), ("no-such-program", "NOT_FOUND"), ("sh", nil),
+    ("/bin/../bin/sh", nil),
+  ])
+  func `only what permissions name is run`(program: String, code: String?) async {
+    let request = CommandRequest(
+      program: program, arguments: ["-c", "true"], input: [], timeout: .seconds(10),
+      outputBytesMax: 100, stderrBytesMax: 100, isContinuous: false,
+      permissions: permissions(commands: ["/bin/sh"]))
+    do throws(Failure) {
+      _ = try await ProcessRunner(home: "/").run(request) { _ in }
+      #expect(code == nil)
+    } catch {
+      #expect(error.code == code)
+    }
+  }
+
+  private func processes(with argument: String) -> [pid_t] {
+    Folder.entries("/proc").compactMap { pid_t($0) }.filter { process in
+      guard
+        let bytes = try? FileReading.read(path: "/proc/\(process)/cmdline", bytesMax: 1 << 16)
+      else { return false }
+      return bytes.split(separator: 0).contains { String(decoding: $0, as: UTF8.self) == argument }
+    }
+  }
+
+  // MARK: Nothing is left behind
+
+  /// A daemon that takes everything, and tells of the widgets that were declared.
+  private actor Daemon: DaemonConnection {
+    var widgets: [WidgetID: Widget] = [:]
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private(set) var patches = 0
+
+    func declare(kinds: [Kind], provider: String) async throws(Failure) {}
+
+    func declare(widgets specs: [WidgetSpec], set: String) async throws(Failure) {
+      for spec in specs {
+        guard let id = spec.id else { continue }
+        widgets[id] = Widget(id: id, kind: spec.kind, data: spec.data, revision: 1, applySet: set)
+      }
+    }
+
+    func update(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) -> Revision {
+      patches += 1
+      for waiter in waiting { waiter.resume() }
+      waiting = []
+      return 1
+    }
+
+    /// Waits until more changes of widgets have been made than this.
+    func patches(beyond count: Int) async {
+      while patches <= count { await withCheckedContinuation { waiting.append($0) } }
+    }
+
+    func setPresence(_ ids: [WidgetID], _ action: PresenceAction) async throws(Failure) {}
+
+    func send(
+      _ id: WidgetID, name: String, payload: ValueMap, force: Bool
+    ) async throws(Failure) {}
+
+    func widget(_ id: WidgetID) async throws(Failure) -> Widget {
+      guard let widget = widgets[id] else { throw Failure("NOT_FOUND", "gone") }
+      return widget
+    }
+
+    func widgets(kinds: [KindName]) async throws(Failure) -> [Widget] { [] }
+
+    nonisolated func follow(
+      kinds: [KindName], _ tell: @Sendable (DaemonNews) async -> Void
+    ) async throws(Failure) {
+      let all = await widgets.values.filter { kinds.contains($0.kind) }
+      await tell(.snapshot(Array(all)))
+      let (never, continuation) = AsyncStream<Void>.makeStream()
+      defer { continuation.finish() }
+      for await _ in never {}
+      throw Failure("CANCELLED", "ended")
+    }
+  }
+
+  private func host(_ daemon: Daemon) throws -> Host {
+    try Host(
+      Host.Options(roots: [], home: "/", seed: 1), daemon: daemon,
+      read: { _ in .failure(BundleRefusal(problems: [])) }, report: { _ in })
+  }
+
+  private func bundle(_ source: String) throws -> Bundle {
+    try BundleReader.read(
+      """
+      {bundle: b, format: 1, version: 1.0.0, permissions: {commands: [sleep]}, kinds: {k: {data: {n: ""}, sources: {
+        f: {file: "${bundle}/f", every: 1s, set: {n: result}}, \(source)}}}, widgets: {w: {kind: k}}}
+      """)
+  }
+
+  private func openFiles() -> Int { Folder.entries("/proc/self/fd").count }
+
+  @Test(arguments: [("", 10_000), ("p: {command: [sleep, 1000], timeout: 600s}", 300)])
+  func `reloading again and again leaves nothing behind`(source: String, rounds: Int) async throws {
+    let daemon = Daemon()
+    let host = try host(daemon)
+    let bundle = try bundle(source)
+    try folder.write("f", "text")
+    func reload(_ rounds: Range<Int>) async {
+      for round in rounds {
+        let before = await daemon.patches
+        await host.tell(.bundle(bundle, digest: UInt64(round)), in: folder.path)
+        // Now and then one is let run until it has done something.
+        if round % 100 == 0 { await daemon.patches(beyond: before) }
+      }
+    }
+    await reload(1..<51)
+    let before = openFiles()
+    await reload(51..<rounds)
+    await host.tell(nil, in: folder.path)
+    await host.settle()
+    let load = await host.load
+    #expect(load.tasks == 0 && load.links == 0 && load.watches == 0 && load.programs == 0)
+    // A few more than before may be the runtime's own; one for each round could not hide among them.
+    #expect(openFiles() <= before + 8)
+    #expect(ProcessRunner.children().isEmpty)
+    await host.stop()
+  }
+}

@@ -1,0 +1,173 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Which bundles run, and what is known of those that do not, as values in and values out.
+struct HostStateTests {
+  private let now = HostTime(wall: .epoch, uptime: .zero)
+  private var state = HostState(home: "/home/me", seed: 1)
+
+  private func bundle(_ id: String = "a", version: String = "1.0.0") -> HostState.Found {
+    let digest = UInt64(bitPattern: Int64("\(id)\(version)".hashValue))
+    return .bundle(Bundle(id: id, version: version), digest: digest)
+  }
+
+  private func broken(_ problem: String = "/b/x/bundle.yaml:3:7: wrong") -> HostState.Found {
+    .broken(problem: problem, digest: UInt64(bitPattern: Int64(problem.hashValue)))
+  }
+
+  private func standing(_ id: String) -> HostState.Standing? {
+    state.standings.first { $0.id == id }
+  }
+
+  @Test mutating func `a folder with a bundle makes it run`() {
+    let outputs = state.found(bundle(), in: "/b/x", at: now)
+    #expect(outputs.opened == ["a 1.0.0"])
+    #expect(outputs.shown == ["a running "])
+  }
+
+  @Test mutating func `the same file again is nothing`() {
+    _ = state.found(bundle(), in: "/b/x", at: now)
+    #expect(state.found(bundle(), in: "/b/x", at: now).isEmpty)
+  }
+
+  @Test mutating func `another version takes the place of the one before`() {
+    let first = state.found(bundle(), in: "/b/x", at: now)
+    let outputs = state.found(bundle(version: "2.0.0"), in: "/b/x", at: now)
+    #expect(outputs.opened == ["a 2.0.0"])
+    #expect(outputs.closed == first.generations)
+    #expect(outputs.withdrawn.isEmpty)
+  }
+
+  @Test mutating func `a broken file leaves the bundle as it was, and says what is wrong`() {
+    _ = state.found(bundle(), in: "/b/x", at: now)
+    let outputs = state.found(broken(), in: "/b/x", at: now)
+    #expect(outputs.opened.isEmpty && outputs.closed.isEmpty)
+    #expect(outputs.reports == ["/b/x/bundle.yaml:3:7: wrong"])
+    #expect(standing("a")?.state == .failed)
+    #expect(standing("a")?.problem == "/b/x/bundle.yaml:3:7: wrong")
+    #expect(standing("a")?.version == "1.0.0")
+    // The same mistake is told once.
+    #expect(state.found(broken(), in: "/b/x", at: now).isEmpty)
+  }
+
+  @Test mutating func `a file that is as it was before it broke starts nothing anew`() {
+    _ = state.found(bundle(), in: "/b/x", at: now)
+    _ = state.found(broken(), in: "/b/x", at: now)
+    let outputs = state.found(bundle(), in: "/b/x", at: now)
+    #expect(outputs.closed.count == outputs.opened.count)
+    #expect(standing("a")?.state == .running && standing("a")?.problem == "")
+  }
+
+  @Test mutating func `a folder that goes takes its bundle along`() {
+    let first = state.found(bundle(), in: "/b/x", at: now)
+    let outputs = state.lost("/b/x", at: now)
+    #expect(outputs.closed == first.generations)
+    #expect(outputs.withdrawn == ["a"])
+    #expect(state.standings.isEmpty)
+    #expect(state.lost("/b/x", at: now).isEmpty)
+  }
+
+  @Test mutating func `of two folders with one bundle the first has it, and the other is told of`()
+  {
+    _ = state.found(bundle(), in: "/b/x", at: now)
+    let second = state.found(bundle(), in: "/b/y", at: now)
+    #expect(second.opened.isEmpty)
+    #expect(second.reports.first?.contains("/b/x") == true)
+    #expect(standing("a")?.state == .running)
+    #expect(standing("y")?.state == .failed)
+    let outputs = state.lost("/b/x", at: now)
+    #expect(outputs.opened == ["a 1.0.0"])
+    #expect(outputs.withdrawn.isEmpty)
+    #expect(state.standings.map(\.id) == ["a"])
+  }
+
+  @Test mutating func `a bundle that gets another name is another bundle`() {
+    _ = state.found(bundle(), in: "/b/x", at: now)
+    let outputs = state.found(bundle("c"), in: "/b/x", at: now)
+    #expect(outputs.withdrawn == ["a"])
+    #expect(outputs.opened == ["c 1.0.0"])
+  }
+
+  @Test mutating func `a version that the daemon refuses does not run, the one before does`() throws
+  {
+    _ = state.found(bundle(), in: "/b/x", at: now)
+    _ = state.declared(generation: 1, refusal: nil, at: now)
+    let second = state.found(bundle(version: "2.0.0"), in: "/b/x", at: now)
+    let generation = try #require(second.generations.first)
+    let outputs = state.declared(generation: generation, refusal: "no", at: now)
+    #expect(outputs.opened == ["a 1.0.0"])
+    #expect(standing("a")?.state == .failed && standing("a")?.version == "1.0.0")
+    let third = try #require(outputs.generations.first)
+    _ = state.declared(generation: third, refusal: nil, at: now)
+    #expect(standing("a")?.state == .failed)
+    _ = state.found(bundle(version: "3.0.0"), in: "/b/x", at: now)
+    #expect(standing("a")?.state == .running)
+  }
+
+  @Test mutating func `what an earlier host left is removed, unless its folder is only broken`() {
+    _ = state.found(bundle(), in: "/b/x", at: now)
+    _ = state.found(broken(), in: "/b/y", at: now)
+    let outputs = state.remembered([
+      (id: "a", path: "/b/x"), (id: "old", path: "/b/old"), (id: "clock", path: "/b/y"),
+    ])
+    #expect(outputs.withdrawn == ["old"])
+    #expect(standing("clock")?.state == .failed)
+    #expect(
+      outputs.contains { if case .mark(let id, _) = $0 { id == "clock" } else { false } })
+  }
+
+  @Test(arguments: [
+    "/b/.weird name/", "/b/ü", "/", "/b/a/b", "/b/" + String(repeating: "x", count: 300),
+  ])
+  mutating func `whatever a folder is called, how it stands can be shown`(path: String) {
+    let outputs = state.found(broken(), in: path, at: now)
+    #expect(outputs.shown.count == 1)
+  }
+
+  @Test mutating func `folders that would be shown under one name are told apart`() {
+    for path in ["/a/x", "/b/x", "/c/x"] {
+      _ = state.found(broken("\(path): wrong"), in: path, at: now)
+    }
+    #expect(Set(state.standings.map(\.id)).count == 3)
+  }
+}
+
+extension [HostState.Output] {
+  fileprivate var opened: [String] {
+    compactMap {
+      if case .open(_, let bundle) = $0 { "\(bundle.id) \(bundle.version)" } else { nil }
+    }
+  }
+
+  fileprivate var generations: [UInt64] {
+    compactMap { if case .open(let generation, _) = $0 { generation } else { nil } }
+  }
+
+  fileprivate var closed: [UInt64] {
+    compactMap { if case .close(let generation) = $0 { generation } else { nil } }
+  }
+
+  fileprivate var withdrawn: [String] {
+    compactMap { if case .withdraw(let id) = $0 { id } else { nil } }
+  }
+
+  fileprivate var reports: [String] {
+    compactMap { if case .report(let text) = $0 { text } else { nil } }
+  }
+
+  /// The last word about how bundles stand.
+  fileprivate var shown: [String] {
+    for case .standing(let specs) in reversed() {
+      return specs.map { spec in
+        func text(_ key: String) -> String {
+          if case .string(let text)? = spec.data[key] { text } else { "" }
+        }
+        return "\(text("id")) \(text("state")) \(text("problem"))"
+      }
+    }
+    return []
+  }
+}
