@@ -435,13 +435,15 @@ public actor Host {
     // The widget that tells of a bundle is there before anything of the bundle is: by it the next host
     // knows what to remove if the folder goes while none runs.
     await standingTask?.value
+    var last: Failure?
     while !Task.isCancelled {
       guard await declare(generation, bundle) else { return }
       do throws(Failure) {
         try await daemon.follow(kinds: kinds) { await self.heard($0, generation, bundle) }
       } catch {
         if Task.isCancelled { return }
-        report("bundle \(bundle.id): \(error.message)")
+        if error != last { report("bundle \(bundle.id): \(error.message)") }
+        last = error
         try? await clock.sleep(for: .seconds(1))
       }
     }
@@ -614,11 +616,14 @@ public actor Host {
   /// Follows the daemon itself: when it comes back it may have forgotten everything.
   private func followDaemon() async {
     guard let kind = KindName("bundle") else { return }
+    var last: Failure?
     while !Task.isCancelled {
       do throws(Failure) {
         try await daemon.follow(kinds: [kind]) { await self.heard($0) }
       } catch {
         if Task.isCancelled { return }
+        if error != last { report(error.message) }
+        last = error
         try? await clock.sleep(for: .seconds(1))
       }
     }

@@ -34,16 +34,18 @@ struct WebFetcher: Sendable {
         } catch {
           return .failure(Failure("CANCELLED", "the request was ended"))
         }
-        return .failure(
-          Failure(
-            "DEADLINE_EXCEEDED",
-            "\(request.address.authority) did not answer within \(request.timeout)",
-            isTransient: true))
+        return .failure(tooLate(request))
       }
       defer { group.cancelAll() }
       return await group.next() ?? .failure(Failure("INTERNAL", "no answer"))
     }
     return try outcome.get()
+  }
+
+  private func tooLate(_ request: WebRequest) -> Failure {
+    Failure(
+      "DEADLINE_EXCEEDED",
+      "\(request.address.authority) did not answer within \(request.timeout)", isTransient: true)
   }
 
   private func result(of request: WebRequest) async -> Result<WebAnswer, Failure> {
@@ -55,6 +57,10 @@ struct WebFetcher: Sendable {
       return .failure(Failure("CANCELLED", "the request was ended"))
     } catch let error as HTTPClientError where error == .cancelled {
       return .failure(Failure("CANCELLED", "the request was ended"))
+    } catch let error as HTTPClientError
+      where [.deadlineExceeded, .connectTimeout, .readTimeout].contains(error)
+    {
+      return .failure(tooLate(request))
     } catch {
       return .failure(
         Failure(
