@@ -360,6 +360,24 @@ struct ActionTests {
     #expect(scene.status("save", "fields") == .map([:]))
   }
 
+  @Test func `an event in a row is about that row`() throws {
+    var scene = try Scene(
+      """
+      data: {items: [], said: ""}
+      content:
+        stack:
+          - button: Remove
+            id: remove
+            rows: {list: data.items, key: item.id}
+            on: {press: [{set: {said: event.row + "," + event.node}}, {reload: all}]}
+      """)
+    try scene.event("press", node: "remove/a.2Fb")
+    #expect(scene["said"] == .string("a/b,remove/a.2Fb"))
+    try scene.event("press", node: "remover")
+    try scene.event("press", node: "other/x")
+    #expect(scene["said"] == .string("a/b,remove/a.2Fb"))
+  }
+
   @Test func `what was running when a host ended is told as interrupted`() throws {
     var scene = try Scene(ActionTests.post(), permissions: ActionTests.hosts)
     try scene.event("click", ["text": .string("x")])

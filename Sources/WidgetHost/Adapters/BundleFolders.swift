@@ -3,18 +3,13 @@ import WidgetBundle
 
 /// Looks for bundles in folders. Blocks, so it is for threads that may.
 enum BundleFolders {
-  /// What a bundle's file can be called; of several in one folder the first counts.
-  static let fileNames = ["bundle.json", "bundle.yaml", "bundle.yml"]
+  /// What a bundle's file can be called. A folder has one of them.
+  static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
   /// Bundles in one folder; more are not looked at.
   static let countMax = 1_000
 
   /// Makes a bundle of a file's text, or says what is wrong with it: `line:column: message` lines.
   typealias Reader = @Sendable (_ text: String) -> Result<Bundle, BundleRefusal>
-
-  /// The folders in a folder that have a bundle's file, by name: without symbolic links.
-  static func bundles(in root: String) -> [String] {
-    subfolders(of: root).filter { file(in: $0) != nil }
-  }
 
   /// All folders in a folder, by name: without symbolic links.
   static func subfolders(of root: String) -> [String] {
@@ -38,13 +33,18 @@ enum BundleFolders {
     return found
   }
 
-  static func file(in folder: String) -> String? {
-    fileNames.map { "\(folder)/\($0)" }.first { access($0, F_OK) == 0 }
+  private static func files(in folder: String) -> [String] {
+    fileNames.map { "\(folder)/\($0)" }.filter { access($0, F_OK) == 0 }
   }
 
   /// Reads the bundle in a folder; nil if there is none.
   static func look(into folder: String, _ read: Reader) -> HostState.Found? {
-    guard let file = file(in: folder) else { return nil }
+    let files = files(in: folder)
+    guard let file = files.first else { return nil }
+    guard files.count == 1 else {
+      let names = files.map { String(Paths.lastComponent($0)) }.joined(separator: " and ")
+      return .broken(problem: "\(file):1:1: the folder has \(names); keep one of them", digest: 0)
+    }
     let bytes: [UInt8]
     do throws(Failure) {
       bytes = try FileReading.read(path: file, bytesMax: BundleReader.bytesMax)

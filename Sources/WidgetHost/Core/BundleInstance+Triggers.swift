@@ -29,13 +29,14 @@ extension BundleInstance {
   }
 
   private func form(of event: Event, _ facts: KindFacts) -> Form? {
-    event.name == "submit" ? facts.kind.forms[NodeAddress(event.nodeID).node] : nil
+    guard event.name == "submit" else { return nil }
+    return facts.kind.forms.first { NodeID.isNode(event.nodeID, of: $0.key) }?.value
   }
 
   private static func isSetOff(_ trigger: Trigger, by event: Event) -> Bool {
     guard case .event(let name, let nodeID) = trigger.when, name == event.name else { return false }
     guard let nodeID else { return true }
-    return nodeID == event.nodeID || nodeID == NodeAddress(event.nodeID).node
+    return NodeID.isNode(event.nodeID, of: nodeID)
   }
 
   mutating func act(on event: Event) {
@@ -100,7 +101,8 @@ extension BundleInstance {
     _ index: Int, of id: WidgetID, _ event: Event?, steps: [Step]
   ) {
     let key = QueueKey(widgetID: id, trigger: index)
-    let firing = Firing(event: event, row: event.map { NodeAddress($0.nodeID).row } ?? "")
+    let firing = Firing(
+      event: event, row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "")
     guard firings.available >= 1 else { return dropped(id) }
     firings.take(1)
     guard isBusy(key) else { return start(key, firing, steps) }

@@ -1,0 +1,56 @@
+import WidgetBundle
+import WidgetModel
+
+/// What of a kind is asked for often.
+struct KindFacts: Sendable {
+  let kind: BundleKind
+  let types: [String: Field]
+  let statusNames: [String]
+  let takesStatus: Bool
+
+  init(_ kind: BundleKind) {
+    self.kind = kind
+    types = Dictionary(kind.kind.data.map { ($0.name, $0) }) { first, _ in first }
+    statusNames = (kind.sources.map(\.name) + kind.actions.keys).sorted()
+    takesStatus = kind.kind.isOpen || types[BundleScope.statusKey] != nil
+  }
+
+  /// The value as the kind's data takes it.
+  func fitted(_ value: Value, to key: String, place: String) throws(Failure) -> Value {
+    guard let field = types[key] else {
+      if kind.kind.isOpen { return value }
+      throw Failure(
+        "INVALID_ARGUMENT", "\(place): kind \"\(kind.kind.name)\" has no data field \"\(key)\"")
+    }
+    guard let fitted = field.type.fitted(value) else {
+      throw Failure(
+        "INVALID_ARGUMENT",
+        "\(place): \"\(key)\" takes a value of type \(field.type), not \(value.typeName)")
+    }
+    return fitted
+  }
+
+  /// What a failure is called if the bundle does not say: `Feed failed`.
+  func failureTitle(_ name: String) -> String {
+    guard !name.isEmpty else { return "Failed" }
+    let words = name.map { $0 == "_" || $0 == "-" ? " " : String($0) }.joined()
+    return words.prefix(1).uppercased() + words.dropFirst() + " failed"
+  }
+
+  /// Whether the daemon takes an event of this name, and which details; nil for all details.
+  func takesEvent(_ name: String) -> (isTaken: Bool, details: Set<String>?) {
+    if kind.kind.isOpen || kind.kind.events.isEmpty { return (true, nil) }
+    guard let event = kind.kind.events.first(where: { $0.name == name }) else {
+      return (false, nil)
+    }
+    return (true, Set(event.payload.map(\.name)))
+  }
+
+  /// Whether the daemon itself does something at an event.
+  func hasReducer(for event: Event) -> Bool {
+    kind.kind.reducers.contains {
+      $0.event == event.name
+        && ($0.nodeID.isEmpty || NodeID.isNode(event.nodeID, of: $0.nodeID))
+    }
+  }
+}
