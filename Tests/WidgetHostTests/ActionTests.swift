@@ -369,7 +369,7 @@ struct ActionTests {
           - button: Remove
             id: remove
             rows: {list: data.items, key: item.id}
-            on: {press: [{set: {said: event.row + "," + event.node}}, {reload: all}]}
+            on: {press: [{set: {said: 'event.row + "," + event.node'}}, {reload: all}]}
       """)
     try scene.event("press", node: "remove/a.2Fb")
     #expect(scene["said"] == .string("a/b,remove/a.2Fb"))

@@ -11,7 +11,10 @@ import WidgetModel
 struct AdapterTests {
   private let folder: Folder
 
-  init() throws { folder = try Folder() }
+  init() throws {
+    ProcessRunner.becomeSubreaper()
+    folder = try Folder()
+  }
 
   private func permissions(read: [String] = [], commands: [String] = []) -> BundlePermissions {
     BundlePermissions(
@@ -169,7 +172,6 @@ struct AdapterTests {
   }
 
   @Test func `a child that went its own way is found, ended and taken away`() async throws {
-    ProcessRunner.becomeSubreaper()
     let marker = "7\(getpid()).125"
     _ = try await run("setsid -f sleep \(marker) < /dev/null > /dev/null 2>&1")
     #expect(processes(with: marker).isEmpty)
