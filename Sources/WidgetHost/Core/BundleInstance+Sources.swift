@@ -256,7 +256,8 @@ extension BundleInstance {
     widgets[id]?.sources[index].attempts += 1
     touched.insert(id)
     if case .http = source.input, failure.isTransient {
-      arm(id, index, source, atLeast: backoff(state(id, index).attempts))
+      // At first sooner than it would be read anyway, then more and more seldom.
+      deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
     }
   }
 
