@@ -37,6 +37,7 @@
 #include "widgetd/v1/catalog_service.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/kind.pb-c.h"
+#include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/provider_service.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
@@ -245,6 +246,11 @@ WC_API wc_code wc_send_event(wc_client *client, const char *widget_id, const cha
                              const wc_pair *payload, size_t count, uint64_t *sequence,
                              wc_error *error);
 
+/* Sends an event ("press") about a node of what a widget shows; see wc_node. */
+WC_API wc_code wc_send_node_event(wc_client *client, const char *widget_id, const char *node_id,
+                                  const char *name, const wc_pair *payload, size_t count,
+                                  uint64_t *sequence, wc_error *error);
+
 /* Asks whether the daemon serves. */
 WC_API wc_code wc_check_health(wc_client *client, wc_error *error);
 
@@ -256,6 +262,11 @@ WC_API const Widgetd__V1__Value *wc_data(const Widgetd__V1__Widget *widget, cons
 WC_API const Widgetd__V1__Value *wc_parameter(const Widgetd__V1__Widget *widget, const char *key);
 /* One label, or NULL. */
 WC_API const char *wc_label(const Widgetd__V1__Widget *widget, const char *key);
+/* A node of what a widget shows, or NULL if it shows none of that id; NULL for `id` is the node at
+ * the top. Its children are `child_ids`; a client that draws begins at the top and asks for each. */
+WC_API const Widgetd__V1__Node *wc_node(const Widgetd__V1__Widget *widget, const char *id);
+/* One property of a node, or NULL: then it is what it is by default. */
+WC_API const Widgetd__V1__Value *wc_property(const Widgetd__V1__Node *node, const char *name);
 /* One value of an event's payload, or NULL. */
 WC_API const Widgetd__V1__Value *wc_payload(const Widgetd__V1__Event *event, const char *key);
 /* A value as text into `buffer`, which is always terminated: 37, 1.5, true, hello; lists and

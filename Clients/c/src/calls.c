@@ -131,6 +131,12 @@ wc_code wc_set_presence(wc_client *client, const char *id, Widgetd__V1__Presence
 
 wc_code wc_send_event(wc_client *client, const char *widget_id, const char *name,
                       const wc_pair *payload, size_t count, uint64_t *sequence, wc_error *error) {
+  return wc_send_node_event(client, widget_id, "", name, payload, count, sequence, error);
+}
+
+wc_code wc_send_node_event(wc_client *client, const char *widget_id, const char *node_id,
+                           const char *name, const wc_pair *payload, size_t count,
+                           uint64_t *sequence, wc_error *error) {
   Widgetd__V1__SendEventRequest request = WIDGETD__V1__SEND_EVENT_REQUEST__INIT;
   Widgetd__V1__SendEventRequest__PayloadEntry *entries;
   Widgetd__V1__SendEventResponse *answer;
@@ -138,6 +144,7 @@ wc_code wc_send_event(wc_client *client, const char *widget_id, const char *name
     return wc_fail_memory(error);
   request.n_payload = count;
   request.widget_id = (char *)widget_id;
+  request.node_id = (char *)node_id;
   request.name = (char *)name;
   wc_code code = wc_call(client, "SendEvent", &request, &answer, error);
   free(entries);

@@ -156,6 +156,31 @@ wc_incoming wc_incoming_read(const wc_frame *frame, uint32_t stream_id, bool is_
                              uint8_t **status, size_t *status_count, wc_error *error);
 void wc_incoming_done(wc_incoming *incoming);
 
+/* --- content.c --- */
+
+/* What a change of content will make of it. */
+typedef struct wc_content_plan {
+  Widgetd__V1__Node **nodes;
+  size_t n_nodes;
+  /* Of the nodes that were there, the removals and the nodes that are set: which are in `nodes`. */
+  bool *stays;
+  /* Nothing is shown afterwards. */
+  bool stays_none;
+  Widgetd__V1__Content *made;
+} wc_content_plan;
+
+/* Plans a change (NULL: none) of what is held (NULL: nothing), and changes nothing. False without
+ * memory. */
+bool wc_content_make_plan(wc_content_plan *plan, const Widgetd__V1__Content *held,
+                          const Widgetd__V1__ContentChange *change);
+/* Carries the plan out and frees it. Nodes and the id of the top are moved, until
+ * `wc_content_disown` the change points to them too; what is not reached is taken out of it. */
+void wc_content_carry_out(wc_content_plan *plan, Widgetd__V1__Content **content,
+                          Widgetd__V1__ContentChange *change);
+void wc_content_plan_free(wc_content_plan *plan);
+/* Takes out of a change what was moved. */
+void wc_content_disown(Widgetd__V1__ContentChange *change);
+
 /* --- mirror.c --- */
 
 typedef struct wc_mirror wc_mirror;

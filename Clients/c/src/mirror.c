@@ -10,8 +10,9 @@
  * it came; then `disown` clears those pointers and the frame is freed.
  *
  * Invariants: the map fields of a visible widget are sorted by key, each key once, so that applying
- * an update costs n log n. `bytes` of a table is the sum of what its widgets take in memory, and no
- * more than `memory_max` except within wc_mirror_take. An entry with `gone` exists only within it.
+ * an update costs n log n; nodes of its content (content.c) are as they came. `bytes` of a table is
+ * the sum of what its widgets take in memory, and no more than `memory_max` except within
+ * wc_mirror_take. An entry with `gone` exists only within it.
  */
 #include "internal.h"
 
@@ -30,7 +31,7 @@ typedef struct entry {
   uint64_t hash;
   /* Within one change set: what happened to it so far. */
   bool touched, was_there, gone;
-  const updated *update;
+  updated *update;
   const Widgetd__V1__Transition *transition;
 } entry;
 
@@ -266,6 +267,7 @@ static bool put_entries(map_entry ***entries, size_t *count, new_map *map,
  * so when `*moved` is true. */
 static bool apply_update(widget *to, updated *update, bool *moved) {
   new_map data, parameters, labels;
+  wc_content_plan content;
   *moved = false;
   /* Each key once, so that all that is moved stays, and the update can be shown afterwards. */
   if (!sort_map((map_entry **)update->set_data, &update->n_set_data)
@@ -277,10 +279,12 @@ static bool apply_update(widget *to, updated *update, bool *moved) {
   bool ready = new_map_make(&data, to->n_data, update->n_set_data);
   ready = new_map_make(&parameters, to->n_parameters, update->n_set_parameters) && ready;
   ready = new_map_make(&labels, 0, label_count) && ready;
+  ready = wc_content_make_plan(&content, to->content, update->content) && ready;
   if (!ready) {
     new_map_free(&data);
     new_map_free(&parameters);
     new_map_free(&labels);
+    wc_content_plan_free(&content);
     return false;
   }
   *moved = true;
@@ -325,17 +329,12 @@ static bool apply_update(widget *to, updated *update, bool *moved) {
     if (to->apply_set != (char *)protobuf_c_empty_string) free(to->apply_set);
     to->apply_set = update->apply_set;
   }
+  wc_content_carry_out(&content, &to->content, update->content);
   return done;
 }
 
-/* Takes out of a change what became part of a widget. */
-static void disown(Widgetd__V1__WidgetChange *change) {
-  if (change->change_case == WIDGETD__V1__WIDGET_CHANGE__CHANGE_ADDED) {
-    change->added->widget = NULL;
-    return;
-  }
-  if (change->change_case != WIDGETD__V1__WIDGET_CHANGE__CHANGE_UPDATED) return;
-  updated *update = change->updated;
+/* Takes out of an update what was moved. Once more does nothing. */
+static void disown_update(updated *update) {
   for (size_t i = 0; i < update->n_set_data; i++) {
     update->set_data[i]->key = NULL;
     update->set_data[i]->value = NULL;
@@ -351,6 +350,14 @@ static void disown(Widgetd__V1__WidgetChange *change) {
   update->presence = NULL;
   if (update->error != NULL && update->error->reason[0] != 0) update->error = NULL;
   if (update->_apply_set_case != 0) update->apply_set = NULL;
+  wc_content_disown(update->content);
+}
+
+/* Takes out of a change what was moved, while that is still there. */
+static void disown(Widgetd__V1__WidgetChange *change) {
+  if (change->change_case == WIDGETD__V1__WIDGET_CHANGE__CHANGE_ADDED) change->added->widget = NULL;
+  if (change->change_case == WIDGETD__V1__WIDGET_CHANGE__CHANGE_UPDATED)
+    disown_update(change->updated);
 }
 
 static const char *id_of(const Widgetd__V1__WidgetChange *change) {
@@ -423,8 +430,10 @@ static bool apply(wc_mirror *mirror, change_t *change, entry **touched, size_t *
   entry **slot = find_slot(&mirror->visible, hash, id);
   entry *held = *slot;
   const Widgetd__V1__Transition *transition = NULL;
-  const updated *update = NULL;
+  updated *update = NULL;
   bool done = true;
+  /* What was moved out of an earlier update may be gone after this. */
+  if (held != NULL && held->update != NULL) disown_update(held->update);
   switch (change->change_case) {
   case WIDGETD__V1__WIDGET_CHANGE__CHANGE_ADDED:
     if (!adopt(change->added->widget)) return false;
@@ -456,6 +465,7 @@ static bool apply(wc_mirror *mirror, change_t *change, entry **touched, size_t *
   }
   held->gone = change->change_case == WIDGETD__V1__WIDGET_CHANGE__CHANGE_REMOVED;
   /* An update can be shown as it came only if nothing else happened to the widget. */
+  if (held->touched && update != NULL && *moved) disown_update(update);
   held->update = held->touched ? NULL : update;
   if (transition != NULL || held->gone) held->transition = transition;
   if (!held->touched) {

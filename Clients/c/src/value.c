@@ -1,5 +1,5 @@
 /*
- * Looking into widgets and events: maps arrive as lists of entries, in which the last entry of a
+ * Looking into widgets, nodes and events: maps arrive as lists of entries, in which the last entry of a
  * key counts and an entry may lack its value.
  */
 #include "internal.h"
@@ -26,6 +26,19 @@ const Widgetd__V1__Value *wc_parameter(const Widgetd__V1__Widget *widget, const 
 
 const char *wc_label(const Widgetd__V1__Widget *widget, const char *key) {
   FIND(widget->labels, widget->n_labels, key, "");
+}
+
+const Widgetd__V1__Node *wc_node(const Widgetd__V1__Widget *widget, const char *id) {
+  const Widgetd__V1__Content *content = widget->content;
+  if (content == NULL) return NULL;
+  if (id == NULL) id = content->root_id;
+  for (size_t i = 0; i < content->n_nodes; i++)
+    if (strcmp(content->nodes[i]->id, id) == 0) return content->nodes[i];
+  return NULL;
+}
+
+const Widgetd__V1__Value *wc_property(const Widgetd__V1__Node *node, const char *name) {
+  FIND(node->properties, node->n_properties, name, &null_value);
 }
 
 const Widgetd__V1__Value *wc_payload(const Widgetd__V1__Event *event, const char *key) {

@@ -120,7 +120,15 @@ static void the_short_calls_say_what_they_are_asked_to(void) {
   Widgetd__V1__SendEventRequest *event =
       widgetd__v1__send_event_request__unpack(NULL, with.payload_count, with.payload);
   CHECK_TEXT(event->name, "click");
+  CHECK_TEXT(event->node_id, "");
   CHECK(event->n_payload == 1 && event->payload[0]->value->int_value == -1);
+  wc_free(event);
+  CHECK(wc_send_node_event(client, "list", "done/7", "change", data, 1, NULL, NULL) == WC_OK);
+  event = widgetd__v1__send_event_request__unpack(NULL, with.payload_count, with.payload);
+  CHECK_TEXT(event->widget_id, "list");
+  CHECK_TEXT(event->node_id, "done/7");
+  CHECK_TEXT(event->name, "change");
+  CHECK(event->n_payload == 1);
   wc_free(event);
   CHECK(wc_delete(client, "cpu", NULL) == WC_OK);
   CHECK_TEXT(with.method, "widgetd.v1.WidgetService/DeleteWidget");

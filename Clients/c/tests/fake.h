@@ -257,7 +257,7 @@ static inline void append_synced(bytes *to, uint64_t revision, const char *token
   append_message(to, 1, WC_FRAME_DATA, &frame.base);
 }
 
-/* One change of a set: `verb` is '+' added, '=' set data n, '-' removed. */
+/* One change of a set: `verb` is '+' added, '=' set data n and what is shown, '-' removed. */
 typedef struct small_change {
   char verb;
   const char *id;
@@ -276,6 +276,9 @@ static inline void append_changes(bytes *to, uint64_t from_revision, uint64_t to
   Widgetd__V1__Widget widgets[8];
   Widgetd__V1__Widget__DataEntry entries[8], *entry_pointers[8];
   Widgetd__V1__WidgetUpdated__SetDataEntry set_entries[8], *set_pointers[8];
+  Widgetd__V1__ContentChange contents[8];
+  Widgetd__V1__Node nodes[16], *node_pointers[16];
+  char *children[] = {"leaf", "top", "gone", "leaf"};
   Widgetd__V1__Value values[8];
   CHECK(count <= 8);
   for (size_t i = 0; i < count; i++) {
@@ -299,6 +302,23 @@ static inline void append_changes(bytes *to, uint64_t from_revision, uint64_t to
       updates[i].revision = to_revision;
       updates[i].n_set_data = 1;
       updates[i].set_data = &set_pointers[i];
+      for (size_t n = 2 * i; n < 2 * i + 2; n++) {
+        widgetd__v1__node__init(&nodes[n]);
+        nodes[n].type = WIDGETD__V1__NODE_TYPE__NODE_TYPE_STACK;
+        node_pointers[n] = &nodes[n];
+      }
+      nodes[2 * i].id = "leaf";
+      nodes[2 * i + 1].id = "top";
+      nodes[2 * i + 1].n_child_ids = 4;
+      nodes[2 * i + 1].child_ids = children;
+      widgetd__v1__content_change__init(&contents[i]);
+      contents[i].replace = list[i].number % 2 == 0;
+      contents[i].root_id = "top";
+      contents[i].n_set_nodes = 2;
+      contents[i].set_nodes = &node_pointers[2 * i];
+      contents[i].n_removed_node_ids = 2;
+      contents[i].removed_node_ids = children + 1;
+      updates[i].content = &contents[i];
       changes[i].change_case = WIDGETD__V1__WIDGET_CHANGE__CHANGE_UPDATED;
       changes[i].updated = &updates[i];
     } else {

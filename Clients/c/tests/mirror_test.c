@@ -26,26 +26,87 @@ static unsigned dice(unsigned sides) {
   return (unsigned)(state >> 33) % sides;
 }
 
-/* A widget: absent, or data k0 to k5, each absent (0) or a number. */
+#define NODES 12
+#define CHILDREN 4
+
+/* A widget: absent, or data k0 to k5, each absent (0) or a number; an error, if not 0; and content:
+ * nodes n0 to n11, each absent or a number with the numbers of its children, and the top, or -1. */
 typedef struct naive {
   bool there;
   int data[6];
-  int label;
+  int label, error;
   uint64_t revision;
+  int top;
+  struct {
+    bool there;
+    int value, children_count, children[CHILDREN];
+  } nodes[NODES];
 } naive;
 
 static naive truth[IDS], heard[IDS];
 
 static int index_of(const char *id) { return atoi(id + 1); }
 
+/* The nodes that are reached from here, in order, written to `order`; those it has seen before not. */
+static void naive_walk(const naive *of, int number, bool *seen, int *order, size_t *count) {
+  if (number < 0 || !of->nodes[number].there || seen[number]) return;
+  seen[number] = true;
+  order[(*count)++] = number;
+  for (int i = 0; i < of->nodes[number].children_count; i++)
+    naive_walk(of, of->nodes[number].children[i], seen, order, count);
+}
+
+/* What the tree does not reach is forgotten. */
+static size_t naive_trim(naive *of, int *order) {
+  bool seen[NODES] = {0};
+  size_t count = 0;
+  naive_walk(of, of->top, seen, order, &count);
+  for (int i = 0; i < NODES; i++)
+    if (!seen[i]) memset(&of->nodes[i], 0, sizeof of->nodes[i]);
+  return count;
+}
+
+static void read_node(naive *to, const Widgetd__V1__Node *from) {
+  int number = index_of(from->id);
+  memset(&to->nodes[number], 0, sizeof to->nodes[number]);
+  to->nodes[number].there = true;
+  to->nodes[number].value = (int)wc_property(from, "value")->int_value;
+  to->nodes[number].children_count = (int)from->n_child_ids;
+  for (size_t i = 0; i < from->n_child_ids; i++)
+    to->nodes[number].children[i] = atoi(from->child_ids[i] + 1);
+}
+
+static void read_content(naive *to, const Widgetd__V1__Widget *widget) {
+  const Widgetd__V1__Content *content = widget->content;
+  CHECK(wc_node(widget, "x") == NULL);
+  if (content == NULL) return;
+  to->top = atoi(content->root_id + 1);
+  for (size_t i = 0; i < content->n_nodes; i++) {
+    CHECK(!to->nodes[index_of(content->nodes[i]->id)].there);
+    CHECK(wc_node(widget, content->nodes[i]->id) == content->nodes[i]);
+    read_node(to, content->nodes[i]);
+  }
+  int order[NODES];
+  CHECK(naive_trim(to, order) == content->n_nodes);
+  for (size_t i = 0; i < content->n_nodes; i++)
+    CHECK(order[i] == index_of(content->nodes[i]->id));
+  CHECK(wc_node(widget, NULL) == (content->n_nodes == 0 ? NULL : content->nodes[0]));
+}
+
+static bool same_content(const naive *a, const naive *b) {
+  return a->top == b->top && memcmp(a->nodes, b->nodes, sizeof a->nodes) == 0;
+}
+
 static naive read_widget(const Widgetd__V1__Widget *widget) {
-  naive result = {.there = true, .revision = widget->revision};
+  naive result = {.there = true, .revision = widget->revision, .top = -1};
   for (size_t i = 0; i < widget->n_data; i++) {
     if (i > 0) CHECK(strcmp(widget->data[i - 1]->key, widget->data[i]->key) < 0);
     result.data[widget->data[i]->key[1] - '0'] = (int)widget->data[i]->value->int_value;
   }
   if (widget->n_labels > 0) result.label = atoi(widget->labels[0]->value);
   CHECK(widget->n_labels <= 1);
+  if (widget->error != NULL) result.error = atoi(widget->error->reason);
+  read_content(&result, widget);
   return result;
 }
 
@@ -61,7 +122,21 @@ static bool on_difference(void *context, const wc_notice *notice) {
     for (size_t i = 0; i < notice->update->n_set_data; i++)
       now.data[notice->update->set_data[i]->key[1] - '0'] =
           (int)notice->update->set_data[i]->value->int_value;
-    CHECK(memcmp(now.data, read_widget(notice->widget).data, sizeof now.data) == 0);
+    naive after = read_widget(notice->widget);
+    CHECK(memcmp(now.data, after.data, sizeof now.data) == 0);
+    if (notice->update->error != NULL) CHECK(atoi(notice->update->error->reason) == after.error);
+    const Widgetd__V1__ContentChange *content = notice->update->content;
+    if (content != NULL) {
+      if (content->root_id[0] != 0) now.top = index_of(content->root_id);
+      else if (content->replace) now.top = -1;
+      if (content->replace) memset(now.nodes, 0, sizeof now.nodes);
+      for (size_t i = 0; i < content->n_removed_node_ids; i++)
+        now.nodes[index_of(content->removed_node_ids[i])].there = false;
+      for (size_t i = 0; i < content->n_set_nodes; i++) read_node(&now, content->set_nodes[i]);
+      int order[NODES];
+      naive_trim(&now, order);
+    }
+    CHECK(same_content(&now, &after));
   }
   if (notice->kind == WC_NOTICE_REMOVED) *at = (naive){0};
   else *at = read_widget(notice->widget);
@@ -82,6 +157,77 @@ static Widgetd__V1__Value *new_value(int number) {
 }
 
 #define NEW(type, init) ({ type *made_ = malloc(sizeof *made_); init(made_); made_; })
+
+static Widgetd__V1__Node *new_node(const naive *from, int number) {
+  Widgetd__V1__Node *node = NEW(Widgetd__V1__Node, widgetd__v1__node__init);
+  node->id = copy_of("n%d", number);
+  node->properties = malloc(sizeof *node->properties);
+  node->properties[0] =
+      NEW(Widgetd__V1__Node__PropertiesEntry, widgetd__v1__node__properties_entry__init);
+  node->properties[0]->key = strdup("value");
+  node->properties[0]->value = new_value(from->nodes[number].value);
+  node->n_properties = 1;
+  node->child_ids = malloc(CHILDREN * sizeof *node->child_ids);
+  for (int i = 0; i < from->nodes[number].children_count; i++)
+    node->child_ids[node->n_child_ids++] = copy_of("n%d", from->nodes[number].children[i]);
+  return node;
+}
+
+/* Any children: those that are not there, itself, and the same one twice. */
+static void random_node(naive *at, int number) {
+  memset(&at->nodes[number], 0, sizeof at->nodes[number]);
+  at->nodes[number].there = true;
+  at->nodes[number].value = (int)dice(1000) + 1;
+  at->nodes[number].children_count = (int)dice(CHILDREN + 1);
+  for (int i = 0; i < at->nodes[number].children_count; i++)
+    at->nodes[number].children[i] = (int)dice(NODES);
+}
+
+static void random_content(naive *at) {
+  int order[NODES];
+  memset(at->nodes, 0, sizeof at->nodes);
+  at->top = dice(4) == 0 ? -1 : (int)dice(NODES);
+  for (int i = 0; i < NODES; i++)
+    if (dice(3) > 0) random_node(at, i);
+  naive_trim(at, order);
+}
+
+static Widgetd__V1__ContentChange *random_content_change(naive *at) {
+  Widgetd__V1__ContentChange *change =
+      NEW(Widgetd__V1__ContentChange, widgetd__v1__content_change__init);
+  change->replace = dice(5) == 0;
+  if (change->replace) {
+    memset(at->nodes, 0, sizeof at->nodes);
+    at->top = -1;
+  }
+  if (dice(3) > 0) {
+    at->top = (int)dice(NODES);
+    change->root_id = copy_of("n%d", at->top);
+  }
+  change->removed_node_ids = malloc(NODES * sizeof *change->removed_node_ids);
+  for (int i = 0; i < NODES; i++) {
+    if (dice(4) > 0) continue;
+    at->nodes[i].there = false;
+    change->removed_node_ids[change->n_removed_node_ids++] = copy_of("n%d", i);
+  }
+  change->set_nodes = malloc(8 * sizeof *change->set_nodes);
+  for (unsigned n = dice(8); n > 0; n--) {
+    /* A node may be there twice: the last counts. */
+    int number = (int)dice(NODES);
+    random_node(at, number);
+    change->set_nodes[change->n_set_nodes++] = new_node(at, number);
+  }
+  int order[NODES];
+  if (at->top < 0) memset(at->nodes, 0, sizeof at->nodes);
+  naive_trim(at, order);
+  return change;
+}
+
+static Widgetd__V1__WidgetError *new_error(int number) {
+  Widgetd__V1__WidgetError *error = NEW(Widgetd__V1__WidgetError, widgetd__v1__widget_error__init);
+  if (number != 0) error->reason = copy_of("%d", number);
+  return error;
+}
 
 static Widgetd__V1__Widget *new_widget(int id) {
   Widgetd__V1__Widget *widget = NEW(Widgetd__V1__Widget, widgetd__v1__widget__init);
@@ -104,6 +250,17 @@ static Widgetd__V1__Widget *new_widget(int id) {
     label->value = copy_of("%d", from->label);
     widget->labels = malloc(sizeof *widget->labels);
     widget->labels[widget->n_labels++] = label;
+  }
+  if (from->error != 0) widget->error = new_error(from->error);
+  if (from->top >= 0) {
+    int order[NODES];
+    naive copy = *from;
+    size_t count = naive_trim(&copy, order);
+    widget->content = NEW(Widgetd__V1__Content, widgetd__v1__content__init);
+    widget->content->root_id = copy_of("n%d", from->top);
+    widget->content->nodes = malloc((count + 1) * sizeof *widget->content->nodes);
+    for (size_t i = 0; i < count; i++)
+      widget->content->nodes[widget->content->n_nodes++] = new_node(from, order[i]);
   }
   return widget;
 }
@@ -130,6 +287,7 @@ static Widgetd__V1__WidgetChange *random_change(uint64_t revision) {
   }
   if (!at->there || dice(6) == 0) {
     *at = (naive){.there = true, .revision = revision, .label = (int)dice(3)};
+    random_content(at);
     for (int i = 0; i < 6; i++) at->data[i] = dice(2) ? (int)dice(1000) + 1 : 0;
     change->change_case = WIDGETD__V1__WIDGET_CHANGE__CHANGE_ADDED;
     change->added = NEW(Widgetd__V1__WidgetAdded, widgetd__v1__widget_added__init);
@@ -162,6 +320,11 @@ static Widgetd__V1__WidgetChange *random_change(uint64_t revision) {
     }
   }
   if (dice(4) == 0) {
+    at->error = (int)dice(3);
+    update->error = new_error(at->error);
+  }
+  if (dice(2) == 0) update->content = random_content_change(at);
+  if (dice(4) == 0) {
     at->label = (int)dice(3);
     update->labels = NEW(Widgetd__V1__LabelSet, widgetd__v1__label_set__init);
     if (at->label != 0) {
@@ -191,6 +354,9 @@ static void check_state(wc_mirror *mirror, uint64_t revision) {
     CHECK(now.label == truth[id].label && now.revision == truth[id].revision);
     CHECK(memcmp(&heard[id].data, &truth[id].data, sizeof now.data) == 0);
     CHECK(heard[id].there == truth[id].there);
+    if (found == NULL) continue;
+    CHECK(now.error == truth[id].error && same_content(&now, &truth[id]));
+    CHECK(same_content(&heard[id], &truth[id]));
   }
   CHECK(count == expected);
 }
