@@ -39,6 +39,9 @@ class StatusTests(unittest.TestCase):
             (5, "KIND_NOT_FOUND", widgetd.KindNotFound, widgetd.NotFound),
             (6, "KIND_CLAIMED", widgetd.KindClaimed, widgetd.AlreadyExists),
             (9, "REDUCER_FAILED", widgetd.ReducerFailed, widgetd.FailedPrecondition),
+            (5, "NODE_NOT_FOUND", widgetd.NodeNotFound, widgetd.NotFound),
+            (9, "NODE_HIDDEN", widgetd.NodeHidden, widgetd.FailedPrecondition),
+            (9, "NODE_DISABLED", widgetd.NodeDisabled, widgetd.FailedPrecondition),
         ):
             error = errors.call_error(code, "", Status(code, "No.", reason, kind="k").encoded())
             self.assertIs(type(error), kind)

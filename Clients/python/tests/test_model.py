@@ -7,7 +7,6 @@ from datetime import datetime, timedelta, timezone
 
 import widgetd
 from widgetd import messages as pb
-from widgetd import model
 from widgetd.model import from_value, to_value
 
 PACKAGE = os.path.dirname(widgetd.__file__)
@@ -68,8 +67,10 @@ class EnumTests(unittest.TestCase):
             "Curve",
             "LabelOperator",
             "LogLevel",
+            "NodeType",
+            "Persistence",
         ):
-            mine = getattr(model, name)
+            mine = getattr(widgetd, name)
             theirs = dict(getattr(pb, name).items())
             prefix = os.path.commonprefix(list(theirs))
             self.assertEqual(

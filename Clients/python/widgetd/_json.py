@@ -13,6 +13,7 @@ import math
 from datetime import datetime, timedelta
 from typing import Any, Iterable, Mapping, Optional
 
+from ._proto.v1 import node_pb2
 from .errors import CallError, WidgetdError
 from .frames import (
     Added,
@@ -34,6 +35,7 @@ from .model import (
     _EPOCH,
     Event,
     Family,
+    Node,
     PresenceState,
     Transition,
     Widget,
@@ -123,6 +125,11 @@ def widget(thing: Widget, fields: Iterable[str] = ()) -> Document:
         document["ownerUid"] = thing.owner_uid
     if thing.apply_set:
         document["applySet"] = thing.apply_set
+    if thing.content is not None and wants("content"):
+        document["content"] = {
+            "rootId": thing.content.root_id,
+            "nodes": [node(each) for each in thing.content],
+        }
     if thing.etag:
         document["etag"] = thing.etag
     return document
@@ -130,6 +137,18 @@ def widget(thing: Widget, fields: Iterable[str] = ()) -> Document:
 
 def _presence(visible: bool, enabled: bool, state: PresenceState) -> Document:
     return {"visible": visible, "enabled": enabled, "state": state.word}
+
+
+def node(thing: Node) -> Document:
+    """A part of what a widget shows. What is empty is left out."""
+    document: Document = {"id": thing.id, "type": thing.type.word if thing.type else "unknown"}
+    if thing.properties:
+        document["properties"] = plains(thing.properties)
+    if thing.child_ids:
+        document["childIds"] = list(thing.child_ids)
+    if thing.problem:
+        document["problem"] = thing.problem
+    return document
 
 
 def event(thing: Event) -> Document:
@@ -238,6 +257,21 @@ def _updated(change: Changed) -> Document:
         document["applySet"] = update.apply_set
     if update.family:
         document["family"] = Family.read(update.family).word
+    if update.HasField("content"):
+        document["content"] = _content_change(update.content)
+    return document
+
+
+def _content_change(change: node_pb2.ContentChange) -> Document:
+    document: Document = {}
+    if change.replace:
+        document["replace"] = True
+    if change.root_id:
+        document["rootId"] = change.root_id
+    if change.set_nodes:
+        document["setNodes"] = [node(Node.from_pb(each)) for each in change.set_nodes]
+    if change.removed_node_ids:
+        document["removedNodeIds"] = list(change.removed_node_ids)
     return document
 
 

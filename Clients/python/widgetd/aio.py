@@ -420,7 +420,8 @@ class AsyncClient:
         timeout: Optional[float] = None,
     ) -> Sent:
         """Sends an event; what its kind makes of it is done when this returns. Raises WidgetHidden
-        and WidgetDisabled, unless it is forced, and ReducerFailed."""
+        and WidgetDisabled, and about a node NodeHidden and NodeDisabled, unless it is forced;
+        NodeNotFound and ReducerFailed."""
         request = _requests.send_event(widget_id, name, payload, node_id, force, client, request_id)
         answer = await self.call(methods.SEND_EVENT, request, timeout=timeout)
         return Sent(answer.sequence, answer.revision)

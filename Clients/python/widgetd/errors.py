@@ -138,6 +138,10 @@ class KindNotFound(NotFound):
     """No kind has this name."""
 
 
+class NodeNotFound(NotFound):
+    """The widget shows no node of this id now."""
+
+
 class AlreadyExists(CallError):
     """What the request would make is there."""
 
@@ -172,6 +176,14 @@ class WidgetHidden(FailedPrecondition):
 
 class WidgetDisabled(FailedPrecondition):
     """A disabled widget takes no events."""
+
+
+class NodeHidden(FailedPrecondition):
+    """A node that is hidden, or in a hidden one, takes no events."""
+
+
+class NodeDisabled(FailedPrecondition):
+    """A node that is disabled, or in a disabled one, takes no events."""
 
 
 class ReducerFailed(FailedPrecondition):
@@ -265,6 +277,9 @@ _BY_REASON: Mapping[str, Type[CallError]] = {
     "QUOTA_EXCEEDED": QuotaExceeded,
     "WIDGET_HIDDEN": WidgetHidden,
     "WIDGET_DISABLED": WidgetDisabled,
+    "NODE_NOT_FOUND": NodeNotFound,
+    "NODE_HIDDEN": NodeHidden,
+    "NODE_DISABLED": NodeDisabled,
     "REDUCER_FAILED": ReducerFailed,
     "EPOCH_CHANGED": EpochChanged,
     "ETAG_MISMATCH": EtagMismatch,

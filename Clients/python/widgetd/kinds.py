@@ -15,7 +15,9 @@ from ._proto.v1 import catalog_service_pb2, kind_pb2
 from .model import (
     ApplyAction,
     Family,
+    NodeType,
     Transition,
+    Word,
     _key,
     _number,
     _text,
@@ -139,6 +141,142 @@ class Reducer:
         )
 
 
+class NoConstant(enum.Enum):
+    """The type of NO_VALUE."""
+
+    NO_VALUE = "no value"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: A binding has no constant. None is a constant like any other: null.
+NO_VALUE = NoConstant.NO_VALUE
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Where a property of a node comes from: `Binding("data.title", "...")` is what the expression
+    gives, and the text while it fails or gives null; `Binding(value=1)` is always 1."""
+
+    #: A CEL expression; "" if it is always `value`.
+    expression: str = ""
+    #: Without an expression, the value. With one, what stands in for it while it fails or gives
+    #: null; NO_VALUE leaves the property out then.
+    value: Any = NO_VALUE
+
+    def message_pb(self) -> kind_pb2.Binding:
+        return kind_pb2.Binding(
+            expression=_text(self.expression),
+            value=None if self.value is NO_VALUE else to_value(self.value),
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.Binding) -> Binding:
+        has = message.HasField("value")
+        return Binding(message.expression, from_value(message.value) if has else NO_VALUE)
+
+
+@dataclass(frozen=True)
+class RowTemplate:
+    """Which rows a repeated node makes."""
+
+    #: An expression that gives a list: one row for each element.
+    list: str
+    #: What expressions call the element; "item" if empty. Its place, from 0, is this and "Index".
+    name: str = ""
+    #: An expression that tells a row from the others when the list changes; "" for its place.
+    key: str = ""
+
+    def message_pb(self) -> kind_pb2.RowTemplate:
+        return kind_pb2.RowTemplate(
+            list=_text(self.list), name=_text(self.name), key=_text(self.key)
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.RowTemplate) -> RowTemplate:
+        return RowTemplate(message.list, message.name, message.key)
+
+
+@dataclass(frozen=True)
+class NodeTemplate:
+    """A node of what widgets of a kind show, and all below it. Expressions are CEL, as text."""
+
+    #: Unique in the template: 1 to 64 letters, digits, "_" and "-".
+    id: str
+    #: What it is, NodeType or by word.
+    type: Union[NodeType, str]
+    #: How it is. What is no Binding is the value itself.
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    #: An expression that must be true for the node to be there; "" for always.
+    condition: str = ""
+    #: Makes one such node for each element of a list.
+    rows: Optional[RowTemplate] = None
+    #: The nodes in it.
+    children: Sequence[NodeTemplate] = ()
+
+    def message_pb(self) -> kind_pb2.NodeTemplate:
+        return kind_pb2.NodeTemplate(
+            id=_text(self.id),
+            type=_number(NodeType.of(self.type)),
+            properties={_key(k): _binding(v).message_pb() for k, v in self.properties.items()},
+            condition=_text(self.condition),
+            rows=None if self.rows is None else self.rows.message_pb(),
+            children=[child.message_pb() for child in self.children],
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.NodeTemplate) -> NodeTemplate:
+        properties = message.properties
+        return NodeTemplate(
+            id=message.id,
+            type=NodeType.read(message.type),
+            properties={key: Binding.from_pb(properties[key]) for key in sorted(properties)},
+            condition=message.condition,
+            rows=RowTemplate.from_pb(message.rows) if message.HasField("rows") else None,
+            children=tuple(NodeTemplate.from_pb(child) for child in message.children),
+        )
+
+
+def _binding(thing: Any) -> Binding:
+    return thing if isinstance(thing, Binding) else Binding(value=thing)
+
+
+@dataclass(frozen=True)
+class ContentTemplate:
+    """What widgets of a kind show in some families."""
+
+    #: The node at the top.
+    root: NodeTemplate
+    #: The families it is for, Family or by word; none for all that no other template names.
+    families: Sequence[Union[Family, str]] = ()
+
+    def message_pb(self) -> kind_pb2.ContentTemplate:
+        if isinstance(self.families, str):
+            raise TypeError(f"families is a list; write [{self.families!r}]")
+        return kind_pb2.ContentTemplate(
+            families=[_number(Family.of(family)) for family in self.families],
+            root=self.root.message_pb(),
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.ContentTemplate) -> ContentTemplate:
+        return ContentTemplate(
+            root=NodeTemplate.from_pb(message.root),
+            families=tuple(Family.read(family) for family in message.families),
+        )
+
+
+class Persistence(Word):
+    """What of a widget outlives a restart of the daemon."""
+
+    UNSPECIFIED = 0
+    #: All of it.
+    DURABLE = 1
+    #: All but its data, which begins anew from the defaults.
+    VOLATILE = 2
+
+
 @dataclass(frozen=True)
 class Kind:
     """What widgets of a kind are configured with, what they hold, what happens to them."""
@@ -162,6 +300,10 @@ class Kind:
     reducers: Sequence[Reducer] = ()
     #: How changes may be animated that bring no hint of their own.
     transition: Optional[Transition] = None
+    #: What widgets show: for each family the template that names it, or the one that names none.
+    content: Sequence[ContentTemplate] = ()
+    #: What of a widget outlives a restart of the daemon, Persistence or by word.
+    persistence: Union[Persistence, str] = Persistence.UNSPECIFIED
     #: Whose it is. Set by the daemon, as is everything below.
     provider: str = ""
     #: The revision that last changed it; 0 for what is built in.
@@ -184,6 +326,8 @@ class Kind:
             events=[event.message_pb() for event in self.events],
             reducers=[reducer.message_pb() for reducer in self.reducers],
             transition=None if self.transition is None else self.transition.message_pb(),
+            content=[template.message_pb() for template in self.content],
+            persistence=_number(Persistence.of(self.persistence)) if self.persistence else None,
         )
 
     @staticmethod
@@ -200,6 +344,8 @@ class Kind:
             events=tuple(EventType.from_pb(event) for event in message.events),
             reducers=tuple(Reducer.from_pb(reducer) for reducer in message.reducers),
             transition=Transition.from_pb(message.transition) if has_hint else None,
+            content=tuple(ContentTemplate.from_pb(each) for each in message.content),
+            persistence=Persistence.read(message.persistence),
             provider=message.provider,
             revision=message.revision,
             update_time=from_timestamp(message.update_time) if has_time else None,

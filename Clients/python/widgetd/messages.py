@@ -7,6 +7,7 @@ from ._proto.v1.admin_service_pb2 import *  # noqa: F403
 from ._proto.v1.catalog_service_pb2 import *  # noqa: F403
 from ._proto.v1.event_pb2 import *  # noqa: F403
 from ._proto.v1.kind_pb2 import *  # noqa: F403
+from ._proto.v1.node_pb2 import *  # noqa: F403
 from ._proto.v1.value_pb2 import *  # noqa: F403
 from ._proto.v1.widget_pb2 import *  # noqa: F403
 from ._proto.v1.widget_service_pb2 import *  # noqa: F403

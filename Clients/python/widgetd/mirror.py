@@ -28,6 +28,7 @@ from .frames import (
 )
 from .model import (
     _EPOCH,
+    Content,
     Family,
     PresenceState,
     Transition,
@@ -217,6 +218,8 @@ def updated(widget: Widget, update: pb.WidgetUpdated) -> Widget:
         new["error"] = _error(update.error)
     if update.family:
         new["family"] = Family.read(update.family)
+    if update.HasField("content"):
+        new["content"] = Content.changed(widget.content, update.content)
     # The number means something only if the time is one of the fields that are watched.
     if widget.update_time is not None:
         try:

@@ -16,12 +16,20 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import Any, Iterable, Mapping, Optional, Type, TypeVar, Union
+from functools import cached_property
+from typing import Any, Iterable, Iterator, Mapping, Optional, Type, TypeVar, Union
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from ._proto.v1 import admin_service_pb2, event_pb2, value_pb2, widget_pb2, widget_service_pb2
+from ._proto.v1 import (
+    admin_service_pb2,
+    event_pb2,
+    node_pb2,
+    value_pb2,
+    widget_pb2,
+    widget_service_pb2,
+)
 
 _DEPTH_MAX = 56
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -228,6 +236,27 @@ class Curve(Word):
     OPACITY = 7
 
 
+class NodeType(Word):
+    """What a node is. UNSPECIFIED for what only a later daemon knows: show its children."""
+
+    UNSPECIFIED = 0
+    LABEL = 1
+    IMAGE = 2
+    BUTTON = 3
+    TOGGLE = 4
+    INPUT = 5
+    GAUGE = 6
+    CHART = 7
+    STACK = 8
+    GRID = 9
+    TABLE = 10
+    SPACE = 11
+    DATE = 12
+    FORM = 13
+    SPINNER = 14
+    LINK = 15
+
+
 class LabelOperator(Word):
     """What must hold for a label."""
 
@@ -257,6 +286,105 @@ class Health(Word):
     UNKNOWN = 0
     SERVING = 1
     NOT_SERVING = 2
+
+
+# --- Content --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of what a widget shows."""
+
+    #: Unique in its widget. In a row: the template's id, "/", and the row's key.
+    id: str
+    type: NodeType = NodeType.UNSPECIFIED
+    #: How it is. What is not here has its default.
+    properties: dict[str, Any] = field(default_factory=dict)
+    #: The nodes in it, in order.
+    child_ids: tuple[str, ...] = ()
+    #: What is wrong with one of its bindings, for the kind's author; "" for nothing.
+    problem: str = ""
+
+    @staticmethod
+    def from_pb(message: node_pb2.Node) -> Node:
+        return Node(
+            id=message.id,
+            type=NodeType.read(message.type),
+            properties=from_values(message.properties),
+            child_ids=tuple(message.child_ids),
+            problem=message.problem,
+        )
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a widget shows: its kind's template for its family, with all bindings evaluated.
+
+    `content["title"]` and `content.get("title")` look a node up, iterating gives all of them, each
+    before its children; `content.root` is the one at the top.
+    """
+
+    root_id: str
+    nodes: tuple[Node, ...] = ()
+
+    @staticmethod
+    def from_pb(message: node_pb2.Content) -> Content:
+        return Content(message.root_id, tuple(Node.from_pb(node) for node in message.nodes))
+
+    @property
+    def root(self) -> Optional[Node]:
+        """The node at the top."""
+        return self.get(self.root_id)
+
+    def get(self, id: str) -> Optional[Node]:
+        """The node; None if there is none."""
+        return self._by_id.get(id)
+
+    def children(self, node: Node) -> tuple[Node, ...]:
+        """The nodes in this one, in order."""
+        return tuple(self._by_id[id] for id in node.child_ids if id in self._by_id)
+
+    def __getitem__(self, id: str) -> Node:
+        return self._by_id[id]
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._by_id
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @cached_property
+    def _by_id(self) -> dict[str, Node]:
+        return {node.id: node for node in self.nodes}
+
+    def __bool__(self) -> bool:
+        return True
+
+    @staticmethod
+    def changed(held: Optional[Content], change: node_pb2.ContentChange) -> Optional[Content]:
+        """What is shown after a change, None for nothing: the nodes that the tree reaches, each
+        once, whatever a change says."""
+        root_id: str = change.root_id
+        if held is not None and not root_id and not change.replace:
+            root_id = held.root_id
+        if not root_id:
+            return None
+        table = {} if held is None or change.replace else {node.id: node for node in held.nodes}
+        for id in change.removed_node_ids:
+            table.pop(id, None)
+        for message in change.set_nodes:
+            table[message.id] = Node.from_pb(message)
+        nodes: list[Node] = []
+        waiting = [root_id]
+        while waiting:
+            node = table.pop(waiting.pop(), None)
+            if node is not None:
+                nodes.append(node)
+                waiting.extend(reversed(node.child_ids))
+        return Content(root_id, tuple(nodes))
 
 
 # --- Widgets --------------------------------------------------------------------------------------
@@ -339,6 +467,8 @@ class Widget:
     apply_set: str = ""
     #: Give it back to have a change refused if somebody else was faster. "" in frames of a watch.
     etag: str = ""
+    #: What it shows; None if its kind has no content for its family.
+    content: Optional[Content] = None
 
     @staticmethod
     def from_pb(message: widget_pb2.Widget) -> Widget:
@@ -363,6 +493,7 @@ class Widget:
             owner_uid=message.owner_uid,
             apply_set=message.apply_set,
             etag=message.etag,
+            content=Content.from_pb(message.content) if message.HasField("content") else None,
         )
 
 
