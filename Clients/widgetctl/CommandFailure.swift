@@ -78,6 +78,10 @@ struct CommandFailure: Error, Hashable {
     case "WIDGET_DISABLED" where !id.isEmpty:
       return "widget \"\(id)\" is disabled and takes no events; enable it with "
         + "`widgetctl enable \(id)`, or send with --force"
+    case "NODE_NOT_FOUND" where !id.isEmpty:
+      let node = status.errorInfo?.metadata["node_id"] ?? ""
+      return
+        "widget \"\(id)\" shows no node \"\(node)\" now; `widgetctl view \(id) --nodes` lists them"
     default:
       break
     }

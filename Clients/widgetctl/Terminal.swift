@@ -7,11 +7,14 @@ enum Terminal {
   static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
   /// The columns of the terminal that standard output leads to; nil if it is none.
-  static var width: Int? {
+  static var width: Int? { size.map { $0.columns } }
+
+  /// Columns and lines of the terminal that standard output leads to; nil if it is none.
+  static var size: (columns: Int, lines: Int)? {
     guard outputIsTerminal else { return nil }
     var size = winsize()
-    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-    return Int(size.ws_col)
+    guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 else { return (80, 24) }
+    return (size.ws_col > 0 ? Int(size.ws_col) : 80, size.ws_row > 0 ? Int(size.ws_row) : 24)
   }
 
   /// A variable of the environment; nil if it is not set or empty.
@@ -30,6 +33,16 @@ enum Terminal {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
+  }
+
+  /// The local time zone at a time, as an offset from UTC: `+02:00`.
+  static func zoneOffset(at time: Timestamp) -> String {
+    var seconds = time_t(time.seconds)
+    var parts = tm()
+    guard localtime_r(&seconds, &parts) != nil else { return "+00:00" }
+    let minutes = abs(parts.tm_gmtoff) / 60
+    func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    return (parts.tm_gmtoff < 0 ? "-" : "+") + "\(two(minutes / 60)):\(two(minutes % 60))"
   }
 
   /// The time of day in the local time zone, `08:21:05`.

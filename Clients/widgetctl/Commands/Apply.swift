@@ -189,12 +189,14 @@ struct SendCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Send an event to a widget.",
     discussion: """
-      A hidden or disabled widget takes none (status 5), unless --force is given. \
+      A hidden or disabled widget takes none (status 5), nor does such a node, unless --force is \
+      given. \
       \(Assignment.help)
 
       Examples:
         widgetctl send counter click
-        widgetctl send door toggle --node switch
+        widgetctl send todo press --node clear
+        widgetctl send todo change --node done/7 value=true
         widgetctl send form submit name==Ada age=36
       """)
 
@@ -209,7 +211,10 @@ struct SendCommand: AsyncParsableCommand {
     transform: parseAssignment)
   var payload: [Assignment] = []
 
-  @Option(help: ArgumentHelp("The part of the widget it happens to.", valueName: "id"))
+  @Option(
+    help: ArgumentHelp(
+      "The node it happens to, such as a button; `view ID --nodes` lists them.", valueName: "id"),
+    completion: nodeCompletion)
   var node: String?
 
   @Flag(help: "Send it even if the widget is hidden or disabled.")

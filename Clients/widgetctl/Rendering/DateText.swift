@@ -1,0 +1,72 @@
+import WidgetExpression
+import WidgetModel
+import WidgetTimeZones
+
+/// Points in time as nodes of type `date` show them.
+///
+/// Patterns, zones and "5 minutes ago" are those of the expression language, so that a date reads the
+/// same whether a kind or a client formats it.
+struct DateText: Sendable {
+  var now: Timestamp
+  /// The client's zone at a time, as an offset: `+02:00`.
+  var localZone: @Sendable (Timestamp) -> String = { Terminal.zoneOffset(at: $0) }
+
+  /// The time in a style; by a pattern if there is one, and in a zone, the client's without. As
+  /// RFC 3339 has it if the pattern or the zone is none.
+  func text(_ time: Timestamp, style: String, pattern: String, zone: String) -> String {
+    if pattern.isEmpty {
+      switch style {
+      case "relative": return DateText.relative(time, now) ?? RFC3339.text(time)
+      case "timer": return DateText.clock(time.duration(since: now))
+      default: break
+      }
+    }
+    let zone = zone.isEmpty ? localZone(time) : zone
+    return DateText.format(time, pattern.isEmpty ? DateText.pattern(style) : pattern, zone)
+      ?? RFC3339.text(time)
+  }
+
+  private static func pattern(_ style: String) -> String {
+    switch style {
+    case "date": "%Y-%m-%d"
+    case "time": "%H:%M"
+    default: "%Y-%m-%d %H:%M"
+    }
+  }
+
+  /// `0:04:59`, whether it lies ahead or is over.
+  private static func clock(_ duration: Duration) -> String {
+    let seconds = duration.components.seconds.magnitude
+    func two(_ number: UInt64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    return "\(seconds / 3600):\(two(seconds / 60 % 60)):\(two(seconds % 60))"
+  }
+
+  // MARK: - The expression language's
+
+  private static let environment = ExpressionEnvironment(
+    variables: [
+      ExpressionVariable("time", .timestamp), ExpressionVariable("now", .timestamp),
+      ExpressionVariable("pattern", .string), ExpressionVariable("zone", .string),
+    ], timeZones: SystemTimeZones().rules)
+  private static let formatting = try? CompiledExpression(
+    "formatDate(time, pattern, zone)", in: environment)
+  private static let relating = try? CompiledExpression(
+    "formatRelative(time, now)", in: environment)
+
+  private static func format(_ time: Timestamp, _ pattern: String, _ zone: String) -> String? {
+    text(formatting, [.timestamp(time), nil, .string(pattern), .string(zone)])
+  }
+
+  private static func relative(_ time: Timestamp, _ now: Timestamp) -> String? {
+    text(relating, [.timestamp(time), .timestamp(now)])
+  }
+
+  private static func text(
+    _ expression: CompiledExpression?, _ values: [ExpressionValue?]
+  ) -> String? {
+    guard let result = try? expression?.evaluate(SlotBindings(values)),
+      case .string(let text)? = Value(result)
+    else { return nil }
+    return text
+  }
+}

@@ -1,0 +1,48 @@
+import WidgetModel
+
+/// A widget as people see it: what it shows, or, without that, what it holds.
+struct WidgetText {
+  let painter: Painter
+  var content: ContentText
+
+  /// The widget's lines.
+  ///
+  /// - Parameters:
+  ///   - isTitled: a line with its name comes first, and a line is there even if nothing else is. A
+  ///     widget that is stale, has an error, or is hidden or disabled, always says so in its first
+  ///     line.
+  ///   - isKindKnown: its kind is registered; only asked of widgets without content.
+  func lines(of widget: Widget, isTitled: Bool, isKindKnown: Bool) -> [String] {
+    var lines: [String] = []
+    let marks = marks(of: widget)
+    if isTitled || !marks.isEmpty {
+      let title = ([widget.id.rawValue] + marks).joined(separator: ", ")
+      lines.append(painter.paint(cut(title), marks.isEmpty ? .header : widget.stateStyle))
+    }
+    guard let shown = widget.content else {
+      if !isKindKnown { lines.append(cut("unknown kind \"\(widget.kind)\"")) }
+      return lines + widget.data.entries.map { cut($0.line) }
+    }
+    return lines + content.lines(of: shown)
+  }
+
+  /// What is to be known of it: `hidden`, `stale`, `FETCH_FAILED: no answer`.
+  private func marks(of widget: Widget) -> [String] {
+    var marks = widget.presence.state == .visible ? [] : [widget.presence.state.name]
+    if widget.isStale { marks.append("stale") }
+    if let error = widget.error {
+      let words = error.message.isEmpty ? "" : ": \(error.message.onOneLine)"
+      marks.append(error.reason.onOneLine + words)
+    }
+    return marks
+  }
+
+  private func cut(_ line: String) -> String {
+    content.width.map { line.cut(toColumns: $0) } ?? line
+  }
+}
+
+extension ValueMap.Entry {
+  /// `key: value`, text as it is.
+  fileprivate var line: String { "\(key.onOneLine): \(value.plainText.onOneLine)" }
+}
