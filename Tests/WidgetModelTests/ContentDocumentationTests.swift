@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+import WidgetModel
+
+/// The reference of docs/content.md says what the types of nodes have, no more and no less.
+struct ContentDocumentationTests {
+  private static var page: String {
+    get throws {
+      let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+      return try String(contentsOf: root.appending(path: "docs/content.md"), encoding: .utf8)
+    }
+  }
+
+  /// What stands from a line on, up to the next heading.
+  private static func section(after line: String) throws -> [Substring] {
+    let lines = try page.split(separator: "\n")
+    let start = try #require(lines.firstIndex { $0 == line }, "no \(line)") + 1
+    return Array(lines[start...].prefix { !$0.hasPrefix("#") })
+  }
+
+  private static func rows(_ lines: [Substring]) -> [String] {
+    lines.filter { $0.hasPrefix("| `") }.map(String.init)
+  }
+
+  private static func rows(_ fields: [Field]) -> [String] {
+    fields.map { "| `\($0.name)` | \($0.type) | \($0.summary) |" }
+  }
+
+  @Test(arguments: NodeType.allCases)
+  func `a type of node is there with all its properties`(type: NodeType) throws {
+    let section = try Self.section(after: "### \(type.name)")
+    #expect(Self.rows(section) == Self.rows(type.properties))
+  }
+
+  @Test(arguments: NodeType.allCases)
+  func `a type of node is there with all its events`(type: NodeType) throws {
+    let told = try Self.section(after: "### \(type.name)").filter { $0.hasPrefix("Event") }
+    let events = type.events.map { event in
+      let details = event.payload.map { "`\($0.name)`, \($0.type)" }.joined(separator: "; ")
+      return "`\(event.name)`" + (details.isEmpty ? "" : " with \(details)")
+    }
+    let word = events.count > 1 ? "Events" : "Event"
+    #expect(told == (events.isEmpty ? [] : ["\(word): \(events.joined(separator: "; "))."]))
+  }
+
+  @Test func `what all nodes have is there, and no other type`() throws {
+    #expect(
+      Self.rows(try Self.section(after: "## Types of nodes")) == Self.rows(NodeType.common))
+    let headings = try Self.page.split(separator: "\n").filter { $0.hasPrefix("### ") }
+    #expect(headings == NodeType.allCases.map { "### \($0.name)" })
+  }
+}
