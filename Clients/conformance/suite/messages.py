@@ -194,6 +194,10 @@ def difference(expected: Any, found: Any, at: str = "") -> str | None:
     """
     if expected == "$any":
         return f"{at} is missing" if found is None else None
+    if isinstance(expected, dict) and set(expected) == {"$any_order"}:
+        # By id where the elements have one.
+        wanted, there = (sorted(side, key=_order) for side in (expected["$any_order"], found or []))
+        return difference(wanted, there, at)
     if isinstance(expected, dict):
         if not isinstance(found, dict):
             return None if found is None and not expected else f"{at} is {found!r}, not a message"
@@ -219,6 +223,10 @@ def difference(expected: Any, found: Any, at: str = "") -> str | None:
     else:
         same = expected == found
     return None if same else f"{at} is {_short(found)}, expected {_short(expected)}"
+
+
+def _order(element: Any) -> str:
+    return str(element["id"] if isinstance(element, dict) else element)
 
 
 def _is_first_of_enum(name: Any) -> bool:

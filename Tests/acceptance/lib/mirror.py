@@ -89,10 +89,36 @@ class Mirror:
         for field in ("presence", "position", "stale", "error", "apply_set", "family"):
             if field in update:
                 widget[field] = update[field]
+        if "content" in update:
+            widget["content"] = changed_content(widget.get("content"), update["content"])
 
     def state(self):
         """The visible widgets without what masks and frames leave open, to compare with a list."""
         return {name: comparable(widget) for name, widget in self.widgets.items()}
+
+
+def changed_content(held, change, is_exact=True):
+    """What a widget shows after a change; None for nothing. Nodes are in the order of the tree.
+
+    A daemon names every node that goes; with `is_exact` one that the tree no longer reaches is a
+    Gap, else it goes by itself."""
+    is_new = change.get("replace") or not held
+    root = change.get("root_id") or ("" if is_new else held["root_id"])
+    if not root:
+        return None
+    table = {} if is_new else {node["id"]: node for node in held.get("nodes", [])}
+    for name in change.get("removed_node_ids", []):
+        table.pop(name, None)
+    table.update((node["id"], node) for node in change.get("set_nodes", []))
+    nodes, waiting = [], [root]
+    while waiting:
+        node = table.pop(waiting.pop(), None)
+        if node is not None:
+            nodes.append(node)
+            waiting.extend(reversed(node.get("child_ids", [])))
+    if table and is_exact:
+        raise Gap(f"the tree does not reach {sorted(table)}")
+    return {"root_id": root, "nodes": nodes}
 
 
 def comparable(widget):
