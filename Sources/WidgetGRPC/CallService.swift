@@ -83,7 +83,10 @@
                 stream.cancel()
               }
             }
-            defer { group.cancelAll() }
+            defer {
+              stream.cancel()
+              group.cancelAll()
+            }
             try await CallService.write(stream, to: writer)
           }
         } onCancelRPC: {

@@ -245,7 +245,7 @@ extension ServiceLoop {
 
   private func watchLease(of session: ProviderSession) {
     session.leaseTimer?.cancel()
-    guard !session.isOver else { return }
+    guard !session.isOver, session.ending == nil else { return }
     session.leaseTimer = eventLoop.assumeIsolated().scheduleTask(
       deadline: session.lastHeardAt + .nanoseconds(session.lease.nanoseconds)
     ) {

@@ -153,6 +153,12 @@ class CallTests(DaemonCase):
             widgetd.PresenceChanged(("a",), 1, 2),
         )
         self.widgets(
+            lambda c: c.refresh_widgets(selector=widgetd.Selector(kinds=["k"])),
+            pb.RefreshWidgetsRequest(selector=pb.WidgetSelector(kinds=["k"])),
+            pb.RefreshWidgetsResponse(asked_count=2, unprovided_count=1),
+            widgetd.Refreshed(2, 1),
+        )
+        self.widgets(
             lambda c: c.move_widget("a", after="b"),
             pb.MoveWidgetRequest(id="a", after="b"),
             pb.MoveWidgetResponse(widget=message),

@@ -136,6 +136,12 @@ def set_presence(
     )
 
 
+def refresh_widgets(
+    ids: Iterable[str], selector: Optional[Selector], all: bool
+) -> pb.RefreshWidgetsRequest:
+    return pb.RefreshWidgetsRequest(ids=_list("ids", ids), selector=picked(selector), all=all)
+
+
 def move_widget(
     id: str,
     first: bool,

@@ -48,6 +48,7 @@ from .model import (
     LogLevel,
     PresenceAction,
     PresenceChanged,
+    Refreshed,
     Reloaded,
     Selector,
     Sent,
@@ -302,6 +303,20 @@ class AsyncClient:
         request = _requests.set_presence(action, ids, selector, all, transition, request_id)
         answer = await self.call(methods.SET_PRESENCE, request, timeout=timeout)
         return PresenceChanged(tuple(answer.changed_ids), answer.changed_count, answer.revision)
+
+    async def refresh_widgets(
+        self,
+        *,
+        ids: Iterable[str] = (),
+        selector: Optional[Selector] = None,
+        all: bool = False,
+        timeout: Optional[float] = None,
+    ) -> Refreshed:
+        """Asks the providers of these widgets for fresh data, and does not wait for it: a watch
+        sees it come. Raises WidgetNotFound if one of the ids is not there."""
+        request = _requests.refresh_widgets(ids, selector, all)
+        answer = await self.call(methods.REFRESH_WIDGETS, request, timeout=timeout)
+        return Refreshed(answer.asked_count, answer.unprovided_count)
 
     async def move_widget(
         self,

@@ -59,6 +59,9 @@ APPLY_WIDGETS = Method(
     _WIDGETS, "ApplyWidgets", _widgets.ApplyWidgetsRequest, _widgets.ApplyWidgetsResponse
 )
 SEND_EVENT = Method(_WIDGETS, "SendEvent", _widgets.SendEventRequest, _widgets.SendEventResponse)
+REFRESH_WIDGETS = Method(
+    _WIDGETS, "RefreshWidgets", _widgets.RefreshWidgetsRequest, _widgets.RefreshWidgetsResponse
+)
 WATCH_WIDGETS = Method(
     _WIDGETS, "WatchWidgets", _widgets.WatchWidgetsRequest, _widgets.WatchWidgetsResponse, True
 )

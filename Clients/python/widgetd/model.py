@@ -661,6 +661,16 @@ class PresenceChanged:
 
 
 @dataclass(frozen=True)
+class Refreshed:
+    """What refresh_widgets came to."""
+
+    #: How many widgets have a running provider, which is asked about them.
+    asked_count: int
+    #: How many have none.
+    unprovided_count: int
+
+
+@dataclass(frozen=True)
 class Applied:
     """What apply_widgets did, or would do."""
 
