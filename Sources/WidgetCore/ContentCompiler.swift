@@ -12,6 +12,8 @@ struct ContentCompiler {
 
   /// How many nodes may be inside one another in a template.
   static let depthMax = 16
+  /// The data that expressions can also read as a variable.
+  static let statusKey = "status"
   /// How many repeated nodes may be inside one another.
   static let rowDepthMax = 4
 
@@ -31,7 +33,9 @@ struct ContentCompiler {
       throw Problem("\(place).condition", "the node at the top is always there")
     }
     let scope = Scope(environment: environment, rows: [])
-    return ContentProgram(root: try block(root, scope, place, depth: 1))
+    return ContentProgram(
+      root: try block(root, scope, place, depth: 1),
+      hasStatus: kind.data.contains { $0.name == ContentCompiler.statusKey })
   }
 
   /// What expressions at one place can read.
@@ -53,13 +57,15 @@ struct ContentCompiler {
 
   /// The variables outside of rows; `ContentTable` binds them in this order, then the rows'.
   private var environment: ExpressionEnvironment {
-    let status = kind.data.first { $0.name == "status" }.map { ExpressionType($0.type) }
+    let status = kind.data.first { $0.name == ContentCompiler.statusKey }
+      .map { ExpressionType($0.type) }
     return ExpressionEnvironment(
       variables: [
         ExpressionVariable("data", .record(RecordType(kind.data, isOpen: kind.isOpen))),
         ExpressionVariable("parameters", .record(RecordType(kind.parameters, isOpen: kind.isOpen))),
         ExpressionVariable("widget", WidgetVariable.type),
-      ] + (status.map { [ExpressionVariable("status", $0)] } ?? []), timeZones: timeZones)
+      ] + (status.map { [ExpressionVariable(ContentCompiler.statusKey, $0)] } ?? []),
+      timeZones: timeZones)
   }
 
   /// A block that is being made.
@@ -163,7 +169,8 @@ struct ContentCompiler {
         "\(place).rows.name", "use 1 to 64 letters, digits and _, not beginning with a digit")
     }
     let taken = scope.environment.variables.map(\.name)
-    guard !taken.contains(name), !taken.contains("\(name)Index"), name != "status" else {
+    guard !taken.contains(name), !taken.contains("\(name)Index"), name != ContentCompiler.statusKey
+    else {
       throw Problem("\(place).rows.name", "\"\(name)\" means something else here; choose another")
     }
     let list = try compile(template.list, scope, "\(place).rows.list")

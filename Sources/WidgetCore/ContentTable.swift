@@ -77,7 +77,7 @@ struct ContentTable {
     self.program = program
     logStart = record.revision
     evaluatedAt = record.revision
-    var context = Context(record, limits)
+    var context = Context(record, limits, hasStatus: program.hasStatus)
     root = instantiate(program.root, path: "", parent: -1, &context)
     // Whoever does not have this revision gets everything.
     log.removeAll()
@@ -183,7 +183,7 @@ struct ContentTable {
     let changed = changedInputs(record)
     evaluatedAt = record.revision
     guard !changed.isEmpty else { return }
-    var context = Context(record, limits)
+    var context = Context(record, limits, hasStatus: program.hasStatus)
     var instance = root
     root = Instance()
     update(&instance, program.root, path: "", changed, &context)
@@ -217,11 +217,15 @@ struct ContentTable {
     /// How many rows this is in.
     var depth = 0
 
-    init(_ record: Record, _ limits: StoreLimits) {
+    init(_ record: Record, _ limits: StoreLimits, hasStatus: Bool) {
       bindings = SlotBindings([
         .map(ExpressionMap(RecordMap(record.data))),
         .map(ExpressionMap(RecordMap(record.parameters))), WidgetVariable.value(of: record),
       ])
+      if hasStatus {
+        bindings.values.append(
+          record.data[ContentCompiler.statusKey].map { ExpressionValue($0) } ?? .null)
+      }
       self.limits = limits
       budget = limits.contentCostMax
       revision = record.revision

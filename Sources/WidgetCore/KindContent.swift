@@ -58,8 +58,13 @@ struct KindContent {
 final class ContentProgram: Sendable {
   /// The nodes outside of rows.
   let root: Block
+  /// Whether expressions can read `status`, which is a variable of its own then, before those of rows.
+  let hasStatus: Bool
 
-  init(root: Block) { self.root = root }
+  init(root: Block, hasStatus: Bool) {
+    self.root = root
+    self.hasStatus = hasStatus
+  }
 
   /// Something of a widget that expressions read, as fine as changes are told.
   enum Input: Hashable {
@@ -155,7 +160,7 @@ extension ContentProgram.Input {
     let key: String? = if case .field(let name)? = reference.path.first { name } else { nil }
     switch reference.variable {
     case "data": self = key.map { .data($0) } ?? .allData
-    case "status": self = .data("status")
+    case ContentCompiler.statusKey: self = .data(ContentCompiler.statusKey)
     case "parameters": self = key.map { .parameter($0) } ?? .allParameters
     case "widget": self = .widget
     default:

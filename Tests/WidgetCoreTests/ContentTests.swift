@@ -127,6 +127,33 @@ struct ContentTests {
     #expect(change?.setNodes.map(\.id).sorted() == ["root", "title"])
   }
 
+  @Test func `status is data that is a variable too, also beside rows`() throws {
+    let root = NodeTemplate(
+      id: "root", type: .stack,
+      children: [
+        NodeTemplate(id: "busy", type: .spinner, condition: "status.load.running"),
+        NodeTemplate(
+          id: "row", type: .label,
+          properties: ["text": Binding("string(itemIndex) + item + status.load.state")],
+          rows: RowTemplate(list: "['a', 'b']")),
+      ])
+    let idle: ValueMap = ["load": .map(["running": .bool(false), "state": .string("idle")])]
+    let kind = Kind(
+      name: "k", data: [Field(name: "status", type: .map(.any), defaultValue: .map(idle))],
+      content: [ContentTemplate(root: root)])
+    var store = Store()
+    try store.register([kind])
+    try store.create("a", kind: "k")
+    #expect(store.widget("a")?.content?.nodes.map(\.id) == ["root", "row/0", "row/1"])
+    let running: ValueMap = ["load": .map(["running": .bool(true), "state": .string("busy")])]
+    _ = try store.update("a", WidgetPatch(setData: ["status": .map(running)]))
+    let nodes = store.widget("a")?.content?.nodes ?? []
+    #expect(nodes.map(\.id) == ["root", "busy", "row/0", "row/1"])
+    #expect(
+      nodes.compactMap { $0.properties["text"] } == [.string("0abusy"), .string("1bbusy")])
+    #expect(nodes.allSatisfy { $0.problem.isEmpty })
+  }
+
   @Test func `rows follow the list by their keys`() throws {
     var store = try store()
     try store.set(
