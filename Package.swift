@@ -188,7 +188,8 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "WidgetBundleTests",
-      dependencies: ["WidgetBundle", "WidgetExpression", "WidgetModel"], swiftSettings: strict),
+      dependencies: ["WidgetBundle", "WidgetCore", "WidgetExpression", "WidgetModel"],
+      swiftSettings: strict),
     .testTarget(
       name: "WidgetBundleStoreTests",
       dependencies: ["WidgetBundleStore", "WidgetBundle"], swiftSettings: strict),

@@ -21,7 +21,7 @@ public enum BundleScaffold {
         parameters:
           step: {type: int, default: 1, description: What a click adds.}
         data:
-          load: {type: double, description: The load over the last minute; unknown without.}
+          load: {type: double, description: The load over the last minute; null while unknown.}
           clicks: 0
         sources:
           load:
@@ -31,14 +31,14 @@ public enum BundleScaffold {
             set: {load: "double(result[0][0])"}
         content:
           inline:
-            label: {value: '="load " + formatNumber(data.load, 2)', placeholder: "load --"}
+            label: {from: data.load, format: "load %@", placeholder: "load --"}
           "*":
             stack:
               - label: \(id)
                 font: title
-              - gauge: {value: =data.load, placeholder: 0}
+              - gauge: {from: data.load, placeholder: 0}
                 max: 4
-                text: {value: '=formatNumber(data.load, 2)', placeholder: "--"}
+                text: {from: data.load, then: '=formatNumber(value, 2)', placeholder: "--"}
               - label: {from: data.clicks, format: "%@ clicks"}
               - button: Click
                 id: click

@@ -402,7 +402,8 @@ final class TemplateReader {
   }
 
   /// `from` (or `value`), then `if` chooses between `then` and `else`, `format` makes text of it, and
-  /// `placeholder` stands in for nothing and for failures.
+  /// `placeholder` stands in for nothing and for failures. Without `if`, `then` is what is made of the
+  /// value.
   private func long(
     _ item: Item, _ name: String, _ type: FieldType, _ variables: Variables
   ) -> Binding? {
@@ -439,7 +440,10 @@ final class TemplateReader {
     if hasMore {
       let inner = variables.adding("value", valueType)
       guard let body = body(object, item, type, purpose, inner) else { return nil }
-      source = "cel.bind(value, \(CELText.wrapped(source)), \(body))"
+      // Nothing goes straight to the placeholder.
+      source =
+        "cel.bind(value, \(CELText.wrapped(source)), "
+        + "dyn(value) == null ? dyn(null) : dyn(\(body)))"
     }
     var binding = Binding(source)
     if let item = object["placeholder"] {
@@ -475,13 +479,12 @@ final class TemplateReader {
           return nil
         }
       }
-    } else {
-      for key in ["then", "else"] {
-        if let item = object[key] {
-          reading.report(item, "\"\(key)\" needs an \"if\" beside it", hint: "add if: EXPRESSION")
-          return nil
-        }
-      }
+    } else if let item = object["else"] {
+      reading.report(item, "\"else\" needs an \"if\" beside it", hint: "add if: EXPRESSION")
+      return nil
+    } else if object.has("then") {
+      guard let value = branch(object["then"], wanted, purpose, variables) else { return nil }
+      source = value
     }
     guard let formatItem = object["format"], let format = reading.text(formatItem) else {
       return source

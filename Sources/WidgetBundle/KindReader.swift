@@ -141,11 +141,14 @@ final class KindReader {
     var fields: [Field] = []
     func add(_ field: Field?, _ item: Item) {
       guard let field else { return }
-      if fields.contains(where: { $0.name == field.name }) {
+      guard !fields.contains(where: { $0.name == field.name }) else {
         reading.report(item, "\"\(field.name)\" is there twice")
-      } else {
-        fields.append(field)
+        return
       }
+      var complete = field
+      // What is not known yet is null: expressions need not ask first whether it is there.
+      if !mayBeRequired, field.defaultValue == nil { complete.defaultValue = .null }
+      fields.append(complete)
     }
     if case .list(let elements) = item.node.content {
       for (index, element) in elements.enumerated() {

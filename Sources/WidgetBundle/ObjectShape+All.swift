@@ -79,7 +79,7 @@ extension ObjectShape {
         "type", .text,
         "`bool`, `int`, `double`, `string`, `bytes`, `timestamp`, `duration`, `list(TYPE)`, "
           + "`map(string, TYPE)`, or `dyn` for any, which is also what no type means."),
-      Key("default", .constant, "What it is where nothing is said."),
+      Key("default", .constant, "What it is where nothing is said. Of data, null without."),
       Key("description", .text, "What it means, its unit and range."),
       Key("required", .bool, "Must be given. Not for data, and not with a default."),
     ])
@@ -181,12 +181,16 @@ extension ObjectShape {
   }()
 
   public static let binding = ObjectShape(
-    "binding", "Where a property's value comes from, at length.",
+    "binding",
+    "Where a property's value comes from, at length. Null goes straight to the placeholder.",
     [
       Key("value", .template, "The value. The same as `from`, which only takes expressions."),
       Key("from", .expression, "The value, before what follows."),
       Key("if", .expression, "Chooses between `then` and `else`; reads `value`."),
-      Key("then", .template, "If so. Without `then` and `else`, true or false."),
+      Key(
+        "then", .template,
+        "If so; without `if`, always: what is made of `value`. With neither `then` nor `else`, true or "
+          + "false."),
       Key("else", .template, "If not."),
       Key("format", .text, "Text in which `%@` is the value, and `%%` a percent sign."),
       Key("placeholder", .constant, "What stands in for nothing, and while the value fails."),

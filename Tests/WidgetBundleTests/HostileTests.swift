@@ -123,7 +123,7 @@ import WidgetModel
     "\\u0000", "é", "😀", "//", "if", "do", "rows", "?", "%", "@", "`", "---\n", "...\n",
   ]
 
-  private static func mutated(_ bytes: [UInt8], _ generator: inout Generator) -> [UInt8] {
+  static func mutated(_ bytes: [UInt8], _ generator: inout Generator) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<Int.random(in: 1...4, using: &generator) {
       let place = Int.random(in: 0..<max(1, bytes.count), using: &generator)

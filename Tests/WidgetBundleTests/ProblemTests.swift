@@ -81,7 +81,7 @@ import WidgetModel
       "content: {stack: [{label: x, rows: {list: data.list, as: data}}]}", "1:58", "\"data\""),
     Mistake("content: {button: x, on: {pres: y}}", "1:27", "no event \"pres\"", hint: "\"press\""),
     Mistake("content: {label: {from: data.n, format: '%d'}}", "1:41", "% stands before @"),
-    Mistake("content: {label: {from: data.n, then: x}}", "1:39", "\"then\" needs an \"if\""),
+    Mistake("content: {label: {from: data.n, else: x}}", "1:39", "\"else\" needs an \"if\""),
     Mistake("content: {gauge: {from: data.n, if: value > 1}}", "1:37", "without then and else"),
     Mistake("content: {label: {placeholder: x}}", "1:18", "the value is missing"),
     Mistake("content: {form: [{input: a}]}", "1:10", "a form needs the name of an action"),

@@ -73,7 +73,7 @@ enum Samples {
                 if: status.save.running
               - form:
                   - {input: title, text: Title, required: true, minLength: 2, maxLength: 100}
-                  - {input: note, text: =status.save.fields.title}
+                  - {input: note, problem: '="note" in status.save.fields ? status.save.fields.note : ""'}
                 submit: Save
                 on: {submit: save}
               - chart: [1, '=data.one', 2.5]
@@ -153,7 +153,10 @@ enum Samples {
   }
 
   /// A bundle with one kind whose body is this, indented by four.
-  static func kind(_ body: String, permissions: String = "{}") -> String {
+  static func kind(
+    _ body: String, permissions: String = "{}",
+    data: String = "    data: {n: 0, text: \"\", list: []}\n"
+  ) -> String {
     """
     bundle: b
     format: 1
@@ -161,9 +164,8 @@ enum Samples {
     permissions: \(permissions)
     kinds:
       k:
-        data: {n: 0, text: "", list: []}
 
-    """
+    """ + data
       + body.split(separator: "\n", omittingEmptySubsequences: false).map { "    \($0)\n" }.joined()
   }
 }

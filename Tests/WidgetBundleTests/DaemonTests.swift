@@ -1,0 +1,102 @@
+import Testing
+import WidgetBundle
+import WidgetCore
+import WidgetModel
+
+/// What the reader takes, the daemon takes: kinds and widgets of bundles, in the daemon's own core.
+@Suite struct DaemonTests {
+  private static let now = Timestamp(nanosecondsSinceEpoch: 1_800_000_000_000_000_000)
+
+  /// A daemon's state with the bundle in it, as a host would have put it there.
+  private final class Daemon {
+    private var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
+
+    init(_ bundle: Bundle) throws(StoreError) {
+      try apply(.applyKinds(KindDeclaration(provider: bundle.id, kinds: bundle.kinds.map(\.kind))))
+      try apply(.apply(Declaration(applySet: bundle.id, widgets: bundle.widgets)))
+    }
+
+    func apply(_ command: WidgetCore.Command) throws(StoreError) {
+      _ = try store.apply(command, by: Caller(uid: 1), at: DaemonTests.now)
+    }
+
+    func widget(_ id: WidgetID?) -> Widget? { id.flatMap { store.widget($0) } }
+  }
+
+  @Test(arguments: [Samples.full, BundleScaffold.text(id: "panel")])
+  func `kinds and widgets of a bundle are taken as they are`(text: String) throws {
+    let bundle = try Samples.read(text)
+    let daemon = try Daemon(bundle)
+    for spec in bundle.widgets {
+      let widget = try #require(daemon.widget(spec.id))
+      let content = try #require(widget.content)
+      #expect(content.nodes.map(\.problem).filter { !$0.isEmpty } == [])
+    }
+  }
+
+  @Test func `a press does what the bundle says, in the daemon`() throws {
+    let bundle = try Samples.read(BundleScaffold.text(id: "panel"))
+    let daemon = try Daemon(bundle)
+    let id = try #require(WidgetID("panel"))
+    for _ in 0..<3 {
+      try daemon.apply(.sendEvent(EventDraft(widgetID: id, nodeID: "click", name: "press")))
+    }
+    let widget = try #require(daemon.widget(id))
+    #expect(widget.data["clicks"] == .int(3))
+    let texts = widget.content?.nodes.compactMap { $0.properties["text"] } ?? []
+    #expect(texts.contains(.string("3 clicks")))
+    // The load is not known yet.
+    #expect(texts.contains(.string("--")))
+  }
+
+  @Test func `bindings at length give what they should, and placeholders`() throws {
+    let bundle = try Samples.read(
+      Samples.kind(
+        """
+        data: {n: 0, list: [], late: {type: double}}
+        content:
+          stack:
+            - label: {from: data.n, if: value > 3, then: many, else: '=value', format: "<%@> 100%%"}
+            - label: {from: 'data.list[0]', placeholder: none}
+            - label: {value: '=null', format: "%@!", placeholder: "--"}
+            - label: {from: data.late, then: '=formatNumber(value, 1)', placeholder: soon}
+            - label: {from: data.n, then: '=formatNumber(value, 1)', format: "%@ km"}
+            - toggle: x
+              value: {from: data.n, if: value == 0}
+            - chart: [1, '=double(data.n)', 2.5]
+            - label: {value: =data.n // a remark
+                , format: "n %@"}
+            - {label: x, padding: {top: '=data.n', left: 2}}
+        """, data: "") + "widgets: [{id: w, kind: k}]\n")
+    let daemon = try Daemon(bundle)
+    let nodes = try #require(daemon.widget(WidgetID("w"))?.content?.nodes)
+    #expect(
+      nodes.compactMap { $0.properties["text"] }
+        == [
+          "<0> 100%", "none", "--", "soon", "0.0 km", "x", "n 0", "x",
+        ].map { .string($0) })
+    #expect(nodes.first { $0.type == .toggle }?.properties["value"] == .bool(true))
+    #expect(
+      nodes.first { $0.type == .chart }?.properties["values"]
+        == .list([.double(1), .double(0), .double(2.5)]))
+    #expect(nodes.last?.properties["padding"] == .map(["top": .int(0), "left": .int(2)]))
+  }
+
+  @Test(arguments: 0..<2)
+  func `what is left of a mutated bundle is taken too`(seed: Int) {
+    var generator = HostileTests.Generator(state: UInt64(seed) &* 104_729 &+ 5)
+    let original = Array(Samples.full.utf8)
+    var taken = 0
+    for _ in 0..<75 {
+      let text = String(decoding: HostileTests.mutated(original, &generator), as: UTF8.self)
+      guard let bundle = try? Samples.read(text) else { continue }
+      do throws(StoreError) {
+        _ = try Daemon(bundle)
+        taken += 1
+      } catch {
+        Issue.record("seed \(seed): the daemon refuses what the reader took: \(error)\n\(text)")
+      }
+    }
+    #expect(taken > 0)
+  }
+}
