@@ -254,6 +254,11 @@ struct ActionTests {
     try scene.event("click")
     let event = try need(scene.sentEvent())
     #expect(event.payload["code"] == .string("RESOURCE_EXHAUSTED"))
+    guard case .string(let message)? = event.payload["message"] else {
+      Issue.record("no message")
+      return
+    }
+    #expect(message.contains("8 deep"))
     #expect(scene.instance.runs.isEmpty)
   }
 
@@ -411,6 +416,48 @@ struct ActionTests {
     #expect(scene.taken().filter { if case .cancel = $0 { true } else { false } }.count == 3)
     #expect(scene.instance.nextDeadline == nil)
     #expect(scene.instance.purposes.isEmpty && scene.instance.runs.isEmpty)
+  }
+
+  @Test func `a change that the daemon refuses is told where its result would be`() throws {
+    var instance = BundleInstance(
+      try Scene.bundle("data: {n: 0}\nsources: {s: {value: 5, set: {n: result}}}"),
+      generation: 1, folder: "/b", home: "/", seed: 1)
+    let id = try #require(WidgetID("w"))
+    let kind = try #require(KindName("k"))
+    let now = HostTime(wall: .epoch, uptime: .zero)
+    let first = instance.handle(
+      .snapshot([Widget(id: id, kind: kind, data: ["n": .int(0)], revision: 1)]), at: now)
+    guard case .patch(let request, _, let patch)? = first.first else {
+      Issue.record("no change")
+      return
+    }
+    #expect(patch.setData["n"] == .int(5))
+    let full = Failure("RESOURCE_EXHAUSTED", "full")
+    let second = instance.handle(.failed(request, full), at: now)
+    guard case .patch(let next, _, let told)? = second.last else {
+      Issue.record("nothing is told: \(second)")
+      return
+    }
+    #expect(told.setData.keys == ["status"])
+    guard case .map(let all)? = told.setData["status"], case .map(let status)? = all["s"] else {
+      Issue.record("no status")
+      return
+    }
+    #expect(status["code"] == .string("RESOURCE_EXHAUSTED"))
+    // If even that is refused there is an end to it.
+    let third = instance.handle(.failed(next, full), at: now)
+    #expect(!third.contains { if case .patch = $0 { true } else { false } })
+  }
+
+  @Test func `a text that looks like a place is handed to a program as it is`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions: {go: {do: [{command: [echo, "${bundle}/a", =event.payload.text]}]}}
+      on: {click: go}
+      """, permissions: "{commands: [echo]}")
+    try scene.event("click", ["text": .string("${bundle}/a")])
+    #expect(try need(scene.program()).request.arguments == ["/bundles/b/a", "${bundle}/a"])
   }
 
   @Test func `a change that the daemon could not take now is made later, with what came since`()

@@ -57,7 +57,7 @@ struct HostStateTests {
     _ = state.found(bundle(), in: "/b/x", at: now)
     _ = state.found(broken(), in: "/b/x", at: now)
     let outputs = state.found(bundle(), in: "/b/x", at: now)
-    #expect(outputs.closed.count == outputs.opened.count)
+    #expect(outputs.closed.isEmpty && outputs.opened.isEmpty)
     #expect(standing("a")?.state == .running && standing("a")?.problem == "")
   }
 
@@ -103,8 +103,29 @@ struct HostStateTests {
     let third = try #require(outputs.generations.first)
     _ = state.declared(generation: third, refusal: nil, at: now)
     #expect(standing("a")?.state == .failed)
+    // Looking at the same file again does not make it better.
+    #expect(state.found(bundle(version: "2.0.0"), in: "/b/x", at: now).isEmpty)
+    _ = state.found(broken(), in: "/b/x", at: now)
+    #expect(state.found(bundle(version: "2.0.0"), in: "/b/x", at: now).opened == ["a 2.0.0"])
     _ = state.found(bundle(version: "3.0.0"), in: "/b/x", at: now)
     #expect(standing("a")?.state == .running)
+  }
+
+  @Test func `what a widget holds at first is for new ones`() throws {
+    let kind = try #require(KindName("k"))
+    let (old, new) = (try #require(WidgetID("old")), try #require(WidgetID("new")))
+    let bundle = Bundle(
+      id: "a", version: "1.0.0",
+      widgets: [old, new].map {
+        WidgetSpec(
+          id: $0, kind: kind, isVisible: false, isEnabled: false, parameters: ["p": .int(1)],
+          data: ["n": .int(1)])
+      })
+    let known = [Widget(id: old, kind: kind, applySet: "bundle/a"), Widget(id: new, kind: kind)]
+    let specs = HostState.specs(of: bundle, beside: known)
+    #expect(specs.map(\.data) == [[:], ["n": .int(1)]])
+    #expect(specs.map(\.isVisible) == [nil, false] && specs.map(\.isEnabled) == [nil, false])
+    #expect(specs.allSatisfy { $0.parameters == ["p": .int(1)] })
   }
 
   @Test mutating func `what an earlier host left is removed, unless its folder is only broken`() {

@@ -168,8 +168,9 @@ extension Failure {
     switch error {
     case .status(let status):
       let code = "\(status.code)"
-      let isTransient = ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "ABORTED"]
-        .contains(code)
+      // A quota is no reason to try again, unless the daemon says that waiting helps.
+      let isTransient =
+        ["UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED"].contains(code) || status.retryDelay != nil
       self.init(code, "\(error)", isTransient: isTransient)
     case .unavailable, .socketNotFound, .connectionLost, .deadlineExceeded:
       self.init("UNAVAILABLE", "\(error)", isTransient: true)

@@ -437,7 +437,11 @@ public actor Host {
     await standingTask?.value
     var last: Failure?
     while !Task.isCancelled {
-      guard await declare(generation, bundle) else { return }
+      guard await declare(generation, bundle) else {
+        // Another may have what the daemon refuses this one, and let go of it some time.
+        try? await clock.sleep(for: .seconds(30))
+        continue
+      }
       do throws(Failure) {
         try await daemon.follow(kinds: kinds) { await self.heard($0, generation, bundle) }
       } catch {
@@ -471,7 +475,10 @@ public actor Host {
     while !Task.isCancelled, links[generation] != nil {
       do throws(Failure) {
         try await daemon.declare(kinds: bundle.kinds.map(\.kind), provider: name)
-        try await daemon.declare(widgets: bundle.widgets, set: name)
+        let known = try await daemon.widgets(kinds: Array(Set(bundle.widgets.map(\.kind))))
+        try await daemon.declare(
+          widgets: HostState.specs(of: bundle, beside: known),
+          set: name)
         guard links[generation] != nil else { return false }
         handle(state.declared(generation: generation, refusal: nil, at: now))
         return true

@@ -17,7 +17,9 @@ extension BundleInstance {
   ) throws(Failure) -> CommandRequest {
     var arguments: [String] = []
     for template in command.arguments {
-      let argument = try text(template, moment)
+      var argument = try text(template, moment)
+      // What an expression gives may be somebody's text, and stays as it is.
+      if case .constant = template { argument = permissions.expanded(argument) }
       guard !argument.utf8.contains(0) else {
         throw Failure("INVALID_ARGUMENT", "an argument of a program holds a NUL character")
       }
@@ -42,7 +44,7 @@ extension BundleInstance {
     }
     let timeout = command.timeout.map { min($0, limits.timeoutMax) }
     return CommandRequest(
-      program: program, arguments: Array(arguments.dropFirst()).map { permissions.expanded($0) },
+      program: program, arguments: Array(arguments.dropFirst()),
       input: input, timeout: isContinuous ? command.timeout : timeout ?? limits.commandTimeout,
       outputBytesMax: limits.outputBytesMax, stderrBytesMax: limits.stderrBytesMax,
       isContinuous: isContinuous, permissions: permissions)

@@ -205,19 +205,35 @@ public struct BundleInstance: Sendable {
       effects.append(
         .report(
           "\(place(id, index)): changes of the file are not noticed: \(failure.message)"))
-    case .patch(let id):
-      widgets[id]?.refused(request, isTransient: failure.isTransient)
-      if failure.isTransient {
-        deadlines[.release(id)] = now.uptime + limits.backoffInitial
-      } else if failure.code != "NOT_FOUND" {
-        effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))
-      }
-      touched.insert(id)
+    case .patch(let id): changeRefused(id, request, failure)
     case .run(let run): stepFailed(run, failure)
     case .event(let event):
       // Better on what is known than not at all.
       if failure.code != "NOT_FOUND" { act(on: event) }
     case .notice, nil: break
+    }
+  }
+
+  /// The daemon does not take a change now, or never will.
+  private mutating func changeRefused(_ id: WidgetID, _ request: RequestID, _ failure: Failure) {
+    let lost = widgets[id]?.refused(request, isTransient: failure.isTransient) ?? nil
+    touched.insert(id)
+    if failure.isTransient { deadlines[.release(id)] = now.uptime + limits.backoffInitial }
+    guard let lost, failure.code != "NOT_FOUND", let facts = facts(of: id) else { return }
+    effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))
+    // What was to be told with it did not happen, and whoever looks should know. If even that is
+    // refused there is nothing more to say.
+    guard lost.setData.keys != [BundleScope.statusKey],
+      case .map(let told)? = lost.setData[BundleScope.statusKey]
+    else { return }
+    var known = ValueMap()
+    if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
+    for entry in told.entries where known[entry.key] != entry.value {
+      setStatus(
+        id, entry.key,
+        ActionStatus(
+          state: .failure, title: facts.failureTitle(entry.key),
+          message: "The daemon refuses the data: \(failure.message)", code: failure.code))
     }
   }
 

@@ -49,6 +49,8 @@ public struct HostState: Sendable {
 
   private struct Folder: Sendable {
     var digest: UInt64
+    /// Of the file that the bundle which runs was made of; nil if the daemon refused that.
+    var goodDigest: UInt64?
     var problem: String?
     /// The last good one.
     var bundle: Bundle?
@@ -97,7 +99,9 @@ public struct HostState: Sendable {
     var outputs: [Output] = []
     var folder =
       folders[path]
-      ?? Folder(digest: 0, problem: nil, bundle: nil, fallbackID: HostState.id(ofFolder: path))
+      ?? Folder(
+        digest: 0, goodDigest: nil, problem: nil, bundle: nil,
+        fallbackID: HostState.id(ofFolder: path))
     let isNew = folders[path] == nil
     if isNew { order.append(path) }
     switch found {
@@ -109,11 +113,11 @@ public struct HostState: Sendable {
       outputs.append(.report(problem))
       if let id = owned(by: path) { outputs += setProblem(problem, of: id, at: now) }
     case .bundle(let bundle, let digest):
-      guard isNew || folder.digest != digest || folder.problem != nil else { return [] }
+      guard isNew || folder.digest != digest else { return [] }
       let before = folder.bundle
-      let isSame = folder.digest == digest && before != nil
+      let isMended = folder.goodDigest == digest && running[bundle.id]?.folder == path
       folder.digest = digest
-      let wasBroken = folder.problem != nil
+      folder.goodDigest = digest
       folder.problem = nil
       folder.bundle = bundle
       folders[path] = folder
@@ -126,7 +130,7 @@ public struct HostState: Sendable {
           + " remove one of the two folders, or give one another id"
         folders[path]?.problem = problem
         outputs.append(.report(problem))
-      } else if isSame, wasBroken, running[bundle.id] != nil {
+      } else if isMended {
         outputs += setProblem(nil, of: bundle.id, at: now)
       } else {
         outputs += start(bundle, in: path, at: now)
@@ -217,16 +221,32 @@ public struct HostState: Sendable {
       return standing()
     }
     let problem = "\(current.folder): the daemon refuses the bundle: \(refusal)"
+    guard current.refusal != problem else { return [] }
     var outputs: [Output] = [.report(problem)]
     if let previous = current.previous {
       outputs += start(previous, in: current.folder, at: now)
       running[id]?.previous = nil
       folders[current.folder]?.problem = problem
+      folders[current.folder]?.goodDigest = nil
       outputs += setProblem(problem, of: id, at: now)
     } else {
       running[id]?.refusal = problem
     }
     return outputs + standing()
+  }
+
+  /// What to declare of a bundle's widgets, if the daemon has these: what a widget shows and holds at
+  /// first is for new ones.
+  public static func specs(of bundle: Bundle, beside known: [Widget]) -> [WidgetSpec] {
+    let ids = Set(known.filter { $0.applySet == provider(of: bundle.id) }.map(\.id))
+    return bundle.widgets.map { spec in
+      guard let id = spec.id, ids.contains(id) else { return spec }
+      var spec = spec
+      spec.data = [:]
+      spec.isVisible = nil
+      spec.isEnabled = nil
+      return spec
+    }
   }
 
   public mutating func handle(

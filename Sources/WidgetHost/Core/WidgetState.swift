@@ -88,8 +88,10 @@ struct WidgetState: Sendable {
   }
 
   /// A change was not made. If that can be mended by itself it is kept, and goes with the next.
-  mutating func refused(_ request: RequestID, isTransient: Bool) {
-    guard let index = unanswered.firstIndex(where: { $0.request == request }) else { return }
+  ///
+  /// - Returns: the change, if it is lost.
+  mutating func refused(_ request: RequestID, isTransient: Bool) -> WidgetPatch? {
+    guard let index = unanswered.firstIndex(where: { $0.request == request }) else { return nil }
     let patch = unanswered.remove(at: index).patch
     if isTransient {
       var kept = patch
@@ -105,6 +107,7 @@ struct WidgetState: Sendable {
       isHeld = true
     }
     rebuild()
+    return isTransient ? nil : patch
   }
 
   mutating func release() { isHeld = false }
