@@ -89,7 +89,7 @@ final class ProcessRunner: Sendable {
       let program = try ProcessRunner.find(request)
       let started = try start(program, request)
       defer { started.close() }
-      var conversation = Conversation(started, request, stop: stop) { bytes in
+      var conversation = ProgramConversation(started, request, stop: stop) { bytes in
         let taken = DispatchSemaphore(value: 0)
         Task {
           await line(bytes)
@@ -125,20 +125,21 @@ final class ProcessRunner: Sendable {
     }
   }
 
-  private func start(_ program: String, _ request: CommandRequest) throws(Failure) -> Started {
-    var started = Started()
+  private func start(_ program: String, _ request: CommandRequest) throws(Failure) -> StartedProgram
+  {
+    var started = StartedProgram()
     do throws(Failure) {
-      let output = try Pipe()
+      let output = try PipeEnds()
       started.output = output.reading
       defer { close(output.writing) }
-      let errors = try Pipe()
+      let errors = try PipeEnds()
       started.errors = errors.reading
       defer { close(errors.writing) }
       var input: CInt
       if request.input.isEmpty {
         input = open("/dev/null", O_RDONLY | O_CLOEXEC)
       } else {
-        let pipe = try Pipe()
+        let pipe = try PipeEnds()
         (input, started.input) = (pipe.reading, pipe.writing)
       }
       defer { close(input) }
@@ -235,235 +236,8 @@ final class ProcessRunner: Sendable {
   }
 }
 
-/// Both ends of a pipe.
-private struct Pipe {
-  let reading: CInt
-  let writing: CInt
-
-  init() throws(Failure) {
-    var ends: [CInt] = [-1, -1]
-    guard host_pipe(&ends) == 0 else {
-      throw Failure(
-        "RESOURCE_EXHAUSTED", "no program can be run: \(errorText())", isTransient: true)
-    }
-    (reading, writing) = (ends[0], ends[1])
-  }
-}
-
-/// A program that was started; -1 for what it does not have.
-private struct Started {
-  var process: pid_t = -1
-  var input: CInt = -1
-  var output: CInt = -1
-  var errors: CInt = -1
-  /// Gets readable when it has ended.
-  var ending: CInt = -1
-
-  func close() {
-    for descriptor in [input, output, errors, ending] where descriptor >= 0 {
-      Glibc.close(descriptor)
-    }
-  }
-}
-
-private func spawn(
-  _ program: String, _ arguments: [String], _ environment: [String], _ folder: String,
-  _ input: CInt, _ output: CInt, _ errors: CInt, _ process: inout pid_t
-) -> CInt {
-  var argumentPointers: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) } + [nil]
-  var environmentPointers: [UnsafeMutablePointer<CChar>?] = environment.map { strdup($0) } + [nil]
-  defer { for pointer in argumentPointers + environmentPointers { free(pointer) } }
-  return host_spawn(
-    program, &argumentPointers, &environmentPointers, folder, input, output, errors, &process)
-}
-
-/// What goes between this process and a program, until the program has ended.
-private struct Conversation {
-  private let started: Started
-  private let request: CommandRequest
-  private let stop: CInt
-  private let take: ([UInt8]) -> Void
-  private var input: ArraySlice<UInt8>
-  private var isInputOpen: Bool
-  private var isOutputOpen = true
-  private var areErrorsOpen = true
-  private var output: [UInt8] = []
-  private var errors: [UInt8] = []
-  private var cause: Cause?
-  private let clock = ContinuousClock()
-  private var deadline: ContinuousClock.Instant?
-  private var buffer = [UInt8](repeating: 0, count: 64 << 10)
-
-  /// Why it was made to end.
-  private enum Cause { case time, output, cancelled }
-
-  init(
-    _ started: Started, _ request: CommandRequest, stop: CInt, take: @escaping ([UInt8]) -> Void
-  ) {
-    self.started = started
-    self.request = request
-    self.stop = stop
-    self.take = take
-    input = request.input[...]
-    isInputOpen = started.input >= 0
-    deadline = request.timeout.map { clock.now + $0 }
-  }
-
-  /// Until the program has ended.
-  mutating func hold() {
-    while true {
-      var entries = [
-        pollfd(fd: started.ending, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: cause == nil ? stop : -1, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: isOutputOpen ? started.output : -1, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: areErrorsOpen ? started.errors : -1, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: isInputOpen ? started.input : -1, events: Int16(POLLOUT), revents: 0),
-      ]
-      var wait: CInt = -1
-      if let deadline {
-        let left = (deadline - clock.now) / .milliseconds(1)
-        wait = CInt(max(0, min(left.rounded(.up), 3_600_000)))
-      }
-      // A kernel without pidfd_open: look every now and then.
-      if started.ending < 0 { wait = wait < 0 ? 100 : min(wait, 100) }
-      let count = poll(&entries, nfds_t(entries.count), wait)
-      if count < 0, errno != EINTR { return makeEnd(.cancelled) }
-      if let deadline, clock.now >= deadline { timeIsUp() }
-      guard count > 0 || started.ending < 0 else { continue }
-      if entries[1].revents != 0 { makeEnd(.cancelled) }
-      if entries[2].revents != 0 { readOutput() }
-      if entries[3].revents != 0 { readErrors() }
-      if entries[4].revents != 0 { writeInput() }
-      if entries[0].revents != 0 || hasEnded() { return }
-    }
-  }
-
-  private func hasEnded() -> Bool {
-    guard started.ending < 0 else { return false }
-    var info = siginfo_t()
-    return waitid(P_PID, id_t(started.process), &info, WEXITED | WNOHANG | WNOWAIT) == 0
-      && info.si_signo == SIGCHLD
-  }
-
-  /// What was printed before the end and is not read yet.
-  mutating func drain() {
-    if isOutputOpen { readOutput() }
-    if areErrorsOpen { readErrors() }
-    if request.isContinuous, cause == nil, !output.isEmpty {
-      take(output)
-      output = []
-    }
-  }
-
-  private mutating func timeIsUp() {
-    if cause == nil { makeEnd(.time) } else { kill(-started.process, SIGKILL) }
-    deadline = clock.now + (cause == nil ? .zero : ProcessRunner.grace)
-  }
-
-  /// Asks the whole group to end, and kills it when it takes too long.
-  private mutating func makeEnd(_ cause: Cause) {
-    guard self.cause == nil else { return }
-    self.cause = cause
-    kill(-started.process, SIGTERM)
-    deadline = clock.now + ProcessRunner.grace
-  }
-
-  private mutating func readOutput() {
-    while isOutputOpen {
-      let count = read(started.output, &buffer, buffer.count)
-      guard count > 0 else {
-        if count == 0 || (errno != EAGAIN && errno != EINTR) { isOutputOpen = false }
-        return
-      }
-      // Nobody waits for what comes now, but it is read, so that the program can end.
-      guard cause == nil else { continue }
-      output += buffer[..<count]
-      if request.isContinuous { takeLines() }
-      guard output.count <= request.outputBytesMax else {
-        output = []
-        return makeEnd(.output)
-      }
-    }
-  }
-
-  private mutating func takeLines() {
-    while let end = output.firstIndex(of: UInt8(ascii: "\n")) {
-      take(Array(output[..<end]))
-      output.removeSubrange(...end)
-    }
-  }
-
-  private mutating func readErrors() {
-    while areErrorsOpen {
-      let count = read(started.errors, &buffer, buffer.count)
-      guard count > 0 else {
-        if count == 0 || (errno != EAGAIN && errno != EINTR) { areErrorsOpen = false }
-        return
-      }
-      errors += buffer[..<count]
-      if errors.count > request.stderrBytesMax {
-        errors.removeFirst(errors.count - request.stderrBytesMax)
-      }
-    }
-  }
-
-  private mutating func writeInput() {
-    while !input.isEmpty {
-      let count = input.withUnsafeBytes { write(started.input, $0.baseAddress, $0.count) }
-      if count < 0, errno == EAGAIN { return }
-      // It does not want to read any more: that is for it to say.
-      guard count > 0 else { break }
-      input = input.dropFirst(count)
-    }
-    isInputOpen = false
-    // Closed with the rest would be too late: the program may wait for the end of its input.
-    _ = host_silence(started.input)
-  }
-
-  // MARK: The result
-
-  func result(_ status: CInt, program: String) -> Result<[UInt8], Failure> {
-    let name = Paths.lastComponent(program)
-    switch cause {
-    case .time?:
-      let timeout = request.timeout ?? .zero
-      return .failure(
-        Failure(
-          "DEADLINE_EXCEEDED", "\(name) was killed because it took more than \(timeout)\(said)"))
-    case .output?:
-      return .failure(
-        Failure(
-          "OUT_OF_RANGE",
-          "\(name) was killed because it printed more than \(request.outputBytesMax) bytes"
-            + (request.isContinuous ? " on one line" : "")))
-    case .cancelled?: return .failure(Failure("CANCELLED", "\(name) was ended"))
-    case nil: break
-    }
-    let signal = status & 0x7F
-    if signal != 0 {
-      return .failure(
-        Failure("ABORTED", "\(name) was ended by signal \(signal)\(said)", isTransient: true))
-    }
-    let code = status >> 8 & 0xFF
-    guard code == 0 else {
-      return .failure(Failure("ABORTED", "\(name) failed with status \(code)\(said)"))
-    }
-    guard !request.isContinuous else {
-      return .failure(Failure("ABORTED", "\(name) has ended, and is started again"))
-    }
-    return .success(output)
-  }
-
-  /// The end of what it said on standard error.
-  private var said: String {
-    let text = String(decoding: errors, as: UTF8.self)
-    let trimmed = text.split(whereSeparator: \.isNewline).suffix(20).joined(separator: "\n")
-    return trimmed.isEmpty ? "" : ": \(trimmed)"
-  }
-}
-
 /// Runs a closure on a thread of its own. False if there can be no more threads.
-private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
   final class Box {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }

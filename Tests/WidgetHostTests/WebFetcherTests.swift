@@ -1,0 +1,140 @@
+import Glibc
+import Synchronization
+import Testing
+import WidgetBundle
+
+@testable import WidgetHost
+
+/// What servers can do to a host.
+@Suite(.timeLimit(.minutes(2)))
+struct WebFetcherTests {
+  /// A server that says the same to everyone, and then one thing again and again. It is there until
+  /// the process ends.
+  private final class Server: Sendable {
+    let port: Int
+    private let sentBytes = Mutex(0)
+
+    var sent: Int { sentBytes.withLock { $0 } }
+
+    /// - Parameter flood: sent until nobody takes it; empty for keeping silent.
+    init(_ head: String, flood: [UInt8] = []) throws {
+      let listener = socket(
+        AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let bound = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(listener, $0, size) == 0 && listen(listener, 8) == 0
+            && getsockname(listener, $0, &size) == 0
+        }
+      }
+      try #require(bound)
+      port = Int(UInt16(bigEndian: address.sin_port))
+      let isStarted = startThread { [self] in
+        while true {
+          let client = accept(listener, nil, nil)
+          guard client >= 0 else { return }
+          serve(client, Array(head.utf8), flood)
+        }
+      }
+      try #require(isStarted)
+    }
+
+    private func serve(_ client: CInt, _ head: [UInt8], _ flood: [UInt8]) {
+      var buffer = [UInt8](repeating: 0, count: 4_096)
+      _ = read(client, &buffer, buffer.count)
+      _ = write(client, head, head.count)
+      if flood.isEmpty, head.isEmpty {
+        // Nothing is said until nobody listens any more.
+        while read(client, &buffer, buffer.count) > 0 {}
+      }
+      while !flood.isEmpty {
+        let count = write(client, flood, flood.count)
+        guard count > 0 else { break }
+        sentBytes.withLock { $0 += count }
+      }
+      close(client)
+    }
+
+  }
+
+  private func fetch(
+    _ server: Server, method: String = "GET", timeout: Duration = .seconds(60),
+    hosts: [String]? = nil
+  ) async throws -> Result<WebAnswer, Failure> {
+    let permissions = BundlePermissions(
+      Bundle(
+        id: "b", version: "1.0.0",
+        permissions: Permissions(hosts: hosts ?? ["127.0.0.1:\(server.port)"])),
+      folder: "/", home: "/")
+    let fetcher = WebFetcher()
+    let request = WebRequest(
+      method: method, address: try WebAddress("http://127.0.0.1:\(server.port)/a/b"), headers: [],
+      body: .none, timeout: timeout, bodyBytesMax: 1 << 20, permissions: permissions)
+    let result: Result<WebAnswer, Failure>
+    do throws(Failure) {
+      result = .success(try await fetcher.fetch(request))
+    } catch {
+      result = .failure(error)
+    }
+    await fetcher.shutdown()
+    return result
+  }
+
+  private func code(_ result: Result<WebAnswer, Failure>) -> String? {
+    if case .failure(let failure) = result { failure.code } else { nil }
+  }
+
+  @Test func `an answer comes with what it is`() async throws {
+    let server = try Server(
+      "HTTP/1.1 201 Created\r\nContent-Type: text/x\r\nETag: \"e\"\r\nContent-Length: 2\r\n\r\nhi")
+    #expect(
+      try await fetch(server)
+        == .success(
+          WebAnswer(status: 201, contentType: "text/x", etag: "\"e\"", body: Array("hi".utf8))))
+  }
+
+  @Test(arguments: ["", "Content-Length: 1073741824\r\n"])
+  func `of an endless body no more is read than what is wanted`(header: String) async throws {
+    let server = try Server(
+      "HTTP/1.1 200 OK\r\n\(header)Connection: close\r\n\r\n",
+      flood: [UInt8](repeating: 0x78, count: 1 << 16))
+    let result = try await fetch(server)
+    #expect(code(result) == "OUT_OF_RANGE")
+    #expect(server.sent < 64 << 20)
+  }
+
+  @Test func `a server that says nothing is waited for only so long`() async throws {
+    let server = try Server("")
+    #expect(code(try await fetch(server, timeout: .milliseconds(100))) == "DEADLINE_EXCEEDED")
+  }
+
+  @Test func `a body that never ends in time is no answer`() async throws {
+    let server = try Server("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", flood: [])
+    let result = try await fetch(server, timeout: .seconds(5))
+    #expect(["DEADLINE_EXCEEDED", "UNAVAILABLE"].contains(code(result)))
+  }
+
+  @Test(arguments: [
+    "http://127.0.0.2:1/", "http://127.0.0.1:1/", "//evil.example/", "file:///etc/passwd",
+  ])
+  func `a redirect that leads elsewhere is not followed`(location: String) async throws {
+    let server = try Server(
+      "HTTP/1.1 302 Found\r\nLocation: \(location)\r\nContent-Length: 0\r\n\r\n")
+    let code = code(try await fetch(server))
+    #expect(code == "PERMISSION_DENIED" || code == "INVALID_ARGUMENT")
+  }
+
+  @Test func `redirects in a circle come to an end`() async throws {
+    let server = try Server(
+      "HTTP/1.1 307 Again\r\nLocation: /a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+    #expect(code(try await fetch(server)) == "FAILED_PRECONDITION")
+  }
+
+  @Test func `what is no HTTP is a failure`() async throws {
+    let server = try Server("SSH-2.0-OpenSSH_9.2\r\n")
+    #expect(code(try await fetch(server)) == "UNAVAILABLE")
+  }
+}
