@@ -4,15 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434 /* The same on every architecture. */
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
 
 int host_pidfd_open(pid_t pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
@@ -36,33 +42,64 @@ int host_silence(int descriptor) {
     return result < 0 ? -1 : 0;
 }
 
+/* What the new process does until it is the program. Of a process with threads only this one is left,
+ * so nothing here may take a lock or memory. Returns only on failure, with errno. */
+static void become(const char *program, char *const arguments[], char *const environment[],
+                   const char *folder, int input, int output, int errors, pid_t parent) {
+    if (setpgid(0, 0) != 0) return;
+    /* posix_spawn(3) cannot do this. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
+    if (getppid() != parent) _exit(127);
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
+    /* Above the numbers that they are to have, so that none is lost by giving another its number. */
+    const int from[3] = {fcntl(input, F_DUPFD_CLOEXEC, 3), fcntl(output, F_DUPFD_CLOEXEC, 3),
+                         fcntl(errors, F_DUPFD_CLOEXEC, 3)};
+    for (int number = 0; number < 3; number++)
+        if (from[number] < 0 || dup2(from[number], number) < 0) return;
+    /* All are close-on-exec where they are made; this is for those of libraries. */
+    syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (chdir(folder) != 0) return;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(program, arguments, environment);
+}
+
 int host_spawn(const char *program, char *const arguments[], char *const environment[],
                const char *folder, int input, int output, int errors, pid_t *process) {
-    posix_spawn_file_actions_t actions;
-    int code = posix_spawn_file_actions_init(&actions);
-    if (code != 0) return code;
-    posix_spawnattr_t attributes;
-    code = posix_spawnattr_init(&attributes);
-    if (code != 0) {
-        posix_spawn_file_actions_destroy(&actions);
-        return code;
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0) return errno;
+    /* Also if this process was started without some of its first three. */
+    const int writing = fcntl(report[1], F_DUPFD_CLOEXEC, 3);
+    const int duplication = errno;
+    close(report[1]);
+    if (writing < 0) {
+        close(report[0]);
+        return duplication;
     }
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    if ((code = posix_spawn_file_actions_adddup2(&actions, input, 0)) == 0 &&
-        (code = posix_spawn_file_actions_adddup2(&actions, output, 1)) == 0 &&
-        (code = posix_spawn_file_actions_adddup2(&actions, errors, 2)) == 0 &&
-        (code = posix_spawn_file_actions_addclosefrom_np(&actions, 3)) == 0 &&
-        (code = posix_spawn_file_actions_addchdir_np(&actions, folder)) == 0 &&
-        (code = posix_spawnattr_setpgroup(&attributes, 0)) == 0 &&
-        (code = posix_spawnattr_setsigmask(&attributes, &none)) == 0 &&
-        (code = posix_spawnattr_setsigdefault(&attributes, &all)) == 0 &&
-        (code = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP |
-                                                          POSIX_SPAWN_SETSIGMASK |
-                                                          POSIX_SPAWN_SETSIGDEF)) == 0)
-        code = posix_spawn(process, program, &actions, &attributes, arguments, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child == 0) {
+        become(program, arguments, environment, folder, input, output, errors, parent);
+        const int code = errno;
+        if (write(writing, &code, sizeof code) < 0) _exit(126);
+        _exit(127);
+    }
+    int code = errno;
+    close(writing);
+    if (child > 0) {
+        ssize_t count;
+        do count = read(report[0], &code, sizeof code);
+        while (count < 0 && errno == EINTR);
+        if (count == (ssize_t)sizeof code) {
+            while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
+        } else {
+            /* It was closed by becoming the program. */
+            code = 0;
+            *process = child;
+        }
+    }
+    close(report[0]);
     return code;
 }

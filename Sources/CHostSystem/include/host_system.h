@@ -24,8 +24,9 @@ int host_signal_event(int event);
 int host_silence(int descriptor);
 
 /* Starts a program in a process group of its own and in a folder, with three descriptors as its 0, 1
- * and 2 and no others, all signals as they are by default. Both lists end with NULL.
- * Returns 0, or an errno. */
+ * and 2 and no others, all signals as they are by default. Both lists end with NULL. The program is
+ * killed when the thread that called this ends, and so when this process is killed.
+ * Returns 0, or an errno. The calling thread has to block all signals. */
 int host_spawn(const char *program, char *const arguments[], char *const environment[],
                const char *folder, int input, int output, int errors, pid_t *process);
 
