@@ -265,7 +265,8 @@ WC_API const char *wc_label(const Widgetd__V1__Widget *widget, const char *key);
 /* A node of what a widget shows, or NULL if it shows none of that id; NULL for `id` is the node at
  * the top. Its children are `child_ids`; a client that draws begins at the top and asks for each. */
 WC_API const Widgetd__V1__Node *wc_node(const Widgetd__V1__Widget *widget, const char *id);
-/* One property of a node, or NULL: then it is what it is by default. */
+/* One property of a node, or NULL: then it is what it is by default. NULL of no node (NULL), so that
+ * wc_property(wc_node(widget, "title"), "text") needs no question in between. */
 WC_API const Widgetd__V1__Value *wc_property(const Widgetd__V1__Node *node, const char *name);
 /* One value of an event's payload, or NULL. */
 WC_API const Widgetd__V1__Value *wc_payload(const Widgetd__V1__Event *event, const char *key);

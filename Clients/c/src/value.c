@@ -38,6 +38,7 @@ const Widgetd__V1__Node *wc_node(const Widgetd__V1__Widget *widget, const char *
 }
 
 const Widgetd__V1__Value *wc_property(const Widgetd__V1__Node *node, const char *name) {
+  if (node == NULL) return NULL;
   FIND(node->properties, node->n_properties, name, &null_value);
 }
 

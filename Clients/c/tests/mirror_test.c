@@ -78,7 +78,7 @@ static void read_node(naive *to, const Widgetd__V1__Node *from) {
 
 static void read_content(naive *to, const Widgetd__V1__Widget *widget) {
   const Widgetd__V1__Content *content = widget->content;
-  CHECK(wc_node(widget, "x") == NULL);
+  CHECK(wc_node(widget, "x") == NULL && wc_property(wc_node(widget, "x"), "value") == NULL);
   if (content == NULL) return;
   to->top = atoi(content->root_id + 1);
   for (size_t i = 0; i < content->n_nodes; i++) {
