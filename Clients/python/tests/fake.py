@@ -68,6 +68,7 @@ class FakeDaemon(grpc.GenericRpcHandler):
         self.scripts = queue.Queue()
         self.calls = queue.Queue()  # (method, encoded request)
         self.streams = queue.Queue()  # (method, encoded request)
+        self.sessions = queue.Queue()  # of providers, each a Conversation
         self.server = None
         self.start()
 
@@ -91,6 +92,8 @@ class FakeDaemon(grpc.GenericRpcHandler):
 
     def service(self, details):
         method = details.method.rpartition("/")[2]
+        if method == "Provide":
+            return grpc.stream_stream_rpc_method_handler(self._provide)
         if method in ("WatchWidgets", "WatchEvents"):
             return grpc.unary_stream_rpc_method_handler(
                 lambda request, context: self._stream(details.method, request, context)
@@ -126,6 +129,24 @@ class FakeDaemon(grpc.GenericRpcHandler):
             else:
                 yield step.SerializeToString()
 
+    def _provide(self, requests, context):
+        conversation = Conversation(requests)
+        self.sessions.put(conversation)
+        # Nobody waits for what the test does not say any more.
+        context.add_callback(lambda: (conversation.over.set(), conversation.end()))
+        while True:
+            step = conversation.said.get()
+            if isinstance(step, Status):
+                step.end(context)
+            if step is None:
+                return
+            yield step.SerializeToString()
+
+    def session(self):
+        """The next session of a provider, and what it opens with."""
+        made = self.sessions.get(timeout=PATIENCE)
+        return made, made.hear("open")
+
     # What was asked.
 
     def request(self, kind):
@@ -135,6 +156,54 @@ class FakeDaemon(grpc.GenericRpcHandler):
     def call(self, kind):
         path, request = self.calls.get(timeout=PATIENCE)
         return path, kind.FromString(request)
+
+
+class Conversation:
+    """A session of a provider, as the daemon sees it."""
+
+    def __init__(self, requests):
+        self.said = queue.Queue()
+        self.heard = queue.Queue()
+        self.over = threading.Event()
+        threading.Thread(target=self._listen, args=(requests,), daemon=True).start()
+
+    def _listen(self, requests):
+        try:
+            for request in requests:
+                self.heard.put(pb.ProvideRequest.FromString(request))
+        except Exception:  # The call has ended.
+            pass
+
+    def say(self, **frame):
+        self.said.put(pb.ProvideResponse(**frame))
+
+    def end(self, status=None):
+        self.said.put(status)
+
+    def hear(self, kind):
+        """The next frame, which must be of this kind; keep_alive is passed over."""
+        while True:
+            frame = self.heard.get(timeout=PATIENCE)
+            which = frame.WhichOneof("frame")
+            if which == kind:
+                return getattr(frame, kind)
+            if which != "keep_alive":
+                raise AssertionError(f"{which} came, not {kind}: {frame}")
+
+    def open(self, epoch=7, lease=60):
+        self.say(
+            opened=pb.ProvideOpened(
+                session_id=1, epoch=epoch, revision=3, first_sequence=1, lease={"seconds": lease}
+            )
+        )
+
+    def accept(self, epoch=7):
+        """Opens the session and takes its kinds."""
+        self.open(epoch)
+        kinds = self.hear("kinds")
+        result = pb.ProvideResult(id=kinds.id, revision=4)
+        self.say(result=result)
+        return kinds
 
 
 class Relay:

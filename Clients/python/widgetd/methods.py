@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from ._proto.health import health_pb2 as _health
 from ._proto.v1 import admin_service_pb2 as _admin
 from ._proto.v1 import catalog_service_pb2 as _kinds
+from ._proto.v1 import provider_service_pb2 as _providers
 from ._proto.v1 import widget_service_pb2 as _widgets
 
 Request = TypeVar("Request", bound=Message)
@@ -78,6 +79,13 @@ APPLY_KINDS = Method(_CATALOG, "ApplyKinds", _kinds.ApplyKindsRequest, _kinds.Ap
 GET_KIND = Method(_CATALOG, "GetKind", _kinds.GetKindRequest, _kinds.GetKindResponse)
 LIST_KINDS = Method(_CATALOG, "ListKinds", _kinds.ListKindsRequest, _kinds.ListKindsResponse)
 DELETE_KIND = Method(_CATALOG, "DeleteKind", _kinds.DeleteKindRequest, _kinds.DeleteKindResponse)
+PROVIDE = Method(
+    "widgetd.v1.ProviderService",
+    "Provide",
+    _providers.ProvideRequest,
+    _providers.ProvideResponse,
+    True,
+)
 GET_STATS = Method(_ADMIN, "GetStats", _admin.GetStatsRequest, _admin.GetStatsResponse)
 RELOAD = Method(_ADMIN, "Reload", _admin.ReloadRequest, _admin.ReloadResponse)
 SET_LOG_LEVEL = Method(_ADMIN, "SetLogLevel", _admin.SetLogLevelRequest, _admin.SetLogLevelResponse)

@@ -1,0 +1,212 @@
+"""Sessions of providers, against a daemon that the test plays."""
+
+import threading
+import unittest
+
+import widgetd
+from widgetd import messages as pb
+
+from .fake import PATIENCE, FakeDaemon, Relay, Status, value, widget
+
+NOW = widgetd.RetryPolicy(delay_initial=0.0)
+GAUGE = widgetd.Kind("k", data=[widgetd.Field("n", "int", 0)])
+
+
+class Doing:
+    """Something that a thread of its own does."""
+
+    def __init__(self, body):
+        self.outcome = None
+        self.thread = threading.Thread(target=self._run, args=(body,), daemon=True)
+        self.thread.start()
+
+    def _run(self, body):
+        try:
+            self.outcome = body()
+        except Exception as error:
+            self.outcome = error
+
+    def result(self):
+        self.thread.join(PATIENCE)
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+def event(sequence):
+    return pb.Event(sequence=sequence, widget_id="a", name="click")
+
+
+class ProviderTest(unittest.TestCase):
+    def setUp(self):
+        self.daemon = FakeDaemon()
+        self.addCleanup(self.daemon.close)
+        self.relay = Relay(self.daemon.folder, self.daemon.path)
+        self.addCleanup(self.relay.close)
+
+    def provider(self, kinds=(GAUGE,), **options):
+        made = widgetd.Provider("desk", kinds, self.relay.path, retry=NOW, **options)
+        self.addCleanup(made.close)
+        return made
+
+    def begin(self, **options):
+        provider = self.provider(**options)
+        session, opening = self.daemon.session()
+        self.assertEqual(opening.provider, "desk")
+        kinds = session.accept()
+        self.assertEqual([kind.name for kind in kinds.kinds], ["k"])
+        self.assertEqual(next(provider), widgetd.Connected(7, 3, 1))
+        return provider, session
+
+    def test_widgets_are_changed_in_one_commit(self):
+        provider, session = self.begin()
+        doing = Doing(
+            lambda: provider.update_all(
+                [widgetd.ProvidedUpdate("a", {"n": 1}), widgetd.ProvidedUpdate("b")]
+            )
+        )
+        update = session.hear("update")
+        self.assertEqual([u.widget_id for u in update.updates], ["a", "b"])
+        self.assertEqual(update.updates[0].patch, pb.WidgetPatch(set_data={"n": value(1)}))
+        session.say(result=pb.ProvideResult(id=update.id, revision=9))
+        self.assertEqual(doing.result(), 9)
+
+    def test_a_refused_update_is_an_error_that_names_the_widget(self):
+        provider, session = self.begin()
+        doing = Doing(lambda: provider.update("b", {"n": 1}))
+        error = pb.ProvideError(
+            code=5,
+            reason="WIDGET_NOT_FOUND",
+            message="updates[0]: no",
+            metadata={"widget_id": "b"},
+            field="updates[0]",
+            retry_delay={"seconds": 2},
+        )
+        session.say(result=pb.ProvideResult(id=session.hear("update").id, error=error))
+        with self.assertRaises(widgetd.WidgetNotFound) as caught:
+            doing.result()
+        self.assertEqual(caught.exception.metadata, {"widget_id": "b"})
+        self.assertEqual(caught.exception.violations, (("updates[0]", "no"),))
+        self.assertEqual(caught.exception.retry_delay, 2.0)
+
+    def test_requests_come_in_order_and_are_answered(self):
+        provider, session = self.begin()
+        session.say(data_request=pb.DataRequest(id=1, widget=widget("a", n=1), reason=1))
+        session.say(removed=pb.ProvidedRemoval(widget_ids=["b"]))
+        session.say(gap=pb.EventGap(first_sequence=1, last_sequence=3))
+        session.say(synced=pb.ProvideSynced(revision=5))
+        asked = next(provider)
+        self.assertEqual((asked.widget.id, asked.reason.word), ("a", "created"))
+        self.assertEqual(next(provider), widgetd.WidgetsGone(("b",)))
+        self.assertEqual(next(provider), widgetd.Gap(1, 3))
+        self.assertEqual(next(provider), widgetd.AllAsked(5))
+        for outcome in ({"data": {"n": 2}}, {"error": widgetd.WidgetError("NO_SIGNAL", "x")}):
+            doing = Doing(lambda: provider.answer(asked, **outcome))
+            answer = session.hear("answer")
+            self.assertEqual(answer.data_request_id, 1)
+            self.assertEqual(
+                answer.WhichOneof("outcome"), "patch" if "data" in outcome else "error"
+            )
+            session.say(result=pb.ProvideResult(id=answer.id, revision=8))
+            self.assertEqual(doing.result(), 8)
+
+    def test_after_a_loss_it_goes_on_behind_the_acknowledged_event(self):
+        provider, first = self.begin()
+        for sequence in (4, 5, 6):
+            first.say(event=event(sequence))
+        four, five = next(provider), next(provider)
+        doing = Doing(lambda: provider.acknowledge(four))
+        said = first.hear("acknowledge")
+        self.assertEqual(said.sequence, 4)
+        first.say(result=pb.ProvideResult(id=said.id))
+        doing.result()
+        doing = Doing(lambda: provider.update("a"))
+        first.hear("update")
+        self.relay.drop()
+        with self.assertRaises(widgetd.ConnectionLost):
+            doing.result()
+        # Event 6 was not read; it comes again.
+        lost = next(provider)
+        self.assertIsInstance(lost, widgetd.Disconnected)
+        second, opening = self.daemon.session()
+        self.assertEqual((opening.acknowledged_sequence, opening.epoch), (4, 7))
+        self.assertFalse(opening.take_over)
+        provider.acknowledge(five)
+        second.accept()
+        second.say(event=event(5))
+        second.say(event=event(6))
+        self.assertEqual(second.hear("acknowledge").sequence, 5)
+        self.assertIsInstance(next(provider), widgetd.Connected)
+        self.assertEqual(next(provider).sequence, 6)
+
+    def test_what_went_wrong_is_told_when_the_event_comes_again(self):
+        provider, session = self.begin()
+        provider.acknowledge(5, error=widgetd.WidgetError("BROKEN", "x"))
+        session.say(event=event(5))
+        said = session.hear("acknowledge")
+        self.assertEqual((said.sequence, said.error.reason), (5, "BROKEN"))
+
+    def test_a_request_of_a_session_that_has_ended_cannot_be_answered(self):
+        provider, first = self.begin()
+        first.say(data_request=pb.DataRequest(id=1, widget=widget("a"), reason=2))
+        old = next(provider)
+        self.relay.drop()
+        second, _ = self.daemon.session()
+        second.accept()
+        with self.assertRaises(widgetd.NotFound) as caught:
+            provider.answer(old, {"n": 1})
+        self.assertEqual(caught.exception.reason, "DATA_REQUEST_NOT_FOUND")
+
+    def test_the_lease_is_kept_alive(self):
+        provider = self.provider((), lease=1)
+        session, opening = self.daemon.session()
+        self.assertEqual(opening.lease.seconds, 1)
+        session.open(lease=1)
+        self.assertIsInstance(next(provider), widgetd.Connected)
+        frame = session.heard.get(timeout=PATIENCE)
+        self.assertEqual(frame.WhichOneof("frame"), "keep_alive")
+
+    def test_what_trying_again_cannot_help_ends_it(self):
+        for code, reason in (
+            (10, "PROVIDER_REPLACED"),
+            (7, "PERMISSION_DENIED"),
+            (6, "PROVIDER_ACTIVE"),
+        ):
+            provider = self.provider(take_over=True)
+            session, opening = self.daemon.session()
+            self.assertTrue(opening.take_over)
+            session.end(Status(code, "no", reason))
+            with self.assertRaises(widgetd.CallError) as caught:
+                next(provider)
+            self.assertEqual(caught.exception.reason, reason)
+            with self.assertRaises(widgetd.CallError):
+                provider.update("a")
+
+    def test_a_name_that_is_still_taken_after_a_loss_is_waited_for(self):
+        provider, first = self.begin()
+        first.end(Status(4, "no", "LEASE_EXPIRED"))
+        self.daemon.session()[0].end(Status(6, "no", "PROVIDER_ACTIVE"))
+        self.daemon.session()[0].accept()
+        self.assertIsInstance(next(provider), widgetd.Disconnected)
+        self.assertIsInstance(next(provider), widgetd.Connected)
+
+    def test_kinds_that_are_refused_end_it(self):
+        provider = self.provider()
+        session, _ = self.daemon.session()
+        session.open()
+        error = pb.ProvideError(code=6, reason="KIND_CLAIMED", message="no")
+        session.say(result=pb.ProvideResult(id=session.hear("kinds").id, error=error))
+        self.assertIsInstance(next(provider), widgetd.Connected)
+        with self.assertRaises(widgetd.KindClaimed):
+            next(provider)
+
+    def test_closing_ends_the_iteration_and_every_wait(self):
+        provider, session = self.begin()
+        reading = Doing(lambda: list(provider))
+        changing = Doing(lambda: provider.update("a"))
+        session.hear("update")
+        provider.close()
+        self.assertEqual(reading.result(), [])
+        with self.assertRaises(widgetd.WidgetdError):
+            changing.result()
+        self.assertTrue(session.over.wait(PATIENCE))

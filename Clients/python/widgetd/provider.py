@@ -1,0 +1,606 @@
+"""Providing kinds of widgets: a session that comes back by itself.
+
+    with widgetd.Provider("thermometer", [gauge]) as provider:
+        for request in provider:
+            if isinstance(request, widgetd.DataRequest):
+                provider.answer(request, {"celsius": read()})
+            elif isinstance(request, widgetd.Event):
+                ...
+                provider.acknowledge(request)
+
+A thread of its own reads what the daemon sends; the lease is kept alive from gRPC's. Every method
+may be called by any thread, also while another one iterates.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Callable, Deque, Iterable, Iterator, Mapping, Optional, Type, Union
+
+import grpc
+
+from . import _requests, methods
+from ._address import socket_path, target
+from ._channel import STREAM_OPTIONS, closed, decode, encode, error_of
+from ._proto.rpc import error_details_pb2, status_pb2
+from ._proto.v1 import provider_service_pb2 as pb
+from ._proto.v1 import widget_pb2, widget_service_pb2
+from ._resume import RetryPolicy
+from .errors import DOMAIN, CallError, Code, ConnectionLost, WidgetdError, call_error
+from .frames import Disconnected, Gap
+from .kinds import Kind, KindResult
+from .model import (
+    ApplyAction,
+    Event,
+    Transition,
+    Widget,
+    WidgetError,
+    Word,
+    _text,
+    seconds,
+    to_duration,
+)
+
+#: How many seconds there are at least, and at most, from one renewal of the lease to the next.
+_RENEWAL_MIN, _RENEWAL_MAX = 0.001, 100.0
+
+
+class DataRequestReason(Word):
+    """Why a widget is asked about."""
+
+    UNSPECIFIED = 0
+    #: It was created.
+    CREATED = 1
+    #: The provider came back, or the widget's kind is its own now.
+    PROVIDER_RETURNED = 2
+    PARAMETERS_CHANGED = 3
+    #: Somebody called refresh_widgets.
+    REFRESH = 4
+
+
+@dataclass(frozen=True)
+class Connected:
+    """The session is open, for the first time or again. The daemon asks about every widget anew."""
+
+    epoch: int
+    revision: int
+    #: Events from this one on will come.
+    first_sequence: int
+
+
+@dataclass(frozen=True)
+class DataRequest:
+    """A widget wants data: answer, or update it."""
+
+    widget: Widget
+    reason: DataRequestReason
+    id: int = field(repr=False)
+    #: Counts the sessions that were opened.
+    generation: int = field(repr=False)
+
+
+@dataclass(frozen=True)
+class WidgetsGone:
+    """Widgets are not there any more. May name some that the provider never heard of."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AllAsked:
+    """Since Connected every widget that there is has been asked about; others are gone."""
+
+    revision: int
+
+
+ProviderRequest = Union[Connected, Disconnected, Event, Gap, DataRequest, WidgetsGone, AllAsked]
+
+
+@dataclass(frozen=True)
+class ProvidedUpdate:
+    """What to change about one widget. Without anything: what it holds is still true."""
+
+    id: str
+    data: Optional[Mapping[str, Any]] = None
+    unset_data: Iterable[str] = ()
+    error: Optional[WidgetError] = None
+    stale: Optional[bool] = None
+    transition: Optional[Transition] = None
+
+    def patch(self) -> widget_service_pb2.WidgetPatch:
+        return _requests.update_widget(
+            self.id,
+            self.data,
+            self.unset_data,
+            False,
+            None,
+            (),
+            None,
+            (),
+            self.stale,
+            self.error,
+            "",
+            False,
+            None,
+            "",
+        ).patch
+
+    def message_pb(self) -> pb.ProvidedUpdate:
+        return pb.ProvidedUpdate(
+            widget_id=_text(self.id),
+            patch=self.patch(),
+            transition=_requests.hint(self.transition),
+        )
+
+
+class _Line:
+    """One connection: what is to be sent on it, and how to end it."""
+
+    def __init__(self, path: str, opening: pb.ProvideRequest, renewal: float) -> None:
+        self.renewal = renewal
+        self._outgoing: queue.SimpleQueue[Optional[pb.ProvideRequest]] = queue.SimpleQueue()
+        self._outgoing.put(opening)
+        self._channel = grpc.insecure_channel(target(path), options=STREAM_OPTIONS)
+        make: Any = self._channel.stream_stream(methods.PROVIDE.path, None, None)
+        self.incoming: Any = make(self._frames())
+
+    def send(self, frame: pb.ProvideRequest) -> None:
+        self._outgoing.put(frame)
+
+    def close(self) -> None:
+        self._outgoing.put(None)
+        self.incoming.cancel()
+        self._channel.close()
+
+    def _frames(self) -> Iterator[bytes]:
+        while True:
+            frame: Optional[pb.ProvideRequest]
+            try:
+                frame = self._outgoing.get(timeout=self.renewal)
+            except queue.Empty:
+                frame = pb.ProvideRequest(keep_alive=pb.ProvideKeepAlive())
+            if frame is None:
+                return
+            yield encode(frame)
+
+
+class _Pending:
+    """A frame that waits for its result."""
+
+    def __init__(self) -> None:
+        self.result: Union[pb.ProvideResult, WidgetdError, None] = None
+
+
+class Provider:
+    """A session as the provider of kinds, until `close`; an iterator of what the daemon wants.
+
+    name          whose kinds they are; a provider has one session at a time
+    kinds         what it provides; declared each time that it connects
+    socket        as for `Client`
+    lease         how many seconds the provider may be silent; 1 to 300. It is kept alive by itself.
+    take_over     end another session of this provider, instead of raising AlreadyExists
+    prune         remove kinds that were declared earlier and are not among `kinds`
+    acknowledged  (sequence, epoch) of the last event that was dealt with, from an earlier run
+    retry         when to try again after the connection was lost
+
+    It connects at once, and waits for the daemon if that is not there. Changes wait until it is
+    connected; one under way when the connection is lost raises ConnectionLost, and is not repeated:
+    the daemon asks about every widget when the session is back. Events that were not acknowledged
+    come again then.
+
+    Iterating, and every method, raises the CallError that ended the session for good: another
+    program took its place, its kinds were refused, this user may not provide.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kinds: Iterable[Kind] = (),
+        socket: Optional[str] = None,
+        *,
+        lease: Optional[float] = None,
+        take_over: bool = False,
+        prune: bool = False,
+        acknowledged: Optional[tuple[int, int]] = None,
+        retry: RetryPolicy = RetryPolicy(),
+    ) -> None:
+        self.name = name
+        self._path = socket_path(socket)
+        self._kinds = [kind.message_pb() for kind in kinds]
+        self._lease = lease
+        self._take_over = take_over
+        self._prune = prune
+        self._retry = retry
+        self._acknowledged: Optional[int] = None if acknowledged is None else acknowledged[0]
+        self._epoch = 0 if acknowledged is None else acknowledged[1]
+        # All below is guarded by the condition, which tells of every change.
+        self._condition = threading.Condition()
+        self._line: Optional[_Line] = None
+        self._is_ready = False
+        self._is_over = False
+        self._failure: Optional[WidgetdError] = None
+        self._declaring = 0
+        self._generation = 0
+        self._delivered = 0
+        self._is_loss_told = False
+        self._number = 0
+        self._pending: dict[int, _Pending] = {}
+        self._failures: dict[int, widget_pb2.WidgetError] = {}
+        self._unread: Deque[ProviderRequest] = deque()
+        self._thread = threading.Thread(target=self._run, name=f"widgetd-{name}", daemon=True)
+        self._thread.start()
+
+    # --- What a provider does ---
+
+    def update(
+        self,
+        id: str,
+        data: Optional[Mapping[str, Any]] = None,
+        *,
+        unset_data: Iterable[str] = (),
+        error: Optional[WidgetError] = None,
+        stale: Optional[bool] = None,
+        transition: Optional[Transition] = None,
+    ) -> int:
+        """Changes one widget, which is fresh afterwards; returns the store's revision."""
+        return self.update_all([ProvidedUpdate(id, data, unset_data, error, stale, transition)])
+
+    def update_all(self, updates: Iterable[ProvidedUpdate]) -> int:
+        """Changes widgets: all of them in one commit, or none; returns the store's revision. The
+        error of a refused one has the widget in `metadata["widget_id"]`."""
+        messages = [update.message_pb() for update in updates]
+        return self._perform(
+            lambda n: pb.ProvideRequest(update=pb.ProvideUpdate(id=n, updates=messages))
+        ).revision
+
+    def answer(
+        self,
+        request: DataRequest,
+        data: Optional[Mapping[str, Any]] = None,
+        *,
+        unset_data: Iterable[str] = (),
+        error: Optional[WidgetError] = None,
+        transition: Optional[Transition] = None,
+    ) -> int:
+        """Answers a data request: with data, or with why there is none. Raises NotFound (reason
+        DATA_REQUEST_NOT_FOUND) if the widget is gone, or was answered or asked about since."""
+        answer = pb.ProvideAnswer(
+            data_request_id=request.id, transition=_requests.hint(transition)
+        )
+        if error is not None and data is None:
+            answer.error.CopyFrom(error.message_pb())
+        else:
+            update = ProvidedUpdate(request.widget.id, data, unset_data, error)
+            answer.patch.CopyFrom(update.patch())
+
+        def make(number: int) -> pb.ProvideRequest:
+            if request.generation != self._generation:
+                raise call_error(
+                    int(Code.NOT_FOUND),
+                    "",
+                    _status(
+                        pb.ProvideError(
+                            code=int(Code.NOT_FOUND),
+                            reason="DATA_REQUEST_NOT_FOUND",
+                            message="the data request belongs to a session that has ended",
+                        )
+                    ),
+                )
+            answer.id = number
+            return pb.ProvideRequest(answer=answer)
+
+        return self._perform(make).revision
+
+    def acknowledge(
+        self, event: Union[Event, Gap, int], *, error: Optional[WidgetError] = None
+    ) -> None:
+        """Says that an event (or gap), and all before it, are dealt with. An error becomes that of
+        the event's widget."""
+        if isinstance(event, Event):
+            sequence = event.sequence
+        elif isinstance(event, Gap):
+            sequence = event.last_sequence
+        else:
+            sequence = event
+        message = None if error is None else error.message_pb()
+
+        def make(number: int) -> Optional[pb.ProvideRequest]:
+            if sequence > self._delivered:
+                # It came in an earlier session: told when it comes again, or is not sent again.
+                if message is not None:
+                    self._failures[sequence] = message
+                done = sequence if message is None else sequence - 1
+                self._acknowledged = max(done, self._acknowledged or 0)
+                return None
+            self._acknowledged = max(sequence, self._acknowledged or 0)
+            return pb.ProvideRequest(
+                acknowledge=pb.ProvideAcknowledge(id=number, sequence=sequence, error=message)
+            )
+
+        self._perform(make, waits=lambda: sequence <= self._delivered)
+
+    def declare(self, kinds: Iterable[Kind], *, prune: bool = False) -> tuple[KindResult, ...]:
+        """Declares other kinds than before, now and whenever the session is opened again."""
+        messages = [kind.message_pb() for kind in kinds]
+        result = self._perform(
+            lambda n: pb.ProvideRequest(kinds=pb.ProvideKinds(id=n, kinds=messages, prune=prune))
+        )
+        with self._condition:
+            self._kinds = messages
+        return tuple(
+            KindResult(kind.name, ApplyAction.read(kind.action), kind.widgets_changed)
+            for kind in result.kinds
+        )
+
+    def close(self) -> None:
+        """Ends the session for good; its widgets are stale then. Who iterates gets the end."""
+        self._end(None)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def __enter__(self) -> Provider:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    # --- Reading ---
+
+    def __iter__(self) -> Provider:
+        return self
+
+    def __next__(self) -> ProviderRequest:
+        with self._condition:
+            while not self._unread:
+                if self._is_over:
+                    if self._failure is not None:
+                        raise self._failure
+                    raise StopIteration
+                self._condition.wait()
+            return self._unread.popleft()
+
+    def _deliver(self, request: ProviderRequest) -> None:
+        if isinstance(request, DataRequest):
+            # The later one has taken the place of the earlier one.
+            self._forget({request.widget.id})
+        self._unread.append(request)
+
+    def _forget(self, ids: set[str]) -> None:
+        kept = [r for r in self._unread if not (isinstance(r, DataRequest) and r.widget.id in ids)]
+        if len(kept) < len(self._unread):
+            self._unread = deque(kept)
+
+    # --- Frames out ---
+
+    def _perform(
+        self,
+        make: Callable[[int], Optional[pb.ProvideRequest]],
+        waits: Callable[[], bool] = lambda: True,
+    ) -> pb.ProvideResult:
+        """Sends a frame when the session is open, unless there is no need to wait for that, and
+        waits for its result."""
+        pending = _Pending()
+        with self._condition:
+            while not (self._is_ready or self._is_over) and waits():
+                self._condition.wait()
+            if self._is_over:
+                raise self._failure or closed()
+            self._number += 1
+            frame = make(self._number)
+            if frame is None or self._line is None:
+                return pb.ProvideResult()
+            self._pending[self._number] = pending
+            self._line.send(frame)
+            while pending.result is None:
+                self._condition.wait()
+        if isinstance(pending.result, WidgetdError):
+            raise pending.result
+        if pending.result.HasField("error"):
+            raise _error(pending.result.error)
+        return pending.result
+
+    # --- The connection ---
+
+    def _run(self) -> None:
+        attempt = 0
+        while not self._is_over:
+            failure: WidgetdError
+            try:
+                self._serve()
+                failure = self._lost()
+            except WidgetdError as error:
+                failure = error
+            with self._condition:
+                if self._is_over:
+                    return
+                if self._is_ready:
+                    attempt = 0
+                least = self._least_delay(failure)
+                delay = None if least is None else self._retry.delay(attempt, least)
+                if delay is None:
+                    break
+                attempt += 1
+                self._lose(failure)
+                until = time.monotonic() + delay
+                while not self._is_over and (left := until - time.monotonic()) > 0:
+                    self._condition.wait(left)
+        self._end(failure)
+
+    def _serve(self) -> None:
+        """Opens the session and reads it to its end."""
+        with self._condition:
+            if self._is_over:
+                return
+            opening = pb.ProvideOpen(
+                provider=_text(self.name),
+                epoch=self._epoch,
+                # Who took this one's place later is not to be thrown out again.
+                take_over=self._take_over and self._generation == 0,
+            )
+            if self._lease is not None:
+                opening.lease.CopyFrom(to_duration(seconds(self._lease)))
+            if self._acknowledged is not None:
+                opening.acknowledged_sequence = self._acknowledged
+            line = _Line(
+                self._path, pb.ProvideRequest(open=opening), max((self._lease or 15) / 3, 0.1)
+            )
+            self._line = line
+        try:
+            for data in line.incoming:
+                frame = decode(methods.PROVIDE, data)
+                with self._condition:
+                    if self._line is line:
+                        self._receive(frame, line)
+                        self._condition.notify_all()
+        except grpc.RpcError as error:
+            call: Any = error
+            raise error_of(
+                call.code(), call.details(), call.trailing_metadata(), self._path
+            ) from None
+        finally:
+            line.close()
+
+    def _receive(self, frame: pb.ProvideResponse, line: _Line) -> None:
+        which = frame.WhichOneof("frame")
+        if which == "opened":
+            self._open(frame.opened, line)
+        elif which == "result":
+            if frame.result.id == self._declaring:
+                if frame.result.HasField("error"):
+                    raise _error(frame.result.error)
+                self._is_ready = True
+            elif (pending := self._pending.pop(frame.result.id, None)) is not None:
+                pending.result = frame.result
+        elif which == "event":
+            self._delivered = frame.event.sequence
+            error = self._failures.pop(self._delivered, None)
+            if error is not None or self._delivered <= (self._acknowledged or 0):
+                said = pb.ProvideAcknowledge(sequence=self._delivered, error=error)
+                line.send(pb.ProvideRequest(acknowledge=said))
+            else:
+                self._deliver(Event.from_pb(frame.event))
+        elif which == "gap":
+            self._delivered = frame.gap.last_sequence
+            self._deliver(Gap(frame.gap.first_sequence, frame.gap.last_sequence))
+        elif which == "data_request":
+            asked = frame.data_request
+            reason = DataRequestReason.read(asked.reason)
+            self._deliver(
+                DataRequest(Widget.from_pb(asked.widget), reason, asked.id, self._generation)
+            )
+        elif which == "removed":
+            self._forget(set(frame.removed.widget_ids))
+            self._deliver(WidgetsGone(tuple(frame.removed.widget_ids)))
+        elif which == "synced":
+            self._deliver(AllAsked(frame.synced.revision))
+
+    def _open(self, opened: pb.ProvideOpened, line: _Line) -> None:
+        self._generation += 1
+        self._is_loss_told = False
+        # Numbers of another history mean nothing.
+        if self._epoch not in (0, opened.epoch):
+            self._acknowledged = None
+            self._failures.clear()
+        self._epoch = opened.epoch
+        lease = opened.lease.seconds + opened.lease.nanos / 1e9
+        line.renewal = min(max(lease / 3, _RENEWAL_MIN), _RENEWAL_MAX)
+        self._deliver(Connected(opened.epoch, opened.revision, opened.first_sequence))
+        if not self._kinds and not self._prune:
+            self._is_ready = True
+            return
+        self._number += 1
+        self._declaring = self._number
+        kinds = pb.ProvideKinds(id=self._declaring, kinds=self._kinds, prune=self._prune)
+        line.send(pb.ProvideRequest(kinds=kinds))
+
+    def _least_delay(self, error: WidgetdError) -> Optional[float]:
+        """How many seconds to wait at least before another attempt; None: there is no use in it."""
+        if not isinstance(error, CallError) or error.reason == "PROVIDER_REPLACED":
+            return None
+        if error.reason == "REVISION_COMPACTED":
+            return 0.0
+        if error.reason == "PROVIDER_ACTIVE":
+            # The daemon may not have noticed the end of the last session.
+            return 0.0 if self._generation > 0 else None
+        if not getattr(error, "is_transient", True):
+            return None
+        again = (Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED, Code.ABORTED, Code.DEADLINE_EXCEEDED)
+        return (error.retry_delay or 0.0) if error.code in again else None
+
+    def _lost(self) -> ConnectionLost:
+        return ConnectionLost(
+            f"the connection to the daemon at {self._path} was lost; check what was done",
+            code=Code.UNAVAILABLE,
+        )
+
+    def _lose(self, error: WidgetdError) -> None:
+        self._line = None
+        self._is_ready = False
+        self._delivered = self._declaring = 0
+        self._fail_pending(self._lost())
+        if not self._is_loss_told:
+            self._is_loss_told = True
+            # All of it comes again.
+            self._unread.clear()
+            self._deliver(Disconnected(error))
+        self._condition.notify_all()
+
+    def _end(self, failure: Optional[WidgetdError]) -> None:
+        with self._condition:
+            if self._is_over:
+                return
+            self._is_over = True
+            self._failure = failure
+            line, self._line = self._line, None
+            self._fail_pending(failure or closed())
+            if failure is None:
+                self._unread.clear()
+            self._condition.notify_all()
+        if line is not None:
+            line.close()
+
+    def _fail_pending(self, error: WidgetdError) -> None:
+        waiting, self._pending = self._pending, {}
+        for pending in waiting.values():
+            pending.result = error
+
+
+def _status(error: pb.ProvideError) -> bytes:
+    """What the daemon would have put into a call's trailer."""
+    status = status_pb2.Status(code=error.code, message=error.message)
+    info = error_details_pb2.ErrorInfo(
+        reason=error.reason, domain=DOMAIN, metadata=dict(error.metadata)
+    )
+    status.details.add(
+        type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString()
+    )
+    if error.field:
+        bad = error_details_pb2.BadRequest()
+        words = error.message[len(error.field) + 2 :]
+        bad.field_violations.add(
+            field=error.field,
+            description=words if error.message.startswith(error.field + ": ") else error.message,
+        )
+        status.details.add(
+            type_url="type.googleapis.com/google.rpc.BadRequest", value=bad.SerializeToString()
+        )
+    if error.HasField("retry_delay"):
+        wait = error_details_pb2.RetryInfo(retry_delay=error.retry_delay)
+        status.details.add(
+            type_url="type.googleapis.com/google.rpc.RetryInfo", value=wait.SerializeToString()
+        )
+    return status.SerializeToString()
+
+
+def _error(error: pb.ProvideError) -> CallError:
+    return call_error(error.code, error.message, _status(error))
