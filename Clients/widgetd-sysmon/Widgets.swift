@@ -18,7 +18,8 @@ enum Provided: String, CaseIterable {
 
   /// `sysmon/clock`, …
   var id: String { "sysmon/\(rawValue)" }
-  var kind: String { rawValue }
+  /// The same: kinds are everybody's, and others have a `clock` and a `counter` too.
+  var kind: String { id }
 
   var title: String {
     switch self {
