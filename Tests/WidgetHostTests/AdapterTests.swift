@@ -325,8 +325,8 @@ struct AdapterTests {
     await host.settle()
     let load = await host.load
     #expect(load.tasks == 0 && load.links == 0 && load.watches == 0 && load.programs == 0)
-    // A few more than before may be the runtime's own; one for each round could not hide among them.
-    #expect(openFiles() <= before + 8)
+    // Other tests of this process have files too; one for every third round could not hide among them.
+    #expect(openFiles() <= before + rounds / 3)
     #expect(ProcessRunner.children().isEmpty)
     await host.stop()
   }
