@@ -6,8 +6,11 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What really touches files and programs.
-@Suite(.serialized, .timeLimit(.minutes(5)))
+/// What really touches files and programs. Alone in its process, with WIDGETD_TESTS_ALONE set: a host ends
+/// every child that it did not start, and those of other tests are among them.
+@Suite(
+  .serialized, .timeLimit(.minutes(5)),
+  .enabled(if: getenv("WIDGETD_TESTS_ALONE") != nil, "it runs by itself; see scripts/test"))
 struct AdapterTests {
   private let folder: Folder
 
@@ -325,8 +328,8 @@ struct AdapterTests {
     await host.settle()
     let load = await host.load
     #expect(load.tasks == 0 && load.links == 0 && load.watches == 0 && load.programs == 0)
-    // Other tests of this process have files too; one for every third round could not hide among them.
-    #expect(openFiles() <= before + rounds / 3)
+    // A few more than before may be the runtime's own; one for each round could not hide among them.
+    #expect(openFiles() <= before + 8)
     #expect(ProcessRunner.children().isEmpty)
     await host.stop()
   }
