@@ -228,8 +228,10 @@ let package = Package(
       name: "WidgetClientTests",
       dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"], swiftSettings: strict),
     .testTarget(
-      name: "WidgetProviderTests", dependencies: ["WidgetProvider", "WidgetModel"],
-      swiftSettings: strict),
+      name: "WidgetProviderTests",
+      dependencies: [
+        "WidgetProvider", "WidgetClient", "WidgetModel", "WidgetServer", "WidgetStorage", logging,
+      ], swiftSettings: strict),
     .testTarget(
       name: "WidgetHostTests",
       dependencies: [

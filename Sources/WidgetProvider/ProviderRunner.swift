@@ -238,13 +238,6 @@ private actor Turns {
 }
 
 extension Timestamp {
-  /// What the system's clock says.
-  public static var ofSystem: Timestamp {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
-  }
-
   /// The time to the next multiple of an interval since 1970: more than 0, and at most the interval.
   func delay(toMultipleOf interval: Duration) -> Duration {
     let step = interval / .nanoseconds(1)

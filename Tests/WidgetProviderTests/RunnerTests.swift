@@ -1,0 +1,167 @@
+import Foundation
+import Logging
+import Testing
+import WidgetClient
+import WidgetModel
+import WidgetServer
+import WidgetStorage
+
+@testable import WidgetProvider
+
+/// Widgets written in Swift, against a daemon in the same process.
+@Suite(.timeLimit(.minutes(2))) struct RunnerTests {
+  private struct Full: Error, CustomStringConvertible {
+    var description: String { "it is full" }
+  }
+
+  private struct Tally: WidgetProvider.Widget {
+    struct State: Fields {
+      var count = 0
+      var refreshes = 0
+      static let fields: [FieldOf<State>] = [
+        .init("count", \.count), .init("refreshes", \.refreshes),
+      ]
+    }
+    struct Parameters: Fields {
+      var step = 1
+      static let fields: [FieldOf<Parameters>] = [.init("step", \.step)]
+    }
+    enum Event: Events {
+      case press
+      case overflow
+      static let events: [EventOf<Event>] = [
+        .init("press") { .press }, .init("overflow") { .overflow },
+      ]
+    }
+    var schedule = Schedule.never
+
+    func refresh(_ tally: inout Instance<Tally>) { tally.state.refreshes += 1 }
+    func handle(_ event: Event, _ tally: inout Instance<Tally>) throws {
+      guard case .press = event else { throw Full() }
+      tally.state.count += tally.parameters.step
+    }
+  }
+
+  private func runner(
+    _ tally: Tally, _ client: WidgetClient, instances: [WidgetSpec] = []
+  ) -> ProviderRunner {
+    @WidgetsBuilder var widgets: Widgets { tally }
+    return ProviderRunner(name: "desk", widgets: widgets, instances: instances, client: client)
+  }
+
+  @Test func `widgets are made, refreshed, pressed in order, and stale when nobody is there`()
+    async throws
+  {
+    try await withDaemon { client in
+      let instances = [WidgetSpec("t", of: Tally.self) { $0.step = 2 }]
+      let run = Task { try await runner(Tally(), client, instances: instances).run() }
+      try await until("t", in: client) { $0.data["refreshes"] == .int(1) }
+      let id = try #require(WidgetID("t"))
+      for _ in 0..<50 {
+        _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "press"))
+      }
+      try await until("t", in: client) { $0.data["count"] == .int(100) }
+      // Somebody else's change is seen by what comes after it.
+      _ = try await client.updateWidget(
+        UpdateWidgetRequest(id: id, patch: WidgetPatch(setData: ["count": .int(1)])))
+      _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "press"))
+      try await until("t", in: client) { $0.data["count"] == .int(3) }
+      // One that another client makes is brought up to date too.
+      _ = try await client.createWidget(
+        CreateWidgetRequest(widget: WidgetSpec("other", of: Tally.self)))
+      try await until("other", in: client) { $0.data["refreshes"] == .int(1) }
+      run.cancel()
+      try await run.value
+      try await until("t", in: client) { $0.isStale }
+      // What is there keeps what it holds when the program comes back.
+      let again = Task { try await runner(Tally(), client, instances: instances).run() }
+      try await until("t", in: client) {
+        !$0.isStale && $0.data["count"] == .int(3) && $0.data["refreshes"] == .int(2)
+      }
+      again.cancel()
+      try await again.value
+    }
+  }
+
+  @Test func `what fails is shown on the widget, until something works`() async throws {
+    try await withDaemon { client in
+      let run = Task {
+        try await runner(Tally(), client, instances: [WidgetSpec("t", of: Tally.self)]).run()
+      }
+      try await until("t", in: client) { $0.data["refreshes"] == .int(1) }
+      let id = try #require(WidgetID("t"))
+      _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "overflow"))
+      try await until("t", in: client) {
+        $0.error == WidgetError(reason: "PROVIDER_FAILED", message: "it is full")
+      }
+      _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "press"))
+      try await until("t", in: client) { $0.error == nil && $0.data["count"] == .int(1) }
+      run.cancel()
+      try await run.value
+    }
+  }
+
+  @Test func `a schedule refreshes all widgets of its kind`() async throws {
+    try await withDaemon { client in
+      let names = ["a", "b", "c"]
+      let run = Task {
+        try await runner(
+          Tally(schedule: .every(.milliseconds(1), isAligned: false)), client,
+          instances: names.map { WidgetSpec($0, of: Tally.self) }
+        ).run()
+      }
+      for name in names {
+        try await until(name, in: client) { widget in
+          if case .int(let count)? = widget.data["refreshes"] { count >= 5 } else { false }
+        }
+      }
+      run.cancel()
+      try await run.value
+    }
+  }
+
+  @Test func `a kind that is another's ends the program, and says so`() async throws {
+    try await withDaemon { client in
+      _ = try await client.applyKinds(
+        ApplyKindsRequest(provider: "other", kinds: [AnyProvidedWidget(Tally()).kind]))
+      await #expect { try await runner(Tally(), client).run() } throws: { error in
+        (error as? ClientError)?.reason == "KIND_CLAIMED"
+      }
+    }
+  }
+
+  // MARK: Support
+
+  private func until(
+    _ name: String, in client: WidgetClient,
+    _ condition: @escaping @Sendable (WidgetModelWidget) -> Bool
+  ) async throws {
+    let id = try #require(WidgetID(name))
+    var mirror = WidgetMirror()
+    for try await frame in client.watch(WatchOptions(selector: Selector(ids: [id]))) {
+      _ = try mirror.apply(frame)
+      if let widget = mirror[id], condition(widget) { return }
+    }
+  }
+
+  private func withDaemon(_ body: (WidgetClient) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.path + "/runner-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let server = try await WidgetServer.start(
+      .init(socketPath: folder + "/s", policy: .current(clientGID: nil)),
+      logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+      makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 1) })
+    let client = WidgetClient(socketPath: folder + "/s")
+    let outcome: Result<Void, any Error>
+    do {
+      try await body(client)
+      outcome = .success(())
+    } catch {
+      outcome = .failure(error)
+    }
+    await client.close()
+    try await server.stop()
+    try outcome.get()
+  }
+}
