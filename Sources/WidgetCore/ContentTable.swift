@@ -28,6 +28,9 @@ struct ContentTable {
   private var liveCount = 0
   private(set) var bytes = 0
 
+  /// What a node counts beside its id, its properties and what is wrong with it.
+  static let nodeCostBytes = 32
+
   /// How many changes are remembered: of late readers, most have less to catch up with.
   private static let logMax = 512
 
@@ -46,7 +49,7 @@ struct ContentTable {
     var failures: [String: String] = [:]
 
     var costBytes: Int {
-      properties.costBytes + id.utf8.count + 32
+      properties.costBytes + id.utf8.count + ContentTable.nodeCostBytes
         + failures.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
     }
   }
@@ -110,14 +113,29 @@ struct ContentTable {
 
   private func node(_ slot: Int32) -> Node {
     let entry = entries[Int(slot)]
-    let problem = entry.failures.min { $0.key.precedesByBytes($1.key) }
     return Node(
       id: entry.id, type: entry.type, properties: entry.properties,
       childIDs: entry.children.compactMap { child in
         entries[Int(child)].isShown ? entries[Int(child)].id : nil
       },
-      problem: problem.map { "\($0.key): \($0.value)" } ?? "")
+      problem: problem(of: entry))
   }
+
+  /// What is wrong with a node, or with the condition of a child: one that is not there cannot say so.
+  private func problem(of entry: Entry) -> String {
+    if let own = entry.failures.min(by: { $0.key.precedesByBytes($1.key) }) {
+      return "\(own.key): \(own.value)"
+    }
+    for child in entry.children where !entries[Int(child)].isShown {
+      if let message = entries[Int(child)].failures[ContentTable.condition] {
+        return "\(entries[Int(child)].id).\(ContentTable.condition): \(message)"
+      }
+    }
+    return ""
+  }
+
+  /// What a failure of a node's condition is called.
+  private static let condition = "condition"
 
   /// What changed after a cursor; nil for nothing. O(what changed).
   func change(since cursor: Revision) -> ContentChange? {
@@ -180,7 +198,7 @@ struct ContentTable {
 
   /// Makes it true again after the widget changed.
   mutating func refresh(_ record: Record, limits: StoreLimits) {
-    let changed = changedInputs(record)
+    let changed = changedInputs(record).intersection(program.root.inputs)
     evaluatedAt = record.revision
     guard !changed.isEmpty else { return }
     var context = Context(record, limits, hasStatus: program.hasStatus)
@@ -291,12 +309,12 @@ struct ContentTable {
         reconcile(&rows, plan, parent: parent, path: path, changed, &context)
         instance.rows[place] = rows
         setChildren(of: plan.parent, block, instance, context.revision)
-      } else if let changed, !plan.innerInputs.isDisjoint(with: changed) {
+      } else if let inner = changed?.intersection(plan.innerInputs), !inner.isEmpty {
         var rows = instance.rows[place]
         instance.rows[place] = []
         for row in rows.indices {
           context.enter(rows[row].element, rows[row].place)
-          update(&rows[row].instance, plan.block, path: rows[row].path, changed, &context)
+          update(&rows[row].instance, plan.block, path: rows[row].path, inner, &context)
           context.leave()
         }
         instance.rows[place] = rows
@@ -310,7 +328,13 @@ struct ContentTable {
   ) -> [Int] {
     guard let changed else { return Array(block.bindings.indices) }
     var places: Set<Int> = []
-    for input in changed { places.formUnion(block.bindingsByInput[input] ?? []) }
+    if changed.count <= block.bindingsByInput.count {
+      for input in changed { places.formUnion(block.bindingsByInput[input] ?? []) }
+    } else {
+      for (input, reading) in block.bindingsByInput where changed.contains(input) {
+        places.formUnion(reading)
+      }
+    }
     return places.sorted()
   }
 
@@ -327,9 +351,10 @@ struct ContentTable {
       case .failure(let error): failure = error.message
       }
       setShown(slot, isShown, context.revision)
-      // A node that is not there cannot say why.
-      let parent = entries[Int(slot)].parent
-      setFailure("\(entries[Int(slot)].id).condition", failure, on: parent, context.revision)
+      // Its parent tells of it.
+      if setFailure(ContentTable.condition, failure, on: slot, context) {
+        mark(entries[Int(slot)].parent, context.revision)
+      }
     case .property(let name, let type):
       var (value, failure) = (plan.placeholder, String?.none)
       switch result {
@@ -342,7 +367,10 @@ struct ContentTable {
       case .failure(let error): failure = error.message
       }
       let problem = set(name, to: value, on: slot, context)
-      setFailure(name, failure ?? problem, on: slot, context.revision)
+      if problem != nil, set(name, to: plan.placeholder, on: slot, context) != nil {
+        _ = set(name, to: nil, on: slot, context)
+      }
+      setFailure(name, failure ?? problem, on: slot, context)
     }
   }
 
@@ -381,13 +409,25 @@ struct ContentTable {
       old[row.path] = nil
       remove(row.instance, context.revision)
     }
+    let kept = roomForRows(paths, old, plan, context)
+    for path in paths[kept...] {
+      guard let row = old.removeValue(forKey: path) else { continue }
+      remove(row.instance, context.revision)
+    }
+    if kept < paths.count {
+      failure =
+        "\(paths.count - kept) of \(paths.count) rows are left out: a widget's content has at most "
+        + "\(context.limits.contentNodesMax) nodes (content_nodes_max) and "
+        + "\(context.limits.contentBytesMax) bytes (content_bytes_max)"
+    }
     var next: [Row] = []
-    next.reserveCapacity(elements.count)
-    for (place, element) in elements.enumerated() {
+    next.reserveCapacity(kept)
+    let outer = changed?.intersection(plan.innerInputs) ?? []
+    for (place, element) in elements.prefix(kept).enumerated() {
       context.enter(element, place)
       defer { context.leave() }
       if var row = old.removeValue(forKey: paths[place]) {
-        var inputs = changed ?? []
+        var inputs = outer
         if row.element != element || (plan.readsPlace && row.place != place) {
           inputs.insert(.row(context.depth - 1))
         }
@@ -396,21 +436,48 @@ struct ContentTable {
           update(&row.instance, plan.block, path: row.path, inputs, &context)
         }
         next.append(row)
-      } else if liveCount + plan.block.nodes.count <= context.limits.contentNodesMax {
-        let instance = instantiate(plan.block, path: paths[place], parent: parent, &context)
-        next.append(
-          Row(path: paths[place], element: element, place: place, instance: instance))
       } else {
-        failure =
-          "\(elements.count - place) of \(elements.count) rows are left out: a widget has at most "
-          + "\(context.limits.contentNodesMax) nodes (content_nodes_max)"
-        // Rows behind this one that were there would be alive and in no list.
-        for (path, row) in old where seen.contains(path) { remove(row.instance, context.revision) }
-        break
+        let path = freePath(paths[place], plan)
+        let instance = instantiate(plan.block, path: path, parent: parent, &context)
+        next.append(Row(path: path, element: element, place: place, instance: instance))
       }
     }
     rows = next
-    setFailure("\(plan.id).rows", failure, on: parent, context.revision)
+    setFailure("\(plan.id).rows", failure, on: parent, context)
+  }
+
+  /// How many rows, from the first on, there is room for.
+  private func roomForRows(
+    _ paths: [String], _ old: [String: Row], _ plan: ContentProgram.RowPlan, _ context: Context
+  ) -> Int {
+    let counts = old.mapValues { nodeCount($0.instance) }
+    var nodes = context.limits.contentNodesMax - liveCount + counts.values.reduce(0, +)
+    var room = context.limits.contentBytesMax - bytes
+    for (place, path) in paths.enumerated() {
+      if let count = counts[path] {
+        nodes -= count
+      } else {
+        nodes -= plan.block.nodes.count
+        room -= plan.block.constantBytes + plan.block.nodes.count * path.utf8.count
+        if room < 0 { return place }
+      }
+      if nodes < 0 { return place }
+    }
+    return paths.count
+  }
+
+  private func nodeCount(_ instance: Instance) -> Int {
+    instance.rows.joined().reduce(instance.slots.count) { $0 + nodeCount($1.instance) }
+  }
+
+  /// A path that no row has: another than the key's if two that were shortened are the same.
+  private func freePath(_ path: String, _ plan: ContentProgram.RowPlan) -> String {
+    var (free, number) = (path, 2)
+    while let slot = index[plan.id + free], !entries[Int(slot)].isDead {
+      free = "\(path):\(number)"
+      number += 1
+    }
+    return free
   }
 
   private func elements(
@@ -448,20 +515,20 @@ struct ContentTable {
   /// What the ids of a row's nodes end with: short enough, and another for each row.
   private static func path(_ outer: String, key: String, seen: inout Set<String>) -> String {
     var path = "\(outer)/\(NodeID.encoded(key: key))"
-    // Room for the number below.
-    if path.utf8.count > NodeID.rowsLengthMax - 6 { path = "\(outer.prefix(24))/\(hash(path))" }
+    // Room for the number below. No key is written with a colon in front.
+    if path.utf8.count > NodeID.rowsLengthMax - 8 { path = "/:\(hash(path))" }
     if seen.insert(path).inserted { return path }
     var number = 2
     while !seen.insert("\(path):\(number)").inserted { number += 1 }
     return "\(path):\(number)"
   }
 
-  /// FNV-1a, 64 bits, in hexadecimal.
+  /// 128 bits in hexadecimal: FNV-1a from two beginnings.
   private static func hash(_ text: String) -> String {
-    let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) {
-      ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+    let hashes = [UInt64(0xcbf2_9ce4_8422_2325), 0x9e37_79b9_7f4a_7c15].map { start in
+      text.utf8.reduce(start) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
-    return String(hash, radix: 16)
+    return hashes.map { String($0, radix: 16) }.joined()
   }
 
   // MARK: - Parts
@@ -509,6 +576,8 @@ struct ContentTable {
       liveCount -= 1
       bytes -= entries[Int(slot)].costBytes
       entries[Int(slot)].isDead = true
+      // Its id alone is of use to those who are late.
+      (entries[Int(slot)].properties, entries[Int(slot)].failures) = ([:], [:])
       entries[Int(slot)].children = []
       mark(slot, revision)
     }
@@ -560,20 +629,28 @@ struct ContentTable {
     return nil
   }
 
+  /// Notes, or (with nil) forgets, what is wrong with a part of a node. Returns whether that is news.
+  @discardableResult
   private mutating func setFailure(
-    _ name: String, _ message: String?, on slot: Int32, _ revision: Revision
-  ) {
-    guard slot >= 0, message != nil || !entries[Int(slot)].failures.isEmpty else { return }
-    let message = message.map { String($0.prefix(512)) }
-    guard entries[Int(slot)].failures[name] != message else { return }
-    bytes -= entries[Int(slot)].costBytes
+    _ name: String, _ message: String?, on slot: Int32, _ context: Context
+  ) -> Bool {
+    guard slot >= 0, message != nil || !entries[Int(slot)].failures.isEmpty else { return false }
+    var message = message.map { String(decoding: $0.utf8.prefix(512), as: UTF8.self) }
+    // Words have the room of the content once more, and no more.
+    if let words = message, bytes + words.utf8.count > 2 * context.limits.contentBytesMax {
+      message = nil
+    }
+    let old = entries[Int(slot)].failures[name]
+    guard old != message else { return false }
+    let cost = { (message: String?) in message.map { $0.utf8.count + name.utf8.count } ?? 0 }
+    bytes += cost(message) - cost(old)
     entries[Int(slot)].failures[name] = message
-    bytes += entries[Int(slot)].costBytes
-    mark(slot, revision)
+    mark(slot, context.revision)
+    return true
   }
 
   private mutating func mark(_ slot: Int32, _ revision: Revision) {
-    guard entries[Int(slot)].revision != revision else { return }
+    guard slot >= 0, entries[Int(slot)].revision != revision else { return }
     entries[Int(slot)].revision = revision
     log.append(Change(revision: revision, slot: slot))
   }

@@ -20,13 +20,20 @@ struct KindContent {
   private var programs: [Family: ContentProgram] = [:]
   private var fallback: ContentProgram?
 
-  init(_ kind: Kind, nodesMax: Int, timeZones: WidgetStore.TimeZones?) {
+  init(_ kind: Kind, limits: StoreLimits, timeZones: WidgetStore.TimeZones?) {
     var problem: Problem?
     do throws(Problem) {
       for (index, template) in kind.content.enumerated() {
         let place = "content[\(index)]"
-        var compiler = ContentCompiler(kind, nodesMax: nodesMax, timeZones: timeZones)
+        var compiler = ContentCompiler(
+          kind, nodesMax: limits.contentNodesMax, timeZones: timeZones)
         let program = try compiler.compile(template.root, place: "\(place).root")
+        guard program.root.constantBytes <= limits.contentBytesMax else {
+          throw Problem(
+            place,
+            "its constants alone have more than \(limits.contentBytesMax) bytes "
+              + "(content_bytes_max)")
+        }
         if template.families.isEmpty {
           guard fallback == nil else {
             throw Problem("\(place).families", "another template is for all other families already")
@@ -86,6 +93,10 @@ final class ContentProgram: Sendable {
     let rows: [RowPlan]
     /// For each input, the places in `bindings` of those that read it.
     let bindingsByInput: [Input: [Int]]
+    /// Everything that something in here reads, rows included.
+    let inputs: Set<Input>
+    /// What its nodes count before anything is evaluated, but for what rows add to their ids.
+    let constantBytes: Int
 
     init(nodes: [NodePlan], bindings: [BindingPlan], rows: [RowPlan]) {
       self.nodes = nodes
@@ -96,13 +107,13 @@ final class ContentProgram: Sendable {
         for input in binding.inputs { byInput[input, default: []].append(index) }
       }
       bindingsByInput = byInput
-    }
-
-    /// Everything that something in here reads, rows included.
-    var inputs: Set<Input> {
-      var inputs = Set(bindings.flatMap(\.inputs))
-      for row in rows { inputs.formUnion(row.listInputs.union(row.innerInputs)) }
-      return inputs
+      inputs = rows.reduce(into: Set(byInput.keys)) { inputs, row in
+        inputs.formUnion(row.listInputs)
+        inputs.formUnion(row.innerInputs)
+      }
+      constantBytes = nodes.reduce(0) {
+        $0 + $1.constants.costBytes + $1.id.utf8.count + ContentTable.nodeCostBytes
+      }
     }
   }
 

@@ -16,7 +16,7 @@ struct KindSchema {
   ) {
     self.kind = kind
     reducers = KindReducers(kind, timeZones: timeZones)
-    content = KindContent(kind, nodesMax: limits.contentNodesMax, timeZones: timeZones)
+    content = KindContent(kind, limits: limits, timeZones: timeZones)
     let named = { (fields: [Field]) in
       Dictionary(fields.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }

@@ -158,6 +158,7 @@ public struct WidgetStore: ~Copyable {
     for slot in slots {
       guard let record = records[slot], let schema = schemas[record.kind] else { continue }
       record.data = RevisedMap()
+      record.content = nil
       let patch = schema.conforming(record) ?? WidgetPatch()
       modify(slot) { record in
         record.apply(patch, at: revision)

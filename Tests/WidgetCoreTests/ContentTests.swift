@@ -315,6 +315,19 @@ struct ContentTests {
     #expect(changes == [.added(widget, nil)])
   }
 
+  @Test func `a kind that becomes volatile shows nothing of what is gone`() throws {
+    var store = try store()
+    try store.set("a", ["count": .int(7)])
+    var kind = Self.kind([ContentTemplate(root: Self.root)])
+    kind.persistence = .volatile
+    var image = StoreImage(epoch: 7, revision: store.revision)
+    image.records = store.records.map { RecordImage($0) }
+    image.kinds = [RegisteredKind(kind: kind, provider: "desk", revision: 1)]
+    let restored = Store(image: image)
+    #expect(text("title", restored) == .string("n: 0"))
+    #expect(restored.checkInvariants() == [])
+  }
+
   // MARK: - Events
 
   @Test func `an event on a node of a row knows its row`() throws {
@@ -409,6 +422,110 @@ struct ContentTests {
     try store.set("a", ["suffix": .string(String(repeating: "s", count: 3_000))])
     try store.set("a", ["items": .list([Self.item("x", "X")])])
     #expect(store.widget("a")?.content?["name/x"]?.problem.contains("content_bytes_max") == true)
+  }
+
+  @Test func `a row in front of as many as there may be takes the last one's place`() throws {
+    var store = try store(limits: .with { $0.contentNodesMax = 5 + 3 * 5 })
+    let items = (0..<5).map { Self.item("\($0)", "\($0)") }
+    try store.set("a", ["items": .list(items)])
+    #expect(store.widget("a")?.content?["list"]?.childIDs.count == 5)
+    try store.set("a", ["items": .list([Self.item("new", "N")] + items)])
+    #expect(
+      store.widget("a")?.content?["list"]?.childIDs
+        == ["row/new", "row/0", "row/1", "row/2", "row/3"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `constants of rows count, and those of a template may not be more than fits`() throws {
+    let large = NodeTemplate(
+      id: "row", type: .label,
+      properties: ["text": Binding(value: .string(String(repeating: "x", count: 1_000)))],
+      rows: RowTemplate(list: "data.items"))
+    var store = Store(limits: .with { $0.contentBytesMax = 4_500 })
+    let stack = NodeTemplate(id: "r", type: .stack, children: [large])
+    try store.register([Self.kind([ContentTemplate(root: stack)])])
+    try store.create("a", kind: "list")
+    try store.set("a", ["items": .list((0..<50).map { Self.item("\($0)", "") })])
+    #expect(store.widget("a")?.content?["r"]?.childIDs.count == 4)
+    #expect(store.widget("a")?.content?["r"]?.problem.contains("content_bytes_max") == true)
+    #expect(store.checkInvariants() == [])
+    var alone = large
+    alone.rows = nil
+    alone.properties["text"] = Binding(value: .string(String(repeating: "x", count: 9_000)))
+    #expect(
+      store.refusal(
+        of: .applyKinds(
+          KindDeclaration(
+            provider: "desk", kinds: [Self.kind([ContentTemplate(root: alone)])]))) != nil)
+  }
+
+  @Test func `a condition that fails is told by the parent as long as it does`() throws {
+    var store = Store()
+    let row = NodeTemplate(
+      id: "row", type: .label, condition: "item.missing == 1",
+      rows: RowTemplate(list: "data.items", key: "item.id"))
+    let stack = NodeTemplate(id: "r", type: .stack, children: [row])
+    try store.register([Self.kind([ContentTemplate(root: stack)])])
+    try store.create("a", kind: "list")
+    for round in 0..<5 {
+      let items = (0..<20).map { Self.item("\(round)-\($0)", "") }
+      try store.set("a", ["items": .list(items)])
+      #expect(
+        store.widget("a")?.content?["r"]?.problem.hasPrefix("row/\(round)-0.condition: ") == true)
+      #expect(store.checkInvariants() == [])
+    }
+    try store.set("a", ["items": .list([])])
+    #expect(store.widget("a")?.content?["r"]?.problem == "")
+  }
+
+  @Test func `what has no room has its placeholder, not what it was before`() throws {
+    var store = Store(limits: .with { $0.contentBytesMax = 2_000 })
+    let root = NodeTemplate(
+      id: "r", type: .label,
+      properties: ["text": Binding("data.suffix", placeholder: .string("--"))])
+    try store.register([Self.kind([ContentTemplate(root: root)])])
+    try store.create("a", kind: "list", data: ["suffix": .string("old")])
+    try store.set("a", ["suffix": .string(String(repeating: "s", count: 3_000))])
+    #expect(text("r", store) == .string("--"))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test(arguments: 0..<12)
+  func `keys of any length and look make rows of their own`(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    var store = Store(limits: .with { $0.contentNodesMax = 200 })
+    let cell = NodeTemplate(
+      id: "cell", type: .stack, rows: RowTemplate(list: "row.cells", name: "cell", key: "cell"),
+      children: [NodeTemplate(id: "leaf", type: .label, properties: ["text": Binding("cell")])])
+    let row = NodeTemplate(
+      id: "row", type: .stack,
+      rows: RowTemplate(list: "data.items", name: "row", key: "row.id"), children: [cell])
+    try store.register([
+      Self.kind([ContentTemplate(root: NodeTemplate(id: "r", type: .stack, children: [row]))])
+    ])
+    try store.create("a", kind: "list")
+    store.commitGroup(at: .at(0))
+    // Among the keys are parts of ids that others were shortened to.
+    var keys =
+      [22, 23, 24, 25, 55, 60, 200].map { String(repeating: "a", count: $0) } + ["b", "", "a/b"]
+    for _ in 0..<60 {
+      let items = (0..<random.below(5)).map { _ in
+        Value.map([
+          "id": .string(random.pick(keys)),
+          "cells": .list((0..<random.below(4)).map { _ in .string(random.pick(keys)) }),
+        ])
+      }
+      try store.set("a", ["items": .list(items)])
+      if random.chance(30) { store.rollbackGroup() } else { store.commitGroup(at: .at(0)) }
+      let violations = store.checkInvariants()
+      guard violations.isEmpty else {
+        Issue.record("\(violations)")
+        return
+      }
+      let parts = ids(store).flatMap { NodeID.rowKeys(of: $0) } + ids(store)
+      if !parts.isEmpty { keys += random.some(parts, max: 2) }
+      if keys.count > 40 { keys.removeFirst(20) }
+    }
   }
 
   // MARK: - Templates
