@@ -53,6 +53,11 @@ public actor ProviderSession {
   private var failures: [UInt64: WidgetError] = [:]
   /// The highest event that came in this session.
   private var delivered: UInt64 = 0
+  /// The highest event, or end of a gap, that came in this epoch.
+  private var highestSeen: UInt64 = 0
+  /// Events of this epoch that were handed out and are not dealt with. What somebody took in an earlier epoch
+  /// must not pass for one of this, which counts from the beginning.
+  private var handedOut: [UInt64: Event] = [:]
   private var isLossTold = false
   /// Whether a session was open, since the last attempt began.
   private var wasOpen = false
@@ -107,6 +112,7 @@ public actor ProviderSession {
   public func acknowledge(
     _ event: Event, error: WidgetError? = nil
   ) async throws(ClientError) {
+    guard handedOut[event.sequence] == event else { return }
     try await acknowledge(event.sequence, error: error)
   }
 
@@ -114,17 +120,21 @@ public actor ProviderSession {
   public func acknowledge(
     _ sequence: UInt64, error: WidgetError? = nil
   ) async throws(ClientError) {
+    guard sequence <= highestSeen else { return }
     // What came in an earlier session is told when it comes again, or when the next one is opened.
     guard sequence <= delivered else { return note(sequence, error) }
     let line = try await connected()
+    guard sequence <= highestSeen else { return }
     guard sequence <= delivered else { return note(sequence, error) }
     acknowledged = max(sequence, acknowledged ?? 0)
+    handedOut = handedOut.filter { $0.key > sequence }
     _ = try await send(
       { .acknowledge(ProvideAcknowledge(id: $0, sequence: sequence, error: error)) }, on: line)
   }
 
   /// Keeps that an event is dealt with, for when it comes again.
   private func note(_ sequence: UInt64, _ error: WidgetError?) {
+    handedOut = handedOut.filter { $0.key > sequence }
     failures[sequence] = error
     let whole = error == nil ? sequence : sequence - min(sequence, 1)
     acknowledged = max(whole, acknowledged ?? 0)
@@ -340,15 +350,18 @@ public actor ProviderSession {
     case .result(let result): complete(result.id, .success(result))
     case .event(let event):
       delivered = event.sequence
+      highestSeen = max(highestSeen, event.sequence)
       let failure = failures.removeValue(forKey: event.sequence)
       if failure != nil || event.sequence <= acknowledged ?? 0 {
         line.send(
           .acknowledge(ProvideAcknowledge(sequence: event.sequence, error: failure)))
       } else {
+        handedOut[event.sequence] = event
         deliver(.event(event))
       }
     case .gap(let gap):
       delivered = gap.lastSequence
+      highestSeen = max(highestSeen, gap.lastSequence)
       deliver(.gap(gap))
     case .dataRequest(let request):
       deliver(.dataRequest(ProviderDataRequest(request, generation: generation)))
@@ -367,7 +380,9 @@ public actor ProviderSession {
     generation += 1
     (isLossTold, wasOpen) = (false, true)
     // Numbers of another history mean nothing.
-    if epoch != 0, opened.epoch != epoch { (acknowledged, failures) = (nil, [:]) }
+    if epoch != 0, opened.epoch != epoch {
+      (acknowledged, failures, handedOut, highestSeen) = (nil, [:], [:], 0)
+    }
     epoch = opened.epoch
     delivered = 0
     deliver(.connected(opened))

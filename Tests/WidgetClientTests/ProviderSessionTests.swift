@@ -148,7 +148,14 @@ import WidgetClient
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
     let session = client.provide("desk", kinds: [try Self.gauge()], options: Self.options())
+    var requests = session.requests.makeAsyncIterator()
     let error = WidgetError(reason: "BROKEN", message: "")
+    let (first, _) = try await Self.begin(&calls)
+    try first.send(ProvideResponse.event(Self.event(5)))
+    _ = try await requests.next()
+    #expect(try await requests.next() == .event(Self.event(5)))
+    first.closeConnection()
+    guard case .disconnected? = try await requests.next() else { throw Unexpected("no loss") }
     try await session.acknowledge(Self.event(5), error: error)
     let (call, open) = try await Self.begin(&calls)
     #expect((open.acknowledgedSequence ?? 4) == 4)
@@ -157,6 +164,28 @@ import WidgetClient
       throw Unexpected("no acknowledgement")
     }
     #expect(frame == ProvideAcknowledge(sequence: 5, error: error))
+    await session.close()
+    try await daemon.stop()
+  }
+
+  @Test func `an event of another history is not taken for one of this`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let session = client.provide("desk", kinds: [try Self.gauge()], options: Self.options())
+    var requests = session.requests.makeAsyncIterator()
+    let (first, _) = try await Self.begin(&calls)
+    try first.send(ProvideResponse.event(Self.event(20)))
+    _ = try await requests.next()
+    #expect(try await requests.next() == .event(Self.event(20)))
+    first.closeConnection()
+    guard case .disconnected? = try await requests.next() else { throw Unexpected("no loss") }
+    let (second, _) = try await Self.begin(&calls, epoch: 8)
+    #expect(try await requests.next() == .connected(Self.opened(epoch: 8)))
+    // Done only now, when numbers count from the beginning again.
+    try await session.acknowledge(Self.event(20))
+    try second.send(ProvideResponse.event(Self.event(5)))
+    #expect(try await requests.next() == .event(Self.event(5)))
     await session.close()
     try await daemon.stop()
   }

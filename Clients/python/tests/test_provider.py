@@ -140,10 +140,16 @@ class ProviderTest(unittest.TestCase):
         self.assertEqual(next(provider).sequence, 6)
 
     def test_what_went_wrong_is_told_when_the_event_comes_again(self):
-        provider, session = self.begin()
-        provider.acknowledge(5, error=widgetd.WidgetError("BROKEN", "x"))
-        session.say(event=event(5))
-        said = session.hear("acknowledge")
+        provider, first = self.begin()
+        first.say(event=event(5))
+        five = next(provider)
+        self.relay.drop()
+        self.assertIsInstance(next(provider), widgetd.Disconnected)
+        provider.acknowledge(five, error=widgetd.WidgetError("BROKEN", "x"))
+        second, _ = self.daemon.session()
+        second.accept()
+        second.say(event=event(5))
+        said = second.hear("acknowledge")
         self.assertEqual((said.sequence, said.error.reason), (5, "BROKEN"))
 
     def test_a_request_of_a_session_that_has_ended_cannot_be_answered(self):

@@ -227,6 +227,10 @@ class Provider:
         self._declaring = 0
         self._generation = 0
         self._delivered = 0
+        # Of this epoch: the highest that came, and events that were handed out and are not dealt
+        # with. What was taken in an earlier epoch must not pass for one of this.
+        self._highest_seen = 0
+        self._handed_out: dict[int, Event] = {}
         self._is_loss_told = False
         self._number = 0
         self._pending: dict[int, _Pending] = {}
@@ -310,12 +314,18 @@ class Provider:
         message = None if error is None else error.message_pb()
 
         def make(number: int) -> Optional[pb.ProvideRequest]:
+            if sequence > self._highest_seen:
+                return None
+            if isinstance(event, Event) and self._handed_out.get(sequence) != event:
+                return None
+            for done in [known for known in self._handed_out if known <= sequence]:
+                del self._handed_out[done]
             if sequence > self._delivered:
                 # It came in an earlier session: told when it comes again, or is not sent again.
                 if message is not None:
                     self._failures[sequence] = message
-                done = sequence if message is None else sequence - 1
-                self._acknowledged = max(done, self._acknowledged or 0)
+                whole = sequence if message is None else sequence - 1
+                self._acknowledged = max(whole, self._acknowledged or 0)
                 return None
             self._acknowledged = max(sequence, self._acknowledged or 0)
             return pb.ProvideRequest(
@@ -483,14 +493,18 @@ class Provider:
                 pending.result = frame.result
         elif which == "event":
             self._delivered = frame.event.sequence
+            self._highest_seen = max(self._highest_seen, self._delivered)
             error = self._failures.pop(self._delivered, None)
             if error is not None or self._delivered <= (self._acknowledged or 0):
                 said = pb.ProvideAcknowledge(sequence=self._delivered, error=error)
                 line.send(pb.ProvideRequest(acknowledge=said))
             else:
-                self._deliver(Event.from_pb(frame.event))
+                event = Event.from_pb(frame.event)
+                self._handed_out[event.sequence] = event
+                self._deliver(event)
         elif which == "gap":
             self._delivered = frame.gap.last_sequence
+            self._highest_seen = max(self._highest_seen, self._delivered)
             self._deliver(Gap(frame.gap.first_sequence, frame.gap.last_sequence))
         elif which == "data_request":
             asked = frame.data_request
@@ -511,6 +525,8 @@ class Provider:
         if self._epoch not in (0, opened.epoch):
             self._acknowledged = None
             self._failures.clear()
+            self._handed_out.clear()
+            self._highest_seen = 0
         self._epoch = opened.epoch
         lease = opened.lease.seconds + opened.lease.nanos / 1e9
         line.renewal = min(max(lease / 3, _RENEWAL_MIN), _RENEWAL_MAX)
