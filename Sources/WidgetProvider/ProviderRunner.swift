@@ -107,30 +107,43 @@ public struct ProviderRunner: Sendable {
     }
   }
 
+  /// How often an event is tried while the daemon cannot be asked or cannot store what came of it.
+  private static var attemptsMax: Int { 6 }
+
   private func handle(_ event: Event, _ session: ProviderSession) async {
-    do throws(ClientError) {
-      let current = try await client.getWidget(GetWidgetRequest(id: event.widgetID)).widget
-      if let widget = widgets[current.kind] {
-        let outcome = await widget.handled(event, on: current, at: now())
-        if outcome.patch != WidgetPatch() {
-          try await session.update(event.widgetID, outcome.patch, transition: outcome.transition)
-        }
-      }
-      try await session.acknowledge(event)
-    } catch {
-      switch error {
-      // It comes again.
-      case .connectionLost, .cancelled, .closed, .unavailable: break
-      case let error where error.reason == "WIDGET_NOT_FOUND":
-        await tolerate { () async throws(ClientError) in try await session.acknowledge(event) }
-      default:
-        report("\(event.name) on \(event.widgetID): \(error)")
-        let problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
-        await tolerate { () async throws(ClientError) in
-          try await session.acknowledge(event, error: problem)
+    for attempt in 1... {
+      do throws(ClientError) {
+        return try await carryOut(event, session)
+      } catch {
+        switch error {
+        case .cancelled, .closed: return
+        case let error where error.reason == "WIDGET_NOT_FOUND":
+          return await tolerate { () async throws(ClientError) in
+            try await session.acknowledge(event)
+          }
+        // Later events are acknowledged with those before them, so this one is not left behind.
+        case let error where error.isTransient && attempt < ProviderRunner.attemptsMax:
+          do { try await clock.sleep(for: .milliseconds(50 << attempt)) } catch { return }
+        default:
+          report("\(event.name) on \(event.widgetID): \(error)")
+          let problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
+          return await tolerate { () async throws(ClientError) in
+            try await session.acknowledge(event, error: problem)
+          }
         }
       }
     }
+  }
+
+  private func carryOut(_ event: Event, _ session: ProviderSession) async throws(ClientError) {
+    let current = try await client.getWidget(GetWidgetRequest(id: event.widgetID)).widget
+    if let widget = widgets[current.kind] {
+      let outcome = await widget.handled(event, on: current, at: now())
+      if outcome.patch != WidgetPatch() {
+        try await session.update(event.widgetID, outcome.patch, transition: outcome.transition)
+      }
+    }
+    try await session.acknowledge(event)
   }
 
   /// Makes the widgets that should be there. Those that are there keep what people changed.
@@ -212,6 +225,17 @@ public struct ProviderRunner: Sendable {
       return source
     }
     return (stream, sources)
+  }
+}
+
+extension ClientError {
+  /// Whether the same may work a moment later.
+  fileprivate var isTransient: Bool {
+    switch self {
+    case .connectionLost, .unavailable: true
+    case .status(let status): status.code == .unavailable
+    default: false
+    }
   }
 }
 
