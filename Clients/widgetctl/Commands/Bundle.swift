@@ -238,6 +238,10 @@ struct BundleNewCommand: ParsableCommand {
   func run() throws {
     let path = folder == "." ? id : "\(folder)/\(id)"
     let file = "\(path)/bundle.yaml"
+    // The folders above it; the last one tells what is wrong with any of them.
+    for end in path.indices.dropFirst() where path[end] == "/" {
+      mkdir(String(path[..<end]), 0o755)
+    }
     guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
       throw CommandFailure(
         .otherError, "cannot make \(path): \(String(cString: strerror(errno)))")
