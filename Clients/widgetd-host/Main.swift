@@ -97,6 +97,7 @@ struct HostCommand: AsyncParsableCommand {
       writeError("\(error)")
       throw ExitCode(1)
     }
+    tellOfRoots()
     let children = DispatchSource.makeSignalSource(signal: SIGCHLD, queue: .global())
     children.setEventHandler { host.reapOrphans() }
     children.activate()
@@ -108,6 +109,27 @@ struct HostCommand: AsyncParsableCommand {
     await running.value
     children.cancel()
     for source in sources { source.cancel() }
+  }
+
+  /// Says which folders are not there, and which another host runs: two that serve one daemon would do
+  /// everything twice. What tells is a lock on the folder, held as long as this process lives.
+  private func tellOfRoots() {
+    var missing: [String] = []
+    for root in roots {
+      let descriptor = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+      if descriptor < 0 {
+        missing.append(root)
+      } else if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+        close(descriptor)
+        writeError(
+          "another widgetd-host runs the bundles of \(root); if both serve the same daemon, what they "
+            + "do is done twice: stop one of them")
+      }
+    }
+    // Of the usual folders, one is enough.
+    guard missing.count == roots.count || !bundles.isEmpty, !missing.isEmpty else { return }
+    let list = missing.joined(separator: ", ")
+    writeError("not there yet: \(list); bundles are run as soon as they come")
   }
 
   private var home: String {
