@@ -471,7 +471,7 @@ final class TemplateReader {
         source = "\(test) ? dyn(\(yes)) : dyn(\(no))"
       } else {
         source = test
-        if let wanted, wanted != .string, !ExpressionType.bool.mayBecome(wanted) {
+        if let wanted, wanted != .string, !ExpressionType.bool.mayFit(wanted) {
           reading.report(
             item,
             "without then and else this gives true or false, but \(purpose) is of type "
@@ -490,7 +490,7 @@ final class TemplateReader {
       return source
     }
     guard let text = formatted(format.droppingEscape, formatItem) else { return nil }
-    if ExpressionType.string.mayBecome(type) == false {
+    if ExpressionType.string.mayFit(type) == false {
       reading.report(formatItem, "format makes text, but \(purpose) is of type \(type)")
       return nil
     }

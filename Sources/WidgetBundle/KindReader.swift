@@ -313,7 +313,7 @@ final class KindReader {
   }
 
   private var dataType: ExpressionType {
-    let record = RecordType(fields: kind.data, isOpen: kind.isOpen)
+    let record = RecordType(kind.data, isOpen: kind.isOpen)
     guard !(sourceNames + actionNames).isEmpty else { return .record(record) }
     return .record(
       RecordType(
@@ -329,7 +329,7 @@ final class KindReader {
   }
 
   private var parametersType: ExpressionType {
-    .record(RecordType(fields: kind.parameters, isOpen: kind.isOpen))
+    .record(RecordType(kind.parameters, isOpen: kind.isOpen))
   }
 
   private func eventType(_ payload: ExpressionType) -> ExpressionType {
@@ -343,12 +343,12 @@ final class KindReader {
   /// The payload of an event, as far as it is declared.
   func payloadType(_ event: String) -> ExpressionType {
     kind.events.first { $0.name == event }.map {
-      .record(RecordType(fields: $0.payload, isOpen: kind.isOpen))
+      .record(RecordType($0.payload, isOpen: kind.isOpen))
     } ?? .map(.string, .dyn)
   }
 
   func payloadType(_ event: EventType) -> ExpressionType {
-    .record(RecordType(fields: event.payload, isOpen: false))
+    .record(RecordType(event.payload, isOpen: false))
   }
 
   /// What runs in the host reads. The slots are the same whatever the types.

@@ -58,7 +58,7 @@ extension Reading {
       return nil
     }
     let isText = orText && wanted == .string && compiled.resultType.hasText
-    if let wanted, !isText, !compiled.resultType.mayBecome(wanted) {
+    if let wanted, !isText, !compiled.resultType.mayFit(wanted) {
       let place = position(of: skipped, in: text, item.node)
       report(
         line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
@@ -196,57 +196,5 @@ extension Template {
   /// The text, if it is always the same.
   var constantText: String? {
     if case .constant(.string(let text)) = self { text } else { nil }
-  }
-}
-
-// MARK: - Types
-
-extension RecordType {
-  init(fields: [Field], isOpen: Bool) {
-    self.init(
-      Dictionary(
-        fields.map { ($0.name, ExpressionType(field: $0.type)) },
-        uniquingKeysWith: { first, _ in first }), isOpen: isOpen)
-  }
-}
-
-extension ExpressionType {
-  /// The type that expressions give a declared field.
-  init(field type: FieldType) {
-    self =
-      switch type {
-      case .any: .dyn
-      case .bool: .bool
-      case .int: .int
-      case .double: .double
-      case .string: .string
-      case .bytes: .bytes
-      case .timestamp: .timestamp
-      case .duration: .duration
-      case .list(let element): .list(ExpressionType(field: element))
-      case .map(let value): .map(.string, ExpressionType(field: value))
-      }
-  }
-
-  /// Whether values of this type have a text that the daemon makes of them where text is wanted.
-  var hasText: Bool {
-    switch self {
-    case .bool, .int, .uint, .double, .timestamp, .duration: true
-    default: false
-    }
-  }
-
-  /// Whether a value of this type can be one that a field takes.
-  func mayBecome(_ type: FieldType) -> Bool {
-    switch (self, type) {
-    case (_, .any), (.dyn, _), (.null, _), (.parameter, _), (.bool, .bool), (.int, .int),
-      (.uint, .int), (.double, .double), (.int, .double), (.uint, .double), (.string, .string),
-      (.type, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration),
-      (.record, .map):
-      true
-    case (.list(let element), .list(let wanted)): element.mayBecome(wanted)
-    case (.map(_, let value), .map(let wanted)): value.mayBecome(wanted)
-    default: false
-    }
   }
 }

@@ -245,16 +245,6 @@ struct ContentCompiler {
   }
 }
 
-extension ExpressionType {
-  /// Whether values of this type have a text; see `ExpressionValue.text`.
-  fileprivate var hasText: Bool {
-    switch self {
-    case .bool, .int, .uint, .double, .timestamp, .duration: true
-    default: false
-    }
-  }
-}
-
 extension FieldType {
   /// A constant as a property has it: where text is wanted, numbers and truth values become text.
   func fittedProperty(_ value: Value) -> Value? {

@@ -275,12 +275,12 @@ struct ContentTable {
 
     /// A value as it is stored, or what is wrong.
     mutating func stored(_ value: ExpressionValue) -> Result<Value, Failure> {
-      var storer = ValueStorer(budget: budget, depthMax: limits.valueDepthMax)
-      defer { budget = storer.budget }
-      do throws(ValueStorer.Problem) { return .success(try storer.stored(value)) } catch {
+      do throws(EvaluationError) {
+        return .success(try Value(value, budget: &budget, depthMax: limits.valueDepthMax))
+      } catch {
         return .failure(
-          error == .tooCostly
-            ? .tooCostly : Failure(message: error.message(depthMax: limits.valueDepthMax)))
+          error.reason == .costExceeded
+            ? .tooCostly : Failure(message: error.storageMessage(depthMax: limits.valueDepthMax)))
       }
     }
   }

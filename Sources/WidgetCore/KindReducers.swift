@@ -142,14 +142,14 @@ struct KindReducers {
     private mutating func stored(
       _ result: ExpressionValue, _ place: String
     ) throws(Failure) -> Value {
-      var storer = ValueStorer(budget: budget, depthMax: valueDepthMax)
-      defer { budget = storer.budget }
-      do throws(ValueStorer.Problem) { return try storer.stored(result) } catch {
+      do throws(EvaluationError) {
+        return try Value(result, budget: &budget, depthMax: valueDepthMax)
+      } catch {
         throw Failure(
           place,
-          error == .tooCostly
+          error.reason == .costExceeded
             ? "the event costs more than event_cost_max allows"
-            : error.message(depthMax: valueDepthMax))
+            : error.storageMessage(depthMax: valueDepthMax))
       }
     }
 
@@ -302,44 +302,9 @@ struct KindReducers {
   }
 }
 
-extension RecordType {
-  init(_ fields: [Field], isOpen: Bool) {
-    self.init(
-      Dictionary(
-        fields.map { ($0.name, ExpressionType($0.type)) }, uniquingKeysWith: { first, _ in first }),
-      isOpen: isOpen)
-  }
-}
-
-extension ExpressionType {
-  /// The type that expressions give a declared field.
-  init(_ type: FieldType) {
-    self =
-      switch type {
-      case .any: .dyn
-      case .bool: .bool
-      case .int: .int
-      case .double: .double
-      case .string: .string
-      case .bytes: .bytes
-      case .timestamp: .timestamp
-      case .duration: .duration
-      case .list(let element): .list(ExpressionType(element))
-      case .map(let value): .map(.string, ExpressionType(value))
-      }
-  }
-
-  /// Whether a value of this type can be one that a field takes.
-  func mayFit(_ type: FieldType) -> Bool {
-    switch (self, type) {
-    case (_, .any), (.dyn, _), (.null, _), (.parameter, _), (.bool, .bool), (.int, .int),
-      (.uint, .int), (.double, .double), (.int, .double), (.uint, .double), (.string, .string),
-      (.type, .string), (.bytes, .bytes), (.timestamp, .timestamp), (.duration, .duration),
-      (.record, .map):
-      true
-    case (.list(let element), .list(let wanted)): element.mayFit(wanted)
-    case (.map(_, let value), .map(let wanted)): value.mayFit(wanted)
-    default: false
-    }
+extension EvaluationError {
+  /// Why a value cannot be stored, but for its cost: whoever pays knows what the limit is called.
+  func storageMessage(depthMax: Int) -> String {
+    reason == .tooDeep ? "lists and maps may be nested \(depthMax) deep at most" : message
   }
 }

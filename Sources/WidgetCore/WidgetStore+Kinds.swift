@@ -416,16 +416,3 @@ extension Field {
     return field
   }
 }
-
-extension String {
-  /// Whether this is 1 to 64 letters, digits and underscores, and no digit first.
-  var isFieldName: Bool {
-    guard (1...64).contains(utf8.count), let first = utf8.first else { return false }
-    let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-    return !isDigit(first)
-      && utf8.allSatisfy { byte in
-        isDigit(byte) || byte == UInt8(ascii: "_")
-          || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-      }
-  }
-}

@@ -5,7 +5,7 @@ extension Value {
   /// no cost, but here it is made as many times.
   ///
   /// A uint becomes an int, a type its name, and the keys of a map become text. Every element costs 1,
-  /// and 16 bytes of text 1.
+  /// and 16 bytes of text 1; what failed is paid for too.
   ///
   /// - Throws: `COST_EXCEEDED`, `TOO_DEEP`, or `OUT_OF_RANGE` for a uint beyond an int, `DUPLICATE_KEY`
   ///   if two keys become the same text, `INVALID_ARGUMENT` for text with a NUL character.
@@ -13,12 +13,12 @@ extension Value {
     _ value: ExpressionValue, budget: inout Int, depthMax: Int = 64
   ) throws(EvaluationError) {
     var meter = CostMeter(budget: budget)
+    defer { budget = meter.remaining }
     do throws(ExpressionFailure) {
       self = try Value.made(of: value, &meter, depth: min(depthMax, 200))
     } catch {
       throw EvaluationError(reason: error.reason, message: error.message, offset: 0, source: "")
     }
-    budget = meter.remaining
   }
 
   private static func made(
