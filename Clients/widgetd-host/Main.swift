@@ -102,30 +102,35 @@ struct HostCommand: AsyncParsableCommand {
     children.setEventHandler { host.reapOrphans() }
     children.activate()
     let (stop, sources) = stopSignals()
-    let running = Task { await host.run { _ = try? notifier.notify(.ready) } }
-    for await _ in stop { break }
-    _ = try? notifier.notify(.stopping)
-    running.cancel()
-    await running.value
+    let refusal = await withTaskGroup(of: Failure?.self) { group in
+      group.addTask {
+        do throws(Failure) {
+          try await host.run { _ = try? notifier.notify(.ready) }
+          return nil
+        } catch {
+          return error
+        }
+      }
+      group.addTask {
+        for await _ in stop { break }
+        return nil
+      }
+      let first = await group.next() ?? nil
+      _ = try? notifier.notify(.stopping)
+      group.cancelAll()
+      return first
+    }
     children.cancel()
     for source in sources { source.cancel() }
+    if let refusal {
+      writeError(refusal.message)
+      throw ExitCode(1)
+    }
   }
 
-  /// Says which folders are not there, and which another host runs: two that serve one daemon would do
-  /// everything twice. What tells is a lock on the folder, held as long as this process lives.
+  /// Says which folders are not there.
   private func tellOfRoots() {
-    var missing: [String] = []
-    for root in roots {
-      let descriptor = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-      if descriptor < 0 {
-        missing.append(root)
-      } else if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-        close(descriptor)
-        writeError(
-          "another widgetd-host runs the bundles of \(root); if both serve the same daemon, what they "
-            + "do is done twice: stop one of them")
-      }
-    }
+    let missing = roots.filter { access($0, F_OK) != 0 }
     // Of the usual folders, one is enough.
     guard missing.count == roots.count || !bundles.isEmpty, !missing.isEmpty else { return }
     let list = missing.joined(separator: ", ")

@@ -87,6 +87,11 @@ public actor ProviderSession {
   /// What the daemon asks and tells.
   public nonisolated var requests: ProviderRequests { ProviderRequests(session: self) }
 
+  /// Waits until the session is open and the daemon has taken the kinds.
+  ///
+  /// - Throws: what ended the session for good; `closed`; `cancelled`.
+  public func ready() async throws(ClientError) { _ = try await connected() }
+
   /// Changes widgets of this provider's kinds: all of them in one commit, or none. They are fresh
   /// afterwards.
   ///

@@ -312,8 +312,10 @@ struct ActionTests {
       reducers: [{event: click, set: {n: data.n + 1}}]
       on: {click: [{set: {seen: data.n}}, {reload: all}]}
       """)
+    scene.isBusy = true
     try scene.event("click")
     #expect(scene["seen"] == .int(0))
+    scene.isBusy = false
     guard case .fetchWidget(let request, let id)? = scene.taken().first else {
       Issue.record("the widget is not asked for")
       return
@@ -471,13 +473,19 @@ struct ActionTests {
     func at(_ seconds: Int) -> HostTime { HostTime(wall: .epoch, uptime: .seconds(seconds)) }
     _ = instance.handle(
       .snapshot([Widget(id: id, kind: kind, data: ["n": .int(0)], revision: 1)]), at: at(0))
-    let event = Event(sequence: 1, widgetID: id, name: "click")
-    guard case .patch(let request, _, _)? = instance.handle(.event(event), at: at(1)).first else {
+    /// What follows from an event, once it is known what the daemon made of it.
+    func click(_ sequence: UInt64) -> [Effect] {
+      let event = Event(sequence: sequence, widgetID: id, name: "click")
+      guard case .fetchWidget(let request, _)? = instance.handle(.event(event), at: at(1)).first
+      else { return [] }
+      return instance.handle(.failed(request, Failure("UNAVAILABLE", "away")), at: at(1))
+    }
+    guard case .patch(let request, _, _)? = click(1).first else {
       Issue.record("no change")
       return
     }
     // While a change is under way, others wait and go together.
-    #expect(instance.handle(.event(event), at: at(1)).isEmpty)
+    #expect(click(2).isEmpty)
     let lost = Failure("UNAVAILABLE", "away", isTransient: true)
     #expect(instance.handle(.failed(request, lost), at: at(1)).isEmpty)
     let later = instance.handle(.tick, at: at(3))

@@ -240,7 +240,27 @@ struct AdapterTests {
   // MARK: Nothing is left behind
 
   /// A daemon that takes everything, and tells of the widgets that were declared.
+  private struct Session: DaemonSession {
+    func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure) {
+      await tell(.opened(epoch: 1))
+      let (never, continuation) = AsyncStream<Void>.makeStream()
+      defer { continuation.finish() }
+      for await _ in never {}
+      throw Failure("CANCELLED", "ended")
+    }
+
+    func ready() async throws(Failure) {}
+    func acknowledge(_ event: Event) async throws(Failure) {}
+    func acknowledge(missed last: UInt64) async throws(Failure) {}
+    func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) {}
+    func close() async {}
+  }
+
   private actor Daemon: DaemonConnection {
+    nonisolated func session(
+      _ provider: String, kinds: [Kind], takesOver: Bool
+    ) -> any DaemonSession { Session() }
+
     var widgets: [WidgetID: Widget] = [:]
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private(set) var patches = 0
@@ -311,6 +331,7 @@ struct AdapterTests {
   func `reloading again and again leaves nothing behind`(source: String, rounds: Int) async throws {
     let daemon = Daemon()
     let host = try host(daemon)
+    await host.admit()
     let bundle = try bundle(source)
     try folder.write("f", "text")
     func reload(_ rounds: Range<Int>) async {
@@ -326,6 +347,7 @@ struct AdapterTests {
     await reload(51..<rounds)
     await host.tell(nil, in: folder.path)
     await host.settle()
+    #expect(await host.retiring.isEmpty)
     let load = await host.load
     #expect(load.tasks == 0 && load.links == 0 && load.watches == 0 && load.programs == 0)
     // A few more than before may be the runtime's own; one for each round could not hide among them.

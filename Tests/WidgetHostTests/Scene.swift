@@ -14,6 +14,11 @@ struct Scene {
   /// What was asked for and is not changes of widgets, and has not been looked at.
   var effects: [Effect] = []
   var patches: [(id: WidgetID, patch: WidgetPatch)] = []
+  /// The events that were acknowledged, and what widgets that were asked about were answered with.
+  var acknowledged: [UInt64] = []
+  var answers: [(id: WidgetID, patch: WidgetPatch)] = []
+  /// Changes are not answered until a test does it, and widgets not given.
+  var isBusy = false
   private var revision: Revision = 0
   private var sequence: UInt64 = 0
 
@@ -68,20 +73,46 @@ struct Scene {
 
   mutating func take(_ new: [Effect]) {
     for effect in new {
-      guard case .patch(let request, let id, let patch) = effect else {
-        effects.append(effect)
-        continue
+      switch effect {
+      case .acknowledge(let request, let event):
+        acknowledged.append(event.sequence)
+        tell(.sent(request, 0))
+      case .answer(let request, let id, let patch):
+        answers.append((id, patch))
+        tell(.sent(request, 0))
+      case .fetchWidget, .patch: isBusy ? effects.append(effect) : perform(effect)
+      default: effects.append(effect)
       }
+    }
+  }
+
+  /// Does what the daemon does with a change, or gives a widget.
+  mutating func perform(_ effect: Effect) {
+    switch effect {
+    case .fetchWidget(let request, let id):
+      tell(
+        widgets[id].map { .fetched(request, $0) } ?? .failed(request, Failure("NOT_FOUND", "gone")))
+    case .patch(let request, let id, let patch):
       patches.append((id, patch))
-      guard var widget = widgets[id] else { continue }
+      guard var widget = widgets[id] else { return }
       for entry in patch.setData.entries { widget.data[entry.key] = entry.value }
       for key in patch.unsetData { widget.data[key] = nil }
-      if let isStale = patch.isStale { widget.isStale = isStale }
       if let error = patch.error { widget.error = error }
       revision += 1
       widget.revision = revision
       widgets[id] = widget
       tell(.sent(request, revision))
+    default: break
+    }
+  }
+
+  /// What waits for the daemon goes on.
+  mutating func catchUp() {
+    isBusy = false
+    let waiting = effects
+    effects = []
+    for effect in waiting {
+      if case .presence = effect { effects.append(effect) } else { take([effect]) }
     }
   }
 

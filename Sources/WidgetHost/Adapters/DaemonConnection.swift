@@ -1,3 +1,4 @@
+import Synchronization
 public import WidgetClient
 public import WidgetModel
 
@@ -6,6 +7,11 @@ public import WidgetModel
 /// Every call is made once. A failure that is transient can be tried again: the daemon is away, or
 /// busy.
 public protocol DaemonConnection: Sendable {
+  /// Begins a session as the provider of kinds. It is opened again whenever it is lost, until it is
+  /// closed; others of the provider's kinds are removed.
+  ///
+  /// - Parameter takesOver: end another session that the provider has.
+  func session(_ provider: String, kinds: [Kind], takesOver: Bool) -> any DaemonSession
   /// Registers kinds, and removes those of the provider that are not among them.
   func declare(kinds: [Kind], provider: String) async throws(Failure)
   /// Makes a set of widgets true, and removes those of the set that are not among them.
@@ -28,19 +34,45 @@ public protocol DaemonConnection: Sendable {
   ) async throws(Failure)
 }
 
-/// What happens to widgets.
+/// How widgets are.
 public enum DaemonNews: Hashable, Sendable {
-  /// The daemon is there again after it was away; it may be one that knows nothing.
-  case returned
-  /// The daemon cannot be reached; it is tried again.
-  case lost(String)
   /// All widgets that there are.
   case snapshot([Widget])
   case widget(Widget)
   case removed(WidgetID)
+}
+
+/// What the host needs of a session as the provider of kinds.
+public protocol DaemonSession: Sendable {
+  /// Tells what the daemon wants, in order, until the task is cancelled or the session closed. The next
+  /// is told when the one before has been dealt with.
+  ///
+  /// - Throws: what trying again at once does not mend: the kinds are refused, another has the provider's
+  ///   session (the code is `Failure.isProvidedAlready`).
+  func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure)
+  /// Waits until the daemon has taken the kinds.
+  func ready() async throws(Failure)
+  /// Says that an event, and all before it, are dealt with.
+  func acknowledge(_ event: Event) async throws(Failure)
+  /// Says that all events up to a number are lost.
+  func acknowledge(missed last: UInt64) async throws(Failure)
+  /// Answers for a widget that was asked about, if it still is.
+  func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure)
+  /// Ends the session. Its widgets are stale then, unless another has taken over.
+  func close() async
+}
+
+/// What the daemon wants of a provider.
+public enum SessionNews: Hashable, Sendable {
+  /// The session is open, for the first time or again. The daemon may be one that knows nothing.
+  case opened(epoch: UInt64)
+  /// The daemon cannot be reached; it is tried again.
+  case lost(String)
   case event(Event)
   /// Events that nobody will tell of.
-  case missedEvents
+  case missed(count: UInt64, last: UInt64)
+  case asked(WidgetID, isRefresh: Bool)
+  case removed([WidgetID])
 }
 
 /// The daemon as an ordinary client of its sees it.
@@ -50,6 +82,13 @@ public struct ClientConnection: DaemonConnection {
   private let options = CallOptions(timeout: .seconds(10))
 
   public init(_ client: WidgetClient) { self.client = client }
+
+  public func session(_ provider: String, kinds: [Kind], takesOver: Bool) -> any DaemonSession {
+    ClientSession(
+      client.provide(
+        provider, kinds: kinds,
+        options: ProviderOptions(takesOver: takesOver, prunesKinds: true)))
+  }
 
   public func declare(kinds: [Kind], provider: String) async throws(Failure) {
     do throws(ClientError) {
@@ -129,16 +168,9 @@ public struct ClientConnection: DaemonConnection {
   ) async throws(Failure) {
     var mirror = WidgetMirror()
     let watch = client.watch(
-      WatchOptions(selector: Selector(kinds: kinds), includeEvents: true))
+      WatchOptions(selector: Selector(kinds: kinds)))
     do throws(ClientError) {
       for try await frame in watch {
-        switch frame {
-        case .disconnected(let error): await tell(.lost("\(error)"))
-        case .reconnected: await tell(.returned)
-        case .events(let batch): for event in batch.events { await tell(.event(event)) }
-        case .gap: await tell(.missedEvents)
-        default: break
-        }
         let isSnapshot = if case .synced = frame { true } else { false }
         let difference: WidgetMirror.Difference?
         do throws(WidgetMirror.Inconsistency) {
@@ -162,10 +194,78 @@ public struct ClientConnection: DaemonConnection {
   }
 }
 
+/// A session of the client library's.
+private final class ClientSession: DaemonSession {
+  private let session: ProviderSession
+  /// What was asked last about each widget.
+  private let questions = Mutex<[WidgetID: ProviderDataRequest]>([:])
+
+  init(_ session: ProviderSession) { self.session = session }
+
+  func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure) {
+    do throws(ClientError) {
+      for try await request in session.requests {
+        switch request {
+        case .connected(let opened): await tell(.opened(epoch: opened.epoch))
+        case .disconnected(let error): await tell(.lost("\(error)"))
+        case .event(let event): await tell(.event(event))
+        case .gap(let gap):
+          let count = gap.lastSequence - gap.firstSequence + 1
+          await tell(.missed(count: count, last: gap.lastSequence))
+        case .dataRequest(let request):
+          questions.withLock { $0[request.widget.id] = request }
+          await tell(.asked(request.widget.id, isRefresh: request.reason == .refresh))
+        case .removed(let ids):
+          questions.withLock { questions in for id in ids { questions[id] = nil } }
+          await tell(.removed(ids))
+        case .synced: break
+        }
+      }
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  func ready() async throws(Failure) {
+    try await call { () async throws(ClientError) in try await session.ready() }
+  }
+
+  func acknowledge(_ event: Event) async throws(Failure) {
+    try await call { () async throws(ClientError) in try await session.acknowledge(event) }
+  }
+
+  func acknowledge(missed last: UInt64) async throws(Failure) {
+    try await call { () async throws(ClientError) in try await session.acknowledge(last) }
+  }
+
+  func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) {
+    guard let request = questions.withLock({ $0.removeValue(forKey: id) }) else { return }
+    try await call { () async throws(ClientError) in try await session.answer(request, with: patch)
+    }
+  }
+
+  func close() async { await session.close() }
+
+  private func call(_ body: () async throws(ClientError) -> Void) async throws(Failure) {
+    do throws(ClientError) {
+      try await body()
+    } catch {
+      throw Failure(error)
+    }
+  }
+}
+
 extension Failure {
+  /// Whether another program has the provider's session.
+  var isProvidedAlready: Bool { code == Failure.providedAlready }
+
+  private static let providedAlready = "PROVIDER_ACTIVE"
+
   /// What went wrong between here and the daemon.
   init(_ error: ClientError) {
     switch error {
+    case .status where error.reason == Failure.providedAlready:
+      self.init(Failure.providedAlready, "\(error)")
     case .status(let status):
       let code = "\(status.code)"
       // A quota is no reason to try again, unless the daemon says that waiting helps.

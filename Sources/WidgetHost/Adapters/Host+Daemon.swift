@@ -6,32 +6,109 @@ extension Host {
   func open(_ generation: UInt64, _ bundle: Bundle) {
     withdrawals.removeValue(forKey: bundle.id)?.cancel()
     links[generation] = Link(bundle: bundle)
-    links[generation]?.following = Task { await self.follow(generation, bundle) }
+    start(generation)
+  }
+
+  /// Begins a bundle's conversation, if the host has its own already.
+  private func start(_ generation: UInt64) {
+    guard isServing, let link = links[generation], link.following == nil else { return }
+    links[generation]?.following = Task { await self.follow(generation, link.bundle) }
   }
 
   func close(_ generation: UInt64) {
     guard let link = links.removeValue(forKey: generation) else { return }
     link.following?.cancel()
+    link.watching?.cancel()
     link.calling?.cancel()
+    if let session = link.session { retiring[link.bundle.id, default: []].append(session) }
   }
 
-  /// Declares a bundle and follows its widgets, until it is closed.
-  func follow(_ generation: UInt64, _ bundle: Bundle) async {
-    // Without kinds of its own there is nothing to follow but the daemon itself.
-    var kinds = bundle.kinds.map(\.kind.name)
-    if kinds.isEmpty { kinds = KindName("bundle").map { [$0] } ?? [] }
+  /// Closes the sessions of bundles that are not there any more.
+  func closeRetired() {
+    guard !retiring.isEmpty, !isStopped else { return }
+    let known = Set(links.values.map(\.bundle.id))
+    for id in Array(retiring.keys) where !known.contains(id) { closeRetired(id) }
+  }
+
+  private func closeRetired(_ id: String) {
+    guard let sessions = retiring.removeValue(forKey: id) else { return }
+    Task { for session in sessions { await session.close() } }
+  }
+
+  /// Provides a bundle's kinds until it is closed.
+  private func follow(_ generation: UInt64, _ bundle: Bundle) async {
     // The widget that tells of a bundle is there before anything of the bundle is: by it the next host
     // knows what to remove if the folder goes while none runs.
     await standingTask?.value
+    var attempts = 0
+    while !Task.isCancelled, links[generation] != nil {
+      let session = daemon.session(
+        HostState.provider(of: bundle.id), kinds: bundle.kinds.map(\.kind),
+        takesOver: retiring[bundle.id] != nil)
+      links[generation]?.session = session
+      do throws(Failure) {
+        return try await session.follow { await self.heard($0, generation, session) }
+      } catch {
+        if Task.isCancelled { return }
+        links[generation]?.session = nil
+        links[generation]?.watching?.cancel()
+        await session.close()
+        attempts += 1
+        // Of a host that has just ended the daemon may not know it yet.
+        if error.isProvidedAlready, attempts < Host.attemptsMax {
+          try? await clock.sleep(for: Host.wait(attempts))
+          continue
+        }
+        guard links[generation] != nil else { return }
+        handle(state.declared(generation: generation, refusal: error.message, at: now))
+      }
+      // Another may have what the daemon refuses this one, and let go of it some time.
+      try? await clock.sleep(for: Host.refusalPause)
+    }
+  }
+
+  /// How often another host's session is waited for.
+  private static var attemptsMax: Int { 6 }
+  /// The rest after a refusal.
+  private static var refusalPause: Duration { .seconds(30) }
+
+  private func heard(
+    _ news: SessionNews, _ generation: UInt64, _ session: any DaemonSession
+  ) async {
+    guard let bundle = links[generation]?.bundle else { return }
+    switch news {
+    case .opened(let epoch):
+      tell(.opened(epoch: epoch), generation)
+      links[generation]?.watching?.cancel()
+      links[generation]?.watching = Task { await self.watch(generation, bundle, session) }
+    case .lost: break
+    case .event(let event): tell(.event(event), generation)
+    case .missed(let count, let last):
+      report("bundle \(bundle.id): \(count == 1 ? "1 event was" : "\(count) events were") lost")
+      try? await session.acknowledge(missed: last)
+    case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
+    case .removed(let ids): for id in ids { tell(.removed(id), generation) }
+    }
+  }
+
+  /// Declares a bundle's widgets and hears how they are, until the session is opened anew or closed.
+  private func watch(
+    _ generation: UInt64, _ bundle: Bundle, _ session: any DaemonSession
+  ) async {
+    do throws(Failure) { try await session.ready() } catch { return }
+    // The next version's kinds are there: now the one before can go.
+    closeRetired(bundle.id)
+    let kinds = bundle.kinds.map(\.kind.name)
     var last: Failure?
-    while !Task.isCancelled {
+    while !Task.isCancelled, links[generation] != nil {
       guard await declare(generation, bundle) else {
-        // Another may have what the daemon refuses this one, and let go of it some time.
-        try? await clock.sleep(for: .seconds(30))
+        try? await clock.sleep(for: Host.refusalPause)
         continue
       }
+      // Widgets of others' kinds are others' to keep true.
+      if kinds.isEmpty { return }
       do throws(Failure) {
-        try await daemon.follow(kinds: kinds) { await self.heard($0, generation, bundle) }
+        try await daemon.follow(kinds: kinds) { await self.heard($0, generation) }
       } catch {
         if Task.isCancelled { return }
         if error != last { report("bundle \(bundle.id): \(error.message)") }
@@ -41,37 +118,33 @@ extension Host {
     }
   }
 
-  func heard(_ news: DaemonNews, _ generation: UInt64, _ bundle: Bundle) async {
-    guard links[generation] != nil else { return }
+  private func heard(_ news: DaemonNews, _ generation: UInt64) {
+    guard !Task.isCancelled else { return }
     switch news {
-    case .returned: _ = await declare(generation, bundle)
-    case .lost: break
     case .snapshot(let widgets): tell(.snapshot(widgets), generation)
     case .widget(let widget): tell(.widget(widget), generation)
     case .removed(let id): tell(.removed(id), generation)
-    case .event(let event): tell(.event(event), generation)
-    case .missedEvents: report("bundle \(bundle.id): more events came than could be told of")
     }
   }
 
-  /// Declares a bundle's kinds and widgets, as often as it takes.
+  /// Declares a bundle's widgets, as often as it takes.
   ///
   /// - Returns: whether the daemon has taken them.
-  func declare(_ generation: UInt64, _ bundle: Bundle) async -> Bool {
-    let name = HostState.provider(of: bundle.id)
+  private func declare(_ generation: UInt64, _ bundle: Bundle) async -> Bool {
     var attempts = 0
     while !Task.isCancelled, links[generation] != nil {
       do throws(Failure) {
-        try await daemon.declare(kinds: bundle.kinds.map(\.kind), provider: name)
         let known = try await daemon.widgets(kinds: Array(Set(bundle.widgets.map(\.kind))))
         try await daemon.declare(
           widgets: HostState.specs(of: bundle, beside: known),
-          set: name)
-        guard links[generation] != nil else { return false }
+          set: HostState.provider(of: bundle.id))
+        guard !Task.isCancelled, links[generation] != nil else { return false }
         handle(state.declared(generation: generation, refusal: nil, at: now))
         return true
       } catch {
-        guard links[generation] != nil, error.code != "CANCELLED" else { return false }
+        guard !Task.isCancelled, links[generation] != nil, error.code != "CANCELLED" else {
+          return false
+        }
         guard error.isTransient else {
           handle(state.declared(generation: generation, refusal: error.message, at: now))
           return false
@@ -94,7 +167,7 @@ extension Host {
     }
     links[generation]?.calling = Task {
       while let call = self.nextCall(generation) {
-        let input = await self.answer(to: call)
+        let input = await self.answer(to: call, self.links[generation]?.session)
         if Task.isCancelled { return }
         if let input { self.tell(input, generation) }
       }
@@ -109,7 +182,9 @@ extension Host {
     return links[generation]?.calls.removeFirst()
   }
 
-  nonisolated func answer(to call: Effect) async -> BundleInput? {
+  private nonisolated func answer(
+    to call: Effect, _ session: (any DaemonSession)?
+  ) async -> BundleInput? {
     switch call {
     case .patch(let request, let id, let patch):
       do throws(Failure) {
@@ -134,6 +209,20 @@ extension Host {
     case .fetchWidget(let request, let id):
       do throws(Failure) {
         return .fetched(request, try await daemon.widget(id))
+      } catch {
+        return .failed(request, error)
+      }
+    case .acknowledge(let request, let event):
+      do throws(Failure) {
+        try await session?.acknowledge(event)
+        return .sent(request, 0)
+      } catch {
+        return .failed(request, error)
+      }
+    case .answer(let request, let id, let patch):
+      do throws(Failure) {
+        try await session?.answer(id, patch)
+        return .sent(request, 0)
       } catch {
         return .failed(request, error)
       }
@@ -171,12 +260,10 @@ extension Host {
 
   /// Shows how all bundles stand.
   func updateStanding() {
-    guard isStandingDirty, standingTask == nil, !isStopped else { return }
+    guard session != nil, isStandingDirty, standingTask == nil, !isStopped else { return }
     standingTask = Task {
       while let specs = self.nextStanding() {
         _ = await self.persist { () async throws(Failure) in
-          try await self.daemon.declare(
-            kinds: HostState.kind.map { [$0] } ?? [], provider: HostState.provider)
           // What an earlier host left is taken care of before its widget, which tells of it, is gone.
           try await self.remember()
           try await self.daemon.declare(widgets: specs, set: HostState.provider)
@@ -208,31 +295,59 @@ extension Host {
     for id in Array(withdrawals.keys) { await withdrawals[id]?.value }
   }
 
-  /// Follows the daemon itself: when it comes back it may have forgotten everything.
-  func followDaemon() async {
-    guard let kind = KindName("bundle") else { return }
-    var last: Failure?
+  /// Provides the kind that shows how bundles stand, and with it lets the bundles in: a daemon has one
+  /// host.
+  ///
+  /// - Throws: why the daemon does not have this one.
+  func serve() async throws(Failure) {
+    let kinds = HostState.kind.map { [$0] } ?? []
+    var attempts = 0
     while !Task.isCancelled {
+      let session = daemon.session(HostState.provider, kinds: kinds, takesOver: false)
       do throws(Failure) {
-        try await daemon.follow(kinds: [kind]) { await self.heard($0) }
+        return try await session.follow { await self.heard($0, session) }
       } catch {
+        // One that was open is closed when all that is to be said has been.
+        if Task.isCancelled, self.session != nil { return }
+        await session.close()
         if Task.isCancelled { return }
-        if error != last { report(error.message) }
-        last = error
-        try? await clock.sleep(for: .seconds(1))
+        attempts += 1
+        guard error.isProvidedAlready, attempts < Host.attemptsMax else {
+          throw error.isProvidedAlready
+            ? Failure(
+              error.code,
+              "another widgetd-host serves this daemon already; stop it, or put the bundles into its"
+                + " folders (widgetctl get --kind bundle shows what it runs)") : error
+        }
+        try? await clock.sleep(for: Host.wait(attempts))
       }
     }
   }
 
-  func heard(_ news: DaemonNews) {
+  private func heard(_ news: SessionNews, _ session: any DaemonSession) async {
     switch news {
-    case .returned:
-      report("the daemon is back")
+    case .opened:
+      if self.session != nil { report("the daemon is back") }
+      self.session = session
+      do throws(Failure) { try await session.ready() } catch { return }
       isStandingDirty = true
       updateStanding()
+      await standingTask?.value
+      admit()
     case .lost(let words): report("lost the daemon, and try to reach it again: \(words)")
-    default: break
+    // What a bundle's widget shows is always true.
+    case .asked(let id, _): try? await session.answer(id, WidgetPatch())
+    case .event(let event): try? await session.acknowledge(event)
+    case .missed(_, let last): try? await session.acknowledge(missed: last)
+    case .removed: break
     }
+  }
+
+  /// Lets the bundles speak with the daemon.
+  func admit() {
+    guard !isStopped else { return }
+    isServing = true
+    for generation in links.keys { start(generation) }
   }
 
   /// Does something as often as it takes, unless it can never be done.

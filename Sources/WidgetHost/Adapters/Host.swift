@@ -48,8 +48,15 @@ public actor Host {
   var state: HostState
   /// What is under way, by request.
   var tasks: [RequestID: Task<Void, Never>] = [:]
+  /// The host's own.
+  var session: (any DaemonSession)?
   /// By generation.
   var links: [UInt64: Link] = [:]
+  /// The sessions of bundles' earlier versions, by bundle, until those of the next are open: so nobody
+  /// sees their widgets without a provider in between.
+  var retiring: [String: [any DaemonSession]] = [:]
+  /// The host's own session is open, and what an earlier host left is seen to.
+  var isServing = false
   /// What removes what is left of a bundle, by its id.
   var withdrawals: [String: Task<Void, Never>] = [:]
   var alarm: (deadline: Duration, task: Task<Void, Never>)?
@@ -64,7 +71,11 @@ public actor Host {
   /// A bundle's conversation with the daemon.
   struct Link {
     let bundle: Bundle
+    var session: (any DaemonSession)?
+    /// Hears what the daemon wants.
     var following: Task<Void, Never>?
+    /// Declares the widgets, and hears how they are.
+    var watching: Task<Void, Never>?
     /// Calls that are to be made one after the other.
     var calls: [Effect] = []
     var calling: Task<Void, Never>?
@@ -103,50 +114,61 @@ public actor Host {
   /// Runs until the task is cancelled, then ends everything.
   ///
   /// - Parameter ready: called when all folders have been looked into once.
-  public func run(ready: @escaping @Sendable () -> Void) async {
+  /// - Throws: why the daemon does not have this host: another serves it, or nothing may be provided.
+  public func run(ready: @escaping @Sendable () -> Void) async throws(Failure) {
     for root in options.roots { watch(.root(root), root) }
     await look(into: Set(options.roots.map { FileWatcher.Key.root($0) }))
     ready()
-    updateStanding()
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { await self.followFiles() }
-      group.addTask { await self.followDaemon() }
+    let refusal = await withTaskGroup(of: Failure?.self) { group in
+      group.addTask {
+        await self.followFiles()
+        return nil
+      }
+      group.addTask {
+        do throws(Failure) {
+          try await self.serve()
+          return nil
+        } catch {
+          return error
+        }
+      }
       group.addTask {
         // Nothing wakes it but the end.
         let (never, continuation) = AsyncStream<Void>.makeStream()
         defer { continuation.finish() }
         for await _ in never {}
         self.watcher.close()
+        return nil
       }
-      await group.waitForAll()
+      var refusal: Failure?
+      for await failure in group {
+        guard let failure else { continue }
+        refusal = failure
+        group.cancelAll()
+      }
+      return refusal
     }
     await stop()
+    if let refusal { throw refusal }
   }
 
   /// Ends everything. The host is of no more use.
   func stop() async {
     isStopped = true
     alarm?.task.cancel()
-    let (cancelled, retirements, specs) = state.stop()
+    let (cancelled, specs) = state.stop()
     for effect in cancelled { perform(effect) }
     for task in tasks.values { task.cancel() }
-    for link in links.values {
-      link.following?.cancel()
-      link.calling?.cancel()
-    }
+    for generation in Array(links.keys) { close(generation) }
     for task in withdrawals.values { task.cancel() }
     standingTask?.cancel()
     // Best effort: who stopped the daemon first has stopped all its widgets too.
-    let daemon = daemon
+    let (daemon, isServing) = (daemon, isServing)
+    let sessions = retiring.values.flatMap { $0 }
     let goodbye = Task {
-      for (id, patch) in retirements {
-        do throws(Failure) {
-          _ = try await daemon.update(id, patch)
-        } catch {
-          if error.isTransient || error.code == "CANCELLED" { return }
-        }
-      }
-      try? await daemon.declare(widgets: specs, set: HostState.provider)
+      if isServing { try? await daemon.declare(widgets: specs, set: HostState.provider) }
+      for session in sessions { await session.close() }
+      await self.session?.close()
     }
     let limit = Task {
       try? await Task.sleep(for: .seconds(3))
@@ -181,6 +203,7 @@ public actor Host {
       case .report(let text): report(text)
       }
     }
+    closeRetired()
     setAlarm()
   }
 
@@ -227,7 +250,7 @@ public actor Host {
         }
       }
     case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),
-      .fetchWidget(let id, _):
+      .fetchWidget(let id, _), .acknowledge(let id, _), .answer(let id, _, _):
       guard links[id.generation] != nil else { return }
       links[id.generation]?.calls.append(effect)
       makeCalls(id.generation)

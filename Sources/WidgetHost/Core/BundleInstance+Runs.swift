@@ -123,6 +123,7 @@ extension BundleInstance {
   private mutating func wait(_ id: UInt64, _ effect: (RequestID) -> Effect) {
     let request = request(for: .run(id))
     runs[id]?.wait = .request(request)
+    runs[id]?.hasActed = true
     effects.append(effect(request))
   }
 
@@ -177,6 +178,7 @@ extension BundleInstance {
       if isSame { abandon(other) }
     }
     runs[id]?.wait = .delay
+    runs[id]?.hasActed = true
     deadlines[.delay(id)] = now.uptime + delay
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
     return .waits

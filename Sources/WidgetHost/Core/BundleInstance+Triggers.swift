@@ -3,22 +3,11 @@ import WidgetModel
 
 // Events, and the triggers that they and the time set off.
 extension BundleInstance {
-  /// How many events of a widget may wait until it is known what the daemon itself made of them.
-  private static var fetchesMax: Int { 64 }
-
   mutating func take(_ event: Event) {
-    guard let facts = facts(of: event.widgetID) else { return }
-    guard isMeant(event, facts) else { return }
-    let fetches = purposes.values.count {
-      if case .event(let other) = $0 { other.widgetID == event.widgetID } else { false }
-    }
-    // Events come before what the daemon's reducers made of them, and steps are to see that.
-    guard facts.hasReducer(for: event) || fetches > 0 else { return act(on: event) }
-    guard fetches < BundleInstance.fetchesMax else {
-      effects.append(
-        .report("bundle \(bundle.id): widget \(event.widgetID): too many events; one is left out"))
-      return
-    }
+    guard duties.open(event) else { return }
+    if let facts = facts(of: event.widgetID), !isMeant(event, facts) { return }
+    // Steps are to see what was set before the event, and what the daemon's reducers made of it. That
+    // comes another way, and may not be here yet; the widget itself may not be.
     effects.append(.fetchWidget(request(for: .event(event)), event.widgetID))
   }
 

@@ -1,6 +1,6 @@
 public import WidgetBundle
 import WidgetExpression
-public import WidgetModel
+import WidgetModel
 
 /// A bundle that runs: what its sources, triggers and actions do, as a state machine.
 ///
@@ -30,6 +30,7 @@ public struct BundleInstance: Sendable {
   var firings: Allowance
   var numbers: SeededNumbers
   let kinds: [KindName: KindFacts]
+  var duties = Duties()
   private var lastNumber: UInt64 = 0
   /// What is wrong with the bundle's file now, while this version goes on.
   private(set) var problem: String?
@@ -113,13 +114,6 @@ public struct BundleInstance: Sendable {
     return under.keys.sorted { $0.number < $1.number }.map { .cancel($0) }
   }
 
-  /// What to send so that the widgets are known to be fed by nobody.
-  public func retirement() -> [(id: WidgetID, patch: WidgetPatch)] {
-    sortedIDs.compactMap { id in
-      widgets[id]?.view.isStale == false ? (id, WidgetPatch(isStale: true)) : nil
-    }
-  }
-
   // MARK: One round
 
   private mutating func begin(at now: HostTime) {
@@ -135,6 +129,8 @@ public struct BundleInstance: Sendable {
     startWaiting()
     for id in touched.sorted(by: WidgetID.inOrder) { flush(id, isForced: false) }
     touched = []
+    acknowledgeEvents()
+    answerQuestions()
     defer { effects = [] }
     return effects
   }
@@ -144,8 +140,12 @@ public struct BundleInstance: Sendable {
     case .tick: break
     case .snapshot(let all): take(snapshot: all)
     case .widget(let widget): take(widget, isAnew: false)
-    case .removed(let id): remove(id)
+    case .removed(let id):
+      duties.asked.remove(id)
+      remove(id)
+    case .opened(let epoch): duties.begin(epoch: epoch)
     case .event(let event): take(event)
+    case .asked(let id, let isRefresh): asked(about: id, isRefresh: isRefresh)
     case .bytes(let request, let bytes): take(bytes, for: request)
     case .line(let request, let bytes): take(line: bytes, for: request)
     case .web(let request, let answer): take(answer, for: request)
@@ -275,7 +275,6 @@ public struct BundleInstance: Sendable {
     }
     let before = known.view.parameters
     widgets[widget.id]?.hear(widget, isAnew: isAnew)
-    widgets[widget.id]?.set(isStale: false)
     showProblem(widget.id)
     touched.insert(widget.id)
     guard widget.parameters != before else { return }
@@ -288,7 +287,6 @@ public struct BundleInstance: Sendable {
     let id = widget.id
     widgets[id] = WidgetState(
       widget, sources: facts.kind.sources.map { _ in SourceState() })
-    widgets[id]?.set(isStale: false)
     showProblem(id)
     touched.insert(id)
     settleStatuses(id, facts)

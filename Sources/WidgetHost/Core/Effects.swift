@@ -113,8 +113,12 @@ public enum Effect: Hashable, Sendable {
   case patch(RequestID, WidgetID, WidgetPatch)
   case presence(RequestID, PresenceAction, [WidgetID])
   case send(RequestID, WidgetID, name: String, payload: ValueMap, force: Bool)
-  /// Answered with `widget` or `failed`.
+  /// Answered with `fetched` or `failed`.
   case fetchWidget(RequestID, WidgetID)
+  /// This event and all before it are dealt with. Answered with `sent` or `failed`.
+  case acknowledge(RequestID, Event)
+  /// A widget that was asked about is as true as it can be made now. Answered with `sent` or `failed`.
+  case answer(RequestID, WidgetID, WidgetPatch)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
   /// Something worth knowing for whoever runs the host.
@@ -128,7 +132,13 @@ public enum BundleInput: Hashable, Sendable {
   /// One is there, or another than before.
   case widget(Widget)
   case removed(WidgetID)
+  /// The daemon counts on this host again, and asks for every widget anew. Events are numbered in each
+  /// epoch from the beginning.
+  case opened(epoch: UInt64)
+  /// Something happened to a widget. It may come again until it is acknowledged.
   case event(Event)
+  /// The daemon wants to know whether a widget's data is true; `isRefresh` if somebody wants it read anew.
+  case asked(WidgetID, isRefresh: Bool)
   case bytes(RequestID, [UInt8])
   case line(RequestID, [UInt8])
   case web(RequestID, WebAnswer)

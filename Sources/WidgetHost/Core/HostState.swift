@@ -299,18 +299,12 @@ public struct HostState: Sendable {
     return outputs + standing()
   }
 
-  /// Ends everything. Returns what is under way to be cancelled, and what to tell of each widget.
-  public mutating func stop() -> (
-    cancelled: [Effect], retirements: [(id: WidgetID, patch: WidgetPatch)], standing: [WidgetSpec]
-  ) {
+  /// Ends everything. Returns what is under way to be cancelled, and what to show of the bundles.
+  public mutating func stop() -> (cancelled: [Effect], standing: [WidgetSpec]) {
     isStopping = true
     var cancelled: [Effect] = []
-    var retirements: [(id: WidgetID, patch: WidgetPatch)] = []
-    for id in running.keys.sorted() {
-      retirements += running[id]?.instance.retirement() ?? []
-      cancelled += running[id]?.instance.stop() ?? []
-    }
-    return (cancelled, retirements, standings.compactMap(HostState.spec))
+    for id in running.keys.sorted() { cancelled += running[id]?.instance.stop() ?? [] }
+    return (cancelled, standings.compactMap(HostState.spec))
   }
 
   // MARK: How things stand

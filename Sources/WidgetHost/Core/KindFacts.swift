@@ -45,12 +45,4 @@ struct KindFacts: Sendable {
     }
     return (true, Set(event.payload.map(\.name)))
   }
-
-  /// Whether the daemon itself does something at an event.
-  func hasReducer(for event: Event) -> Bool {
-    kind.kind.reducers.contains {
-      $0.event == event.name
-        && ($0.nodeID.isEmpty || NodeID.isNode(event.nodeID, of: $0.nodeID))
-    }
-  }
 }

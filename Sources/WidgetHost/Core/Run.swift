@@ -50,6 +50,9 @@ struct Run: Sendable {
   var wait = Wait.nothing
   /// Somebody was told why it failed.
   var isReported = false
+  /// Something was begun that should not be done a second time, or that takes its time: the event need
+  /// not come again.
+  var hasActed = false
 
   var isDelayed: Bool { wait == .delay }
 

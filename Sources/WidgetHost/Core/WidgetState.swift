@@ -12,6 +12,13 @@ struct WidgetState: Sendable {
   private(set) var view: Widget
   /// Changes are held back until the daemon can be reached again.
   private(set) var isHeld = false
+  /// How many changes were sent, and how many of those need no more thought: they are made, or refused
+  /// for good.
+  private var sentCount: UInt64 = 0
+  private(set) var settledCount: UInt64 = 0
+
+  /// Which change has to be settled until all that was set so far is.
+  var newestChange: UInt64 { pending == WidgetPatch() ? sentCount : sentCount + 1 }
 
   var sources: [SourceState]
 
@@ -41,12 +48,6 @@ struct WidgetState: Sendable {
     view.error = error
   }
 
-  mutating func set(isStale: Bool) {
-    guard view.isStale != isStale else { return }
-    pending.isStale = isStale
-    view.isStale = isStale
-  }
-
   /// Takes the widget as the daemon tells of it. An older one than is known already is ignored, unless
   /// it is from a store that the numbers of the one before say nothing about.
   mutating func hear(_ widget: Widget, isAnew: Bool) {
@@ -67,7 +68,6 @@ struct WidgetState: Sendable {
       patch.setData[entry.key] = entry.value
     }
     patch.unsetData = pending.unsetData.filter { base.data[$0] != nil }
-    if let isStale = pending.isStale, isStale != base.isStale { patch.isStale = isStale }
     if let error = pending.error, error != base.error { patch.error = .some(error) }
     pending = WidgetPatch()
     return patch == WidgetPatch() ? nil : patch
@@ -75,11 +75,13 @@ struct WidgetState: Sendable {
 
   mutating func sent(_ patch: WidgetPatch, as request: RequestID) {
     unanswered.append((request, patch))
+    sentCount += 1
   }
 
   mutating func answered(_ request: RequestID, revision: Revision) {
     guard let index = unanswered.firstIndex(where: { $0.request == request }) else { return }
     let patch = unanswered.remove(at: index).patch
+    settledCount += 1
     if heard.revision < revision {
       patch.change(&heard)
       heard.revision = revision
@@ -101,10 +103,12 @@ struct WidgetState: Sendable {
         kept.setData[key] = nil
         kept.unsetData.append(key)
       }
-      if let isStale = pending.isStale { kept.isStale = isStale }
       if let error = pending.error { kept.error = .some(error) }
       pending = kept
       isHeld = true
+      sentCount -= 1
+    } else {
+      settledCount += 1
     }
     rebuild()
     return isTransient ? nil : patch
@@ -129,7 +133,6 @@ extension WidgetPatch {
   fileprivate func change(_ widget: inout Widget) {
     for entry in setData.entries { widget.data[entry.key] = entry.value }
     for key in unsetData { widget.data[key] = nil }
-    if let isStale { widget.isStale = isStale }
     if let error { widget.error = error }
   }
 }

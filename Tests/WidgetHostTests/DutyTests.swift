@@ -1,0 +1,171 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// What the daemon is told about what it waits for.
+struct DutyTests {
+  /// The second step is one that the daemon cannot do by itself.
+  private static let counter = """
+    data: {n: 0}
+    on: {click: [{set: {n: data.n + 1}}, {reload: all}]}
+    """
+
+  @Test func `an event is dealt with when the change that it made is stored`() throws {
+    var scene = try Scene(DutyTests.counter)
+    try scene.event("click")
+    #expect(scene["n"] == .int(1))
+    #expect(scene.acknowledged == [1])
+    scene.isBusy = true
+    try scene.event("click")
+    guard case .fetchWidget? = scene.effects.first else {
+      Issue.record("the widget is not asked for")
+      return
+    }
+    scene.perform(scene.effects.removeFirst())
+    #expect(scene.acknowledged == [1])
+    guard case .patch? = scene.effects.first else {
+      Issue.record("nothing is changed")
+      return
+    }
+    scene.perform(scene.effects.removeFirst())
+    #expect(scene["n"] == .int(2))
+    #expect(scene.acknowledged == [1, 2])
+  }
+
+  @Test func `an event that nothing follows from is dealt with at once`() throws {
+    var scene = try Scene(DutyTests.counter)
+    try scene.event("other")
+    #expect(scene.acknowledged == [1] && scene.patches.isEmpty)
+  }
+
+  @Test func `an event of a widget that is gone is dealt with`() throws {
+    var scene = try Scene(DutyTests.counter)
+    try scene.event("click", of: "gone")
+    #expect(scene.acknowledged == [1])
+  }
+
+  @Test func `a widget that an event is the first word of is asked for`() throws {
+    var scene = try Scene(DutyTests.counter)
+    let id = try #require(WidgetID("new"))
+    var widget = try #require(scene.widgets[WidgetID("w") ?? id])
+    widget.id = id
+    scene.widgets[id] = widget
+    try scene.event("click", of: "new")
+    #expect(scene.data("n", of: "new") == .int(1))
+    #expect(scene.acknowledged == [1])
+  }
+
+  @Test func `an event that comes again while it is worked on is done once`() throws {
+    var scene = try Scene(DutyTests.counter)
+    scene.isBusy = true
+    try scene.event("click")
+    let event = Event(
+      sequence: 1, widgetID: try #require(WidgetID("w")), name: "click", time: scene.time.wall)
+    scene.tell(.opened(epoch: 0))
+    scene.tell(.event(event))
+    scene.catchUp()
+    #expect(scene["n"] == .int(1))
+    #expect(scene.acknowledged == [1])
+  }
+
+  @Test func `an event with the number of one of another epoch is another`() throws {
+    var scene = try Scene(DutyTests.counter)
+    scene.isBusy = true
+    try scene.event("click")
+    let event = Event(
+      sequence: 1, widgetID: try #require(WidgetID("w")), name: "click", time: scene.time.wall)
+    scene.tell(.opened(epoch: 5))
+    scene.tell(.event(event))
+    scene.catchUp()
+    #expect(scene["n"] == .int(2))
+    #expect(scene.acknowledged == [1])
+  }
+
+  private static let sender = """
+    data: {n: 0}
+    actions: {send: {do: [{http: {method: post, url: "http://h/"}}]}}
+    on: {click: [{run: send}], tick: [{set: {n: data.n + 1}}, {reload: all}]}
+    """
+  private static let permissions = "{hosts: [h]}"
+
+  @Test func `what was begun at a server is not begun twice`() throws {
+    var scene = try Scene(DutyTests.sender, permissions: DutyTests.permissions)
+    try scene.event("click")
+    #expect(scene.webRequest() != nil)
+    #expect(scene.acknowledged == [1])
+  }
+
+  @Test func `an event that waits behind another is not dealt with, nor is any after it`() throws {
+    var scene = try Scene(DutyTests.sender, permissions: DutyTests.permissions)
+    try scene.event("click")
+    try scene.event("click")
+    try scene.event("tick")
+    #expect(scene["n"] == .int(1))
+    #expect(scene.acknowledged == [1])
+    let first = try need(scene.webRequest())
+    try scene.answer(first.id, 200, "{}")
+    #expect(scene.webRequest() != nil)
+    #expect(scene.acknowledged == [1, 3])
+  }
+
+  @Test func `what is held back for more to come is not dealt with until then`() throws {
+    var scene = try Scene(
+      """
+      data: {text: ""}
+      on:
+        change:
+          throttle: 300ms
+          do: [{set: {text: event.payload.value}}, {reload: all}]
+      """)
+    try scene.event("change", ["value": .string("a")])
+    try scene.event("change", ["value": .string("ab")])
+    // The first is of no more interest, the second waits.
+    #expect(scene.acknowledged == [1])
+    scene.pass(.milliseconds(300))
+    #expect(scene["text"] == .string("ab"))
+    #expect(scene.acknowledged == [1, 2])
+  }
+
+  @Test func `a widget is answered for when what was being read for it is read`() throws {
+    var scene = try Scene(
+      "data: {t: \"\"}\nsources: {a: {file: \"${bundle}/a\", set: {t: result}}}")
+    let id = try #require(WidgetID("w"))
+    scene.tell(.asked(id, isRefresh: false))
+    #expect(scene.answers.isEmpty)
+    try scene.print(try need(scene.fileRequest()).id, "text")
+    #expect(scene.answers.map(\.id) == [id])
+    #expect(scene.patches.last?.patch.setData["t"] == .string("text"))
+    // Nothing is being read now: what it holds is true.
+    scene.tell(.asked(id, isRefresh: false))
+    #expect(scene.answers.count == 2 && scene.fileRequest() == nil)
+  }
+
+  @Test func `a refresh reads all sources anew`() throws {
+    var scene = try Scene(
+      """
+      data: {t: "", u: ""}
+      sources:
+        a: {file: "${bundle}/a", set: {t: result}}
+        b: {file: "${bundle}/b", set: {u: result}}
+      """)
+    for _ in 0..<2 { try scene.print(try need(scene.fileRequest()).id, "old") }
+    let id = try #require(WidgetID("w"))
+    scene.tell(.asked(id, isRefresh: true))
+    try scene.print(try need(scene.fileRequest()).id, "new")
+    #expect(scene.answers.isEmpty)
+    try scene.print(try need(scene.fileRequest()).id, "new")
+    #expect(scene.answers.count == 1)
+    #expect(scene["t"] == .string("new") && scene["u"] == .string("new"))
+  }
+
+  @Test func `an answer keeps the error that is shown`() throws {
+    var scene = try Scene(DutyTests.counter)
+    scene.take(scene.instance.setProblem("broken", at: scene.time))
+    let id = try #require(WidgetID("w"))
+    scene.tell(.asked(id, isRefresh: false))
+    let answer = try #require(scene.answers.first?.patch.error)
+    #expect(answer?.message == "broken")
+  }
+}
