@@ -28,6 +28,16 @@ public struct BundleProblem: Error, Hashable, Sendable {
   }
 }
 
+extension BundleProblem {
+  /// With the line that it is about.
+  func shown(in lines: SourceLines) -> BundleProblem {
+    guard let line = lines[line] else { return self }
+    var problem = self
+    problem.excerpt = SourceExcerpt.text(line: line, number: self.line, column: column)
+    return problem
+  }
+}
+
 extension BundleProblem: CustomStringConvertible {
   /// `3:7: there is no such key "nmae"; did you mean "name"?`
   public var description: String {
@@ -51,14 +61,7 @@ public struct InvalidBundle: Error, Hashable, Sendable, CustomStringConvertible 
     let sorted = found.enumerated().filter { seen.insert($0.element).inserted }.sorted { a, b in
       (a.element.line, a.element.column, a.offset) < (b.element.line, b.element.column, b.offset)
     }.map(\.element)
-    problems = sorted.prefix(InvalidBundle.problemsMax).map { problem in
-      var problem = problem
-      if let line = lines[problem.line] {
-        problem.excerpt = SourceExcerpt.text(
-          line: line, number: problem.line, column: problem.column)
-      }
-      return problem
-    }
+    problems = sorted.prefix(InvalidBundle.problemsMax).map { $0.shown(in: lines) }
     untold = sorted.count - problems.count
   }
 

@@ -33,9 +33,10 @@ public enum BundleReader {
     }
     let reading = Reading(lines, timeZones: timeZones)
     let bundle = DocumentReader(reading).read(Item(node: root, path: ""))
-    guard reading.problems.isEmpty, let bundle else {
+    guard reading.problems.isEmpty, var bundle else {
       throw InvalidBundle(reading.problems, lines)
     }
+    bundle.remarks = reading.remarks.map { $0.shown(in: lines) }
     return bundle
   }
 
@@ -217,14 +218,19 @@ struct DocumentReader {
       reading.report(named.item, "widget \"\(id)\" has no kind", hint: "add kind: NAME")
       return nil
     }
-    guard let name = reading.text(kindItem), let kindName = KindName(name),
-      names.contains(name) || kindName == .help
-    else {
+    guard let name = reading.text(kindItem), let kindName = KindName(name) else {
       let name = reading.text(kindItem) ?? ""
       reading.report(
-        kindItem, "the bundle has no kind \"\(name.prefix(64))\"",
+        kindItem, "\"\(name.prefix(70))\" cannot be a kind's name",
         hint: reading.suggestion(name, among: names + [KindName.help.rawValue]))
       return nil
+    }
+    if !names.contains(name), kindName != .help {
+      reading.remark(
+        kindItem,
+        "the bundle has no kind \"\(name)\"; the widget shows a placeholder until there is one",
+        hint: name.closest(among: names).map { "did you mean \"\($0)\"?" }
+          ?? "if another program provides it, all is well")
     }
     var spec = WidgetSpec(id: id, kind: kindName)
     let kind = kinds.first { $0.kind.name == kindName }?.kind

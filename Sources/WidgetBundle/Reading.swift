@@ -40,6 +40,8 @@ struct Named {
 /// that all of them are told at once.
 final class Reading {
   private(set) var problems: [BundleProblem] = []
+  /// What may be meant as it is, and may be a mistake.
+  private(set) var remarks: [BundleProblem] = []
   let timeZones: (@Sendable (String) -> TimeZoneRules?)?
   /// More than are told, so that the first ones in the file's order are among them.
   private static let problemsKept = 500
@@ -61,6 +63,13 @@ final class Reading {
     guard problems.count < Reading.problemsKept else { return }
     problems.append(
       BundleProblem(line: line, column: column, path: path, message: message, hint: hint))
+  }
+
+  func remark(_ item: Item, _ message: String, hint: String) {
+    remarks.append(
+      BundleProblem(
+        line: item.node.line, column: item.node.column, path: item.path, message: message,
+        hint: hint))
   }
 
   // MARK: - Objects and lists

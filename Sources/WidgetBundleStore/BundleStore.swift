@@ -51,7 +51,7 @@ public struct BundleStore: Sendable {
     public let wasThere: Bool
     /// Of the archive; nil for a folder or a single file.
     public let digest: String?
-    /// What to know about: names that other bundles have as well.
+    /// What to know about: what may be a mistake, names that other bundles have as well.
     public let warnings: [String]
   }
 
@@ -244,7 +244,8 @@ public struct BundleStore: Sendable {
     fsync(store.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
-      warnings: BundleStore.clashes(of: bundle, with: others))
+      warnings: bundle.remarks.map(\.description)
+        + BundleStore.clashes(of: bundle, with: others))
   }
 
   private static func root(

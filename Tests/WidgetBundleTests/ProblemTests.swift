@@ -222,10 +222,22 @@ import WidgetModel
     }
   }
 
+  @Test func `a widget of a kind that is not in the bundle is remarked on, and there`() throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {clock: {}}\nwidgets:\n"
+        + "  a: {kind: clokc, data: {n: 1}}\n  b: {kind: sysmon/load}\n  c: {kind: clock}\n")
+    #expect(bundle.widgets.map(\.kind.rawValue) == ["clokc", "sysmon/load", "clock"])
+    #expect(bundle.remarks.map(\.line) == [6, 7])
+    #expect(bundle.remarks.first?.message.contains("no kind \"clokc\"") == true)
+    #expect(bundle.remarks.first?.hint == "did you mean \"clock\"?")
+    #expect(bundle.remarks.first?.excerpt.contains("clokc") == true)
+    #expect(bundle.remarks.last?.hint.contains("provides") == true)
+  }
+
   @Test(arguments: [
     ("widgets: [{kind: k}]", "the id is missing"),
     ("widgets: [{id: a}]", "widget \"a\" has no kind"),
-    ("widgets: [{id: a, kind: kk}]", "no kind \"kk\""),
+    ("widgets: [{id: a, kind: k k}]", "\"k k\" cannot be a kind's name"),
     ("widgets: [{id: a, kind: k, parameters: {x: 1}}]", "no parameters \"x\""),
     ("widgets: [{id: a, kind: k, data: {n: x}}]", "type int, not string"),
     ("widgets: [{id: a b, kind: k}]", "cannot be a widget's id"),

@@ -289,4 +289,28 @@ struct SourceTests {
     #expect(scene["a"] == .int(0))
     #expect(scene.status("c", "code") == .string("INVALID_ARGUMENT"))
   }
+
+  @Test func `what is asked for is shown as running, also after a failure and during a retry`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {feed: {http: {url: "http://h/"}, every: 1h, set: {n: result}}}
+      on: {again: [{reload: feed}]}
+      """, permissions: "{hosts: [h]}")
+    try scene.answer(try need(scene.webRequest()).id, 500)
+    #expect(scene.status("feed") == .string("failure"))
+    // By itself it is tried again without a word.
+    scene.pass(.seconds(10))
+    let retry = try need(scene.webRequest())
+    #expect(scene.status("feed") == .string("failure"))
+    try scene.event("again")
+    #expect(scene.status("feed") == .string("running"))
+    try scene.answer(retry.id, 500)
+    let asked = try need(scene.webRequest())
+    #expect(scene.status("feed") == .string("running"))
+    try scene.answer(asked.id, 200, "5")
+    #expect(scene.status("feed") == .string("success") && scene["n"] == .int(5))
+  }
 }

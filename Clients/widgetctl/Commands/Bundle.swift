@@ -85,12 +85,20 @@ enum BundleText {
   /// For each problem `FILE:LINE:COLUMN: MESSAGE`, the line with a caret, and a hint.
   static func problems(_ invalid: InvalidBundle, file: String) -> String {
     var text = ""
-    for problem in invalid.problems {
-      text += "\(file):\(problem.line):\(problem.column): \(problem.message)\n"
-      for line in problem.excerpt.split(separator: "\n") { text += "  \(line)\n" }
-      if !problem.hint.isEmpty { text += "  hint: \(problem.hint)\n" }
-    }
+    for problem in invalid.problems { text += self.text(problem, file: file) }
     if invalid.untold > 0 { text += "\(file): and \(invalid.untold) more\n" }
+    return text
+  }
+
+  /// The same for what may be a mistake.
+  static func remarks(_ bundle: Bundle, file: String) -> String {
+    bundle.remarks.map { text($0, file: file, mark: "warning: ") }.joined()
+  }
+
+  private static func text(_ problem: BundleProblem, file: String, mark: String = "") -> String {
+    var text = "\(file):\(problem.line):\(problem.column): \(mark)\(problem.message)\n"
+    for line in problem.excerpt.split(separator: "\n") { text += "  \(line)\n" }
+    if !problem.hint.isEmpty { text += "  hint: \(problem.hint)\n" }
     return text
   }
 
@@ -123,7 +131,7 @@ struct BundleValidateCommand: ParsableCommand {
     commandName: "validate", abstract: "Check bundles, and tell every mistake with its place.",
     discussion: """
       Names the file, line and column of each mistake, shows the line, and says what would be right. \
-      Ends with status 10 if there is any.
+      Ends with status 10 if there is any. What only may be a mistake is a warning.
 
       Examples:
         widgetctl bundle validate clock
@@ -148,9 +156,11 @@ struct BundleValidateCommand: ParsableCommand {
         let (bundle, file) = try store.read(at: path)
         lines +=
           "\(file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
+        problems += BundleText.remarks(bundle, file: file)
         documents.append(
           .map([
             "file": .string(file), "ok": .bool(true), "problems": .list([]),
+            "warnings": .list(bundle.remarks.map { BundleText.document($0) }),
             "bundle": .map(BundleText.document(bundle)),
           ]))
       } catch {
@@ -177,9 +187,10 @@ struct BundleValidateCommand: ParsableCommand {
     }
     global.session(socketPath: "").printer.print(
       list: documents, around: { .map(["bundles": $0]) }, table: { lines.safeLines })
-    guard let failure else { return }
-    if (global.output ?? .table) == .table { Output.writeError(problems.safeLines) }
-    throw failure.exit
+    if !problems.isEmpty, (global.output ?? .table) == .table {
+      Output.writeError(problems.safeLines)
+    }
+    if let failure { throw failure.exit }
   }
 }
 

@@ -38,7 +38,10 @@ extension BundleInstance {
     guard let source = source(id, index), let state = widgets[id]?.sources[index] else { return }
     arm(id, index, source)
     guard state.request == nil else {
-      if isAsked { widgets[id]?.sources[index].isWantedAgain = true }
+      if isAsked {
+        widgets[id]?.sources[index].isWantedAgain = true
+        showRunning(id, source)
+      }
       return
     }
     do throws(Failure) {
@@ -112,9 +115,12 @@ extension BundleInstance {
     widgets[id]?.sources[index].started = now.uptime
     effects.append(effect(request))
     // Who reads once a second is not shown as running once a second.
-    if isAsked, status(id, source.name) != .running, !state(id, index).isFailed {
-      setStatus(id, source.name, ActionStatus(state: .running))
-    }
+    if isAsked { showRunning(id, source) }
+  }
+
+  private mutating func showRunning(_ id: WidgetID, _ source: Source) {
+    guard status(id, source.name) != .running else { return }
+    setStatus(id, source.name, ActionStatus(state: .running))
   }
 
   /// Asks only for what is newer than what was read last.

@@ -173,6 +173,7 @@ public struct HostState: Sendable {
     outputs.append(.open(generation: lastGeneration, bundle))
     let what = before == nil ? "loaded" : "loaded anew"
     outputs.append(.report("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
+    for remark in bundle.remarks { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
     return outputs
   }
 
