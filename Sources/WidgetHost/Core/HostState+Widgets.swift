@@ -1,0 +1,83 @@
+import WidgetBundle
+public import WidgetModel
+
+// The widgets that show how bundles stand, and what is declared for whom.
+extension HostState {
+  /// The set and provider of what the host itself declares.
+  public static let provider = "widgetd-host"
+
+  /// The set and provider of what a bundle declares.
+  public static func provider(of id: String) -> String { "bundle/\(id)" }
+
+  /// The kind of the widgets that show how bundles stand.
+  public static var kind: Kind? {
+    KindName("bundle").map { name in
+      Kind(
+        name: name, displayName: "Bundle", summary: "How a bundle stands that widgetd-host runs.",
+        data: [
+          Field(name: "id", type: .string, defaultValue: .string(""), summary: "The bundle's id."),
+          Field(
+            name: "name", type: .string, defaultValue: .string(""), summary: "Its name for people."),
+          Field(
+            name: "version", type: .string, defaultValue: .string(""),
+            summary: "The version that runs."),
+          Field(
+            name: "state", type: .string, defaultValue: .string(""),
+            summary: "running; failed, if its file is broken or refused, while the version before"
+              + " it may go on; stopped, if the host has ended."),
+          Field(
+            name: "problem", type: .string, defaultValue: .string(""),
+            summary: "What is wrong, and where; empty if nothing is."),
+          Field(name: "path", type: .string, defaultValue: .string(""), summary: "Its folder."),
+          Field(
+            name: "loaded", type: .timestamp, defaultValue: .null,
+            summary: "When the version that runs was loaded; null if none runs."),
+          Field(
+            name: "widgets", type: .int, defaultValue: .int(0),
+            summary: "How many widgets its kinds have."),
+        ], content: [ContentTemplate(root: content)])
+    }
+  }
+
+  /// `Desk 1.2.0`, `running, 3 widgets`, and below it what is wrong.
+  private static var content: NodeTemplate {
+    NodeTemplate(
+      id: "bundle", type: .stack,
+      children: [
+        NodeTemplate(
+          id: "name", type: .label,
+          properties: [
+            "text": Binding(
+              "(data.name == '' ? data.id : data.name)"
+                + " + (data.version == '' ? '' : ' ' + data.version)"),
+            "font": Binding(value: .string("headline")), "tooltip": Binding("data.path"),
+          ]),
+        NodeTemplate(
+          id: "state", type: .label,
+          properties: [
+            "text": Binding(
+              "data.state + ', ' + string(data.widgets) + (data.widgets == 1 ? ' widget' : ' widgets')"
+            )
+          ]),
+        NodeTemplate(
+          id: "problem", type: .label, properties: ["text": Binding("data.problem")],
+          condition: "data.problem != ''"),
+      ])
+  }
+
+  /// Both names are made of characters that every id can have, so it is never nil.
+  static func spec(_ standing: Standing) -> WidgetSpec? {
+    guard let id = WidgetID("bundle/\(standing.id)"), let kind = KindName("bundle") else {
+      return nil
+    }
+    return WidgetSpec(
+      id: id, kind: kind, family: .small,
+      data: [
+        "id": .string(standing.id), "name": .string(standing.name),
+        "version": .string(standing.version), "state": .string(standing.state.rawValue),
+        "problem": .string(standing.problem), "path": .string(standing.path),
+        "loaded": standing.loaded.map { .timestamp($0) } ?? .null,
+        "widgets": .int(Int64(standing.widgetCount)),
+      ])
+  }
+}
