@@ -416,7 +416,7 @@ public struct ActionStatus: Hashable, Sendable {
   }
 
   public var state: State
-  /// 0 to 1, if known.
+  /// How much of a request's or an answer's body has passed, 0 to 1, if that is known and worth telling.
   public var progress: Double?
   public var title: String
   public var message: String

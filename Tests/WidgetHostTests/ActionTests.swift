@@ -495,4 +495,28 @@ struct ActionTests {
     }
     #expect(patch.setData == ["n": .int(2)])
   }
+
+  @Test func `how far a request is is shown as long as it goes on`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      actions: {send: {do: [{http: {method: post, url: "http://h/"}}]}}
+      on: {click: send}
+      sources: {feed: {http: {url: "http://h/"}, set: {n: result}}}
+      """, permissions: "{hosts: [h]}")
+    let feed = try need(scene.webRequest())
+    scene.tell(.progress(feed.id, 0.25))
+    #expect(scene.status("feed", "progress") == .double(0.25))
+    try scene.event("click")
+    let send = try need(scene.webRequest())
+    #expect(scene.status("send", "progress") == .null)
+    scene.tell(.progress(send.id, 0.5))
+    #expect(scene.status("send", "progress") == .double(0.5))
+    #expect(scene.status("send") == .string("running"))
+    try scene.answer(send.id, 200, "{}")
+    #expect(scene.status("send") == .string("success"))
+    #expect(scene.status("send", "progress") == .null)
+    scene.tell(.progress(send.id, 0.75))
+    #expect(scene.status("send", "progress") == .null)
+  }
 }

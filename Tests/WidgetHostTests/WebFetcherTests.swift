@@ -13,11 +13,15 @@ struct WebFetcherTests {
   private final class Server: Sendable {
     let port: Int
     private let sentBytes = Mutex(0)
+    private let bodyBytes: Int
 
     var sent: Int { sentBytes.withLock { $0 } }
 
-    /// - Parameter flood: sent until nobody takes it; empty for keeping silent.
-    init(_ head: String, flood: [UInt8] = []) throws {
+    /// - Parameters:
+    ///   - flood: sent until nobody takes it; empty for keeping silent.
+    ///   - body: how many bytes are read before anything is said.
+    init(_ head: String, flood: [UInt8] = [], after body: Int = 0) throws {
+      bodyBytes = body
       let listener = socket(
         AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
       var address = sockaddr_in()
@@ -44,7 +48,12 @@ struct WebFetcherTests {
 
     private func serve(_ client: CInt, _ head: [UInt8], _ flood: [UInt8]) {
       var buffer = [UInt8](repeating: 0, count: 4_096)
-      _ = read(client, &buffer, buffer.count)
+      var taken = 0
+      repeat {
+        let count = read(client, &buffer, buffer.count)
+        guard count > 0 else { break }
+        taken += count
+      } while taken < bodyBytes
       _ = write(client, head, head.count)
       if flood.isEmpty, head.isEmpty {
         // Nothing is said until nobody listens any more.
@@ -62,7 +71,8 @@ struct WebFetcherTests {
 
   private func fetch(
     _ server: Server, method: String = "GET", timeout: Duration = .seconds(60),
-    hosts: [String]? = nil
+    hosts: [String]? = nil, body: WebRequest.Body = .none,
+    tell: @escaping @Sendable (Double) async -> Void = { _ in }
   ) async throws -> Result<WebAnswer, Failure> {
     let permissions = BundlePermissions(
       Bundle(
@@ -72,10 +82,10 @@ struct WebFetcherTests {
     let fetcher = WebFetcher()
     let request = WebRequest(
       method: method, address: try WebAddress("http://127.0.0.1:\(server.port)/a/b"), headers: [],
-      body: .none, timeout: timeout, bodyBytesMax: 1 << 20, permissions: permissions)
+      body: body, timeout: timeout, bodyBytesMax: 1 << 20, permissions: permissions)
     let result: Result<WebAnswer, Failure>
     do throws(Failure) {
-      result = .success(try await fetcher.fetch(request))
+      result = .success(try await fetcher.fetch(request, tell: tell))
     } catch {
       result = .failure(error)
     }
@@ -104,6 +114,39 @@ struct WebFetcherTests {
     let result = try await fetch(server)
     #expect(code(result) == "OUT_OF_RANGE")
     #expect(server.sent < 64 << 20)
+  }
+
+  @Test func `it is told how much of a large answer has come`() async throws {
+    let server = try Server(
+      "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n",
+      flood: [UInt8](repeating: 0x78, count: 1 << 16))
+    let told = Mutex<[Double]>([])
+    let result = try await fetch(server) { part in told.withLock { $0.append(part) } }
+    guard case .success(let answer) = result else {
+      Issue.record("\(result)")
+      return
+    }
+    #expect(answer.body.count == 1 << 20)
+    expectProgress(told.withLock { $0 })
+  }
+
+  @Test func `it is told how much of a large request is on its way, and all of it goes`()
+    async throws
+  {
+    let body = [UInt8](repeating: 0x78, count: 1 << 20)
+    let server = try Server(
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi", after: body.count)
+    let told = Mutex<[Double]>([])
+    let result = try await fetch(server, method: "PUT", body: .bytes(body)) { part in
+      told.withLock { $0.append(part) }
+    }
+    #expect(result == .success(WebAnswer(status: 200, body: Array("hi".utf8))))
+    expectProgress(told.withLock { $0 })
+  }
+
+  private func expectProgress(_ told: [Double]) {
+    #expect(!told.isEmpty && told == told.sorted())
+    #expect(told.allSatisfy { (0...1).contains($0) })
   }
 
   @Test func `a server that says nothing is waited for only so long`() async throws {

@@ -244,7 +244,9 @@ public actor Host {
     case .web(let id, let request):
       begin(id) { [web] in
         do throws(Failure) {
-          return .web(id, try await web.fetch(request))
+          return .web(
+            id,
+            try await web.fetch(request) { await self.tell(.progress(id, $0), id.generation) })
         } catch {
           return .failed(id, error)
         }

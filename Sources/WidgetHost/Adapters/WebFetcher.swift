@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
+import Synchronization
 
 /// Sends HTTP requests for bundles.
 ///
@@ -25,9 +26,14 @@ struct WebFetcher: Sendable {
   func shutdown() async { try? await client.shutdown() }
 
   /// Sends a request and reads the answer, within the request's time.
-  func fetch(_ request: WebRequest) async throws(Failure) -> WebAnswer {
+  ///
+  /// - Parameter tell: told how much has passed, 0 to 1, of a request's or an answer's body that takes
+  ///   its time.
+  func fetch(
+    _ request: WebRequest, tell: @escaping @Sendable (Double) async -> Void = { _ in }
+  ) async throws(Failure) -> WebAnswer {
     let outcome: Result<WebAnswer, Failure> = await withTaskGroup { group in
-      group.addTask { await result(of: request) }
+      group.addTask { await result(of: request, tell) }
       group.addTask {
         do {
           try await Task.sleep(for: request.timeout)
@@ -48,9 +54,11 @@ struct WebFetcher: Sendable {
       "\(request.address.authority) did not answer within \(request.timeout)", isTransient: true)
   }
 
-  private func result(of request: WebRequest) async -> Result<WebAnswer, Failure> {
+  private func result(
+    of request: WebRequest, _ tell: @escaping @Sendable (Double) async -> Void
+  ) async -> Result<WebAnswer, Failure> {
     do {
-      return .success(try await follow(request))
+      return .success(try await follow(request, tell))
     } catch let failure as Failure {
       return .failure(failure)
     } catch is CancellationError {
@@ -69,15 +77,17 @@ struct WebFetcher: Sendable {
     }
   }
 
-  private func follow(_ request: WebRequest) async throws -> WebAnswer {
+  private func follow(
+    _ request: WebRequest, _ tell: @escaping @Sendable (Double) async -> Void
+  ) async throws -> WebAnswer {
     var request = request
     for _ in 0...WebFetcher.redirectsMax {
       let response = try await client.execute(
-        try message(request), timeout: TimeAmount(request.timeout))
+        try message(request, tell), timeout: TimeAmount(request.timeout))
       let status = Int(response.status.code)
       guard [301, 302, 303, 307, 308].contains(status),
         let location = response.headers.first(name: "Location")
-      else { return try await answer(response, request) }
+      else { return try await answer(response, request, tell) }
       let target = try request.address.redirected(to: location)
       try request.permissions.check(target)
       request.redirect(to: target, status: status)
@@ -87,17 +97,39 @@ struct WebFetcher: Sendable {
       "\(request.address.authority) redirects more than \(WebFetcher.redirectsMax) times")
   }
 
-  private func message(_ request: WebRequest) throws -> HTTPClientRequest {
+  private func message(
+    _ request: WebRequest, _ tell: @escaping @Sendable (Double) async -> Void
+  ) throws -> HTTPClientRequest {
     var message = HTTPClientRequest(url: request.address.description)
     message.method = HTTPMethod(rawValue: request.method)
     for header in request.headers { message.headers.add(name: header.name, value: header.value) }
     switch request.body {
     case .none: break
-    case .bytes(let bytes): message.body = .bytes(ByteBuffer(bytes: bytes))
+    case .bytes(let bytes): message.body = WebFetcher.body(bytes, tell)
     case .multipart(let parts, let boundary):
-      message.body = .bytes(ByteBuffer(bytes: try WebFetcher.body(of: parts, boundary)))
+      message.body = WebFetcher.body(try WebFetcher.body(of: parts, boundary), tell)
     }
     return message
+  }
+
+  private static func body(
+    _ bytes: [UInt8], _ tell: @escaping @Sendable (Double) async -> Void
+  ) -> HTTPClientRequest.Body {
+    guard let progress = BodyProgress(bytes: bytes.count) else {
+      return .bytes(ByteBuffer(bytes: bytes))
+    }
+    // Asked for one after the other, as the server takes them.
+    let sending = Mutex((rest: ByteBuffer(bytes: bytes), progress: progress))
+    let parts = AsyncStream<ByteBuffer> {
+      let (part, fraction) = sending.withLock { sending in
+        let sent = bytes.count - sending.rest.readableBytes
+        let part = sending.rest.readSlice(length: min(1 << 16, sending.rest.readableBytes))
+        return (part, sending.progress.fraction(after: sent))
+      }
+      if let fraction { await tell(fraction) }
+      return part?.readableBytes == 0 ? nil : part
+    }
+    return .stream(parts, length: .known(Int64(bytes.count)))
   }
 
   private static func body(of parts: [WebRequest.Part], _ boundary: String) throws -> [UInt8] {
@@ -124,28 +156,51 @@ struct WebFetcher: Sendable {
   }
 
   private func answer(
-    _ response: HTTPClientResponse, _ request: WebRequest
+    _ response: HTTPClientResponse, _ request: WebRequest, _ tell: (Double) async -> Void
   ) async throws -> WebAnswer {
     func tooLarge() -> Failure {
       Failure(
         "OUT_OF_RANGE",
         "the answer of \(request.address.authority) is larger than \(request.bodyBytesMax) bytes")
     }
-    if let length = response.headers.first(name: "Content-Length").flatMap({ Int($0) }),
-      length > request.bodyBytesMax, request.method != "HEAD"
-    {
-      throw tooLarge()
-    }
+    let length = response.headers.first(name: "Content-Length").flatMap { Int($0) }
+    if let length, length > request.bodyBytesMax, request.method != "HEAD" { throw tooLarge() }
+    var progress = length.flatMap { BodyProgress(bytes: $0) }
     var bytes: [UInt8] = []
     for try await part in response.body {
       guard bytes.count + part.readableBytes <= request.bodyBytesMax else { throw tooLarge() }
       bytes += part.readableBytesView
+      if let fraction = progress?.fraction(after: bytes.count) { await tell(fraction) }
     }
     return WebAnswer(
       status: Int(response.status.code),
       contentType: response.headers.first(name: "Content-Type") ?? "",
       etag: response.headers.first(name: "ETag"),
       lastModified: response.headers.first(name: "Last-Modified"), body: bytes)
+  }
+}
+
+/// How much of a body has passed, told seldom enough to be looked at.
+struct BodyProgress: Sendable {
+  /// Less passes at once.
+  private static let bytesMin = 1 << 17
+  private static let interval = Duration.milliseconds(100)
+
+  private let total: Int
+  private var last: ContinuousClock.Instant?
+
+  /// nil for a body that is not worth telling of.
+  init?(bytes: Int) {
+    guard bytes >= BodyProgress.bytesMin else { return nil }
+    total = bytes
+  }
+
+  /// What to tell after so many bytes, if anything.
+  mutating func fraction(after count: Int) -> Double? {
+    let now = ContinuousClock.now
+    if let last, now - last < BodyProgress.interval { return nil }
+    last = now
+    return min(Double(count) / Double(total), 1)
   }
 }
 

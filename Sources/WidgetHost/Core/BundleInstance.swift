@@ -149,6 +149,7 @@ public struct BundleInstance: Sendable {
     case .bytes(let request, let bytes): take(bytes, for: request)
     case .line(let request, let bytes): take(line: bytes, for: request)
     case .web(let request, let answer): take(answer, for: request)
+    case .progress(let request, let progress): take(progress: progress, of: request)
     case .sent(let request, let revision): take(sent: request, revision)
     case .fetched(let request, let widget):
       guard case .event(let event)? = purposes.removeValue(forKey: request) else { return }
@@ -185,6 +186,21 @@ public struct BundleInstance: Sendable {
     case .run(let run): stepAnswered(run, answer)
     default: break
     }
+  }
+
+  /// Shows progress where it is shown that something is under way.
+  private mutating func take(progress: Double, of request: RequestID) {
+    let place: (id: WidgetID, name: String)?
+    switch purposes[request] {
+    case .source(let id, let index): place = source(id, index).map { (id, $0.name) }
+    case .run(let run):
+      place = runs[run].flatMap { run in
+        run.frames.last { !$0.action.name.isEmpty }.map { (run.widgetID, $0.action.name) }
+      }
+    default: place = nil
+    }
+    guard let place, status(place.id, place.name) == .running else { return }
+    setStatus(place.id, place.name, ActionStatus(state: .running, progress: progress))
   }
 
   private mutating func take(line: [UInt8], for request: RequestID) {

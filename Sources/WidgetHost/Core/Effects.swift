@@ -107,7 +107,7 @@ public enum Effect: Hashable, Sendable {
   case watchFile(RequestID, path: String)
   /// Answered with `bytes` or `failed`; if continuous, with any number of `line` before `failed`.
   case run(RequestID, CommandRequest)
-  /// Answered with `web` or `failed`.
+  /// Answered with `web` or `failed`, perhaps with some `progress` before.
   case web(RequestID, WebRequest)
   /// Answered with `sent` or `failed`.
   case patch(RequestID, WidgetID, WidgetPatch)
@@ -142,6 +142,8 @@ public enum BundleInput: Hashable, Sendable {
   case bytes(RequestID, [UInt8])
   case line(RequestID, [UInt8])
   case web(RequestID, WebAnswer)
+  /// How much of a request or its answer has passed, 0 to 1.
+  case progress(RequestID, Double)
   /// A change was made, at this revision of the widget; 0 for what has none.
   case sent(RequestID, Revision)
   case fetched(RequestID, Widget)
