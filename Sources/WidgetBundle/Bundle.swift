@@ -222,8 +222,28 @@ public struct HTTPRequest: Sendable {
   public var query: [(name: String, value: Template)]
   public var headers: [(name: String, value: Template)]
   public var body: Body?
+  public var auth: Auth?
   /// 15 seconds without.
   public var timeout: Duration?
+
+  /// What a server knows the bundle's user by. It is read when it is sent, and is in no widget's data.
+  public struct Auth: Sendable {
+    public enum Scheme: String, Sendable, CaseIterable {
+      /// The file holds a token (RFC 6750).
+      case bearer
+      /// The file holds `USER:PASSWORD` (RFC 7617).
+      case basic
+    }
+
+    public var scheme: Scheme
+    /// The path of a file of one line that the bundle may read.
+    public var file: Template
+
+    public init(scheme: Scheme = .bearer, file: Template) {
+      self.scheme = scheme
+      self.file = file
+    }
+  }
 
   public enum Body: Sendable {
     case json(Template)
@@ -253,8 +273,9 @@ public struct HTTPRequest: Sendable {
   public init(
     method: String = "GET", url: Template, path: [Template] = [],
     query: [(name: String, value: Template)] = [], headers: [(name: String, value: Template)] = [],
-    body: Body? = nil, timeout: Duration? = nil
+    body: Body? = nil, auth: Auth? = nil, timeout: Duration? = nil
   ) {
+    self.auth = auth
     self.method = method
     self.url = url
     self.path = path

@@ -226,6 +226,7 @@ extension KindReader {
     }
     request.query = reading.templates(object["query"], of: "names and values", variables)
     request.headers = headers(object["headers"], variables)
+    request.auth = auth(object, url, variables)
     request.timeout = reading.duration(object["timeout"], atLeast: .milliseconds(1))
     request.body = body(object, variables)
     request.method = request.body == nil ? "GET" : "POST"
@@ -263,6 +264,32 @@ extension KindReader {
         hint: "add \(target.permission) to permissions.hosts")
     }
     return template
+  }
+
+  private func auth(
+    _ request: Object, _ url: Template, _ variables: Variables
+  ) -> HTTPRequest.Auth? {
+    guard let item = request["auth"] else { return nil }
+    if let headers = request["headers"], case .map(let entries) = headers.node.content,
+      entries.contains(where: { $0.key.lowercased() == "authorization" })
+    {
+      reading.report(item, "a request authenticates once", hint: "leave out the header")
+    }
+    if let target = url.constantText.flatMap(URLTarget.init), !target.isPrivate {
+      reading.report(
+        item, "what is in the file would cross the network for all to read", hint: "use https://")
+    }
+    guard case .map = item.node.content else {
+      return file(item, variables).map { HTTPRequest.Auth(file: $0) }
+    }
+    guard let object = reading.object(item, .auth) else { return nil }
+    guard let fileItem = object["file"] else {
+      reading.report(item, "the file is missing", hint: "add file: PATH")
+      return nil
+    }
+    let scheme = reading.choice(
+      object["scheme"], "a scheme", HTTPRequest.Auth.Scheme.allCases.map { ($0.rawValue, $0) })
+    return file(fileItem, variables).map { HTTPRequest.Auth(scheme: scheme ?? .bearer, file: $0) }
   }
 
   private func headers(_ item: Item?, _ variables: Variables) -> [(name: String, value: Template)] {

@@ -237,12 +237,28 @@ extension ObjectShape {
       Key("path", .list(.template), "Components behind the URL's path, each encoded."),
       Key("query", .map(.template), "Encoded into the query; null leaves one out, a list is many."),
       Key("headers", .map(.textTemplate), "Headers."),
+      Key(
+        "auth", .any([.textTemplate, .shape("auth")]),
+        "A file that holds what to authenticate with, which no client sees; a bearer token."),
       Key("json", .template, "The body, as JSON."),
       Key("form", .map(.template), "The body, as a web form's."),
       Key("multipart", .map(.any([.template, .shape("part")])), "The body, in parts."),
       Key("text", .textTemplate, "The body, as it is."),
       Key("contentType", .text, "Of `text`; `text/plain; charset=utf-8` without."),
       Key("timeout", .duration, "How long it may take; 15 s without."),
+    ])
+
+  public static let auth = ObjectShape(
+    "auth",
+    "What to authenticate with: sent over https and to this machine only, and nowhere that a redirect"
+      + " leads.",
+    [
+      Key(
+        "file", .textTemplate, "The path of a file of one line that the bundle may read.",
+        isRequired: true),
+      Key(
+        "scheme", .words(HTTPRequest.Auth.Scheme.allCases.map(\.rawValue)),
+        "`bearer`, without: the file holds a token. `basic`: it holds USER:PASSWORD."),
     ])
 
   public static let part = ObjectShape(
@@ -361,7 +377,7 @@ extension ObjectShape {
     ])
 
   public static let all = [
-    bundle, permissions, kind, field, event, reducer, node, binding, rows, source, http, part,
+    bundle, permissions, kind, field, event, reducer, node, binding, rows, source, http, auth, part,
     parse,
     action, handler, require, step, on, every, widget,
   ]

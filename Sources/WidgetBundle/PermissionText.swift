@@ -40,6 +40,13 @@ extension Permissions {
   public func allowHost(_ host: String, port: Int) -> Bool {
     hosts.contains { HostPermission($0)?.allows(host.lowercased(), port: port) ?? false }
   }
+
+  /// Whether a host, a name or an address, is this machine, so that nobody else sees what is sent to it.
+  public static func isLoopback(_ host: String) -> Bool {
+    if host == "localhost" || host == "::1" { return true }
+    let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
+    return numbers.count == 4 && numbers[0] == "127" && numbers.allSatisfy { UInt8($0) != nil }
+  }
 }
 
 /// A host that a bundle may speak to: `api.example.org`, `127.0.0.1:8080`, `*.example.org`, `[::1]`.
@@ -103,6 +110,8 @@ struct HostPermission: Hashable {
 struct URLTarget {
   let host: String
   let port: Int
+  /// Nobody on the way can read what is sent.
+  let isPrivate: Bool
 
   init?(_ text: String) {
     let port: Int
@@ -124,6 +133,7 @@ struct URLTarget {
     guard let permission = HostPermission(String(rest)), !permission.isWild else { return nil }
     host = permission.host
     self.port = permission.port ?? port
+    isPrivate = text.hasPrefix("https:") || Permissions.isLoopback(permission.host)
   }
 
   /// As a permission has it.

@@ -235,6 +235,19 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("url: 'http://a.b/', auth: '${bundle}/t'", "would cross the network"),
+    ("url: 'https://a.b/', auth: /etc/t", "may not read /etc/t"),
+    ("url: 'https://a.b/', auth: '${bundle}/t', headers: {authorization: x}", "authenticates once"),
+    ("url: 'https://a.b/', auth: {file: '${bundle}/t', scheme: digest}", "digest"),
+    ("url: 'https://a.b/', auth: {scheme: basic}", "the file is missing"),
+  ])
+  func `what a request authenticates with is checked`(request: String, message: String) {
+    let problems = Samples.problems(
+      Samples.kind("sources: {f: {http: {\(request)}}}", permissions: "{hosts: [a.b]}"))
+    #expect(problems.count == 1 && problems.first?.message.contains(message) == true, "\(problems)")
+  }
+
+  @Test(arguments: [
     ("widgets: [{kind: k}]", "the id is missing"),
     ("widgets: [{id: a}]", "widget \"a\" has no kind"),
     ("widgets: [{id: a, kind: k k}]", "\"k k\" cannot be a kind's name"),

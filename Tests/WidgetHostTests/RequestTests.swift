@@ -185,4 +185,24 @@ struct RequestTests {
       #expect(PlainText.base64(Array(bytes.utf8)) == text)
     }
   }
+
+  @Test(arguments: [
+    ("https://a.example/", true), ("http://a.example/", false), ("http://127.0.0.1/", true),
+    ("http://localhost/", true), ("http://127.0.0.1.a.example/", false),
+  ])
+  func `what authenticates goes only where nobody on the way can read it`(
+    url: String, isAllowed: Bool
+  ) throws {
+    let made = try request(
+      "{url: =data.url, auth: /etc/a/token}", data: "{url: \"\(url)\"}",
+      hosts: #"a.example", 127.0.0.1, localhost, "127.0.0.1.a.example"#)
+    #expect(made.map { $0.auth?.file.path == "/etc/a/token" } == (isAllowed ? true : nil))
+  }
+
+  @Test func `a file that may not be read does not authenticate`() throws {
+    let made = try request(
+      "{url: \"https://a.example/\", auth: {file: =data.path, scheme: basic}}",
+      data: "{path: /etc/shadow}")
+    #expect(made == nil)
+  }
 }

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import Synchronization
+import WidgetBundle
 
 /// Sends HTTP requests for bundles.
 ///
@@ -103,6 +104,9 @@ struct WebFetcher: Sendable {
     var message = HTTPClientRequest(url: request.address.description)
     message.method = HTTPMethod(rawValue: request.method)
     for header in request.headers { message.headers.add(name: header.name, value: header.value) }
+    if let auth = request.auth {
+      message.headers.add(name: "Authorization", value: try WebFetcher.authorization(auth))
+    }
     switch request.body {
     case .none: break
     case .bytes(let bytes): message.body = WebFetcher.body(bytes, tell)
@@ -130,6 +134,22 @@ struct WebFetcher: Sendable {
       return part?.readableBytes == 0 ? nil : part
     }
     return .stream(parts, length: .known(Int64(bytes.count)))
+  }
+
+  private static func authorization(_ auth: WebRequest.Auth) throws(Failure) -> String {
+    let text = String(decoding: try FileReading.read(auth.file), as: UTF8.self)
+    let end = text.lastIndex { !$0.isWhitespace }
+    let line = end.map { text[...$0] } ?? ""
+    let isPlain = line.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    switch auth.scheme {
+    case .bearer where !line.isEmpty && isPlain: return "Bearer \(line)"
+    case .basic where line.contains(":") && !line.contains(where: \.isNewline):
+      return "Basic \(PlainText.base64(Array(line.utf8)))"
+    case .bearer, .basic:
+      // What it holds instead is for nobody's eyes.
+      let wanted = auth.scheme == .bearer ? "one token" : "one line, USER:PASSWORD"
+      throw Failure("FAILED_PRECONDITION", "\(auth.file.path) does not hold \(wanted)")
+    }
   }
 
   private static func body(of parts: [WebRequest.Part], _ boundary: String) throws -> [UInt8] {
@@ -212,6 +232,7 @@ extension WebRequest {
       && target.isSecure == address.isSecure
     if !isSameOrigin {
       headers.removeAll { ["authorization", "cookie"].contains($0.name.lowercased()) }
+      auth = nil
     }
     if status == 303 && method != "HEAD" || (status == 301 || status == 302) && method == "POST" {
       method = "GET"

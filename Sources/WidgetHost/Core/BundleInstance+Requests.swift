@@ -104,8 +104,27 @@ extension BundleInstance {
     }
     return WebRequest(
       method: method, address: address, headers: headers, body: body,
+      auth: try auth(request.auth, address, moment),
       timeout: min(request.timeout ?? limits.httpTimeout, limits.timeoutMax),
       bodyBytesMax: limits.bodyBytesMax, permissions: permissions)
+  }
+
+  /// The longest line to authenticate with, in bytes.
+  private static var authBytesMax: Int { 8_192 }
+
+  private mutating func auth(
+    _ auth: HTTPRequest.Auth?, _ address: WebAddress, _ moment: BundleScope.Moment
+  ) throws(Failure) -> WebRequest.Auth? {
+    guard let auth else { return nil }
+    guard address.isPrivate else {
+      throw Failure(
+        "FAILED_PRECONDITION",
+        "what authenticates would cross the network for all to read; use https for"
+          + " \(address.authority)")
+    }
+    var file = try fileRequest(auth.file, moment)
+    file.bytesMax = BundleInstance.authBytesMax
+    return WebRequest.Auth(scheme: auth.scheme, file: file)
   }
 
   private mutating func form(

@@ -1,3 +1,4 @@
+public import WidgetBundle
 public import WidgetModel
 
 // What goes into the state machine and what comes out of it, as values.
@@ -63,6 +64,11 @@ public struct WebRequest: Hashable, Sendable {
     }
   }
 
+  public struct Auth: Hashable, Sendable {
+    public var scheme: HTTPRequest.Auth.Scheme
+    public var file: FileRequest
+  }
+
   public enum Body: Hashable, Sendable {
     case none
     case bytes([UInt8])
@@ -73,6 +79,8 @@ public struct WebRequest: Hashable, Sendable {
   public var address: WebAddress
   public var headers: [Header]
   public var body: Body
+  /// What the file that it is in says goes into the header.
+  public var auth: Auth?
   public var timeout: Duration
   public var bodyBytesMax: Int
   /// Where redirects may lead.

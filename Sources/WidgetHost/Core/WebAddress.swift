@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetModel
 
 /// The address of an HTTP request, taken apart and put together again: what is asked for is exactly
@@ -14,6 +15,9 @@ public struct WebAddress: Hashable, Sendable {
   public var path: String
   /// Without the `?`; empty for none.
   public var query: String
+
+  /// Nobody on the way can read what is sent.
+  var isPrivate: Bool { isSecure || Permissions.isLoopback(host) }
 
   /// - Throws: what is wrong with the text (INVALID_ARGUMENT).
   init(_ text: String) throws(Failure) {
