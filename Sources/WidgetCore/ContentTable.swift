@@ -24,12 +24,18 @@ struct ContentTable {
   /// Changes at and before this revision are not in the log.
   private(set) var logStart: Revision
   private var evaluatedAt: Revision
+  private var family: Family
   private var root = Instance()
   private var liveCount = 0
   private(set) var bytes = 0
+  /// What the last evaluation cost, nodes that it made included.
+  private(set) var cost = 0
 
   /// What a node counts beside its id, its properties and what is wrong with it.
   static let nodeCostBytes = 32
+
+  /// What making a node costs, in steps of expressions.
+  static let nodeCost = 20
 
   /// How many changes are remembered: of late readers, most have less to catch up with.
   private static let logMax = 512
@@ -80,14 +86,20 @@ struct ContentTable {
     self.program = program
     logStart = record.revision
     evaluatedAt = record.revision
+    family = record.family
     var context = Context(record, limits, hasStatus: program.hasStatus)
     root = instantiate(program.root, path: "", parent: -1, &context)
+    cost = context.spent
     // Whoever does not have this revision gets everything.
     log.removeAll()
   }
 
   /// Goes on from where another table with the same nodes is: readers that have those need none.
   mutating func inheritHistory(of other: ContentTable) { logStart = other.lastChange }
+
+  /// Lets whoever comes from before a revision get all nodes. What the widget is at that revision is
+  /// what the table was made of.
+  mutating func begin(at revision: Revision) { (logStart, evaluatedAt) = (revision, revision) }
 
   /// The revision that last changed a node, or an earlier one that nobody needs to tell from it.
   private var lastChange: Revision { log.last?.revision ?? logStart }
@@ -199,13 +211,15 @@ struct ContentTable {
   /// Makes it true again after the widget changed.
   mutating func refresh(_ record: Record, limits: StoreLimits) {
     let changed = changedInputs(record).intersection(program.root.inputs)
-    evaluatedAt = record.revision
+    (evaluatedAt, family) = (record.revision, record.family)
+    cost = 0
     guard !changed.isEmpty else { return }
     var context = Context(record, limits, hasStatus: program.hasStatus)
     var instance = root
     root = Instance()
     update(&instance, program.root, path: "", changed, &context)
     root = instance
+    cost = context.spent
     trimLog()
   }
 
@@ -219,7 +233,8 @@ struct ContentTable {
     let parameters = record.parameters.changedKeys(since: since)
     if !parameters.isEmpty { changed.insert(.allParameters) }
     for key in parameters { changed.insert(.parameter(key)) }
-    if max(record.labelsRevision, record.presenceRevision, record.statusRevision) > since {
+    // Whether it is stale is none of them.
+    if max(record.labelsRevision, record.presenceRevision) > since || record.family != family {
       changed.insert(.widget)
     }
     return changed
@@ -230,6 +245,8 @@ struct ContentTable {
     /// The widget's variables, then those of the rows.
     var bindings: SlotBindings
     var budget: Int
+    /// What was spent, nodes that were made included.
+    var spent = 0
     let limits: StoreLimits
     let revision: Revision
     /// How many rows this is in.
@@ -262,21 +279,31 @@ struct ContentTable {
     /// A value, or what is wrong.
     mutating func value(_ expression: CompiledExpression) -> Result<ExpressionValue, Failure> {
       guard budget > 0 else { return .failure(.tooCostly) }
+      var rest = budget - 1
       do throws(EvaluationError) {
-        let (value, cost) = try expression.evaluateWithCost(bindings, budget: budget)
-        budget -= cost + 1
+        let value = try expression.evaluate(bindings, spending: &rest)
+        spend(budget - rest)
         return .success(value)
       } catch {
-        // What it cost is not told, but it can have been all there was.
-        budget -= max(1, budget / 8)
+        // One that costs too much by itself is not to take everything else with it.
+        let paid = error.reason == .costExceeded ? max(1, budget / 8) : budget - rest
+        spent += budget - rest - paid
+        spend(paid)
         return .failure(Failure(message: "\(error)"))
       }
     }
 
+    private mutating func spend(_ cost: Int) {
+      budget -= cost
+      spent += cost
+    }
+
     /// A value as it is stored, or what is wrong.
     mutating func stored(_ value: ExpressionValue) -> Result<Value, Failure> {
+      var rest = budget
+      defer { spend(budget - rest) }
       do throws(EvaluationError) {
-        return .success(try Value(value, budget: &budget, depthMax: limits.valueDepthMax))
+        return .success(try Value(value, budget: &rest, depthMax: limits.valueDepthMax))
       } catch {
         return .failure(
           error.reason == .costExceeded
@@ -537,6 +564,7 @@ struct ContentTable {
     _ block: ContentProgram.Block, path: String, parent: Int32, _ context: inout Context
   ) -> Instance {
     var instance = Instance()
+    context.spent += block.nodes.count * ContentTable.nodeCost
     instance.rows = Array(repeating: [], count: block.rows.count)
     for plan in block.nodes {
       let entry = Entry(
@@ -717,27 +745,23 @@ final class ContentBox {
 }
 
 extension Record {
-  /// Makes the content what the state says now. Costs what depends on what changed.
-  func refreshContent(_ program: ContentProgram?, limits: StoreLimits) {
+  /// Makes the content what the state says now. Returns what that cost, which depends on what changed.
+  func refreshContent(_ program: ContentProgram?, limits: StoreLimits) -> Int {
     guard let program else {
       if content != nil { (content, contentRevision) = (nil, revision) }
-      return
+      return 0
     }
     if content?.table.program === program {
       if !isKnownUniquelyReferenced(&content), let shared = content {
         content = ContentBox(shared.table)
       }
       content?.table.refresh(self, limits: limits)
-      return
+    } else {
+      var table = ContentTable(program, of: self, limits: limits)
+      if let old = content?.table, old.content == table.content { table.inheritHistory(of: old) }
+      content = ContentBox(table)
     }
-    content = ContentBox(contentTable(program, limits: limits))
-  }
-
-  /// The content by another program than before.
-  func contentTable(_ program: ContentProgram, limits: StoreLimits) -> ContentTable {
-    var table = ContentTable(program, of: self, limits: limits)
-    if let old = content?.table, old.content == table.content { table.inheritHistory(of: old) }
-    return table
+    return content?.table.cost ?? 0
   }
 
   /// What of the content changed after a cursor; nil for nothing.

@@ -46,6 +46,9 @@ public struct StoreLimits: Hashable, Sendable {
   public var contentBytesMax = 256 << 10
   /// What making a widget's content may cost at each change: about as many steps.
   public var contentCostMax = 1_000_000
+  /// What making the contents of all widgets that one command changes may cost, if they are several:
+  /// about as many steps. A node that is made counts `ContentTable.nodeCost`.
+  public var contentCostPerCommandMax = 40_000_000
   /// How many widgets one declared set may have.
   public var declaredWidgetsMax = 10_000
 

@@ -7,6 +7,7 @@ extension WidgetStore {
     _ command: Command, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> Commit {
     let before = revision
+    contentCost = 0
     let outcome: Commit.Outcome
     switch command {
     case .create(let spec, let transition):
@@ -199,16 +200,19 @@ extension WidgetStore {
       records[slot].map { $0.presence.applying(action) != $0.presence } ?? false
     }.sorted { records[$0]?.position ?? 0 < records[$1]?.position ?? 0 }
     guard !changing.isEmpty else { return [] }
-    let revision = advanceRevision()
-    for slot in changing {
-      let transition = transition ?? defaultTransition(slot)
-      modify(slot) { record in
-        record.presence = record.presence.applying(action)
-        record.presenceRevision = revision
-        record.finish(transition, at: revision, time: now)
+    return try atomically { (store) throws(StoreError) in
+      let revision = store.advanceRevision()
+      for slot in changing {
+        let transition = transition ?? store.defaultTransition(slot)
+        store.modify(slot) { record in
+          record.presence = record.presence.applying(action)
+          record.presenceRevision = revision
+          record.finish(transition, at: revision, time: now)
+        }
+        if changing.count > 1 { try store.checkContentCost() }
       }
+      return (changing.compactMap { store.records[$0]?.id }, true)
     }
-    return changing.compactMap { records[$0]?.id }
   }
 
   // MARK: - Move

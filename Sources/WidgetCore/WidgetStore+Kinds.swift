@@ -179,6 +179,7 @@ extension WidgetStore {
       if hasChanged || showAnew(slot, schema, at: revision, time: time) {
         counts[record.kind, default: 0] += 1
       }
+      try checkContentCost()
     }
     return counts
   }
@@ -188,11 +189,22 @@ extension WidgetStore {
     _ slot: Int, _ schema: KindSchema, at revision: Revision, time: Timestamp
   ) -> Bool {
     guard let record = records[slot] else { return false }
-    let content = schema.content.program(for: record.family).map {
-      record.contentTable($0, limits: limits).content
+    let program = schema.content.program(for: record.family)
+    guard program !== record.content?.table.program else { return false }
+    var table = program.map { ContentTable($0, of: record, limits: limits) }
+    contentCost += table?.cost ?? 0
+    if let old = record.content?.table, old.content == table?.content {
+      // Nobody can tell it from what was there, so that there is nothing to take back either.
+      table?.inheritHistory(of: old)
+      record.content = table.map(ContentBox.init)
+      return false
     }
-    guard content != record.content?.table.content else { return false }
-    modify(slot) { $0.finish(schema.kind.transition, at: revision, time: time) }
+    table?.begin(at: revision)
+    modify(slot) { record in
+      // Without one, what is there goes like any other content.
+      if let table { record.content = ContentBox(table) }
+      record.finish(schema.kind.transition, at: revision, time: time)
+    }
     return true
   }
 

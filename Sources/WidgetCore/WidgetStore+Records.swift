@@ -56,8 +56,8 @@ extension WidgetStore {
   }
 
   /// Makes what a widget shows follow from its state.
-  private func refreshContent(of record: Record) {
-    record.refreshContent(
+  private mutating func refreshContent(of record: Record) {
+    contentCost += record.refreshContent(
       schemas[record.kind]?.content.program(for: record.family), limits: limits)
   }
 

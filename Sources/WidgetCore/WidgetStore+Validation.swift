@@ -127,6 +127,15 @@ extension WidgetStore {
     return effect
   }
 
+  /// Whether a command that changes several widgets may go on.
+  func checkContentCost() throws(StoreError) {
+    // One widget alone is bounded by the other limit.
+    guard contentCost <= max(limits.contentCostPerCommandMax, limits.contentCostMax) else {
+      throw .quotaExceeded(
+        limit: "content_cost_per_command_max", maximum: limits.contentCostPerCommandMax)
+    }
+  }
+
   private func admit(keys: Int, labels: Int) throws(StoreError) {
     if keys > limits.keysPerWidgetMax {
       throw .quotaExceeded(limit: "keys_per_widget_max", maximum: limits.keysPerWidgetMax)

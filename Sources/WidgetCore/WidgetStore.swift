@@ -46,6 +46,8 @@ public struct WidgetStore: ~Copyable {
   /// The number after which automatic ids of a kind are tried.
   var numbering: [KindName: UInt64] = [:]
   var journal: Journal
+  /// What the contents made by the command under way have cost; see `checkContentCost`.
+  var contentCost = 0
   /// What providers have registered.
   var registeredKinds: [KindName: RegisteredKind] = [:]
   /// The schemas of the registered kinds.

@@ -64,6 +64,16 @@ public struct CompiledExpression: Sendable {
     return (value, max(0, budget) - evaluator.context.meter.remaining)
   }
 
+  /// The value; what it cost is taken from the budget, also if there is none. An end of the budget
+  /// leaves 0.
+  public func evaluate(
+    _ bindings: some ExpressionBindings, spending budget: inout Int
+  ) throws(EvaluationError) -> ExpressionValue {
+    var evaluator = Evaluator(program, bindings, budget: budget)
+    defer { budget = evaluator.context.meter.remaining }
+    return try evaluator.value(program.root)
+  }
+
   /// The expression in a uniform layout, without comments and needless parentheses.
   public var formatted: String { SyntaxPrinter.print(tree) }
 }

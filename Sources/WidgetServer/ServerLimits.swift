@@ -76,6 +76,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("content_nodes_max", \.store.contentNodesMax),
       ("content_bytes_max", \.store.contentBytesMax),
       ("content_cost_max", \.store.contentCostMax),
+      ("content_cost_per_command_max", \.store.contentCostPerCommandMax),
       ("connections_max", \.connectionsMax),
       ("connections_per_uid_max", \.connectionsPerUIDMax),
       ("first_byte_milliseconds", \.firstByteMilliseconds),

@@ -155,10 +155,15 @@ extension RPCStatus {
   }
 
   static func quotaExceeded(_ limit: String, _ maximum: Int) -> RPCStatus {
-    RPCStatus(
+    let remedy =
+      limit == "content_cost_per_command_max"
+      ? "Making what the widgets show costs too much: change fewer at once, or simplify the "
+        + "expressions of their kind"
+      : "Remove something"
+    return RPCStatus(
       .resourceExhausted, "QUOTA_EXCEEDED",
-      "The limit \(limit) = \(maximum) is reached. Remove something, or raise the limit in the "
-        + "daemon's configuration.",
+      "The limit \(limit) = \(maximum) is reached. \(remedy), or raise the limit in the daemon's "
+        + "configuration.",
       metadata: ["limit": limit, "maximum": "\(maximum)"])
   }
 
