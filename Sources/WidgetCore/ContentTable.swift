@@ -11,7 +11,10 @@ import WidgetModel
 /// (`isDead`) until the log has forgotten it.
 ///
 /// It is never stored: it follows from the widget and its kind. After a restart it begins with
-/// `logStart` at the widget's revision.
+/// `logStart` at the widget's revision. So that it does follow, and not from what the widget was before, a
+/// content that met a limit is made anew at each change: what fits depends on what is there already. What
+/// was made step by step without meeting one is what making it at once gives, but for `contentCostMax`,
+/// which bounds a step; so `isCut` is looked at after a restart, see `WidgetStore.beginAnew`.
 ///
 /// Invariants: `index` has the id of every slot that is not free; the children of a live entry are live;
 /// `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`.
@@ -28,6 +31,8 @@ struct ContentTable {
   private var root = Instance()
   private var liveCount = 0
   private(set) var bytes = 0
+  /// Whether something met a limit, so that it may have less than the state says.
+  private(set) var isCut = false
   /// What the last evaluation cost, nodes that it made included.
   private(set) var cost = 0
 
@@ -89,7 +94,7 @@ struct ContentTable {
     family = record.family
     var context = Context(record, limits, hasStatus: program.hasStatus)
     root = instantiate(program.root, path: "", parent: -1, &context)
-    cost = context.spent
+    (cost, isCut) = (context.spent, context.metLimit)
     // Whoever does not have this revision gets everything.
     log.removeAll()
   }
@@ -214,13 +219,64 @@ struct ContentTable {
     (evaluatedAt, family) = (record.revision, record.family)
     cost = 0
     guard !changed.isEmpty else { return }
-    var context = Context(record, limits, hasStatus: program.hasStatus)
-    var instance = root
-    root = Instance()
-    update(&instance, program.root, path: "", changed, &context)
-    root = instance
-    cost = context.spent
+    if !isCut {
+      var context = Context(record, limits, hasStatus: program.hasStatus)
+      var instance = root
+      root = Instance()
+      update(&instance, program.root, path: "", changed, &context)
+      root = instance
+      // Words about what is wrong may have taken the room of nodes.
+      isCut = context.metLimit || bytes > limits.contentBytesMax
+      cost = context.spent
+    }
+    if isCut { makeAnew(record, limits) }
     trimLog()
+  }
+
+  /// Makes it as if there had been nothing before, and tells only what is other than it was.
+  private mutating func makeAnew(_ record: Record, _ limits: StoreLimits) {
+    let old = self
+    self = ContentTable(program, of: record, limits: limits)
+    (logStart, cost) = (old.logStart, cost + old.cost)
+    for slot in entries.indices {
+      let before = old.index[entries[slot].id]
+      if let before, looks(Int32(slot), like: before, in: old) {
+        entries[slot].revision = old.entries[Int(before)].revision
+      } else {
+        entries[slot].revision = record.revision
+      }
+    }
+    var isLogged: Set<Int32> = []
+    for change in old.log {
+      let slot = slot(of: old.entries[Int(change.slot)])
+      log.append(Change(revision: change.revision, slot: slot))
+      if change.revision == record.revision { isLogged.insert(slot) }
+    }
+    for entry in old.entries where !entry.isDead && !entry.id.isEmpty {
+      if index[entry.id] == nil { entries[Int(slot(of: entry))].revision = record.revision }
+    }
+    for slot in entries.indices.lazy.map({ Int32($0) })
+    where entries[Int(slot)].revision == record.revision && !isLogged.contains(slot) {
+      log.append(Change(revision: record.revision, slot: slot))
+    }
+  }
+
+  /// Whether a node is what one of another table is, to readers.
+  private func looks(_ slot: Int32, like before: Int32, in old: ContentTable) -> Bool {
+    let isPresent = isPresent(slot)
+    guard isPresent == old.isPresent(before) else { return false }
+    return !isPresent || node(slot) == old.node(before)
+  }
+
+  /// Where a node of another table is, as one that is gone if it is not in this one.
+  private mutating func slot(of old: Entry) -> Int32 {
+    if let slot = index[old.id] { return slot }
+    let slot = Int32(entries.count)
+    var entry = Entry(id: old.id, type: .space, properties: [:], parent: -1)
+    (entry.isDead, entry.revision) = (true, old.revision)
+    entries.append(entry)
+    index[old.id] = slot
+    return slot
   }
 
   private func changedInputs(_ record: Record) -> Set<ContentProgram.Input> {
@@ -245,6 +301,8 @@ struct ContentTable {
     /// The widget's variables, then those of the rows.
     var bindings: SlotBindings
     var budget: Int
+    /// Whether something was left out for want of room, or of budget.
+    var metLimit = false
     /// What was spent, nodes that were made included.
     var spent = 0
     let limits: StoreLimits
@@ -278,13 +336,17 @@ struct ContentTable {
 
     /// A value, or what is wrong.
     mutating func value(_ expression: CompiledExpression) -> Result<ExpressionValue, Failure> {
-      guard budget > 0 else { return .failure(.tooCostly) }
+      guard budget > 0 else {
+        metLimit = true
+        return .failure(.tooCostly)
+      }
       var rest = budget - 1
       do throws(EvaluationError) {
         let value = try expression.evaluate(bindings, spending: &rest)
         spend(budget - rest)
         return .success(value)
       } catch {
+        metLimit = metLimit || error.reason == .costExceeded
         // One that costs too much by itself is not to take everything else with it.
         let paid = error.reason == .costExceeded ? max(1, budget / 8) : budget - rest
         spent += budget - rest - paid
@@ -305,6 +367,7 @@ struct ContentTable {
       do throws(EvaluationError) {
         return .success(try Value(value, budget: &rest, depthMax: limits.valueDepthMax))
       } catch {
+        if error.reason == .costExceeded { metLimit = true }
         return .failure(
           error.reason == .costExceeded
             ? .tooCostly : Failure(message: error.storageMessage(depthMax: limits.valueDepthMax)))
@@ -394,6 +457,7 @@ struct ContentTable {
       case .failure(let error): failure = error.message
       }
       let problem = set(name, to: value, on: slot, context)
+      if problem != nil { context.metLimit = true }
       if problem != nil, set(name, to: plan.placeholder, on: slot, context) != nil {
         _ = set(name, to: nil, on: slot, context)
       }
@@ -437,6 +501,7 @@ struct ContentTable {
       remove(row.instance, context.revision)
     }
     let kept = roomForRows(paths, old, plan, context)
+    if kept < paths.count { context.metLimit = true }
     for path in paths[kept...] {
       guard let row = old.removeValue(forKey: path) else { continue }
       remove(row.instance, context.revision)
@@ -465,6 +530,8 @@ struct ContentTable {
         next.append(row)
       } else {
         let path = freePath(paths[place], plan)
+        // Which of two gets the path depends on which came first.
+        if path != paths[place] { context.metLimit = true }
         let instance = instantiate(plan.block, path: path, parent: parent, &context)
         next.append(Row(path: path, element: element, place: place, instance: instance))
       }
@@ -735,41 +802,4 @@ extension ContentTable {
     }
     return violations
   }
-}
-
-/// Keeps a content in memory of its own, so that a widget without one pays a pointer. It is shared
-/// between copies of a record, and copied before it changes.
-final class ContentBox {
-  var table: ContentTable
-  init(_ table: ContentTable) { self.table = table }
-}
-
-extension Record {
-  /// Makes the content what the state says now. Returns what that cost, which depends on what changed.
-  func refreshContent(_ program: ContentProgram?, limits: StoreLimits) -> Int {
-    guard let program else {
-      if content != nil { (content, contentRevision) = (nil, revision) }
-      return 0
-    }
-    if content?.table.program === program {
-      if !isKnownUniquelyReferenced(&content), let shared = content {
-        content = ContentBox(shared.table)
-      }
-      content?.table.refresh(self, limits: limits)
-    } else {
-      var table = ContentTable(program, of: self, limits: limits)
-      if let old = content?.table, old.content == table.content { table.inheritHistory(of: old) }
-      content = ContentBox(table)
-    }
-    return content?.table.cost ?? 0
-  }
-
-  /// What of the content changed after a cursor; nil for nothing.
-  func contentChange(since cursor: Revision) -> ContentChange? {
-    if let content { return content.table.change(since: cursor) }
-    return contentRevision > cursor ? ContentChange(replacingBy: nil) : nil
-  }
-
-  /// What it comes to in frames.
-  var sizeBytes: Int { costBytes + (content?.table.bytes ?? 0) }
 }

@@ -81,13 +81,18 @@ public struct RecordImage: Hashable, Sendable {
   public var transitionRevision: Revision
   /// When it last ceased to have content.
   public var contentRevision: Revision
+  /// Whether the content that readers hold may not be what its state gives now; see
+  /// `ContentTable.isCut`.
+  public var contentIsCut: Bool
 
   public init(
     widget: Widget, data: [RevisedEntry], parameters: [RevisedEntry], labelsRevision: Revision,
     presenceRevision: Revision, positionRevision: Revision, statusRevision: Revision,
-    transition: Transition?, transitionRevision: Revision, contentRevision: Revision = 0
+    transition: Transition?, transitionRevision: Revision, contentRevision: Revision = 0,
+    contentIsCut: Bool = false
   ) {
     self.contentRevision = contentRevision
+    self.contentIsCut = contentIsCut
     self.widget = widget
     self.data = data
     self.parameters = parameters
@@ -147,7 +152,8 @@ extension RecordImage {
       labelsRevision: record.labelsRevision, presenceRevision: record.presenceRevision,
       positionRevision: record.positionRevision, statusRevision: record.statusRevision,
       transition: record.transition, transitionRevision: record.transitionRevision,
-      contentRevision: record.contentRevision)
+      contentRevision: record.contentRevision,
+      contentIsCut: record.content?.table.isCut ?? false)
   }
 }
 

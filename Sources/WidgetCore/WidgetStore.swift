@@ -46,6 +46,9 @@ public struct WidgetStore: ~Copyable {
   /// The number after which automatic ids of a kind are tried.
   var numbering: [KindName: UInt64] = [:]
   var journal: Journal
+  /// Slots of widgets that have changed since they were stored, which no inverse says: they are stored with
+  /// the next group.
+  private var unstored: [Int] = []
   /// What the contents made by the command under way have cost; see `checkContentCost`.
   var contentCost = 0
   /// What providers have registered.
@@ -112,7 +115,8 @@ public struct WidgetStore: ~Copyable {
     where index[record.id] == nil {
       insert(record)
     }
-    beginAnew()
+    beginAnew(
+      orCut: Set(image.records.lazy.filter(\.contentIsCut).map(\.widget.id)))
     restoreTombstones(image.tombstones)
     for request in image.requests.sorted(by: { $0.expires < $1.expires }) {
       ledger.insert(request)
@@ -142,26 +146,37 @@ public struct WidgetStore: ~Copyable {
     usage = other.usage
     numbering = other.numbering
     journal = other.journal.copy()
+    unstored = other.unstored
     timeZones = other.timeZones
     registeredKinds = other.registeredKinds
     schemas = other.schemas
   }
 
-  /// Gives widgets whose data does not outlive a restart their defaults, at a revision of its own: readers
-  /// that resume get them as a whole.
-  private mutating func beginAnew() {
+  /// Gives widgets that may not be what readers hold a revision of their own, so that who resumes gets
+  /// them as a whole: those whose data does not outlive a restart have their defaults, and those whose
+  /// content meets a limit, or did, may show something else.
+  private mutating func beginAnew(orCut cut: Set<WidgetID>) {
     let volatile = Set(schemas.values.filter { $0.kind.persistence == .volatile }.map(\.kind.name))
     let slots = records.indices.filter { slot in
-      records[slot].map { volatile.contains($0.kind) } ?? false
+      records[slot].map { record in
+        volatile.contains(record.kind) || cut.contains(record.id)
+          || record.content?.table.isCut ?? (schemas[record.kind]?.content.problem != nil)
+      } ?? false
     }
     guard !slots.isEmpty else { return }
     revision += 1
     let revision = revision
     for slot in slots {
-      guard let record = records[slot], let schema = schemas[record.kind] else { continue }
-      record.data = RevisedMap()
-      record.content = nil
-      let patch = schema.conforming(record) ?? WidgetPatch()
+      guard let record = records[slot] else { continue }
+      var patch = WidgetPatch()
+      if volatile.contains(record.kind) {
+        record.data = RevisedMap()
+        record.content = nil
+        patch = schemas[record.kind]?.conforming(record) ?? patch
+      } else {
+        // What it shows now is told once, and not again after every restart.
+        unstored.append(slot)
+      }
       modify(slot) { record in
         record.apply(patch, at: revision)
         record.costBytes = Record.cost(of: record)
@@ -311,6 +326,9 @@ public struct WidgetStore: ~Copyable {
       case .revision, .dropEvent, .lowerEventCeiling, .renumber: break
       }
     }
+    for slot in unstored where slots.insert(Int32(slot)).inserted {
+      if let record = records[slot] { group.upserts.append(storedImage(of: record)) }
+    }
     group.requests = ledger.newest(requestCount)
     for removal in tombstones.suffix(tombstoneCount) {
       guard case .widget(let tombstone) = removal.what else { continue }
@@ -331,6 +349,8 @@ public struct WidgetStore: ~Copyable {
   ///
   /// Removals after `retained` are kept whatever their number, for readers that stand there.
   public mutating func commitGroup(at now: Timestamp, retaining retained: Revision = .max) {
+    // A group that failed was taken back, and left nothing pending.
+    if !unstored.isEmpty, hasPendingGroup { unstored.removeAll() }
     journal.inverses.removeAll(keepingCapacity: journal.inverses.count < 256)
     events.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax)
     ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)

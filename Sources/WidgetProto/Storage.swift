@@ -27,14 +27,17 @@ public struct StoredWidget: Hashable, Sendable {
   public var transitionRevision: Revision
   /// The revision at which it last ceased to have content.
   public var contentRevision: Revision
+  /// Whether its content met a limit when this was written.
+  public var contentIsCut: Bool
 
   public init(
     widget: Widget, data: [StoredEntry] = [], parameters: [StoredEntry] = [],
     labelsRevision: Revision = 0, presenceRevision: Revision = 0, positionRevision: Revision = 0,
     statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0,
-    contentRevision: Revision = 0
+    contentRevision: Revision = 0, contentIsCut: Bool = false
   ) {
     self.contentRevision = contentRevision
+    self.contentIsCut = contentIsCut
     self.widget = widget
     self.data = data
     self.parameters = parameters
@@ -59,6 +62,7 @@ extension StoredWidget: ConvertibleMessage {
     transition = try reader.optional("transition", c.pointee.transition)
     transitionRevision = c.pointee.transition_revision
     contentRevision = c.pointee.content_revision
+    contentIsCut = c.pointee.content_is_cut != 0
   }
 
   func fill(
@@ -79,6 +83,7 @@ extension StoredWidget: ConvertibleMessage {
     c.pointee.transition = try writer.message("transition", optional: transition)
     c.pointee.transition_revision = transitionRevision
     c.pointee.content_revision = contentRevision
+    c.pointee.content_is_cut = contentIsCut ? 1 : 0
   }
 }
 

@@ -10,7 +10,8 @@ extension StoredWidget {
       parameters: image.parameters.map(StoredEntry.init), labelsRevision: image.labelsRevision,
       presenceRevision: image.presenceRevision, positionRevision: image.positionRevision,
       statusRevision: image.statusRevision, transition: image.transition,
-      transitionRevision: image.transitionRevision, contentRevision: image.contentRevision)
+      transitionRevision: image.transitionRevision, contentRevision: image.contentRevision,
+      contentIsCut: image.contentIsCut)
   }
 }
 
@@ -29,7 +30,7 @@ extension RecordImage {
       labelsRevision: stored.labelsRevision, presenceRevision: stored.presenceRevision,
       positionRevision: stored.positionRevision, statusRevision: stored.statusRevision,
       transition: stored.transition, transitionRevision: stored.transitionRevision,
-      contentRevision: stored.contentRevision)
+      contentRevision: stored.contentRevision, contentIsCut: stored.contentIsCut)
   }
 }
 

@@ -131,7 +131,7 @@ struct RandomMessages {
           widget: bareWidget(), data: many { $0.entry() }, parameters: many { $0.entry() },
           labelsRevision: number(), presenceRevision: number(), positionRevision: number(),
           statusRevision: number(), transition: maybe { $0.transition() },
-          transitionRevision: number())),
+          transitionRevision: number(), contentRevision: number(), contentIsCut: flag())),
       Sample(entry()),
       Sample(
         StoredTombstone(

@@ -143,7 +143,7 @@ void   widgetd__storage__v1__stored_tombstone__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_tombstone__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[10] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[11] =
 {
   {
     "widget",
@@ -265,8 +265,21 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "content_is_cut",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredWidget, content_is_cut),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name[] = {
+  10,   /* field[10] = content_is_cut */
   9,   /* field[9] = content_revision */
   1,   /* field[1] = data */
   3,   /* field[3] = labels_revision */
@@ -281,7 +294,7 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
 static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor =
 {
@@ -291,7 +304,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor
   "Widgetd__Storage__V1__StoredWidget",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__StoredWidget),
-  10,
+  11,
   widgetd__storage__v1__stored_widget__field_descriptors,
   widgetd__storage__v1__stored_widget__field_indices_by_name,
   1,  widgetd__storage__v1__stored_widget__number_ranges,
