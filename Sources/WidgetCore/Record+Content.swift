@@ -33,6 +33,9 @@ extension Record {
     return contentRevision > cursor ? ContentChange(replacingBy: nil) : nil
   }
 
+  /// What its content counts against its owner's quota.
+  var contentBytes: Int { content?.table.bytes ?? 0 }
+
   /// What it comes to in frames.
-  var sizeBytes: Int { costBytes + (content?.table.bytes ?? 0) }
+  var sizeBytes: Int { costBytes + contentBytes }
 }

@@ -6,6 +6,8 @@ public struct StoreLimits: Hashable, Sendable {
   public var widgetsPerUIDMax = 50_000
   /// How many bytes of state one user's widgets may hold.
   public var stateBytesPerUIDMax = 64 << 20
+  /// How many bytes what one user's widgets show may have. What is there when the store is opened stays.
+  public var contentBytesPerUIDMax = 64 << 20
   /// How many bytes of state one widget may hold.
   public var widgetBytesMax = 1 << 20
   /// How many data keys, and how many parameters, one widget may have.

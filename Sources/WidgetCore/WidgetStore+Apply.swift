@@ -35,7 +35,7 @@ extension WidgetStore {
           slots.append(store.insert(record))
           results.append(ApplyResult(id: id, action: .created))
         }
-        if declaration.widgets.count > 1 { try store.checkContentCost() }
+        if declaration.widgets.count > 1 { try store.checkContents() }
       }
       let moved = store.arrange(slots, transition, revision, now)
       for place in results.indices

@@ -6,8 +6,23 @@ extension WidgetStore {
   public mutating func apply(
     _ command: Command, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> Commit {
-    let before = revision
     contentCost = 0
+    if !contentGrowth.isEmpty { contentGrowth.removeAll(keepingCapacity: true) }
+    // What contents come to is known when they are made: then it may have to be taken back.
+    guard journal.isRecording || command.changesMany || isNearContentQuota else {
+      return try carryOut(command, by: caller, at: now)
+    }
+    return try atomically { (store) throws(StoreError) in
+      let commit = try store.carryOut(command, by: caller, at: now)
+      try store.checkContentBytes()
+      return (commit, true)
+    }
+  }
+
+  private mutating func carryOut(
+    _ command: Command, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> Commit {
+    let before = revision
     let outcome: Commit.Outcome
     switch command {
     case .create(let spec, let transition):
@@ -200,19 +215,17 @@ extension WidgetStore {
       records[slot].map { $0.presence.applying(action) != $0.presence } ?? false
     }.sorted { records[$0]?.position ?? 0 < records[$1]?.position ?? 0 }
     guard !changing.isEmpty else { return [] }
-    return try atomically { (store) throws(StoreError) in
-      let revision = store.advanceRevision()
-      for slot in changing {
-        let transition = transition ?? store.defaultTransition(slot)
-        store.modify(slot) { record in
-          record.presence = record.presence.applying(action)
-          record.presenceRevision = revision
-          record.finish(transition, at: revision, time: now)
-        }
-        if changing.count > 1 { try store.checkContentCost() }
+    let revision = advanceRevision()
+    for slot in changing {
+      let transition = transition ?? defaultTransition(slot)
+      modify(slot) { record in
+        record.presence = record.presence.applying(action)
+        record.presenceRevision = revision
+        record.finish(transition, at: revision, time: now)
       }
-      return (changing.compactMap { store.records[$0]?.id }, true)
+      if changing.count > 1 { try checkContents() }
     }
+    return changing.compactMap { records[$0]?.id }
   }
 
   // MARK: - Move
@@ -390,6 +403,16 @@ extension Presence {
     case .toggle: result.isVisible.toggle()
     }
     return result
+  }
+}
+
+extension Command {
+  /// Whether it may make the contents of several widgets.
+  fileprivate var changesMany: Bool {
+    switch self {
+    case .setPresence, .apply, .applyKinds, .provide: true
+    case .create, .update, .delete, .move, .sendEvent, .deleteKind, .abandon: false
+    }
   }
 }
 

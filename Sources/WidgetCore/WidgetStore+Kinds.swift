@@ -179,7 +179,7 @@ extension WidgetStore {
       if hasChanged || showAnew(slot, schema, at: revision, time: time) {
         counts[record.kind, default: 0] += 1
       }
-      try checkContentCost()
+      try checkContents()
     }
     return counts
   }
@@ -196,7 +196,9 @@ extension WidgetStore {
     if let old = record.content?.table, old.content == table?.content {
       // Nobody can tell it from what was there, so that there is nothing to take back either.
       table?.inheritHistory(of: old)
+      let oldBytes = record.contentBytes
       record.content = table.map(ContentBox.init)
+      accountContent(of: record.ownerUID, growth: record.contentBytes - oldBytes)
       return false
     }
     table?.begin(at: revision)

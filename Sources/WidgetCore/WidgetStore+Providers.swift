@@ -137,7 +137,7 @@ extension WidgetStore {
         } catch {
           throw .inUpdate(index, of: update.id, error)
         }
-        if updates.count > 1 { try store.checkContentCost() }
+        if updates.count > 1 { try store.checkContents() }
       }
       if !hasChanged { store.revision = before }
       return ((), hasChanged)

@@ -46,9 +46,11 @@ extension WidgetStore {
       self.record(.replace(slot: Int32(slot), with: old, chunk: chunkRevision(of: Int32(slot))))
     }
     let (oldCost, oldPosition) = (record.costBytes, record.position)
+    let oldContentBytes = record.contentBytes
     change(record)
     refreshContent(of: record)
     account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
+    accountContent(of: record.ownerUID, growth: record.contentBytes - oldContentBytes)
     setChunkRevision(of: Int32(slot), to: revision)
     guard newest != slot else { return }
     unlink(Int32(slot))
@@ -89,6 +91,7 @@ extension WidgetStore {
         let current = records[Int(slot)] ?? old
         records[Int(slot)] = old
         account(for: old, in: slot, insteadOf: current.costBytes, current.position)
+        accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
         relink(slot)
         setChunkRevision(of: slot, to: chunk)
       case .remove(let slot, let chunk):
@@ -142,6 +145,7 @@ extension WidgetStore {
     order.insert(slot, at: record.position)
     usage[record.ownerUID, default: Usage()].widgets += 1
     usage[record.ownerUID, default: Usage()].bytes += record.costBytes
+    accountContent(of: record.ownerUID, growth: record.contentBytes)
     records[Int(slot)] = record
   }
 
@@ -151,6 +155,7 @@ extension WidgetStore {
     order.remove(slot, at: record.position)
     usage[record.ownerUID]?.widgets -= 1
     usage[record.ownerUID]?.bytes -= record.costBytes
+    accountContent(of: record.ownerUID, growth: -record.contentBytes)
     if usage[record.ownerUID]?.widgets == 0 { usage[record.ownerUID] = nil }
     records[Int(slot)] = nil
     freeSlots.append(slot)
@@ -167,6 +172,13 @@ extension WidgetStore {
       order.remove(slot, at: oldPosition)
       order.insert(slot, at: record.position)
     }
+  }
+
+  /// Counts by how much what a user's widgets show has grown.
+  mutating func accountContent(of owner: UInt32, growth: Int) {
+    guard growth != 0 else { return }
+    usage[owner, default: Usage()].contentBytes += growth
+    contentGrowth[owner, default: 0] += growth
   }
 
   private func chunkRevision(of slot: Int32) -> Revision {

@@ -127,13 +127,31 @@ extension WidgetStore {
     return effect
   }
 
-  /// Whether a command that changes several widgets may go on.
-  func checkContentCost() throws(StoreError) {
+  /// Whether a command that changes several widgets may go on, after what it did to their contents.
+  func checkContents() throws(StoreError) {
     // One widget alone is bounded by the other limit.
     guard contentCost <= max(limits.contentCostPerCommandMax, limits.contentCostMax) else {
       throw .quotaExceeded(
         limit: "content_cost_per_command_max", maximum: limits.contentCostPerCommandMax)
     }
+    try checkContentBytes()
+  }
+
+  /// Whether contents that the command under way has made keep within what their owners may have.
+  func checkContentBytes() throws(StoreError) {
+    for (owner, growth) in contentGrowth where growth > 0 {
+      if usage[owner]?.contentBytes ?? 0 > limits.contentBytesPerUIDMax {
+        throw .quotaExceeded(
+          limit: "content_bytes_per_uid_max", maximum: limits.contentBytesPerUIDMax)
+      }
+    }
+  }
+
+  /// Whether one more change of one widget could exceed what its owner's contents may have.
+  var isNearContentQuota: Bool {
+    // What is wrong with nodes has the room of the nodes once more.
+    let least = limits.contentBytesPerUIDMax - 3 * limits.contentBytesMax
+    return usage.values.contains { $0.contentBytes > least }
   }
 
   private func admit(keys: Int, labels: Int) throws(StoreError) {

@@ -49,8 +49,10 @@ public struct WidgetStore: ~Copyable {
   /// Slots of widgets that have changed since they were stored, which no inverse says: they are stored with
   /// the next group.
   private var unstored: [Int] = []
-  /// What the contents made by the command under way have cost; see `checkContentCost`.
+  /// What the contents made by the command under way have cost; see `checkContents`.
   var contentCost = 0
+  /// By how much the command under way has made each user's contents grow.
+  var contentGrowth: [UInt32: Int] = [:]
   /// What providers have registered.
   var registeredKinds: [KindName: RegisteredKind] = [:]
   /// The schemas of the registered kinds.
@@ -78,6 +80,7 @@ public struct WidgetStore: ~Copyable {
   struct Usage {
     var widgets = 0
     var bytes = 0
+    var contentBytes = 0
   }
 
   /// By how much the ceiling of event numbers is raised: one durable write for that many events.
@@ -171,13 +174,14 @@ public struct WidgetStore: ~Copyable {
       var patch = WidgetPatch()
       if volatile.contains(record.kind) {
         record.data = RevisedMap()
-        record.content = nil
         patch = schemas[record.kind]?.conforming(record) ?? patch
       } else {
         // What it shows now is told once, and not again after every restart.
         unstored.append(slot)
       }
       modify(slot) { record in
+        // It follows from nothing that is still there.
+        if volatile.contains(record.kind) { record.content = nil }
         record.apply(patch, at: revision)
         record.costBytes = Record.cost(of: record)
         record.replacedRevision = revision

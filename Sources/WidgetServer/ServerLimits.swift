@@ -56,6 +56,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("widgets_max", \.store.widgetsMax),
       ("widgets_per_uid_max", \.store.widgetsPerUIDMax),
       ("state_bytes_per_uid_max", \.store.stateBytesPerUIDMax),
+      ("content_bytes_per_uid_max", \.store.contentBytesPerUIDMax),
       ("widget_bytes_max", \.store.widgetBytesMax),
       ("keys_per_widget_max", \.store.keysPerWidgetMax),
       ("key_bytes_max", \.store.keyBytesMax),

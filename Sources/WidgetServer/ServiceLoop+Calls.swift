@@ -408,7 +408,8 @@ extension ServiceLoop {
     let highest = store.highestUsage
     response.usage = [
       "widgets_max": store.count, "widgets_per_uid_max": highest.widgets,
-      "state_bytes_per_uid_max": highest.bytes, "connections_max": connectionCount,
+      "state_bytes_per_uid_max": highest.bytes,
+      "content_bytes_per_uid_max": highest.contentBytes, "connections_max": connectionCount,
       "connections_per_uid_max": connectionsByUID.values.max() ?? 0,
       "subscriptions_per_uid_max": subscriptionsByUID.values.max() ?? 0,
       "providers_per_uid_max": providers.highestCount,

@@ -424,6 +424,76 @@ struct ContentTests {
     #expect(store.widget("a")?.content?["name/x"]?.problem.contains("content_bytes_max") == true)
   }
 
+  private static let growing: [(String, Command)] = [
+    ("create", .create(WidgetSpec(id: "z", kind: "list"))),
+    ("update", .update("a", .set(["suffix": .string(String(repeating: "s", count: 60))]))),
+    ("event", .sendEvent(EventDraft(widgetID: "a", name: "fill"))),
+    ("presence", .setPresence(.all, .hide)),
+    ("updates", .provide([ProvidedUpdate("a", .set(["count": .int(3)]))], by: "desk")),
+    ("set", .apply(Declaration(applySet: "s", widgets: [WidgetSpec(id: "z", kind: "list")]))),
+    (
+      "kinds",
+      .applyKinds(
+        KindDeclaration(
+          provider: "desk",
+          kinds: [growingKind("'1234567890' + data.suffix + string(data.count)")]))
+    ),
+  ]
+
+  private static func growingKind(_ text: String) -> Kind {
+    let root = NodeTemplate(
+      id: "r", type: .stack,
+      children: [
+        NodeTemplate(id: "l", type: .label, properties: ["text": Binding(text)]),
+        NodeTemplate(
+          id: "more", type: .label, properties: ["text": Binding("'more'")],
+          rows: RowTemplate(list: "!widget.visible || data.count > 2 ? [1, 2, 3] : []")),
+      ])
+    var kind = Self.kind([ContentTemplate(root: root)])
+    kind.reducers = [Reducer(event: "fill", assignments: ["suffix": "'0123456789'"])]
+    kind.events = [EventType(name: "fill")]
+    return kind
+  }
+
+  @Test(arguments: growing, [true, false])
+  func `what makes a user's contents grow beyond the limit is refused`(
+    growing: (name: String, command: Command), isRevocable: Bool
+  ) throws {
+    var store = Store(isRevocable: isRevocable)
+    try store.register([Self.growingKind("data.suffix + string(data.count)")])
+    for id: WidgetID in ["a", "b"] { try store.create(id, kind: "list") }
+    store.commitGroup(at: .at(0))
+    let used = store.highestUsage.contentBytes
+    store.limits.contentBytesPerUIDMax = used + 5
+    #expect(
+      store.refusal(of: growing.command)
+        == .quotaExceeded(limit: "content_bytes_per_uid_max", maximum: used + 5))
+    #expect(store.checkInvariants() == [])
+    // It is the owner's limit, not the caller's.
+    let makes = ["create", "set"].contains(growing.name)
+    store.limits.contentBytesPerUIDMax = used
+    let other = WidgetSpec(id: "o", kind: "list")
+    try store.run(.create(other), uid: 9)
+    #expect(store.refusal(of: growing.command, uid: makes ? 1_000 : 9) != nil)
+    store.limits.contentBytesPerUIDMax = used + 1_000
+    try store.run(growing.command)
+    #expect(store.highestUsage.contentBytes > used)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `what makes contents shrink is not refused, and room comes back`() throws {
+    var store = try store()
+    try store.set("a", ["items": .list((0..<5).map { Self.item("\($0)", "n") })])
+    store.limits.contentBytesPerUIDMax = 100
+    try store.set("a", ["items": .list((0..<4).map { Self.item("\($0)", "n") })])
+    #expect(store.refusal(of: .create(WidgetSpec(id: "b", kind: "list"))) != nil)
+    try store.run(.delete("a"))
+    #expect(store.highestUsage.contentBytes == 0)
+    store.limits.contentBytesPerUIDMax = 1_000
+    try store.create("b", kind: "list")
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a row in front of as many as there may be takes the last one's place`() throws {
     var store = try store(limits: .with { $0.contentNodesMax = 5 + 3 * 5 })
     let items = (0..<5).map { Self.item("\($0)", "\($0)") }

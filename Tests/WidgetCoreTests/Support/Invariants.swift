@@ -103,10 +103,12 @@ extension WidgetStore {
   private func checkUsage(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
     var sums: [UInt32: [Int]] = [:]
     for record in live.compactMap({ records[$0] }) {
-      let old = sums[record.ownerUID] ?? [0, 0]
-      sums[record.ownerUID] = [old[0] + 1, old[1] + record.costBytes]
+      let old = sums[record.ownerUID] ?? [0, 0, 0]
+      sums[record.ownerUID] = [
+        old[0] + 1, old[1] + record.costBytes, old[2] + (record.content?.table.bytes ?? 0),
+      ]
     }
-    let kept = usage.mapValues { [$0.widgets, $0.bytes] }
+    let kept = usage.mapValues { [$0.widgets, $0.bytes, $0.contentBytes] }
     expect(kept == sums, "usage is \(kept) and should be \(sums)")
   }
 

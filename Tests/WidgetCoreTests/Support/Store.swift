@@ -71,6 +71,7 @@ struct Store {
   /// The kept answers, oldest first.
   var answers: [RequestImage] { box.store.ledger.newest(.max) }
   var journalCount: Int { box.store.journal.inverses.count }
+  var highestUsage: (widgets: Int, bytes: Int, contentBytes: Int) { box.store.highestUsage }
   var contentCost: Int { box.store.contentCost }
   var records: [Record] { box.store.records.compactMap { $0 } }
 
