@@ -147,7 +147,7 @@ public actor ProviderSession {
 
   /// Answers a data request. The widget's error is cleared, unless the patch sets one.
   ///
-  /// - Throws: `DATA_REQUEST_NOT_FOUND` if the widget is gone, or was answered or asked about since;
+  /// - Throws: `DATA_REQUEST_NOT_FOUND` if the widget is gone, was answered, or got other parameters;
   ///   also if the connection was lost meanwhile, since then every widget is asked about again.
   @discardableResult
   public func answer(

@@ -14,7 +14,7 @@ import WidgetProto
 /// `outputs` and `effects` are of the turn under way, and are forgotten if its group is taken back.
 ///
 /// Invariants: `isStarted` from the end of the turn in which `open` came; `asked` and `askedWidgets`
-/// are each other's inverse; a widget is in `queue` for every entry of `reasons`, and may be in it
+/// are each other's inverse; every widget of `askAgain` is in `asked`; a widget is in `queue` for every entry of `reasons`, and may be in it
 /// without one, which is then skipped.
 final class ProviderSession {
   let id: UInt64
@@ -55,8 +55,10 @@ final class ProviderSession {
   private(set) var queue = CircularBuffer<Pending>()
   private(set) var reasons: [WidgetID: DataRequestReason] = [:]
   private var lastRequestID: UInt64 = 0
-  private(set) var asked: [WidgetID: UInt64] = [:]
+  private(set) var asked: [WidgetID: Asked] = [:]
   private(set) var askedWidgets: [UInt64: WidgetID] = [:]
+  /// Widgets that somebody wanted refreshed while they were being asked about.
+  private var askAgain: Set<WidgetID> = []
   var owesKeepAlive = false
 
   static let leaseDefault = Duration.seconds(15)
@@ -87,6 +89,12 @@ final class ProviderSession {
   enum Pending {
     case request(WidgetID)
     case synced
+  }
+
+  /// An open data request.
+  struct Asked {
+    let number: UInt64
+    let sentAt: NIODeadline
   }
 
   struct Ending {
@@ -122,6 +130,19 @@ final class ProviderSession {
     }
   }
 
+  /// Puts a widget in line because somebody wants fresh data.
+  ///
+  /// If the provider is being asked about it, that request stands: who answers more slowly than others ask
+  /// must be able to answer at all. It is asked once more when it has answered; or at once, if it has not
+  /// answered for as long as its lease, since the request may be lost.
+  func refresh(_ id: WidgetID, at instant: NIODeadline) {
+    if let open = asked[id], instant < open.sentAt + .nanoseconds(lease.nanoseconds) {
+      askAgain.insert(id)
+    } else {
+      ask(about: id, .refresh)
+    }
+  }
+
   /// Lets the provider know when it has been asked about all that is in line now.
   func syncWhenAsked() { queue.append(.synced) }
 
@@ -137,23 +158,43 @@ final class ProviderSession {
     return nil
   }
 
-  /// A number for a request about a widget, which takes the place of an earlier one.
-  func numberRequest(about id: WidgetID) -> UInt64 {
-    heard(of: id)
-    lastRequestID += 1
-    asked[id] = lastRequestID
-    askedWidgets[lastRequestID] = id
-    return lastRequestID
+  /// A number for a request about a widget, which takes the place of an earlier one. One that only wants
+  /// fresh data is the earlier one again: what answers that is not wrong.
+  func numberRequest(
+    about id: WidgetID, _ reason: DataRequestReason, at instant: NIODeadline
+  ) -> UInt64 {
+    let open = close(id)
+    let number: UInt64
+    if reason == .refresh, let open {
+      number = open.number
+    } else {
+      lastRequestID += 1
+      number = lastRequestID
+    }
+    asked[id] = Asked(number: number, sentAt: instant)
+    askedWidgets[number] = id
+    return number
   }
 
-  /// A widget need not be asked about any more: it was answered, or is gone.
+  /// A widget was answered: it need not be asked about any more, or only again.
   func heard(of id: WidgetID) {
-    if let request = asked.removeValue(forKey: id) { askedWidgets[request] = nil }
+    let isWanted = askAgain.contains(id)
+    close(id)
+    if isWanted { ask(about: id, .refresh) }
+  }
+
+  /// Takes a widget's request out of those that are open.
+  @discardableResult
+  private func close(_ id: WidgetID) -> Asked? {
+    askAgain.remove(id)
+    guard let open = asked.removeValue(forKey: id) else { return nil }
+    askedWidgets[open.number] = nil
+    return open
   }
 
   /// A widget is gone.
   func forgetWidget(_ id: WidgetID) {
-    heard(of: id)
+    close(id)
     reasons[id] = nil
     // What is left in line for widgets that are gone is bounded by those that are there.
     if queue.count > 2 * reasons.count + 1_024 {

@@ -109,7 +109,7 @@ extension ServiceLoop {
       guard let kind = store.kind(of: id), session.kinds.contains(kind),
         let widget = store.widget(id)
       else { return true }
-      let number = session.numberRequest(about: id)
+      let number = session.numberRequest(about: id, reason, at: .now())
       send(
         .dataRequest(DataRequest(id: number, widget: widget, reason: reason)), to: session)
     }
@@ -125,7 +125,9 @@ extension ServiceLoop {
   // MARK: - RefreshWidgets
 
   /// Puts widgets in line to be asked about, and says how many of them have nobody to be asked.
-  func refresh(_ request: RefreshWidgetsRequest) throws(RPCStatus) -> RefreshWidgetsResponse {
+  func refresh(
+    _ request: RefreshWidgetsRequest, at instant: NIODeadline = .now()
+  ) throws(RPCStatus) -> RefreshWidgetsResponse {
     if case .selector(let selector) = request.target { try checkTerms(selector) }
     var response = RefreshWidgetsResponse()
     do throws(StoreError) {
@@ -133,7 +135,7 @@ extension ServiceLoop {
         if let name = store.provider(of: kind), let session = providers.byName[name] {
           response.askedCount += 1
           // One that is being opened is asked about everything anyway.
-          if session.isStarted { session.ask(about: id, .refresh) }
+          if session.isStarted { session.refresh(id, at: instant) }
         } else {
           response.unprovidedCount += 1
         }

@@ -438,6 +438,82 @@ import WidgetTransport
     }
   }
 
+  /// Wants fresh data of all widgets, so much later as far as leases go.
+  private func refresh(_ server: TestServer, after seconds: Int64 = 0) throws {
+    let asked = try server.server.onLoop { service in
+      let response = try service.refresh(
+        RefreshWidgetsRequest(.all), at: .now() + .seconds(seconds))
+      service.openTurn()
+      return response.askedCount
+    }.wait()
+    #expect(asked == 1)
+  }
+
+  @Test func `answer what they were asked, however often it is asked meanwhile`() async throws {
+    try await provide { server, client, provider in
+      try client.create("a", kind: "gauge")
+      let request = try provider.dataRequest()
+      for value in 1...3 {
+        for _ in 0..<3 { try self.refresh(server) }
+        // Nothing is asked twice.
+        try provider.settle()
+        let answer = ProvideAnswer(
+          id: 1, dataRequestID: value == 1 ? request.id : request.id + UInt64(value - 1),
+          outcome: .patch(WidgetPatch(setData: ["load": .double(Double(value))])))
+        try provider.send(.answer(answer))
+        #expect(try provider.result().error == nil)
+        #expect(try client.get("a").data == ["load": .double(Double(value))])
+        // But it is once more, when it is answered.
+        let again = try provider.dataRequest()
+        #expect(again.reason == .refresh)
+        #expect(again.id == request.id + UInt64(value))
+        #expect(again.widget.data == ["load": .double(Double(value))])
+      }
+      try provider.settle()
+      // What was to be asked again goes with the widget, and an update answers it as well.
+      try self.refresh(server)
+      #expect(try provider.update("a", ["load": .double(9)]).error == nil)
+      _ = try provider.dataRequest()
+      try self.refresh(server)
+      try client.delete("a")
+      #expect(try provider.next() == .removed(ProvidedRemoval(widgetIDs: [.make("a")])))
+      try provider.settle()
+    }
+  }
+
+  @Test func `are asked again what they have not answered for long, and may answer it late`()
+    async throws
+  {
+    try await provide { server, client, provider in
+      try client.create("a", kind: "gauge")
+      let request = try provider.dataRequest()
+      for _ in 0..<3 {
+        try self.refresh(server, after: 16)
+        let again = try provider.dataRequest()
+        #expect(again.id == request.id)
+        #expect(again.reason == .refresh)
+      }
+      let answer = ProvideRequest.answer(
+        ProvideAnswer(
+          id: 1, dataRequestID: request.id,
+          outcome: .patch(WidgetPatch(setData: ["load": .double(4)]))))
+      try provider.send(answer)
+      #expect(try provider.result().error == nil)
+      #expect(try client.get("a").data == ["load": .double(4)])
+      try provider.send(answer)
+      #expect(try provider.result().error?.reason == "DATA_REQUEST_NOT_FOUND")
+      // Other parameters are another question.
+      try self.refresh(server)
+      let fresh = try provider.dataRequest()
+      try self.refresh(server)
+      try client.patch("a", WidgetPatch(setParameters: ["unit": .string("C")]))
+      let other = try provider.dataRequest()
+      #expect(other.id > fresh.id)
+      #expect(other.reason == .parametersChanged)
+      try provider.settle()
+    }
+  }
+
   @Test func `learn which widgets are gone`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
@@ -466,6 +542,7 @@ import WidgetTransport
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
+      #expect(try provider.update("a", [:]).error == nil)
       try client.create("k")
       func refresh(_ target: PresenceTarget) throws -> RefreshWidgetsResponse {
         try client.call(

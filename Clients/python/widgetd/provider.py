@@ -272,7 +272,7 @@ class Provider:
         transition: Optional[Transition] = None,
     ) -> int:
         """Answers a data request: with data, or with why there is none. Raises NotFound (reason
-        DATA_REQUEST_NOT_FOUND) if the widget is gone, or was answered or asked about since."""
+        DATA_REQUEST_NOT_FOUND) if the widget is gone, was answered, or got other parameters."""
         answer = pb.ProvideAnswer(
             data_request_id=request.id, transition=_requests.hint(transition)
         )
