@@ -59,8 +59,10 @@ public actor ProviderSession {
   /// must not pass for one of this, which counts from the beginning.
   private var handedOut: [UInt64: Event] = [:]
   private var isLossTold = false
-  /// Whether a session was open, since the last attempt began.
+  /// Whether a session was open and its kinds accepted, since the last attempt began.
   private var wasOpen = false
+  /// Why the kinds were not accepted, if that may change.
+  private var refusal: ClientError?
 
   private var lastNumber: UInt64 = 0
   private var results: [UInt64: CheckedContinuation<Result<ProvideResult, ClientError>, Never>] =
@@ -314,6 +316,7 @@ public actor ProviderSession {
       } catch {
         failure = error
       }
+      failure = await takeRefusal() ?? failure
       if await takeWasOpen() { attempt = 0 }
       guard let least = await lose(failure) else { return }
       guard let delay = options.retry.delay(beforeAttempt: attempt, least: least) else {
@@ -338,6 +341,11 @@ public actor ProviderSession {
   private func takeWasOpen() -> Bool {
     defer { wasOpen = false }
     return wasOpen
+  }
+
+  private func takeRefusal() -> ClientError? {
+    defer { refusal = nil }
+    return refusal
   }
 
   private func opening() -> ProvideRequest {
@@ -383,7 +391,7 @@ public actor ProviderSession {
 
   private func open(_ opened: ProvideOpened, _ line: Line) {
     generation += 1
-    (isLossTold, wasOpen) = (false, true)
+    isLossTold = false
     // Numbers of another history mean nothing.
     if epoch != 0, opened.epoch != epoch {
       (acknowledged, failures, handedOut, highestSeen) = (nil, [:], [:], 0)
@@ -392,24 +400,31 @@ public actor ProviderSession {
     delivered = 0
     deliver(.connected(opened))
     if opened.lease > .zero { line.send(.keepAlive, every: opened.lease / 3) }
-    guard !kinds.isEmpty || options.prunesKinds else { return change(to: .open(line)) }
+    guard !kinds.isEmpty || options.prunesKinds else { return acceptKinds(line) }
     change(to: .declaring(line))
     let (kinds, prunes, generation) = (kinds, options.prunesKinds, generation)
     Task {
       do throws(ClientError) {
         _ = try await send(
           { .kinds(ProvideKinds(id: $0, kinds: kinds, prune: prunes)) }, on: line)
-        if case .declaring = state, self.generation == generation { change(to: .open(line)) }
+        if case .declaring = state, self.generation == generation { acceptKinds(line) }
       } catch {
         refuseKinds(error, generation, line)
       }
     }
   }
 
+  private func acceptKinds(_ line: Line) {
+    wasOpen = true
+    change(to: .open(line))
+  }
+
   private func refuseKinds(_ error: ClientError, _ generation: Int, _ line: Line) {
     guard case .declaring = state, self.generation == generation else { return }
-    if case .status = error, ProviderSession.delay(after: error, isAgain: true) == nil {
-      end(error)
+    if case .status = error {
+      // Closing the session would otherwise be all that is heard of it.
+      refusal = error
+      if ProviderSession.delay(after: error, isAgain: true) == nil { end(error) }
     }
     line.close()
   }

@@ -337,6 +337,47 @@ import WidgetClient
     try await daemon.stop()
   }
 
+  @Test func `kinds that are refused for now are declared again, less and less often`()
+    async throws
+  {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let clock = InstantClock()
+    let session = client.provide("desk", kinds: [try Self.gauge()], options: Self.options(clock))
+    var requests = session.requests.makeAsyncIterator()
+    let status = RPCStatus(
+      code: .resourceExhausted, message: "full", errorInfo: ErrorInfo(reason: "QUOTA_EXCEEDED"))
+    for _ in 0..<4 {
+      let call = try await calls.expect("Provide")
+      try call.send(ProvideResponse.opened(Self.opened()))
+      guard case .kinds(let kinds) = try await calls.message(ProvideRequest.self) else {
+        throw Unexpected("no kinds")
+      }
+      try call.send(ProvideResponse.result(ProvideResult(id: kinds.id, error: status)))
+      var told = try await requests.next()
+      // That it was connected is told as long as it is.
+      if told?.isConnected == true { told = try await requests.next() }
+      guard case .disconnected(let loss)? = told else { throw Unexpected("not told why") }
+      #expect(loss.reason == "QUOTA_EXCEEDED")
+    }
+    let (call, _) = try await Self.begin(&calls)
+    #expect(clock.sleeps == [1, 2, 4, 8].map { .milliseconds($0 * 100) })
+    #expect(try await requests.next()?.isConnected == true)
+    // They were accepted: the next loss begins a row of its own.
+    async let settled = session.update([])
+    guard case .update(let frame) = try await calls.message(ProvideRequest.self) else {
+      throw Unexpected("no update")
+    }
+    try call.send(ProvideResponse.result(ProvideResult(id: frame.id)))
+    _ = try await settled
+    call.closeConnection()
+    _ = try await Self.begin(&calls)
+    #expect(clock.sleeps.last == .milliseconds(100))
+    await session.close()
+    try await daemon.stop()
+  }
+
   @Test func `who waits for the connection can be cancelled`() async throws {
     let client = WidgetClient(socketPath: FakeDaemon.freshPath())
     let session = client.provide(

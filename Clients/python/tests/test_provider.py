@@ -196,6 +196,31 @@ class ProviderTest(unittest.TestCase):
         self.assertIsInstance(next(provider), widgetd.Disconnected)
         self.assertIsInstance(next(provider), widgetd.Connected)
 
+    def test_kinds_that_are_refused_for_now_are_declared_again_less_and_less_often(self):
+        waits = []
+
+        class Policy(widgetd.RetryPolicy):
+            def delay(self, attempt, least=0.0):
+                waits.append(attempt)
+                return 0.0
+
+        provider = widgetd.Provider("desk", [GAUGE], self.relay.path, retry=Policy())
+        self.addCleanup(provider.close)
+        full = pb.ProvideError(code=8, reason="QUOTA_EXCEEDED", message="full")
+        for _ in range(3):
+            session, _ = self.daemon.session()
+            session.open()
+            kinds = session.hear("kinds")
+            session.say(result=pb.ProvideResult(id=kinds.id, error=full))
+            told = next(provider)
+            # That it was connected is told as long as it is.
+            if isinstance(told, widgetd.Connected):
+                told = next(provider)
+            self.assertIsInstance(told, widgetd.Disconnected)
+            self.assertEqual(told.error.reason, "QUOTA_EXCEEDED")
+        self.daemon.session()[0].accept()
+        self.assertEqual(waits, [0, 1, 2])
+
     def test_kinds_that_are_refused_end_it(self):
         provider = self.provider()
         session, _ = self.daemon.session()
