@@ -68,7 +68,7 @@ public actor ProviderSession {
   private var results: [UInt64: CheckedContinuation<Result<ProvideResult, ClientError>, Never>] =
     [:]
   private var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
-  private var unread: [ProviderRequest] = []
+  private var unread = UnreadRequests()
   private var reader: CheckedContinuation<Void, Never>?
 
   init(client: WidgetClient, provider: String, kinds: [Kind], options: ProviderOptions) {
@@ -206,7 +206,8 @@ public actor ProviderSession {
   // MARK: - Reading
 
   func next() async throws(ClientError) -> ProviderRequest? {
-    while unread.isEmpty {
+    while true {
+      if let request = unread.popFirst() { return request }
       if case .over(let error) = state {
         if let error { throw error }
         return nil
@@ -222,7 +223,6 @@ public actor ProviderSession {
         Task { await self.wakeReader() }
       }
     }
-    return unread.removeFirst()
   }
 
   private func wakeReader() {
@@ -231,12 +231,6 @@ public actor ProviderSession {
   }
 
   private func deliver(_ request: ProviderRequest) {
-    if case .dataRequest(let request) = request {
-      // The later one has taken the place of the earlier one.
-      unread.removeAll {
-        if case .dataRequest(let other) = $0 { other.widget.id == request.widget.id } else { false }
-      }
-    }
     unread.append(request)
     wakeReader()
   }
@@ -379,10 +373,7 @@ public actor ProviderSession {
     case .dataRequest(let request):
       deliver(.dataRequest(ProviderDataRequest(request, generation: generation)))
     case .removed(let removal):
-      let gone = Set(removal.widgetIDs)
-      unread.removeAll {
-        if case .dataRequest(let request) = $0 { gone.contains(request.widget.id) } else { false }
-      }
+      for id in removal.widgetIDs { unread.forgetDataRequest(about: id) }
       deliver(.removed(removal.widgetIDs))
     case .synced(let synced): deliver(.synced(synced.revision))
     case .keepAlive, .unknown: break

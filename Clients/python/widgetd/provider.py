@@ -17,10 +17,10 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections import deque
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Callable, Deque, Iterable, Iterator, Mapping, Optional, Type, Union
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Type, Union
 
 import grpc
 
@@ -235,7 +235,9 @@ class Provider:
         self._number = 0
         self._pending: dict[int, _Pending] = {}
         self._failures: dict[int, widget_pb2.WidgetError] = {}
-        self._unread: Deque[ProviderRequest] = deque()
+        # By widget, so that one is found among very many; other things by a number of their own.
+        self._unread: OrderedDict[Union[str, int], ProviderRequest] = OrderedDict()
+        self._unread_number = 0
         self._thread = threading.Thread(target=self._run, name=f"widgetd-{name}", daemon=True)
         self._thread.start()
 
@@ -377,18 +379,19 @@ class Provider:
                         raise self._failure
                     raise StopIteration
                 self._condition.wait()
-            return self._unread.popleft()
+            return self._unread.popitem(last=False)[1]
 
     def _deliver(self, request: ProviderRequest) -> None:
         if isinstance(request, DataRequest):
-            # The later one has taken the place of the earlier one.
-            self._forget({request.widget.id})
-        self._unread.append(request)
+            # The later one takes the place of the earlier one, and comes last all the same.
+            self._forget(request.widget.id)
+            self._unread[request.widget.id] = request
+        else:
+            self._unread_number += 1
+            self._unread[self._unread_number] = request
 
-    def _forget(self, ids: set[str]) -> None:
-        kept = [r for r in self._unread if not (isinstance(r, DataRequest) and r.widget.id in ids)]
-        if len(kept) < len(self._unread):
-            self._unread = deque(kept)
+    def _forget(self, widget_id: str) -> None:
+        self._unread.pop(widget_id, None)
 
     # --- Frames out ---
 
@@ -513,7 +516,8 @@ class Provider:
                 DataRequest(Widget.from_pb(asked.widget), reason, asked.id, self._generation)
             )
         elif which == "removed":
-            self._forget(set(frame.removed.widget_ids))
+            for widget_id in frame.removed.widget_ids:
+                self._forget(widget_id)
             self._deliver(WidgetsGone(tuple(frame.removed.widget_ids)))
         elif which == "synced":
             self._deliver(AllAsked(frame.synced.revision))

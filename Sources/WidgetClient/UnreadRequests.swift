@@ -1,0 +1,69 @@
+import NIOCore
+import WidgetModel
+
+/// What a provider has not read yet, in the order in which it came; of the data requests about a widget
+/// the last one only.
+///
+/// Everything is O(1), but for tidying up, which what came since pays for: there may be a request for each
+/// of very many widgets. One that is taken out leaves an empty place.
+///
+/// Invariants: `places` has the number of the place of every data request; places are numbered from
+/// `firstNumber` on; the first one is not empty; at most half of many are.
+struct UnreadRequests {
+  private var places = CircularBuffer<ProviderRequest?>()
+  private var firstNumber = 0
+  private var numbers: [WidgetID: Int] = [:]
+  private var emptyCount = 0
+
+  /// How many places may be empty without being tidied up.
+  static let emptyMax = 64
+
+  var isEmpty: Bool { places.isEmpty }
+
+  /// How many places there are, empty ones included.
+  var placeCount: Int { places.count }
+
+  /// Puts one behind all others. A data request takes the place of an earlier one about its widget, and comes
+  /// last all the same.
+  mutating func append(_ request: ProviderRequest) {
+    if case .dataRequest(let request) = request {
+      forgetDataRequest(about: request.widget.id)
+      numbers[request.widget.id] = firstNumber + places.count
+    }
+    places.append(request)
+  }
+
+  /// Takes the first out; nil if there is none.
+  mutating func popFirst() -> ProviderRequest? {
+    guard let first = places.popFirst() else { return nil }
+    firstNumber += 1
+    if case .dataRequest(let request)? = first { numbers[request.widget.id] = nil }
+    dropEmptyInFront()
+    return first
+  }
+
+  /// Takes the data request about a widget out, if there is one.
+  mutating func forgetDataRequest(about id: WidgetID) {
+    guard let number = numbers.removeValue(forKey: id) else { return }
+    places[places.index(places.startIndex, offsetBy: number - firstNumber)] = nil
+    emptyCount += 1
+    dropEmptyInFront()
+    if emptyCount > max(UnreadRequests.emptyMax, places.count / 2) { tidyUp() }
+  }
+
+  mutating func removeAll() { self = UnreadRequests() }
+
+  private mutating func dropEmptyInFront() {
+    while let first = places.first, first == nil {
+      places.removeFirst()
+      firstNumber += 1
+      emptyCount -= 1
+    }
+  }
+
+  private mutating func tidyUp() {
+    let kept = places.compactMap { $0 }
+    removeAll()
+    for request in kept { append(request) }
+  }
+}

@@ -1,0 +1,75 @@
+import Testing
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetClient
+
+/// What a provider has not read yet, beside a list in which everything is looked for.
+struct UnreadRequestsTests {
+  private static func request(_ number: UInt64, about widget: Int) -> ProviderRequest {
+    .dataRequest(
+      ProviderDataRequest(
+        DataRequest(id: number, widget: .sample("w\(widget)"), reason: .refresh), generation: 1))
+  }
+
+  private static func isAbout(_ widget: Int, _ request: ProviderRequest) -> Bool {
+    if case .dataRequest(let request) = request {
+      request.widget.id == .of("w\(widget)")
+    } else {
+      false
+    }
+  }
+
+  @Test(arguments: 0..<20)
+  func `it is read in order, and of each widget the last data request`(seed: UInt64) {
+    var random = SeededGenerator(state: seed)
+    var unread = UnreadRequests()
+    var model: [ProviderRequest] = []
+    for number in 1...2_000 {
+      let widget = Int.random(in: 0..<200, using: &random)
+      switch Int.random(in: 0..<20, using: &random) {
+      case 0..<10:
+        let request = Self.request(UInt64(number), about: widget)
+        unread.append(request)
+        model.removeAll { Self.isAbout(widget, $0) }
+        model.append(request)
+      case 10..<14:
+        unread.append(.synced(Revision(number)))
+        model.append(.synced(Revision(number)))
+      case 14..<16:
+        unread.forgetDataRequest(about: .of("w\(widget)"))
+        model.removeAll { Self.isAbout(widget, $0) }
+      case 16 where Int.random(in: 0..<20, using: &random) == 0:
+        unread.removeAll()
+        model.removeAll()
+      default:
+        #expect(unread.popFirst() == (model.isEmpty ? nil : model.removeFirst()))
+      }
+      #expect(unread.isEmpty == model.isEmpty)
+    }
+    while let request = unread.popFirst() { #expect(request == model.removeFirst()) }
+    #expect(model.isEmpty)
+  }
+
+  @Test func `who reads nothing costs a place for each widget, however often it is asked`() {
+    var unread = UnreadRequests()
+    unread.append(.synced(1))
+    for number in 1...10_000 {
+      unread.append(Self.request(UInt64(number), about: number % 10))
+      #expect(unread.placeCount <= 2 * (11 + UnreadRequests.emptyMax))
+    }
+  }
+}
+
+/// SplitMix64.
+private struct SeededGenerator: RandomNumberGenerator {
+  var state: UInt64
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+}
