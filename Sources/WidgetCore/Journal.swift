@@ -20,6 +20,8 @@ struct Journal {
     case lowerEventCeiling(to: UInt64)
     case dropRequest
     case renumber(KindName, to: UInt64)
+    /// The record in a slot is to be stored again, though it has not changed.
+    case storeAgain(slot: Int32)
     /// What was registered under a name; nil for nothing.
     case kind(KindName, RegisteredKind?, KindSchema?)
   }

@@ -118,7 +118,13 @@ extension WidgetStore {
     _ name: KindName, with registered: RegisteredKind?, schema: KindSchema?
   ) {
     record(.kind(name, registeredKinds[name], schemas[name]))
+    let wasVolatile = schemas[name]?.kind.persistence == .volatile
     setKind(name, to: registered, schema: schema)
+    guard (schema?.kind.persistence == .volatile) != wasVolatile else { return }
+    // Their data is stored from now on, or no more.
+    for slot in records.indices where records[slot]?.kind == name {
+      record(.storeAgain(slot: Int32(slot)))
+    }
   }
 
   /// Registers, or removes, without a trace in the journal.

@@ -108,6 +108,7 @@ extension WidgetStore {
       case .lowerEventCeiling(let old): eventSequenceCeiling = old
       case .dropRequest: ledger.undoInsert()
       case .renumber(let kind, let old): numbering[kind] = old
+      case .storeAgain: break
       case .kind(let name, let old, let schema): setKind(name, to: old, schema: schema)
       }
     }

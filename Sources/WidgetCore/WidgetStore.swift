@@ -173,6 +173,8 @@ public struct WidgetStore: ~Copyable {
       guard let record = records[slot] else { continue }
       var patch = WidgetPatch()
       if volatile.contains(record.kind) {
+        // It is of no use where it is stored.
+        if record.data.newest >= 0 { unstored.append(slot) }
         record.data = RevisedMap()
         patch = schemas[record.kind]?.conforming(record) ?? patch
       } else {
@@ -295,7 +297,7 @@ public struct WidgetStore: ~Copyable {
     journal.inverses.contains { inverse in
       switch inverse {
       case .revision, .replace, .remove, .restore, .dropTombstone, .lowerEventCeiling, .dropRequest,
-        .kind:
+        .kind, .storeAgain:
         true
       case .dropEvent, .renumber: false
       }
@@ -313,7 +315,7 @@ public struct WidgetStore: ~Copyable {
     var kindNames: Set<KindName> = []
     for inverse in journal.inverses {
       switch inverse {
-      case .replace(let slot, _, _), .remove(let slot, _):
+      case .replace(let slot, _, _), .remove(let slot, _), .storeAgain(let slot):
         if slots.insert(slot).inserted, let record = records[Int(slot)] {
           group.upserts.append(storedImage(of: record))
         }

@@ -315,6 +315,51 @@ struct ContentTests {
     #expect(changes == [.added(widget, nil)])
   }
 
+  @Test func `what is stored follows when a kind becomes volatile, or ceases to be`() throws {
+    var store = try store()
+    try store.set("a", ["count": .int(7)])
+    try store.create("b")
+    store.commitGroup(at: .at(0))
+    var kind = Self.kind([ContentTemplate(root: Self.root)])
+    kind.persistence = .volatile
+    let declaration = KindDeclaration(provider: "desk", kinds: [kind], isDryRun: true)
+    try store.run(.applyKinds(declaration))
+    #expect(store.pendingGroup().upserts.isEmpty)
+    try store.register([kind])
+    #expect(store.pendingGroup().upserts.map(\.widget.id) == ["a"])
+    #expect(store.pendingGroup().upserts.map(\.data) == [[]])
+    #expect(store.widget("a")?.data["count"] == .int(7))
+    store.rollbackGroup()
+    #expect(store.pendingGroup().upserts.isEmpty)
+    try store.register([kind])
+    store.commitGroup(at: .at(0))
+    // Otherwise its data would be lost by the next restart.
+    kind.persistence = .durable
+    try store.register([kind])
+    let values = store.pendingGroup().upserts.map { $0.data.first { $0.key == "count" }?.value }
+    #expect(values == [.int(7)])
+    kind.persistence = .volatile
+    try store.register([kind])
+    store.commitGroup(at: .at(0))
+    try store.run(.deleteKind("list"))
+    #expect(store.pendingGroup().upserts.map(\.data.isEmpty) == [false])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `data that was stored before its kind was volatile goes with the next group`() throws {
+    var store = try store()
+    try store.set("a", ["count": .int(7)])
+    var kind = Self.kind([ContentTemplate(root: Self.root)])
+    kind.persistence = .volatile
+    var image = Self.image(of: store)
+    image.kinds = [RegisteredKind(kind: kind, provider: "desk", revision: 1)]
+    var restored = Store(image: image)
+    try restored.create("b")
+    let group = restored.pendingGroup()
+    #expect(group.upserts.map(\.widget.id) == ["b", "a"])
+    #expect(group.upserts.map(\.data.isEmpty) == [true, true])
+  }
+
   @Test func `a kind that becomes volatile shows nothing of what is gone`() throws {
     var store = try store()
     try store.set("a", ["count": .int(7)])
