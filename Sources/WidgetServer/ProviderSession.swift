@@ -26,6 +26,7 @@ final class ProviderSession {
   /// How long the provider may be silent.
   var lease = ProviderSession.leaseDefault
   var lastHeardAt = NIODeadline.now()
+  var leaseWatch = LeaseWatch()
   var leaseTimer: Scheduled<Void>?
   var deadlineTimer: Scheduled<Void>?
   var deadline: NIODeadline?
@@ -107,6 +108,9 @@ final class ProviderSession {
     self.sink = sink
     self.service = service
   }
+
+  /// When it has been silent for too long.
+  var leaseEnd: NIODeadline { lastHeardAt + .nanoseconds(lease.nanoseconds) }
 
   /// After which event another session of this provider has to begin.
   var resumePoint: UInt64 {
@@ -246,6 +250,7 @@ struct ProviderTable {
   var retryAt: NIODeadline?
   /// Providers that had sessions before the daemon started, and have not come back.
   var absent: Set<String> = []
+  var absenceWatch = LeaseWatch()
   /// Whether sessions may have got other kinds.
   var kindsMayHaveChanged = false
   /// Whether a session could be given more.

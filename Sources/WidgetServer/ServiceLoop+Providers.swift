@@ -112,6 +112,8 @@ extension ServiceLoop {
     of frame: ProvideRequest, _ session: ProviderSession, _ provider: String
   ) throws(RPCStatus) -> ProvideResult {
     var result = ProvideResult(id: frame.id)
+    // What it says makes fresh. That its session before has ended comes first, however quickly it is back.
+    if providers.abandoned.contains(provider), storageFailure == nil { markAbandoned([provider]) }
     switch frame {
     case .kinds(let declared):
       try checkChanges()
@@ -244,51 +246,70 @@ extension ServiceLoop {
   // MARK: - Leases
 
   private func watchLease(of session: ProviderSession) {
+    watchLease(of: session, until: session.leaseEnd)
+  }
+
+  private func watchLease(of session: ProviderSession, until instant: NIODeadline) {
     session.leaseTimer?.cancel()
     guard !session.isOver, session.ending == nil else { return }
-    session.leaseTimer = eventLoop.assumeIsolated().scheduleTask(
-      deadline: session.lastHeardAt + .nanoseconds(session.lease.nanoseconds)
-    ) {
-      self.expireProviders(at: .now())
-      self.watchLease(of: session)
+    session.leaseTimer = eventLoop.assumeIsolated().scheduleTask(deadline: instant) {
+      self.expire(session, at: .now())
     }
   }
 
   /// Gives a provider of the process before some time to come back.
   func awaitProviders() {
     providers.absent = store.attendingProviders
-    guard !providers.absent.isEmpty else { return }
-    eventLoop.assumeIsolated().scheduleTask(deadline: startedAt + ProviderTable.returnTime) {
-      self.expireProviders(at: .now())
+    if !providers.absent.isEmpty { awaitProviders(until: startedAt + ProviderTable.returnTime) }
+  }
+
+  private func awaitProviders(until instant: NIODeadline) {
+    eventLoop.assumeIsolated().scheduleTask(deadline: instant) {
+      self.expireAbsentProviders(at: .now())
     }
   }
 
-  /// Ends the sessions whose lease is over, and gives up providers that have not come back.
+  /// Looks at all leases, and at who has not come back.
   func expireProviders(at instant: NIODeadline) {
-    for session in Array(providers.sessions.values)
-    where instant >= session.lastHeardAt + .nanoseconds(session.lease.nanoseconds) {
+    for session in Array(providers.sessions.values) { expire(session, at: instant) }
+    expireAbsentProviders(at: instant)
+  }
+
+  private func expire(_ session: ProviderSession, at instant: NIODeadline) {
+    switch session.leaseWatch.look(at: instant, end: session.leaseEnd) {
+    case .lookAgain(let next): watchLease(of: session, until: next)
+    case .isOver:
       note(.provide, .leaseExpired(session.lease), of: session.peer)
       end(session, .leaseExpired(session.lease))
     }
-    guard instant >= startedAt + ProviderTable.returnTime, !providers.absent.isEmpty else {
-      return
+  }
+
+  private func expireAbsentProviders(at instant: NIODeadline) {
+    guard !providers.absent.isEmpty else { return }
+    switch providers.absenceWatch.look(at: instant, end: startedAt + ProviderTable.returnTime) {
+    case .lookAgain(let next): awaitProviders(until: next)
+    case .isOver:
+      providers.abandoned.formUnion(providers.absent)
+      providers.absent.removeAll()
+      openTurn()
     }
-    providers.abandoned.formUnion(providers.absent)
-    providers.absent.removeAll()
-    openTurn()
   }
 
   /// Makes the widgets of providers that are gone stale, as a part of the turn under way.
   func markAbandoned() {
-    providers.abandonedInTurn.removeAll()
-    guard !providers.abandoned.isEmpty, !isDraining, !isHandingOver else { return }
     if let retryAt = providers.retryAt, NIODeadline.now() < retryAt { return }
     providers.retryAt = nil
     // Who has come back meanwhile is asked for fresh data; until it comes, what is there is old.
-    (providers.abandonedInTurn, providers.abandoned) = (providers.abandoned, [])
+    markAbandoned(providers.abandoned)
+  }
+
+  /// Makes the widgets of some of the providers that are gone stale now.
+  private func markAbandoned(_ names: Set<String>) {
+    guard !names.isEmpty, !isDraining, !isHandingOver else { return }
+    providers.abandoned.subtract(names)
+    providers.abandonedInTurn.formUnion(names)
     let caller = Caller(uid: 0, pid: 0, client: "")
-    let commit = try? store.apply(
-      .abandon(providers: providers.abandonedInTurn), by: caller, at: now)
+    let commit = try? store.apply(.abandon(providers: names), by: caller, at: now)
     if commit?.isChange == true { counters.commits += 1 }
   }
 

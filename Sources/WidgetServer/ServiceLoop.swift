@@ -165,6 +165,7 @@ final class ServiceLoop {
   private func endTurn() {
     markAbandoned()
     commit()
+    providers.abandonedInTurn.removeAll()
     for participant in touched { participant.flushResponses() }
     touched.removeAll(keepingCapacity: true)
     turnCalls.removeAll(keepingCapacity: true)

@@ -101,7 +101,11 @@
           try client.sendData(RawHTTP2.prefixed([0xff]), on: stream, isEnd: false)
           #expect(try client.ending(of: stream).reason == "INVALID_REQUEST")
         case .silence:
-          _ = try server.onLoop { $0.expireProviders(at: .now() + .seconds(16)) }
+          _ = try server.onLoop { service in
+            let instant = NIODeadline.now() + .seconds(16)
+            service.expireProviders(at: instant)
+            service.expireProviders(at: instant + LeaseWatch.secondLook)
+          }
           #expect(try client.ending(of: stream).reason == "LEASE_EXPIRED")
         }
         try server.eventually("the session is forgotten") { $0.providers.sessions.isEmpty }

@@ -40,7 +40,14 @@ import WidgetTransport
 
   /// Lets so much time pass, as far as leases go.
   private func pass(_ seconds: Int64, _ server: TestServer) throws {
-    try server.server.onLoop { $0.expireProviders(at: .now() + .seconds(seconds)) }.wait()
+    try server.server.onLoop { Self.look($0, after: seconds) }.wait()
+  }
+
+  /// Looks whose time is over, and once more.
+  private static func look(_ service: ServiceLoop, after seconds: Int64) {
+    let instant = NIODeadline.now() + .seconds(seconds)
+    service.expireProviders(at: instant)
+    service.expireProviders(at: instant + LeaseWatch.secondLook)
   }
 
   // MARK: - Opening
@@ -627,6 +634,74 @@ import WidgetTransport
     }
   }
 
+  @Test func `are not given up for what was not read while the daemon was busy`() async throws {
+    try await provide { server, client, provider in
+      try client.create("a", kind: "gauge")
+      _ = try provider.dataRequest()
+      let late = NIODeadline.now() + .seconds(16)
+      try server.server.onLoop { $0.expireProviders(at: late) }.wait()
+      // It comes too late to be seen at first, but was sent.
+      try provider.send(.keepAlive)
+      #expect(try provider.next() == .keepAlive)
+      try server.server.onLoop { service in
+        for session in service.providers.sessions.values { session.lastHeardAt = late }
+        service.expireProviders(at: late + LeaseWatch.secondLook)
+      }.wait()
+      #expect(try client.stats().providers == 1)
+      #expect(try client.get("a").isStale == false)
+      try self.pass(40, server)
+      #expect(try provider.stream.end()?.reason == "LEASE_EXPIRED")
+    }
+  }
+
+  /// Lets the end of a provider's session, and all that the next one says, be read in one turn.
+  private func comeBack(
+    _ server: TestServer, _ peer: Peer, saying frames: [ProvideRequest]
+  ) throws {
+    try server.server.onLoop { service in
+      for session in service.providers.sessions.values { service.end(session, nil) }
+      let stream = try service.converse(.provide, sink: DeafSink(), peer: peer, level: .owner)
+      for frame in frames {
+        stream.receive(ByteBuffer(bytes: try service.codec.encode(frame)), in: service)
+      }
+    }.wait()
+  }
+
+  @Test(arguments: [true, false])
+  func `who comes back at once has fresh what it says at once`(isDurable: Bool) async throws {
+    try await provide { server, client, provider in
+      for id in ["a", "b"] {
+        try client.create(id, kind: "gauge")
+        _ = try provider.dataRequest()
+      }
+      let peers = try server.server.onLoop { $0.providers.sessions.values.map(\.peer) }.wait()
+      let peer = try #require(peers.first)
+      if !isDurable {
+        // That it is gone cannot be stored at first, and is tried again after a second.
+        server.log.failure = .closed(path: "test")
+        try provider.halfClose()
+        try server.eventually { $0.providers.retryAt != nil }
+        server.log.failure = nil
+      }
+      try self.comeBack(
+        server, peer,
+        saying: [
+          .open(ProvideOpen(provider: "desk", epoch: 77)),
+          try Self.update(1, [("a", ["load": .double(1)])]),
+        ])
+      #expect(try client.get("a").isStale == false)
+      #expect(try client.get("b").isStale)
+      let left = try server.server.onLoop { service in
+        service.providers.retryAt = nil
+        service.openTurn()
+        service.finishTurn()
+        return service.providers.abandoned
+      }.wait()
+      #expect(left == [])
+      #expect(try client.get("a").isStale == false)
+    }
+  }
+
   @Test func `who begins and does not say who it is, is given up`() async throws {
     try await withServer { server in
       let provider = try RawProvider(server.connect())
@@ -678,7 +753,7 @@ import WidgetTransport
         for session in service.providers.sessions.values {
           session.lastHeardAt = .now() + .seconds(60)
         }
-        service.expireProviders(at: .now() + .seconds(16))
+        Self.look(service, after: 16)
       }.wait()
       #expect(try client.get("desk").isStale)
       #expect(try client.get("other").isStale == false)
@@ -809,4 +884,11 @@ import WidgetTransport
       try provider.settle()
     }
   }
+}
+
+/// Takes everything, and nobody reads it.
+private final class DeafSink: StreamSink {
+  var isWritable: Bool { true }
+  func send(_ message: EncodedMessage) {}
+  func finish(_ status: RPCStatus?) {}
 }
