@@ -119,10 +119,14 @@ extension ServiceLoop {
       }
     return try add(
       group: groups[filter] ?? WatchGroup(filter), sink: sink, peer: peer, position: position,
-      // A reader that had all events misses none, whatever number the next one has.
-      eventCursor: handed.eventCursor == formerSequence
-        ? store.lastEventSequence : handed.eventCursor, minInterval: minInterval,
+      eventCursor: eventCursor(after: handed.eventCursor), minInterval: minInterval,
       progressInterval: progressInterval, id: handed.subscriptionID)
+  }
+
+  /// Where a reader goes on that had all events up to this one. Who had all of the process before misses
+  /// none, though the first of this one has another number than the next; all since then it has yet to get.
+  func eventCursor(after sequence: UInt64) -> UInt64 {
+    sequence == formerSequence ? max(sequence, sequenceAtStart) : sequence
   }
 
   private func close(socket: CInt) { HandedOver(sockets: ["": socket]).discard() }

@@ -85,9 +85,7 @@ extension ServiceLoop {
     providers.absent.remove(name)
     session.provider = name
     let last = store.lastEventSequence
-    var own = open.epoch == store.epoch ? open.acknowledgedSequence : nil
-    // To who had all events of the process before, none is missing, whatever number the next one has.
-    if let sequence = own, sequence == formerSequence { own = last }
+    let own = open.epoch == store.epoch ? open.acknowledgedSequence.map(eventCursor) : nil
     let known = [own, providers.resumePoints[name]].compactMap { $0 }.max() ?? last
     session.acknowledged = min(known, last)
     session.eventCursor = session.acknowledged

@@ -91,7 +91,7 @@ extension ServiceLoop {
     }
     let subscription = try add(
       group: group, sink: sink, peer: peer, position: position,
-      eventCursor: request.afterSequence, minInterval: request.minInterval,
+      eventCursor: request.afterSequence.map(eventCursor), minInterval: request.minInterval,
       progressInterval: request.progressInterval)
     send(
       WatchWidgetsResponse.opened(
@@ -114,7 +114,7 @@ extension ServiceLoop {
     let filter = WatchGroup.Filter.events(request.selector, names: request.names)
     let subscription = try add(
       group: groups[filter] ?? WatchGroup(filter), sink: sink, peer: peer, position: .caughtUp,
-      eventCursor: request.afterSequence, minInterval: nil, progressInterval: nil)
+      eventCursor: request.afterSequence.map(eventCursor), minInterval: nil, progressInterval: nil)
     // Not caught up with events: what is between the cursor and the last round comes first.
     subscription.position = .behind(store.revision)
     send(

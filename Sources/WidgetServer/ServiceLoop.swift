@@ -73,6 +73,8 @@ final class ServiceLoop {
   var waitsForOthersOnly = false
   /// The last event of the process that handed its connections over.
   var formerSequence: UInt64?
+  /// The event after which this process began.
+  let sequenceAtStart: UInt64
 
   // The turn.
   private var isTurnOpen = false
@@ -117,6 +119,7 @@ final class ServiceLoop {
       timeZones: SystemTimeZones().rules)
     sentRevision = store.revision
     sentSequence = store.lastEventSequence
+    sequenceAtStart = store.lastEventSequence
     now = ServiceLoop.wallClock()
     startTime = now
     awaitProviders()

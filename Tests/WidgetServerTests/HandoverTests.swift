@@ -165,6 +165,35 @@ import WidgetStorage
     }
   }
 
+  @Test func `is sent what happened since the restart, before it was back`() async throws {
+    try await withRestart { server in
+      let client = try server.connect()
+      let provider = try RawProvider(client)
+      try provider.open(kinds: [Kind(name: .make("clock"))])
+      try client.create("a")
+      let before = try client.event("a", "before")
+      _ = try provider.dataRequest()
+      _ = try provider.event()
+      return { next in
+        _ = try provider.stream.end()
+        let after = try next.connect().event("a", "after")
+        #expect(after > before + 1)
+        let again = try RawProvider(client)
+        try again.send(
+          .open(ProvideOpen(provider: "desk", acknowledgedSequence: before, epoch: 77)))
+        guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
+        #expect(opened.firstSequence == after)
+        #expect(try again.event().sequence == after)
+        // The same goes for who only reads.
+        let events = try next.connect().watchEvents(
+          WatchEventsRequest(afterSequence: before))
+        guard case .opened = try events.next() else { throw TestFault("not opened") }
+        guard case .events(let batch) = try events.next() else { throw TestFault("no event") }
+        #expect(batch.events.map(\.sequence) == [after])
+      }
+    }
+  }
+
   @Test func `is not read beyond what its user may do now`() async throws {
     let log = TestLog.State()
     let folder = try TestFolder()
