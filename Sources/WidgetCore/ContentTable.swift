@@ -100,7 +100,11 @@ struct ContentTable {
   }
 
   /// Goes on from where another table with the same nodes is: readers that have those need none.
-  mutating func inheritHistory(of other: ContentTable) { logStart = other.lastChange }
+  mutating func inheritHistory(of other: ContentTable) {
+    logStart = other.lastChange
+    // No node has changed since, so that a change at this very revision is news.
+    for slot in entries.indices { entries[slot].revision = logStart }
+  }
 
   /// Lets whoever comes from before a revision get all nodes. What the widget is at that revision is
   /// what the table was made of.

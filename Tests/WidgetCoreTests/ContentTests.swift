@@ -266,6 +266,30 @@ struct ContentTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `what changes at the revision that brought another template is told`() throws {
+    let label = { (text: String) in
+      ContentTemplate(
+        root: NodeTemplate(id: "l", type: .label, properties: ["text": Binding(text)]))
+    }
+    let limits = StoreLimits()
+    let programs = ["data.suffix", "'' + data.suffix"].map {
+      KindSchema(Self.kind([label($0)])).content.program(for: .medium)
+    }
+    let record = Record(
+      id: "a", kind: "list", family: .medium, ownerUID: 1, position: 0, revision: 1, time: .at(0))
+    _ = record.data.set("suffix", to: .string("x"), at: 1)
+    _ = record.refreshContent(programs[0], limits: limits)
+    // Another template that shows the same, and then something else, all in one commit.
+    record.finish(nil, at: 5, time: .at(0))
+    _ = record.refreshContent(programs[1], limits: limits)
+    #expect(record.contentChange(since: 4) == nil)
+    #expect(record.content?.table.checkInvariants() == [])
+    _ = record.data.set("suffix", to: .string("y"), at: 5)
+    _ = record.refreshContent(programs[1], limits: limits)
+    #expect(record.contentChange(since: 4)?.setNodes.first?.properties["text"] == .string("y"))
+    #expect(record.content?.table.checkInvariants() == [])
+  }
+
   @Test func `who comes from before the changes that are remembered gets all nodes`() throws {
     var store = try store()
     let cursor = store.revision
@@ -764,6 +788,7 @@ struct ContentTests {
     case 4 where random.chance(20):
       var kind = Self.kind([ContentTemplate(root: Self.root)])
       if random.chance(30) { kind.content = [] }
+      kind.summary = "\(random.below(3))"
       try store.register([kind])
     default: try store.set("a", ["items": .list(items)])
     }
