@@ -446,7 +446,7 @@ struct ContentTable {
       }
       setShown(slot, isShown, context.revision)
       // Its parent tells of it.
-      if setFailure(ContentTable.condition, failure, on: slot, context) {
+      if setFailure(ContentTable.condition, failure, on: slot, &context) {
         mark(entries[Int(slot)].parent, context.revision)
       }
     case .property(let name, let type):
@@ -465,7 +465,7 @@ struct ContentTable {
       if problem != nil, set(name, to: plan.placeholder, on: slot, context) != nil {
         _ = set(name, to: nil, on: slot, context)
       }
-      setFailure(name, failure ?? problem, on: slot, context)
+      setFailure(name, failure ?? problem, on: slot, &context)
     }
   }
 
@@ -541,7 +541,7 @@ struct ContentTable {
       }
     }
     rows = next
-    setFailure("\(plan.id).rows", failure, on: parent, context)
+    setFailure("\(plan.id).rows", failure, on: parent, &context)
   }
 
   /// How many rows, from the first on, there is room for.
@@ -731,13 +731,14 @@ struct ContentTable {
   /// Notes, or (with nil) forgets, what is wrong with a part of a node. Returns whether that is news.
   @discardableResult
   private mutating func setFailure(
-    _ name: String, _ message: String?, on slot: Int32, _ context: Context
+    _ name: String, _ message: String?, on slot: Int32, _ context: inout Context
   ) -> Bool {
     guard slot >= 0, message != nil || !entries[Int(slot)].failures.isEmpty else { return false }
     var message = message.map { String(decoding: $0.utf8.prefix(512), as: UTF8.self) }
     // Words have the room of the content once more, and no more.
-    if let words = message, bytes + words.utf8.count > 2 * context.limits.contentBytesMax {
+    if let words = message, (bytes + words.utf8.count) / 2 > context.limits.contentBytesMax {
       message = nil
+      context.metLimit = true
     }
     let old = entries[Int(slot)].failures[name]
     guard old != message else { return false }

@@ -150,8 +150,9 @@ extension WidgetStore {
   /// Whether one more change of one widget could exceed what its owner's contents may have.
   var isNearContentQuota: Bool {
     // What is wrong with nodes has the room of the nodes once more.
-    let least = limits.contentBytesPerUIDMax - 3 * limits.contentBytesMax
-    return usage.values.contains { $0.contentBytes > least }
+    usage.values.contains {
+      (limits.contentBytesPerUIDMax - $0.contentBytes) / 3 <= limits.contentBytesMax
+    }
   }
 
   private func admit(keys: Int, labels: Int) throws(StoreError) {

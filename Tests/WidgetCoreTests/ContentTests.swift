@@ -563,6 +563,20 @@ struct ContentTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test(arguments: [true, false])
+  func `limits may be as high as they can`(isRevocable: Bool) throws {
+    var limits = StoreLimits()
+    (limits.contentNodesMax, limits.contentBytesMax) = (.max, .max)
+    (limits.contentBytesPerUIDMax, limits.contentCostMax) = (.max, .max)
+    limits.contentCostPerCommandMax = .max
+    var store = Store(limits: limits, isRevocable: isRevocable)
+    try store.register([Self.kind([ContentTemplate(root: Self.root)])])
+    try store.create("a", kind: "list")
+    try store.set("a", ["items": .list([.map(["id": .int(1), "name": .int(2)])])])
+    #expect(store.widget("a")?.content?["name/1"]?.problem != "")
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a row in front of as many as there may be takes the last one's place`() throws {
     var store = try store(limits: .with { $0.contentNodesMax = 5 + 3 * 5 })
     let items = (0..<5).map { Self.item("\($0)", "\($0)") }

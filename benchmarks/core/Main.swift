@@ -200,8 +200,10 @@ struct CoreBenchmark {
     limits.keysPerWidgetMax = .max
     limits.kindBytesMax = .max
     limits.contentNodesMax = .max
-    limits.contentBytesMax = .max
+    limits.contentBytesMax = 1 << 40
+    limits.contentBytesPerUIDMax = .max
     limits.contentCostMax = .max
+    limits.contentCostPerCommandMax = .max
     var store = WidgetStore(image: StoreImage(epoch: 1), limits: limits, isRevocable: isRevocable)
     guard let kind = KindName("gauge") else { preconditionFailure("a bad kind") }
     for number in 0..<widgets {
