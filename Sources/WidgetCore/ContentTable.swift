@@ -20,7 +20,7 @@ import WidgetModel
 /// `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`.
 struct ContentTable {
   let program: ContentProgram
-  private var entries = PagedArray<Entry>()
+  private var entries = RevertibleArray<Entry>()
   private var index: [String: Int32] = [:]
   private var free: [Int32] = []
   private var log: [Change] = []

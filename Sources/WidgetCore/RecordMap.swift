@@ -4,7 +4,10 @@ import WidgetModel
 /// A widget's data or parameters as expressions read them: as they are in the record, with what has
 /// changed since. What is not read is not looked at, so an evaluation costs what it reads, not what
 /// there is.
-final class RecordMap: ExpressionObject {
+///
+/// It is made for an evaluation and gone after it, on the thread that owns the store: what is stored of a
+/// result are values. So nobody else reads it, though expressions may go anywhere (`@unchecked`).
+final class RecordMap: ExpressionObject, @unchecked Sendable {
   let base: RevisedMap
   /// New values, by declared names; nil for removed.
   let changed: [String: Value?]

@@ -18,9 +18,15 @@ struct RevisedMap {
     var revision: Revision
     var older: Int32
     var newer: Int32
+
+    /// Makes it the newest.
+    mutating func become(_ value: Value?, at revision: Revision, newerThan older: Int32) {
+      (self.value, self.revision) = (value, revision)
+      (self.older, newer) = (older, -1)
+    }
   }
 
-  private(set) var slots = PagedArray<Slot>()
+  private(set) var slots = RevertibleArray<Slot>()
   private(set) var sorted: [Int32] = []
   private(set) var newest: Int32 = -1
   private(set) var oldest: Int32 = -1
@@ -55,8 +61,7 @@ struct RevisedMap {
     } else {
       liveCount += 1
     }
-    slots[Int(slot)].value = value
-    touch(slot, at: revision)
+    change(slot, to: value, at: revision)
     return true
   }
 
@@ -64,9 +69,8 @@ struct RevisedMap {
   mutating func unset(_ key: String, at revision: Revision) -> Bool {
     let (index, found) = position(of: key)
     guard found, slots[Int(sorted[index])].value != nil else { return false }
-    slots[Int(sorted[index])].value = nil
     liveCount -= 1
-    touch(sorted[index], at: revision)
+    change(sorted[index], to: nil, at: revision)
     return true
   }
 
@@ -162,22 +166,23 @@ struct RevisedMap {
 
   private mutating func append(key: String, value: Value?, revision: Revision, at index: Int) {
     let slot = Int32(slots.count)
-    slots.append(Slot(key: key, value: value, revision: revision, older: -1, newer: -1))
+    slots.append(Slot(key: key, value: value, revision: revision, older: newest, newer: -1))
     sorted.insert(slot, at: index)
-    linkNewest(slot)
+    becomeNewest(slot)
     if value != nil { liveCount += 1 }
   }
 
-  private mutating func touch(_ slot: Int32, at revision: Revision) {
-    slots[Int(slot)].revision = revision
-    guard slot != newest else { return }
-    unlink(slot)
-    linkNewest(slot)
+  private mutating func change(_ slot: Int32, to value: Value?, at revision: Revision) {
+    let isNewest = slot == newest
+    if !isNewest { unlink(slot) }
+    let older = isNewest ? slots[Int(slot)].older : newest
+    // Each time that a slot is changed is paid for; so it is changed once.
+    slots[Int(slot)].become(value, at: revision, newerThan: older)
+    if !isNewest { becomeNewest(slot) }
   }
 
-  private mutating func linkNewest(_ slot: Int32) {
-    slots[Int(slot)].older = newest
-    slots[Int(slot)].newer = -1
+  /// Lets the list of slots begin with one that leads to what was the newest.
+  private mutating func becomeNewest(_ slot: Int32) {
     if newest >= 0 { slots[Int(newest)].newer = slot } else { oldest = slot }
     newest = slot
   }
