@@ -68,6 +68,8 @@ public enum SessionNews: Hashable, Sendable {
   case opened(epoch: UInt64)
   /// The daemon cannot be reached; it is tried again.
   case lost(String)
+  /// The daemon does not have the session now; it is tried again.
+  case refused(String)
   case event(Event)
   /// Events that nobody will tell of.
   case missed(count: UInt64, last: UInt64)
@@ -207,7 +209,11 @@ private final class ClientSession: DaemonSession {
       for try await request in session.requests {
         switch request {
         case .connected(let opened): await tell(.opened(epoch: opened.epoch))
-        case .disconnected(let error): await tell(.lost("\(error)"))
+        case .disconnected(let error):
+          // An end of the daemon's own making is as good as a connection that is lost.
+          let isRefusal =
+            if case .status(let status) = error { status.code != .unavailable } else { false }
+          await tell(isRefusal ? .refused("\(error)") : .lost("\(error)"))
         case .event(let event): await tell(.event(event))
         case .gap(let gap):
           let count = gap.lastSequence - gap.firstSequence + 1

@@ -82,6 +82,8 @@ extension Host {
       links[generation]?.watching?.cancel()
       links[generation]?.watching = Task { await self.watch(generation, bundle, session) }
     case .lost: break
+    case .refused(let words):
+      handle(state.declared(generation: generation, refusal: words, at: now))
     case .event(let event): tell(.event(event), generation)
     case .missed(let count, let last):
       report("bundle \(bundle.id): \(count == 1 ? "1 event was" : "\(count) events were") lost")
@@ -334,7 +336,8 @@ extension Host {
       updateStanding()
       await standingTask?.value
       admit()
-    case .lost(let words): report("lost the daemon, and try to reach it again: \(words)")
+    case .lost(let words), .refused(let words):
+      report("lost the daemon, and try to reach it again: \(words)")
     // What a bundle's widget shows is always true.
     case .asked(let id, _): try? await session.answer(id, WidgetPatch())
     case .event(let event): try? await session.acknowledge(event)
