@@ -17,12 +17,15 @@ struct AnyProvidedWidget: Sendable {
   struct Outcome: Sendable {
     var patch: WidgetPatch
     var transition: Transition?
+    /// What went wrong, if the widget does not say so yet.
+    var problem: String?
   }
 
   init<W: Widget>(_ widget: W) {
     kind = Kind(
       name: W.kind, displayName: widget.displayName, summary: widget.summary,
       families: widget.families, parameters: W.Parameters.schema, data: W.State.schema,
+      isOpen: W.State.isOpen || W.Parameters.isOpen,
       events: AnyProvidedWidget.declared(W.Event.events), content: widget.content,
       persistence: widget.persistence)
     schedule = widget.schedule
@@ -53,14 +56,15 @@ struct AnyProvidedWidget: Sendable {
   private static func act<W: Widget>(
     _ widget: W, _ occasion: Occasion, on current: WidgetModel.Widget, _ now: Timestamp
   ) async -> Outcome {
-    let old = W.State(reading: current.data)
     var event: WidgetModel.Event?
     if case .event(let happened) = occasion { event = happened }
     var instance = Instance<W>(
       id: current.id, family: current.family, labels: current.labels,
-      parameters: W.Parameters(reading: current.parameters), state: old,
+      parameters: W.Parameters(reading: current.parameters),
+      state: W.State(reading: current.data),
       node: event.map { String($0.nodeID.prefix { $0 != "/" }) } ?? "",
       row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "", now: now)
+    var patch = WidgetPatch()
     var problem: WidgetError?
     do {
       if let event {
@@ -70,15 +74,15 @@ struct AnyProvidedWidget: Sendable {
       } else {
         try await widget.refresh(&instance)
       }
+      (patch.setData, patch.unsetData) = instance.state.difference(from: current.data)
     } catch {
       // What was done before it failed is not half of something: nothing of it is sent.
-      instance.state = old
       problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
     }
-    var patch = WidgetPatch()
-    (patch.setData, patch.unsetData) = instance.state.difference(from: old)
-    if problem != current.error { patch.error = .some(problem) }
-    return Outcome(patch: patch, transition: instance.transition)
+    let isNew = problem != current.error
+    if isNew { patch.error = .some(problem) }
+    return Outcome(
+      patch: patch, transition: instance.transition, problem: isNew ? problem?.message : nil)
   }
 
   /// The event as its enum has it; nil for one that the enum does not know.

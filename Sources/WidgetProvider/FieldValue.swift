@@ -3,7 +3,7 @@ public import WidgetModel
 /// A type of Swift that a field of a widget can have: `Bool`, `Int`, `Int64`, `Double`, `String`,
 /// `[UInt8]`, `Timestamp`, `Duration`, `Value` for any, optionals (null), and arrays and dictionaries by
 /// text of these. Enums with text as raw values need only say that they conform.
-public protocol FieldValue: Sendable {
+public protocol FieldValue: FieldElement {
   /// The type as kinds declare it.
   static var fieldType: FieldType { get }
   /// The value as widgets hold it.
@@ -113,15 +113,6 @@ extension FieldElement where Self: FieldValue {
     return elements
   }
 }
-
-extension Bool: FieldElement {}
-extension Int64: FieldElement {}
-extension Int: FieldElement {}
-extension Double: FieldElement {}
-extension String: FieldElement {}
-extension Timestamp: FieldElement {}
-extension Duration: FieldElement {}
-extension Value: FieldElement {}
 
 extension Array: FieldElement where Element: FieldElement {}
 

@@ -18,8 +18,11 @@ public protocol Fields: Sendable {
 
 /// One field of a struct: its name on the wire, and where it is.
 public struct FieldOf<Root: Sendable>: Sendable {
+  /// As the wire has it; of a dictionary with a key for each entry, what these keys begin with.
   public let name: String
   public let summary: String
+  /// Whether each entry of the dictionary is a key of its own.
+  let isSpread: Bool
   let type: FieldType
   let isOptional: Bool
   let read: @Sendable (Root) -> Value
@@ -35,6 +38,7 @@ public struct FieldOf<Root: Sendable>: Sendable {
   ) {
     self.name = name
     self.summary = summary
+    isSpread = false
     type = T.fieldType
     isOptional = T(fieldValue: .null) != nil
     read = { $0[keyPath: path].fieldValue }
@@ -43,6 +47,43 @@ public struct FieldOf<Root: Sendable>: Sendable {
       root[keyPath: path] = typed
       return true
     }
+  }
+
+  /// A dictionary with a key on the wire for each entry, so that an entry that changed is sent without the
+  /// others: `.init(each: "interface.", \.interfaces)` is `interface.lo`, `interface.eth0`, … Its kind is
+  /// open, since such names cannot be declared; expressions read `data["interface.lo"]`. Entries that are
+  /// not of the dictionary's type are left out.
+  ///
+  /// - Parameters:
+  ///   - prefix: what the keys begin with, and no other field's name does. With it, an entry's key has at
+  ///     most 256 bytes.
+  ///   - path: the property.
+  public init<T: FieldValue>(
+    each prefix: String, _ path: any WritableKeyPath<Root, [String: T]> & Sendable
+  ) {
+    name = prefix
+    summary = ""
+    isSpread = true
+    type = .map(T.fieldType)
+    isOptional = false
+    read = { $0[keyPath: path].fieldValue }
+    write = { root, value in
+      guard case .map(let map) = value else { return false }
+      root[keyPath: path] = Dictionary(
+        map.entries.compactMap { entry in T(fieldValue: entry.value).map { (entry.key, $0) } },
+        uniquingKeysWith: { first, _ in first })
+      return true
+    }
+  }
+
+  /// What the field is in a widget's map; nil if it is not there.
+  func value(in map: ValueMap) -> Value? {
+    guard isSpread else { return map[name] }
+    return .map(
+      ValueMap(
+        map.entries.filter { $0.key.hasPrefix(name) }.map {
+          ValueMap.Entry(key: String($0.key.dropFirst(name.count)), value: $0.value)
+        }))
   }
 }
 
@@ -56,7 +97,7 @@ extension Fields {
   /// The fields as a kind declares them, with the defaults of `init()`.
   static var schema: [Field] {
     let defaults = Self()
-    return fields.map { field in
+    return fields.filter { !$0.isSpread }.map { field in
       let value = field.read(defaults)
       return Field(
         name: field.name, type: field.type,
@@ -64,27 +105,63 @@ extension Fields {
     }
   }
 
+  /// Whether there are fields with names that no kind can declare.
+  static var isOpen: Bool { fields.contains(where: \.isSpread) }
+
   /// What a widget holds. A key that is missing, or of another type, has its default.
   init(reading map: ValueMap) {
     self.init()
     for field in Self.fields {
-      if let value = map[field.name] { _ = field.write(&self, value) }
+      if let value = field.value(in: map) { _ = field.write(&self, value) }
     }
   }
 
-  /// What has to be set and removed to make one of these the other.
-  func difference(from old: Self) -> (set: ValueMap, unset: [String]) {
+  /// What has to be set and removed so that a widget holds this. A key that is missing counts as its
+  /// default; one of another type, or with a value that the type does not know, is set right.
+  func difference(from map: ValueMap) -> (set: ValueMap, unset: [String]) {
+    let defaults = Self()
     var set: ValueMap = [:]
     var unset: [String] = []
     for field in Self.fields {
       let value = field.read(self)
-      guard value != field.read(old) else { continue }
-      if value == .null && field.isOptional {
-        unset.append(field.name)
-      } else {
-        set[field.name] = value
+      if field.isSpread {
+        guard case .map(let wanted) = value else { continue }
+        for entry in wanted.entries where map[field.name + entry.key] != entry.value {
+          set[field.name + entry.key] = entry.value
+        }
+        unset += map.keys.filter {
+          $0.hasPrefix(field.name) && wanted[String($0.dropFirst(field.name.count))] == nil
+        }
+      } else if value != map[field.name] ?? field.read(defaults) {
+        if value == .null && field.isOptional {
+          unset.append(field.name)
+        } else {
+          set[field.name] = value
+        }
       }
     }
     return (set, unset)
+  }
+}
+
+/// A struct of fields inside another's: a map by their names, without those that are nil. Say that it is a
+/// `FieldValue` as well, and it can be a field, and an element of arrays and dictionaries.
+extension FieldValue where Self: Fields {
+  public static var fieldType: FieldType { .map(.any) }
+  public var fieldValue: Value {
+    var map: ValueMap = [:]
+    for field in Self.fields {
+      let value = field.read(self)
+      if field.isSpread, case .map(let entries) = value {
+        for entry in entries.entries { map[field.name + entry.key] = entry.value }
+      } else if value != .null || !field.isOptional {
+        map[field.name] = value
+      }
+    }
+    return .map(map)
+  }
+  public init?(fieldValue: Value) {
+    guard case .map(let map) = fieldValue else { return nil }
+    self.init(reading: map)
   }
 }

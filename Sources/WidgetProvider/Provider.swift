@@ -79,6 +79,6 @@ extension WidgetSpec {
     configure(&parameters)
     self.init(
       id: widgetID, kind: W.kind, family: family, labels: labels,
-      parameters: parameters.difference(from: W.Parameters()).set)
+      parameters: parameters.difference(from: [:]).set)
   }
 }

@@ -59,11 +59,27 @@ public struct ProviderRunner: Sendable {
     }
   }
 
+  /// Brings the widgets up to date once: registers the kinds, makes the widgets that should be there, and
+  /// refreshes all of the kinds. As there is no session, nobody acts on events, and the widgets stay as they
+  /// are, not stale, when the program has ended. What cannot be refreshed says so in its error.
+  ///
+  /// - Throws: if the daemon cannot be reached, or refuses the kinds or a widget.
+  public func runOnce() async throws {
+    _ = try await client.applyKinds(
+      ApplyKindsRequest(provider: name, kinds: kinds, prune: options.prunesKinds))
+    try await declare()
+    for kind in kinds {
+      guard let provided = widgets[kind.name] else { continue }
+      try await forEachPage(of: kind.name) { page throws(ClientError) in
+        for widget in page { try await refreshOnce(widget, provided) }
+      }
+    }
+  }
+
   /// Runs until the task is cancelled. Then its widgets are stale.
   ///
   /// - Throws: as `runUntilStopped`.
   public func run() async throws {
-    let kinds = widgets.values.map(\.kind).sorted { $0.name.rawValue < $1.name.rawValue }
     let session = client.provide(name, kinds: kinds, options: options)
     let turns = Turns()
     do {
@@ -73,7 +89,15 @@ public struct ProviderRunner: Sendable {
           group.addTask { await keep(widget, every: interval, isAligned, session, turns) }
         }
         defer { group.cancelAll() }
+        var isLost = false
         for try await request in session.requests {
+          switch request {
+          case .disconnected: isLost = true
+          case .connected where isLost:
+            report("the daemon is back")
+            isLost = false
+          default: break
+          }
           await turns.take()
           await answer(request, session)
           await turns.pass()
@@ -85,6 +109,27 @@ public struct ProviderRunner: Sendable {
     await session.close()
   }
 
+  private func refreshOnce(
+    _ widget: WidgetModel.Widget, _ provided: AnyProvidedWidget
+  ) async throws(ClientError) {
+    let outcome = await provided.refreshed(widget, at: now())
+    tell(outcome, widget.id)
+    var patch = outcome.patch
+    if widget.isStale { patch.isStale = false }
+    guard patch != WidgetPatch() else { return }
+    do throws(ClientError) {
+      _ = try await client.updateWidget(
+        UpdateWidgetRequest(
+          id: widget.id, patch: patch, transition: outcome.transition, omitWidget: true))
+    } catch {
+      guard error.reason == "WIDGET_NOT_FOUND" else { throw error }
+    }
+  }
+
+  private var kinds: [Kind] {
+    widgets.values.map(\.kind).sorted { $0.name.rawValue < $1.name.rawValue }
+  }
+
   // MARK: - What the daemon asks
 
   private func answer(_ request: ProviderRequest, _ session: ProviderSession) async {
@@ -94,6 +139,7 @@ public struct ProviderRunner: Sendable {
     case .dataRequest(let request):
       guard let widget = widgets[request.widget.kind] else { return }
       let outcome = await widget.refreshed(request.widget, at: now())
+      tell(outcome, request.widget.id)
       await tolerate { () async throws(ClientError) in
         try await session.answer(request, with: outcome.patch, transition: outcome.transition)
       }
@@ -139,6 +185,7 @@ public struct ProviderRunner: Sendable {
     let current = try await client.getWidget(GetWidgetRequest(id: event.widgetID)).widget
     if let widget = widgets[current.kind] {
       let outcome = await widget.handled(event, on: current, at: now())
+      tell(outcome, current.id)
       if outcome.patch != WidgetPatch() {
         try await session.update(event.widgetID, outcome.patch, transition: outcome.transition)
       }
@@ -172,29 +219,41 @@ public struct ProviderRunner: Sendable {
     }
   }
 
-  /// Refreshes all widgets of a kind, in one commit.
+  /// Refreshes all widgets of a kind; a page of them in one commit.
   private func refreshAll(
     _ widget: AnyProvidedWidget, _ session: ProviderSession
   ) async throws(ClientError) {
-    var page = ""
-    repeat {
-      let answer = try await client.listWidgets(
-        ListWidgetsRequest(
-          selector: Selector(kinds: [widget.kind.name]), pageSize: 100, pageToken: page))
+    try await forEachPage(of: widget.kind.name) { page throws(ClientError) in
       var updates: [ProvidedUpdate] = []
-      for tagged in answer.widgets {
-        let outcome = await widget.refreshed(tagged.widget, at: now())
+      for current in page {
+        let outcome = await widget.refreshed(current, at: now())
+        tell(outcome, current.id)
         // What did not change is said too where the widget seems stale: it is still true.
-        guard outcome.patch != WidgetPatch() || tagged.widget.isStale else { continue }
-        updates.append(
-          ProvidedUpdate(tagged.widget.id, outcome.patch, transition: outcome.transition))
+        guard outcome.patch != WidgetPatch() || current.isStale else { continue }
+        updates.append(ProvidedUpdate(current.id, outcome.patch, transition: outcome.transition))
       }
       if !updates.isEmpty { try await session.update(updates) }
-      page = answer.nextPageToken
-    } while !page.isEmpty
+    }
+  }
+
+  private func forEachPage(
+    of kind: KindName, _ body: ([WidgetModel.Widget]) async throws(ClientError) -> Void
+  ) async throws(ClientError) {
+    var token = ""
+    repeat {
+      let answer = try await client.listWidgets(
+        ListWidgetsRequest(selector: Selector(kinds: [kind]), pageSize: 100, pageToken: token))
+      try await body(answer.widgets.map(\.widget))
+      token = answer.nextPageToken
+    } while !token.isEmpty
   }
 
   // MARK: - Parts
+
+  /// Says what went wrong with a widget, once for as long as it lasts.
+  private func tell(_ outcome: AnyProvidedWidget.Outcome, _ id: WidgetID) {
+    if let problem = outcome.problem { report("\(id): \(problem)") }
+  }
 
   /// Goes on after an error that the next connection or the next turn makes good, and says so. A widget
   /// that is gone is nobody's fault, and a lost connection is told by the session.

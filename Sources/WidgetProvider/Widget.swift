@@ -26,7 +26,8 @@ public protocol Widget: Sendable {
   /// What happens to them.
   associatedtype Event: Events = NoEvents
 
-  /// The kind's name; the type's without, `SystemLoadWidget` as `system-load`.
+  /// The kind's name, as `static let kind: KindName = "desk/clock"`; the type's without, `SystemLoadWidget`
+  /// as `system-load`.
   static var kind: KindName { get }
   /// What people call it; empty for its name.
   var displayName: String { get }
@@ -72,6 +73,22 @@ public struct Instance<W: Widget>: Sendable {
   public let now: Timestamp
 }
 
+extension Instance {
+  /// A widget that is in no daemon, to try out what `refresh` and `handle` do to it.
+  ///
+  /// - Parameter id: 1 to 128 characters of an id's alphabet; another text is a mistake of the program.
+  public init(
+    _ id: String, parameters: W.Parameters = W.Parameters(), state: W.State = W.State(),
+    family: Family = .medium, labels: Labels = [:], node: String = "", row: String = "",
+    now: Timestamp = .epoch
+  ) {
+    guard let id = WidgetID(id) else { preconditionFailure("\"\(id)\" is no widget's id") }
+    self.init(
+      id: id, family: family, labels: labels, parameters: parameters, state: state, node: node,
+      row: row, now: now)
+  }
+}
+
 extension Widget {
   public static var kind: KindName { KindName(typeName: "\(Self.self)") }
   public var displayName: String { "" }
@@ -98,11 +115,18 @@ extension KindName {
     }
     // The names of Swift's types are within a kind's alphabet but for what is generic or nested.
     let plain = name.filter { $0.isLetter || $0.isNumber || $0 == "-" }
-    self = KindName(String(plain.prefix(KindName.lengthMax))) ?? KindName.unnamed
+    self = KindName(String(plain.prefix(KindName.lengthMax))) ?? "widget"
   }
+}
 
-  private static var unnamed: KindName {
-    guard let name = KindName("widget") else { preconditionFailure("\"widget\" is a kind's name") }
-    return name
+/// `static let kind: KindName = "desk/clock"`. A literal that is no kind's name is a mistake of the program,
+/// and ends it.
+extension KindName: ExpressibleByStringLiteral {
+  public init(stringLiteral text: String) {
+    guard let name = KindName(text) else {
+      preconditionFailure(
+        "\"\(text)\" is no kind's name: 1 to \(KindName.lengthMax) of a-z A-Z 0-9 . _ - / :")
+    }
+    self = name
   }
 }

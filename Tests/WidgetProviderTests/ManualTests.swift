@@ -7,4 +7,10 @@ struct ManualTests {
     #expect(ManualCounter.kind.rawValue == "manual-counter")
     #expect(ManualDesk().instances.map(\.kind.rawValue) == ["manual-clock"])
   }
+
+  @Test func `the manual's counter can be tried out without a daemon`() {
+    var visits = Instance<ManualCounter>("visits", parameters: .init(step: 2))
+    ManualCounter().handle(.press, &visits)
+    #expect(visits.state.count == 2)
+  }
 }

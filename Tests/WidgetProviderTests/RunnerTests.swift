@@ -120,6 +120,31 @@ import WidgetStorage
     }
   }
 
+  @Test func `once brings the widgets up to date, and leaves them fresh`() async throws {
+    try await withDaemon { client in
+      let id = try #require(WidgetID("t"))
+      let instances = [WidgetSpec("t", of: Tally.self)]
+      try await runner(Tally(), client, instances: instances).runOnce()
+      let first = try await client.getWidget(GetWidgetRequest(id: id)).widget
+      #expect(first.data == ["count": .int(0), "refreshes": .int(1)] && !first.isStale)
+      // What a program left stale is fresh again.
+      let run = Task { try await runner(Tally(), client, instances: instances).run() }
+      try await until("t", in: client) { $0.data["refreshes"] == .int(2) }
+      run.cancel()
+      try await run.value
+      try await until("t", in: client) { $0.isStale }
+      try await runner(Tally(), client, instances: instances).runOnce()
+      let last = try await client.getWidget(GetWidgetRequest(id: id)).widget
+      #expect(last.data["refreshes"] == .int(3) && !last.isStale)
+    }
+  }
+
+  @Test func `once without a daemon fails`() async throws {
+    let client = WidgetClient(socketPath: "/nonexistent/widgetd.sock")
+    await #expect(throws: ClientError.self) { try await runner(Tally(), client).runOnce() }
+    await client.close()
+  }
+
   @Test func `a kind that is another's ends the program, and says so`() async throws {
     try await withDaemon { client in
       _ = try await client.applyKinds(

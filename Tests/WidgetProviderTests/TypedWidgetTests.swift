@@ -151,6 +151,74 @@ struct TypedWidgetTests {
     #expect(outcome.patch.setData["count"] == .int(10))
   }
 
+  @Test func `a value that the type does not know is set right`() async throws {
+    let outcome = await tally.refreshed(
+      try widget(["mood": .string("furious"), "note": .string("refreshed")]), at: .epoch)
+    #expect(outcome.patch == WidgetPatch(setData: ["mood": .string("calm")]))
+  }
+
+  @Test func `what goes wrong is told once`() async throws {
+    let failed = await tally.handled(try event("fail"), on: try widget([:]), at: .epoch)
+    #expect(failed.problem == "out of order")
+    let again = await tally.handled(
+      try event("fail"), on: try widget([:], error: failed.patch.error ?? nil), at: .epoch)
+    #expect(again.problem == nil && again.patch == WidgetPatch())
+  }
+
+  private struct PortsWidget: Widget {
+    static let kind: KindName = "desk/ports"
+
+    struct Port: Fields, FieldValue {
+      var bytes = 0
+      var name: String?
+      static let fields: [FieldOf<Port>] = [.init("bytes", \.bytes), .init("name", \.name)]
+    }
+    struct State: Fields {
+      var ports: [String: Port] = [:]
+      var all: [Port] = []
+      static let fields: [FieldOf<State>] = [
+        .init(each: "port.", \.ports), .init("all", \.all, "All of them."),
+      ]
+    }
+    func refresh(_ desk: inout Instance<PortsWidget>) {
+      desk.state.ports["a"]?.bytes += 1
+      desk.state.ports["b"] = Port(name: "usb")
+      desk.state.ports["gone"] = nil
+      desk.state.all = [Port(bytes: 7)]
+    }
+  }
+
+  @Test func `a dictionary can be a key for each entry, and a struct a value`() async throws {
+    let ports = AnyProvidedWidget(PortsWidget())
+    #expect(ports.kind.name.rawValue == "desk/ports")
+    // Such keys cannot be declared.
+    #expect(ports.kind.isOpen && ports.kind.data.map(\.name) == ["all"])
+    #expect(ports.kind.data.map(\.type) == [.list(.map(.any))])
+    #expect(!tally.kind.isOpen)
+    let widget = WidgetModelWidget(
+      id: try #require(WidgetID("t")), kind: PortsWidget.kind,
+      data: [
+        "port.a": .map(["bytes": .int(1)]), "port.gone": .map([:]), "port.odd": .int(1),
+        "same": .int(1),
+      ])
+    let outcome = await ports.refreshed(widget, at: .epoch)
+    #expect(
+      outcome.patch.setData == [
+        "port.a": .map(["bytes": .int(2)]),
+        "port.b": .map(["bytes": .int(0), "name": .string("usb")]),
+        "all": .list([.map(["bytes": .int(7)])]),
+      ])
+    #expect(outcome.patch.unsetData == ["port.gone", "port.odd"])
+    var settled = widget
+    settled.data = [
+      "port.a": .map(["bytes": .int(1)]),
+      "port.b": .map(["bytes": .int(0), "name": .string("usb")]),
+      "all": .list([.map(["bytes": .int(7)])]),
+    ]
+    let next = await ports.refreshed(settled, at: .epoch)
+    #expect(next.patch == WidgetPatch(setData: ["port.a": .map(["bytes": .int(2)])]))
+  }
+
   @Test(arguments: [
     ("SystemLoadWidget", "system-load"), ("Clock", "clock"), ("Widget", "widget"),
     ("URLWidget", "url"), ("CPU2Load", "cpu2-load"), ("Größe", "widget"),
@@ -166,5 +234,17 @@ struct TypedWidgetTests {
     }
     #expect(list(true).all.count == 2)
     #expect(list(false).all.count == 1)
+  }
+
+  @Test(arguments: [
+    (10, 0, 1_000, 1_000), (10, 1, 1_000, 999), (10, 999, 1_000, 1), (11, 0, 5_000, 4_000),
+    (-1, 250, 1_000, 750),
+  ])
+  func `aligned schedules fall on multiples of the interval`(
+    seconds: Int64, milliseconds: Int32, interval: Int, delay: Int
+  ) throws {
+    let now = try #require(Timestamp(seconds: seconds, nanoseconds: milliseconds * 1_000_000))
+    #expect(
+      now.delay(toMultipleOf: .milliseconds(interval)) == .milliseconds(delay))
   }
 }
