@@ -143,7 +143,7 @@ let package = Package(
       path: "Clients/widgetctl", swiftSettings: strict),
     .executableTarget(
       name: "widgetd-sysmon",
-      dependencies: ["WidgetClient", "WidgetModel", arguments],
+      dependencies: ["WidgetClient", "WidgetModel", "WidgetProvider", arguments],
       path: "Clients/widgetd-sysmon", swiftSettings: strict),
 
     // Bundles, run. What it touches is in the adapters; the rest is a state machine.
@@ -179,7 +179,8 @@ let package = Package(
     .testTarget(
       name: "WidgetdSysmonTests",
       dependencies: [
-        "widgetd-sysmon", "WidgetClient", "WidgetModel", "WidgetServer", "WidgetStorage", logging,
+        "widgetd-sysmon", "WidgetClient", "WidgetModel", "WidgetProvider", "WidgetServer",
+        "WidgetStorage", logging,
       ], swiftSettings: strict),
     .testTarget(
       name: "WidgetModelTests", dependencies: ["WidgetModel"], swiftSettings: strict),

@@ -1,7 +1,7 @@
 import ArgumentParser
-import Dispatch
 import Glibc
 import WidgetClient
+import WidgetProvider
 
 /// Starts the program, and ends it with the exit status that the help text promises.
 @main
@@ -66,14 +66,9 @@ struct Sysmon: AsyncParsableCommand {
     do {
       let client = WidgetClient(socketPath: try SocketPath.discover(explicit: socket))
       try await client.connect()
-      let provider = Provider(
-        client: client, source: SystemSource(), interval: .seconds(interval),
-        clock: ContinuousClock(), report: writeError)
-      if once {
-        try await provider.once()
-      } else {
-        try await runUntilSignal(provider)
-      }
+      let machine = SystemMachine()
+      let runner = Sysmon.runner(machine, every: .seconds(interval), client: client)
+      if once { try await runner.runOnce() } else { try await runner.runUntilStopped() }
       await client.close()
     } catch {
       writeError("\(error)")
@@ -81,37 +76,41 @@ struct Sysmon: AsyncParsableCommand {
     }
   }
 
-  private func runUntilSignal(_ provider: Provider<SystemSource>) async throws {
-    let (stop, sources) = stopSignals()
-    defer { for source in sources { source.cancel() } }
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await provider.run() }
-      group.addTask { for await _ in stop { break } }
-      defer { group.cancelAll() }
-      try await group.next()
+  /// The kinds, and a widget of each.
+  static func runner(
+    _ machine: some Machine, every interval: Duration, client: WidgetClient,
+    now: @escaping @Sendable () -> Timestamp = { .ofSystem },
+    clock: any Clock<Duration> = ContinuousClock(),
+    report: @escaping @Sendable (String) -> Void = writeError
+  ) -> ProviderRunner {
+    @WidgetsBuilder var widgets: Widgets {
+      ClockWidget(machine: machine, interval: interval)
+      LoadWidget(machine: machine, interval: interval)
+      MemoryWidget(machine: machine, interval: interval)
+      NetworkWidget(machine: machine, interval: interval)
+      DiskWidget(machine: machine, interval: interval)
+      CounterWidget()
     }
-    // Whoever stopped the daemon first has stopped all its widgets too.
-    do throws(ClientError) {
-      try await provider.client.connect()
-    } catch {
-      return
-    }
-    try await provider.retire()
+    return ProviderRunner(
+      name: "sysmon", widgets: widgets, instances: instances, client: client, now: now,
+      clock: clock, report: report)
   }
-}
 
-/// SIGTERM and SIGINT as a sequence; from now on they do nothing else. Keep the sources.
-private func stopSignals() -> (stream: AsyncStream<Void>, sources: [any DispatchSourceSignal]) {
-  let (stream, continuation) = AsyncStream.makeStream(
-    of: Void.self, bufferingPolicy: .bufferingNewest(1))
-  let sources = [SIGTERM, SIGINT].map { number in
-    signal(number, SIG_IGN)
-    let source = DispatchSource.makeSignalSource(signal: number)
-    source.setEventHandler { continuation.yield() }
-    source.activate()
-    return source
+  static let instances: [WidgetSpec] = [
+    spec(of: ClockWidget.self, "Clock"), spec(of: LoadWidget.self, "Load"),
+    spec(of: MemoryWidget.self, "Memory"),
+    spec(of: NetworkWidget.self, "Network"), spec(of: DiskWidget.self, "Disk"),
+    spec(of: CounterWidget.self, "Clicks", .small),
+  ]
+
+  /// The widget is named as its kind is.
+  private static func spec<W: WidgetProvider.Widget>(
+    of kind: W.Type, _ title: String, _ family: Family = .medium
+  ) -> WidgetSpec where W.Parameters == Titled {
+    WidgetSpec(W.kind.rawValue, of: kind, family: family, labels: ["provider": "sysmon"]) {
+      $0.title = title
+    }
   }
-  return (stream, sources)
 }
 
 /// Writes a line to standard error, in one piece, with the program's name.

@@ -1,5 +1,4 @@
 import Testing
-import WidgetModel
 
 @testable import widgetd_sysmon
 
@@ -31,17 +30,5 @@ struct FormattingTests {
   @Test func `a share of nothing is nothing`() {
     #expect(percent(5, of: 0) == 0)
     #expect(percent(1, of: 3) == 33.3)
-  }
-
-  @Test(arguments: [
-    (10, 0, 1_000, 1_000), (10, 1, 1_000, 999), (10, 999, 1_000, 1), (11, 0, 5_000, 4_000),
-    (-1, 250, 1_000, 750),
-  ])
-  func `samples fall on multiples of the interval`(
-    seconds: Int64, milliseconds: Int32, interval: Int, delay: Int
-  ) throws {
-    let now = try #require(Timestamp(seconds: seconds, nanoseconds: milliseconds * 1_000_000))
-    #expect(
-      Schedule.delay(from: now, interval: .milliseconds(interval)) == .milliseconds(delay))
   }
 }

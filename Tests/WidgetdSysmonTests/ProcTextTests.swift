@@ -1,4 +1,5 @@
 import Testing
+import WidgetModel
 
 @testable import widgetd_sysmon
 
@@ -61,10 +62,12 @@ struct ProcTextTests {
   }
 
   @Test func `the machine that runs this can be read`() throws {
-    let reading = try SystemSource().read()
-    #expect(reading.memory.totalKiB > 0)
-    #expect(reading.disk.totalBytes > 0)
-    #expect(reading.cpus > 0)
-    #expect(reading.local.time.utf8.count == 8)
+    let machine = SystemMachine()
+    #expect(try machine.memory().totalKiB > 0)
+    #expect(try machine.disk().totalBytes > 0)
+    #expect(try machine.load().total > 0)
+    #expect(try !machine.network().isEmpty)
+    #expect(machine.cpus > 0)
+    #expect(machine.local(.epoch).time.utf8.count == 8)
   }
 }

@@ -4,92 +4,108 @@ import Synchronization
 import Testing
 import WidgetClient
 import WidgetModel
+import WidgetProvider
 import WidgetServer
 import WidgetStorage
 
 @testable import widgetd_sysmon
 
-/// The provider against a daemon in the same process, with a machine and a time made up here.
+/// The program's kinds against a daemon in the same process, with a machine and a time made up here.
 @Suite(.timeLimit(.minutes(1))) struct ProviderTests {
-  @Test func `it samples when the clock says, and ends when it is cancelled`() async throws {
+  private func runner(
+    _ machine: SampleMachine, _ client: WidgetClient, clock: TickClock = TickClock(),
+    report: @escaping @Sendable (String) -> Void = { _ in }
+  ) -> ProviderRunner {
+    Sysmon.runner(machine, every: .seconds(1), client: client, clock: clock, report: report)
+  }
+
+  @Test func `it samples when the clock says, and its widgets are stale when it has ended`()
+    async throws
+  {
     try await withDaemon { client in
-      let machine = Machine(try reading())
+      let machine = SampleMachine()
       let clock = TickClock()
-      let provider = Provider(
-        client: client, source: machine, interval: .seconds(1), clock: clock, report: { _ in })
+      let provider = runner(machine, client, clock: clock)
       let run = Task { try await provider.run() }
-      // The first sample may come before the widgets are known; from the second on they are.
-      machine.reading.withLock { $0.memory.availableKiB = 1_024 }
-      try await until("memory", in: client, ticking: clock) {
-        $0.data["available_kib"] == .int(1_024)
-      }
-      machine.reading.withLock { $0.memory.availableKiB = 2_048 }
-      try await until("memory", in: client, ticking: clock) {
-        $0.data["available_kib"] == .int(2_048)
+      for available in [1_024, 2_048] {
+        machine.readings.withLock {
+          $0.memory = "MemTotal: 8388608 kB\nMemAvailable: \(available) kB\n"
+        }
+        try await until("memory", in: client, ticking: clock) {
+          $0.data["available_kib"] == .int(Int64(available))
+        }
       }
       run.cancel()
       try await run.value
+      for name in ["clock", "load", "memory", "network", "disk", "counter"] {
+        try await until(name, in: client, ticking: nil) { $0.isStale }
+      }
     }
   }
 
-  @Test func `a machine that cannot be read is reported once, and tried again`() async throws {
+  @Test func `what cannot be read is told once, tried again, and keeps nothing else from going on`()
+    async throws
+  {
     try await withDaemon { client in
-      let machine = Machine(try reading())
+      let machine = SampleMachine()
       let clock = TickClock()
       let reports = Mutex<[String]>([])
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        let provider = Provider(
-          client: client, source: machine, interval: .seconds(1), clock: clock,
-          report: { line in reports.withLock { $0.append(line) } })
-        group.addTask { try await provider.run() }
-        try await until("clock", in: client, ticking: clock) { $0.data["text"] != nil }
-        machine.isBroken.store(true, ordering: .sequentiallyConsistent)
-        for _ in 0..<3 { await clock.tick() }
-        // The third tick is taken: two samples are over.
-        machine.isBroken.store(false, ordering: .sequentiallyConsistent)
-        machine.reading.withLock { $0.local.time = "23:59:59" }
-        try await until("clock", in: client, ticking: clock) {
-          $0.data["text"] == .string("23:59:59")
-        }
-        group.cancelAll()
+      let provider = runner(machine, client, clock: clock) { line in
+        reports.withLock { $0.append(line) }
       }
+      let run = Task { try await provider.run() }
+      try await until("load", in: client, ticking: clock) { $0.data["text"] != nil }
+      machine.readings.withLock { $0.load = "?" }
+      try await until("load", in: client, ticking: clock) { $0.error != nil }
+      machine.readings.withLock { $0.clock.time = "23:59:59" }
+      try await until("clock", in: client, ticking: clock) {
+        $0.data["text"] == .string("23:59:59")
+      }
+      machine.readings.withLock { $0.load = "2.00 2.00 2.00 2/345 678" }
+      try await until("load", in: client, ticking: clock) {
+        $0.error == nil && $0.data["one"] == .double(2)
+      }
+      run.cancel()
+      try await run.value
       #expect(
-        reports.withLock { $0 } == ["cannot read the machine, and try again: /proc: out of order"])
+        reports.withLock { $0 } == ["sysmon/load: /proc/loadavg: expected at least four words"])
     }
   }
 
   @Test func `clicks that come fast all count`() async throws {
     try await withDaemon { client in
-      let provider = Provider(
-        client: client, source: Machine(try reading()), interval: .seconds(1), clock: TickClock(),
-        report: { _ in })
-      try await provider.once()
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await provider.run() }
-        let id = try #require(WidgetID("sysmon/counter"))
-        // It hears events from when its watch is open; nobody else has one.
-        while try await client.getStats().subscriptions == 0 {}
-        for _ in 0..<50 {
-          _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "click"))
-        }
-        try await until("counter", in: client, ticking: nil) { $0.data["n"] == .int(50) }
-        group.cancelAll()
+      let machine = SampleMachine()
+      try await runner(machine, client).runOnce()
+      // It hears events from when its session is open: then it is asked about every widget.
+      let clock = try #require(WidgetID("sysmon/clock"))
+      _ = try await client.updateWidget(
+        UpdateWidgetRequest(id: clock, patch: WidgetPatch(isStale: true)))
+      let provider = runner(machine, client)
+      let run = Task { try await provider.run() }
+      try await until("clock", in: client, ticking: nil) { !$0.isStale }
+      let id = try #require(WidgetID("sysmon/counter"))
+      for _ in 0..<50 {
+        _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "click"))
       }
+      try await until("counter", in: client, ticking: nil) { $0.data["n"] == .int(50) }
+      run.cancel()
+      try await run.value
     }
   }
 
-  @Test func `retired widgets are stale, and one that is gone is no error`() async throws {
+  @Test func `one sample fills the widgets, and they stay fresh`() async throws {
     try await withDaemon { client in
-      let provider = Provider(
-        client: client, source: Machine(try reading()), interval: .seconds(1), clock: TickClock(),
-        report: { _ in })
-      try await provider.once()
-      let gone = try #require(WidgetID("sysmon/disk"))
-      _ = try await client.deleteWidget(DeleteWidgetRequest(id: gone))
-      try await provider.retire()
+      try await runner(SampleMachine(), client).runOnce()
       let widgets = try await client.listWidgets(ListWidgetsRequest()).widgets.map(\.widget)
-      #expect(widgets.count == Provided.allCases.count - 1)
-      #expect(widgets.allSatisfy { $0.isStale })
+      #expect(widgets.map(\.id.rawValue) == Sysmon.instances.map { $0.id?.rawValue })
+      #expect(widgets.allSatisfy { !$0.isStale && $0.error == nil })
+      #expect(
+        widgets.map { $0.data["text"] } == [
+          .string("03:04:05"), .string("0.50  1.00  1.50"), .string("4.0 GiB of 8.0 GiB"),
+          .string("in 0 B/s  out 0 B/s"), .string("300 GiB free of 400 GiB"), nil,
+        ])
+      #expect(widgets.map { $0.data["unit"] }[1] == .string("tasks"))
+      #expect(widgets.last?.data == ["n": .int(0)])
     }
   }
 
@@ -98,7 +114,7 @@ import WidgetStorage
   /// Follows a widget until the condition holds, letting time pass whenever somebody waits for it.
   private func until(
     _ name: String, in client: WidgetClient, ticking clock: TickClock?,
-    _ condition: @escaping @Sendable (Widget) -> Bool
+    _ condition: @escaping @Sendable (WidgetModel.Widget) -> Bool
   ) async throws {
     let id = try #require(WidgetID("sysmon/\(name)"))
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -136,30 +152,19 @@ import WidgetStorage
   }
 }
 
-/// A machine that says what it is told to say.
-private final class Machine: ReadingSource {
-  let reading: Mutex<Reading>
-  let isBroken = Atomic<Bool>(false)
-
-  init(_ reading: Reading) { self.reading = Mutex(reading) }
-
-  func now() -> Timestamp { reading.withLock { $0.time } }
-
-  func read() throws -> Reading {
-    guard !isBroken.load(ordering: .sequentiallyConsistent) else {
-      throw ProcTextError(path: "/proc", problem: "out of order")
-    }
-    return reading.withLock { $0 }
-  }
-}
-
 /// A clock on which every wait lasts until somebody says `tick`.
 private final class TickClock: Clock {
   typealias Instant = ContinuousClock.Instant
 
   private struct State {
-    var sleeper: CheckedContinuation<Void, any Error>?
+    var lastID = 0
+    var sleepers: [Int: CheckedContinuation<Void, any Error>] = [:]
     var ticker: CheckedContinuation<Void, Never>?
+
+    mutating func takeSleepers() -> [CheckedContinuation<Void, any Error>] {
+      defer { sleepers = [:] }
+      return Array(sleepers.values)
+    }
   }
 
   private let state = Mutex(State())
@@ -168,40 +173,37 @@ private final class TickClock: Clock {
   var minimumResolution: Duration { .zero }
 
   func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+    let id = state.withLock { state in
+      state.lastID += 1
+      return state.lastID
+    }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let ticker = state.withLock { state in
-          defer { state.ticker = nil }
-          if state.ticker == nil { state.sleeper = continuation }
-          return state.ticker
+          state.sleepers[id] = continuation
+          return state.ticker.take()
         }
-        if let ticker {
-          continuation.resume()
-          ticker.resume()
-        } else if Task.isCancelled {
-          wake(throwing: CancellationError())
-        }
+        ticker?.resume()
+        if Task.isCancelled { wake(id) }
       }
     } onCancel: {
-      wake(throwing: CancellationError())
+      wake(id)
     }
   }
 
-  private func wake(throwing error: any Error) {
-    state.withLock { $0.sleeper.take() }?.resume(throwing: error)
+  private func wake(_ id: Int) {
+    state.withLock { $0.sleepers.removeValue(forKey: id) }?.resume(throwing: CancellationError())
   }
 
-  /// Ends the wait that somebody is in, or the next one that somebody begins; returns when it has.
+  /// Ends all waits that there are; if there is none, as soon as there is one.
   func tick() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        let sleeper = state.withLock { state in
-          defer { state.sleeper = nil }
-          if state.sleeper == nil { state.ticker = continuation }
-          return state.sleeper
+        let isAwaited = state.withLock { state in
+          if state.sleepers.isEmpty { state.ticker = continuation }
+          return !state.sleepers.isEmpty
         }
-        if let sleeper {
-          sleeper.resume()
+        if isAwaited {
           continuation.resume()
         } else if Task.isCancelled {
           state.withLock { $0.ticker.take() }?.resume()
@@ -210,5 +212,6 @@ private final class TickClock: Clock {
     } onCancel: {
       state.withLock { $0.ticker.take() }?.resume()
     }
+    for sleeper in state.withLock({ $0.takeSleepers() }) { sleeper.resume() }
   }
 }

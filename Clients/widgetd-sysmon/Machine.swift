@@ -1,0 +1,30 @@
+import WidgetModel
+
+/// What is measured: the machine that this runs on, or one of a test.
+protocol Machine: Sendable {
+  var cpus: Int { get }
+  /// A time as the people at the machine read it.
+  func local(_ time: Timestamp) -> LocalTime
+  func load() throws -> LoadAverage
+  func memory() throws -> MemoryInfo
+  /// By interface.
+  func network() throws -> [String: NetworkCounters]
+  func disk() throws -> DiskUsage
+}
+
+/// How full a file system is, in bytes.
+struct DiskUsage: Hashable {
+  var totalBytes: UInt64
+  /// What users other than root can still write.
+  var availableBytes: UInt64
+  /// What is taken, the part kept for root not counted.
+  var usedBytes: UInt64
+}
+
+/// A time as the people at this machine read it.
+struct LocalTime: Hashable {
+  var date: String
+  var time: String
+  /// The time zone's abbreviation.
+  var zone: String
+}

@@ -1,0 +1,78 @@
+import WidgetProvider
+
+/// What every widget here is configured with.
+struct Titled: Fields {
+  var title = ""
+  static let fields: [FieldOf<Titled>] = [.init("title", \.title, "What stands above it.")]
+}
+
+/// What happens to a widget that can show another unit.
+enum Click: Events {
+  case click
+  static let events: [EventOf<Click>] = [.init("click", "Shows it in another unit.") { .click }]
+}
+
+/// The units that a widget can show, in the order in which clicks go through them. A new widget shows the
+/// first.
+protocol Unit: FieldValue, CaseIterable, RawRepresentable<String> where AllCases == [Self] {}
+
+extension Unit {
+  /// The unit that a click on one with this unit shows.
+  var next: Self {
+    let units = Self.allCases
+    guard let index = units.firstIndex(where: { $0.rawValue == rawValue }) else { return self }
+    return units[(index + 1) % units.count]
+  }
+}
+
+/// What a widget with several units holds.
+protocol Measurement: Fields {
+  associatedtype UnitShown: Unit
+  var unit: UnitShown { get set }
+  var text: String? { get set }
+  /// What was measured, in its unit; nil if nothing was.
+  var words: String? { get }
+}
+
+/// A widget that measures something, and shows it in one of several units. All its state is in the daemon:
+/// what it shows follows from the data and the unit, also if the unit was set by hand.
+protocol MeasuringWidget: Widget
+where State: Measurement, Parameters == Titled, Event == Click {
+  func measure(_ state: inout State, at now: Timestamp) throws
+}
+
+extension MeasuringWidget {
+  // Units are chosen by people, and outlive the daemon.
+  var persistence: Kind.Persistence { .durable }
+  var content: [ContentTemplate] { card() }
+
+  func refresh(_ instance: inout Instance<Self>) async throws {
+    try measure(&instance.state, at: instance.now)
+    instance.state.text = instance.state.words
+  }
+
+  func handle(_ event: Click, _ instance: inout Instance<Self>) async throws {
+    instance.state.unit = instance.state.unit.next
+    instance.state.text = instance.state.words
+  }
+}
+
+/// What all kinds here show: a title, and below it what `expression` says; a dash while that is null.
+func card(_ expression: String = "data.text") -> [ContentTemplate] {
+  [
+    ContentTemplate(
+      root: NodeTemplate(
+        id: "card", type: .stack,
+        children: [
+          NodeTemplate(
+            id: "title", type: .label,
+            properties: [
+              "text": Binding("parameters.title"), "font": Binding(value: .string("title")),
+            ],
+            condition: "parameters.title != ''"),
+          NodeTemplate(
+            id: "text", type: .label,
+            properties: ["text": Binding(expression, placeholder: .string("–"))]),
+        ]))
+  ]
+}

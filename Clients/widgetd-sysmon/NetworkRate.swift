@@ -1,0 +1,53 @@
+import Synchronization
+import WidgetModel
+
+/// How much an interface carried per second between two samples.
+struct NetworkRate: Hashable {
+  var receivedPerSecond: Double
+  var sentPerSecond: Double
+}
+
+/// What all interfaces had carried at one moment.
+struct NetworkSample: Hashable {
+  var time: Timestamp
+  var counters: [String: NetworkCounters]
+
+  /// The rates of all interfaces that are in both samples. Empty without an earlier sample or if no time
+  /// has passed. An interface that was reset in between counts from 0.
+  func rates(since earlier: NetworkSample?) -> [String: NetworkRate] {
+    guard let earlier else { return [:] }
+    let seconds = time.duration(since: earlier.time) / .seconds(1)
+    guard seconds > 0 else { return [:] }
+    var result: [String: NetworkRate] = [:]
+    for (name, now) in counters {
+      guard let before = earlier.counters[name] else { continue }
+      func rate(_ path: KeyPath<NetworkCounters, UInt64>) -> Double {
+        let (new, old) = (now[keyPath: path], before[keyPath: path])
+        return Double(new >= old ? new - old : new) / seconds
+      }
+      result[name] = NetworkRate(
+        receivedPerSecond: rate(\.receivedBytes), sentPerSecond: rate(\.sentBytes))
+    }
+    return result
+  }
+}
+
+/// The last two samples: rates are differences, so somebody has to remember. Who asks twice within an
+/// interval gets the same sample; what passes in so short a time says nothing about the rate.
+final class NetworkSamples: Sendable {
+  private let lastTwo = Mutex<(earlier: NetworkSample?, latest: NetworkSample?)>((nil, nil))
+
+  func take(
+    at now: Timestamp, every interval: Duration, _ read: () throws -> [String: NetworkCounters]
+  ) throws -> (counters: [String: NetworkCounters], rates: [String: NetworkRate]) {
+    try lastTwo.withLock { lastTwo in
+      let age = lastTwo.latest.map { now.duration(since: $0.time) }
+      guard let age, let latest = lastTwo.latest, age >= .zero, age < interval / 2 else {
+        let sample = NetworkSample(time: now, counters: try read())
+        lastTwo = (lastTwo.latest, sample)
+        return (sample.counters, sample.rates(since: lastTwo.earlier))
+      }
+      return (latest.counters, latest.rates(since: lastTwo.earlier))
+    }
+  }
+}
