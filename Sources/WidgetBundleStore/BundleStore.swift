@@ -31,6 +31,15 @@ public struct BundleStore: Sendable {
   static let originName = ".origin"
   private static let stagingPrefix = ".staging-"
 
+  /// A bundle that was read, wherever it is.
+  public struct Found: Sendable {
+    public let bundle: Bundle
+    /// The file that describes it; of an archive, `ARCHIVE/PATH`.
+    public let file: String
+    /// What is in that file.
+    public let text: String
+  }
+
   /// A bundle that is in the folder.
   public struct Installed: Sendable {
     /// The folder's name, which is the bundle's id.
@@ -57,35 +66,63 @@ public struct BundleStore: Sendable {
 
   // MARK: - Reading
 
-  /// The bundle that a file describes, or that is in a folder.
-  public func read(at path: String) throws(BundleStoreError) -> (bundle: Bundle, file: String) {
+  /// The bundle that a file describes, or that is in a folder or an archive.
+  public func read(at path: String) throws(BundleStoreError) -> Found {
     guard let mode = FileMode.of(path) else { throw BundleStore.missing(path) }
-    guard mode & FileMode.type == FileMode.folder else { return try read(file: path) }
+    guard mode & FileMode.type == FileMode.folder else {
+      return try read(bytes: try bytes(at: path), name: path)
+    }
     let folder = try Folder(path)
     return try read(in: folder)
   }
 
-  private func read(file path: String) throws(BundleStoreError) -> (bundle: Bundle, file: String) {
+  /// The bundle of an archive, or of the file of a bundle, that is at hand. An archive is unpacked into a
+  /// folder for temporary files, held to the same limits as one that is installed, and removed again.
+  ///
+  /// - Parameter name: what it is called, for messages.
+  public func read(bytes: [UInt8], name: String) throws(BundleStoreError) -> Found {
+    guard BundleStore.isArchive(bytes) else {
+      // Somewhat more, so that the reader says how much too large it is.
+      guard bytes.count <= 4 * BundleReader.bytesMax else {
+        throw .refused(
+          "\(name) has more than \(4 * BundleReader.bytesMax) bytes",
+          hint: "make the bundle smaller")
+      }
+      return try found(bytes, file: name)
+    }
+    let temporary = try TemporaryFolder()
+    defer { temporary.remove() }
+    try ArchiveReader(limits: limits).unpack(bytes, into: temporary.folder)
+    let (root, rootName) = try BundleStore.root(of: temporary.folder, "")
+    let shown = name + rootName
+    do throws(BundleStoreError) {
+      let found = try read(in: root)
+      return Found(
+        bundle: found.bundle, file: found.file.replacing(root.path, with: shown), text: found.text)
+    } catch { throw error.replacing(root.path, with: shown) }
+  }
+
+  private func bytes(at path: String) throws(BundleStoreError) -> [UInt8] {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw Folder.failure("read", path) }
     defer { close(file) }
-    // Somewhat more, so that the reader says how much too large it is.
-    let bytes = try FileBytes.all(of: file, path, bytesMax: 4 * BundleReader.bytesMax)
-    return (try bundle(of: bytes, file: path), path)
+    return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)
   }
 
-  private func read(in folder: Folder) throws(BundleStoreError) -> (bundle: Bundle, file: String) {
+  private func read(in folder: Folder) throws(BundleStoreError) -> Found {
     let name = try BundleStore.fileName(in: folder)
     let bytes = try folder.read(name, bytesMax: 4 * BundleReader.bytesMax)
-    let file = "\(folder.path)/\(name)"
-    return (try bundle(of: bytes, file: file), file)
+    return try found(bytes, file: "\(folder.path)/\(name)")
   }
 
-  private func bundle(of bytes: [UInt8], file: String) throws(BundleStoreError) -> Bundle {
+  private func found(_ bytes: [UInt8], file: String) throws(BundleStoreError) -> Found {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw .refused("\(file) is not well-formed UTF-8", hint: "save it as UTF-8")
     }
-    do throws(InvalidBundle) { return try BundleReader.read(text, timeZones: timeZones) } catch {
+    do throws(InvalidBundle) {
+      let bundle = try BundleReader.read(text, timeZones: timeZones)
+      return Found(bundle: bundle, file: file, text: text)
+    } catch {
       throw .invalid(file: file, error)
     }
   }
@@ -166,12 +203,7 @@ public struct BundleStore: Sendable {
         try copy(source, into: staging, depth: 0, &budget)
       }
     }
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { throw Folder.failure("read", path) }
-    defer { close(file) }
-    return try install(
-      bytes: try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax),
-      name: path, digest: digest)
+    return try install(bytes: try bytes(at: path), name: path, digest: digest)
   }
 
   /// Installs an archive, or the file of a bundle, that is at hand.
@@ -186,12 +218,8 @@ public struct BundleStore: Sendable {
         "its SHA-256 is \(found), not \(digest.lowercased())",
         hint: "it is not what was promised; do not install it, or check the digest")
     }
-    let isArchive =
-      bytes.starts(with: [0x50, 0x4B]) || bytes.starts(with: [0x1F, 0x8B])
-      || (bytes.count > 262 && bytes[257..<262].elementsEqual("ustar".utf8))
-    if !isArchive {
-      let isText = BundleStore.isFile(name)
-      guard isText else {
+    if !BundleStore.isArchive(bytes) {
+      guard BundleStore.isFile(name) else {
         throw .refused(
           "\(name) is neither a bundle's file nor a zip or tar.gz archive",
           hint: "give a .yaml or .json file, a folder, or an archive")
@@ -204,6 +232,11 @@ public struct BundleStore: Sendable {
     return try install(digest: found) { staging throws(BundleStoreError) in
       try ArchiveReader(limits: limits).unpack(bytes, into: staging)
     }
+  }
+
+  private static func isArchive(_ bytes: [UInt8]) -> Bool {
+    bytes.starts(with: [0x50, 0x4B]) || bytes.starts(with: [0x1F, 0x8B])
+      || (bytes.count > 262 && bytes[257..<262].elementsEqual("ustar".utf8))
   }
 
   private static func isFile(_ name: String) -> Bool {
@@ -405,6 +438,19 @@ public struct BundleStore: Sendable {
 }
 
 extension BundleStoreError {
+  /// With another name for a folder that goes again.
+  fileprivate func replacing(_ folder: String, with name: String) -> BundleStoreError {
+    switch self {
+    case .invalid(let file, let problems):
+      .invalid(file: file.replacing(folder, with: name), problems)
+    case .refused(let message, let hint):
+      .refused(message.replacing(folder, with: name), hint: hint)
+    case .notFound(let message, let hint):
+      .notFound(message.replacing(folder, with: name), hint: hint)
+    case .system: self
+    }
+  }
+
   /// In a staging folder a path means nothing to anybody.
   fileprivate func withoutFolder(_ folder: String) -> BundleStoreError {
     switch self {

@@ -54,6 +54,37 @@ import WidgetBundleStore
     #expect(outcome.digest == SHA256.hex(archive("desk", top: top)))
   }
 
+  @Test(arguments: ["", "desk/", "./"])
+  func `an archive can be read without installing it`(top: String) throws {
+    let found = try store.read(bytes: archive("desk", top: top), name: "a.tar")
+    #expect(found.bundle.id == "desk")
+    #expect(found.file == "a.tar/\(top == "desk/" ? top : "")bundle.yaml")
+    #expect(found.text == Texts.bundle("desk"))
+    #expect(scratch.listing("bundles").isEmpty)
+  }
+
+  @Test func `what is wrong in an archive is told with its place there`() {
+    var broken = Tar()
+    broken.add("desk/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
+    #expect(
+      refusal { () throws(BundleStoreError) in
+        _ = try store.read(bytes: broken.archive, name: "a.tar")
+      }.hasPrefix("a.tar/desk/bundle.yaml: "))
+    var evil = Tar()
+    evil.add("../bundle.yaml", Texts.bundle("desk"))
+    #expect(
+      refusal { () throws(BundleStoreError) in
+        _ = try store.read(bytes: evil.archive, name: "a.tar")
+      }.contains("would lead out"))
+    var twice = Tar()
+    twice.add("bundle.yaml", Texts.bundle("desk"))
+    twice.add("bundle.json", "{}")
+    #expect(
+      refusal { () throws(BundleStoreError) in
+        _ = try store.read(bytes: twice.archive, name: "a.tar")
+      } == "a.tar has bundle.yaml and bundle.json")
+  }
+
   @Test func `a file and a folder are installed too`() throws {
     let file = scratch.write("one.yaml", Texts.bundle("one"))
     #expect(try store.install(file).bundle.id == "one")

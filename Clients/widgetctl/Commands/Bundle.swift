@@ -130,18 +130,20 @@ struct BundleValidateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "validate", abstract: "Check bundles, and tell every mistake with its place.",
     discussion: """
-      Names the file, line and column of each mistake, shows the line, and says what would be right. \
-      Ends with status 10 if there is any. What only may be a mistake is a warning.
+      Takes bundles' files, their folders, zip or tar.gz archives, and https URLs of such. Names the \
+      file, line and column of each mistake, shows the line, and says what would be right. Ends with \
+      status 10 if there is any. What only may be a mistake is a warning.
 
       Examples:
         widgetctl bundle validate clock
+        widgetctl bundle validate desk.zip
         widgetctl bundle validate */bundle.yaml -o json
       """)
 
   @Argument(
-    help: ArgumentHelp("A bundle's file or folder.", valueName: "path"),
-    completion: .file(extensions: ["yaml", "yml", "json"]))
-  var paths: [String]
+    help: ArgumentHelp("A file, a folder, an archive, or an https URL.", valueName: "path|URL"),
+    completion: .file())
+  var sources: [String]
 
   @OptionGroup var global: GlobalOptions
 
@@ -151,20 +153,22 @@ struct BundleValidateCommand: ParsableCommand {
     var lines = ""
     var problems = ""
     var failure: CommandFailure?
-    for path in paths {
-      do throws(BundleStoreError) {
-        let (bundle, file) = try store.read(at: path)
+    for source in sources {
+      do throws(Unusable) {
+        let found = try read(source, in: store)
+        let bundle = found.bundle
         lines +=
-          "\(file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
-        problems += BundleText.remarks(bundle, file: file)
+          "\(found.file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
+        problems += BundleText.remarks(bundle, file: found.file)
         documents.append(
           .map([
-            "file": .string(file), "ok": .bool(true), "problems": .list([]),
+            "file": .string(found.file), "ok": .bool(true), "problems": .list([]),
             "warnings": .list(bundle.remarks.map { BundleText.document($0) }),
             "bundle": .map(BundleText.document(bundle)),
           ]))
       } catch {
-        if case .invalid(let file, let invalid) = error {
+        switch error {
+        case .invalid(let file, let invalid):
           problems += BundleText.problems(invalid, file: file)
           failure = failure ?? CommandFailure(.invalidArgument, "")
           documents.append(
@@ -172,14 +176,13 @@ struct BundleValidateCommand: ParsableCommand {
               "file": .string(file), "ok": .bool(false),
               "problems": .list(invalid.problems.map { BundleText.document($0) }),
             ]))
-        } else {
-          let other = CommandFailure(error)
-          problems += "\(path): \(other.message)\n"
+        case .unread(let other):
+          problems += "\(source): \(other.message)\n"
           failure = other
           let problem = BundleProblem(line: 1, column: 1, message: other.message)
           documents.append(
             .map([
-              "file": .string(path), "ok": .bool(false),
+              "file": .string(source), "ok": .bool(false),
               "problems": .list([BundleText.document(problem)]),
             ]))
         }
@@ -191,6 +194,25 @@ struct BundleValidateCommand: ParsableCommand {
       Output.writeError(problems.safeLines)
     }
     if let failure { throw failure.exit }
+  }
+
+  /// Why a bundle is not right: what it says, or that it cannot be had at all.
+  private enum Unusable: Error {
+    case invalid(file: String, InvalidBundle)
+    case unread(CommandFailure)
+  }
+
+  private func read(
+    _ source: String, in store: BundleStore
+  ) throws(Unusable) -> BundleStore.Found {
+    let at: BundleSource
+    do throws(CommandFailure) {
+      at = try BundleSource(source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
+    } catch { throw .unread(error) }
+    do throws(BundleStoreError) { return try store.read(at) } catch {
+      if case .invalid(let file, let invalid) = error { throw .invalid(file: file, invalid) }
+      throw .unread(CommandFailure(error))
+    }
   }
 }
 

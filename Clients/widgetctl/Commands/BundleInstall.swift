@@ -41,21 +41,13 @@ struct BundleInstallCommand: ParsableCommand {
 
   func run() throws {
     let store = try folder.store()
-    let outcome: BundleStore.Outcome
-    if source.hasPrefix("https://") {
-      let limit = global.limit ?? .seconds(120)
-      let bytes = try BundleDownload.bytes(
-        source, bytesMax: store.limits.archiveBytesMax, within: limit)
-      let name = source.prefix { $0 != "?" && $0 != "#" }.split(separator: "/").last ?? "archive"
-      outcome = try inStore { () throws(BundleStoreError) in
-        try store.install(bytes: bytes, name: String(name), digest: digest)
-      }
-    } else if source.contains("://") {
-      throw CommandFailure(
-        .usage, "\(source) is no https URL; fetch it yourself, and install the file")
-    } else {
-      outcome = try inStore { () throws(BundleStoreError) in
-        try store.install(source, digest: digest)
+    let source = try BundleSource(
+      source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
+    let outcome = try inStore { () throws(BundleStoreError) in
+      switch source {
+      case .path(let path): try store.install(path, digest: digest)
+      case .fetched(let bytes, let name):
+        try store.install(bytes: bytes, name: name, digest: digest)
       }
     }
     for warning in outcome.warnings {
@@ -72,6 +64,37 @@ struct BundleInstallCommand: ParsableCommand {
         outcome.former.map { ", was \($0)" } ?? (outcome.wasThere ? ", in place of another" : "")
       return "bundle \(bundle.id) \(bundle.version) installed in \(store.path)\(before) "
         + "(\(BundleText.counts(bundle)))\n"
+    }
+  }
+}
+
+/// Where a bundle comes from, as it is named on the command line.
+enum BundleSource {
+  case path(String)
+  /// What was at an https URL, and the last part of its path.
+  case fetched([UInt8], name: String)
+
+  /// Takes a path as it is; fetches a URL, within two minutes if nothing else is said.
+  init(_ text: String, bytesMax: Int, within limit: Duration?) throws(CommandFailure) {
+    guard text.contains("://") else {
+      self = .path(text)
+      return
+    }
+    guard text.hasPrefix("https://") else {
+      throw CommandFailure(.usage, "\(text) is no https URL; fetch it yourself, and name the file")
+    }
+    let bytes = try BundleDownload.bytes(
+      text, bytesMax: bytesMax, within: limit ?? .seconds(120))
+    let name = text.prefix { $0 != "?" && $0 != "#" }.split(separator: "/").last ?? "archive"
+    self = .fetched(bytes, name: String(name))
+  }
+}
+
+extension BundleStore {
+  func read(_ source: BundleSource) throws(BundleStoreError) -> Found {
+    switch source {
+    case .path(let path): try read(at: path)
+    case .fetched(let bytes, let name): try read(bytes: bytes, name: name)
     }
   }
 }
@@ -202,28 +225,34 @@ struct BundleDiffCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Say what installing a bundle would change.",
     discussion: """
-      Compares a bundle's file or folder with what is installed under its id, part by part: + is new, \
-      - goes, ~ changes. What the bundle may do (permissions) comes first.
+      Compares a bundle's file, its folder, a zip or tar.gz archive, or an https URL of such with what \
+      is installed under its id, part by part: + is new, - goes, ~ changes. What the bundle may do \
+      (permissions) comes first.
 
       Examples:
         widgetctl bundle diff clock
+        widgetctl bundle diff desk.zip
+        widgetctl bundle diff https://example.org/desk.zip
       """)
 
   @Argument(
-    help: ArgumentHelp("A bundle's file or folder.", valueName: "path"),
-    completion: .file(extensions: ["yaml", "yml", "json"]))
-  var path: String
+    help: ArgumentHelp("A file, a folder, an archive, or an https URL.", valueName: "path|URL"),
+    completion: .file())
+  var source: String
 
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
   func run() throws {
     let store = try folder.store()
-    let (bundle, file) = try inStore { () throws(BundleStoreError) in try store.read(at: path) }
+    let source = try BundleSource(
+      source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
+    let found = try inStore { () throws(BundleStoreError) in try store.read(source) }
+    let bundle = found.bundle
     let former = try inStore { () throws(BundleStoreError) in try store.list() }
       .first { $0.id == bundle.id }
     let before = try former.map { try Input.text($0.file) } ?? ""
-    let all = BundleDifference.between(before, try Input.text(file))
+    let all = BundleDifference.between(before, found.text)
     let isPermission = { (difference: BundleDifference) in
       difference.path.hasPrefix("permissions")
     }
