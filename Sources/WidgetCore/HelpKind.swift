@@ -35,7 +35,7 @@ enum HelpKind {
         Field(
           name: "events", type: .list(.map(.any)),
           summary: "Its events: name, description, payload."),
-      ]))
+      ], content: content))
 
   private static let registered = RegisteredKind(kind: schema.kind, provider: provider)
 

@@ -57,10 +57,15 @@ extension WidgetStore {
     linkNewest(Int32(slot))
   }
 
+  /// What a widget of this kind and family shows; nil for nothing.
+  func contentProgram(of record: Record) -> ContentProgram? {
+    let schema = record.kind == HelpKind.name ? HelpKind.schema : schemas[record.kind]
+    return schema?.content.program(for: record.family)
+  }
+
   /// Makes what a widget shows follow from its state.
   private mutating func refreshContent(of record: Record) {
-    contentCost += record.refreshContent(
-      schemas[record.kind]?.content.program(for: record.family), limits: limits)
+    contentCost += record.refreshContent(contentProgram(of: record), limits: limits)
   }
 
   /// Takes a record out of its slot.

@@ -422,6 +422,58 @@ struct KindTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `a help widget shows what it holds`() throws {
+    var store = Store()
+    try store.register([
+      Kind(
+        name: "dial", displayName: "Dial", summary: "Shows a share.", families: [.small, .inline],
+        parameters: [
+          Field(name: "most", type: .double, defaultValue: .double(1.5), summary: "The end."),
+          Field(name: "of", type: .string, isRequired: true),
+        ],
+        data: [
+          Field(name: "marks", type: .list(.int), defaultValue: .list([.int(1)])),
+          Field(
+            name: "long", type: .string, defaultValue: .string(String(repeating: "ä", count: 25))),
+        ],
+        events: [
+          EventType(name: "press"),
+          EventType(name: "turn", summary: "Turns.", payload: [Field(name: "by", type: .int)]),
+        ])
+    ])
+    try store.run(
+      .create(WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("dial")])))
+    let content = try #require(store.widget("h")?.content)
+    #expect(content.nodes.allSatisfy { $0.problem.isEmpty })
+    let texts = content.nodes.filter { $0.type == .label }.compactMap { $0.properties["text"] }
+    #expect(
+      texts
+        == [
+          "Dial", "Shows a share.", "Families: small, inline", "Parameters", "most", "double",
+          "1.5",
+          "The end.", "of", "string", "required", "", "Data", "marks", "list(int)", "[1]", "",
+          "long", "string", String(repeating: "ä", count: 23) + "…", "",
+          "Events", "press", "turn: Turns.", "by", "int", "", "",
+        ].map { .string($0) })
+    // On one line, too.
+    try store.run(
+      .create(
+        WidgetSpec(id: "i", kind: .help, family: .inline, parameters: ["kind": .string("dial")])))
+    #expect(
+      store.widget("i")?.content?.nodes.map { $0.properties["text"] }
+        == [.string("Dial: Shows a share.")])
+    // Of a kind that is gone, it says that.
+    try store.run(.deleteKind("dial"))
+    for id in ["h", "i"] as [WidgetID] {
+      let nodes = try #require(store.widget(id)?.content?.nodes)
+      #expect(nodes.allSatisfy { $0.problem.isEmpty })
+      #expect(
+        nodes.compactMap { $0.properties["text"] }
+          == [.string("There is no kind \"dial\".")])
+    }
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `nobody else fills a help widget`() throws {
     var store = Store()
     try store.create("h", kind: .help)

@@ -45,7 +45,7 @@ extension WidgetStore {
 
   /// What a widget shows must be what its state says, whatever way it came there.
   private func checkContent(of record: Record) -> [String] {
-    let program = schemas[record.kind]?.content.program(for: record.family)
+    let program = contentProgram(of: record)
     guard let program, let table = record.content?.table else {
       return program == nil && record.content == nil
         ? [] : ["\(record.id) has content without a template, or none with one"]
