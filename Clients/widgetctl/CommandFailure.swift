@@ -66,6 +66,10 @@ struct CommandFailure: Error, Hashable {
     switch reason {
     case "WIDGET_NOT_FOUND" where !id.isEmpty:
       return "there is no widget \"\(id)\"; `widgetctl ls` lists them"
+    case "KIND_NOT_FOUND":
+      if let kind = status.errorInfo?.metadata["kind"], !kind.isEmpty {
+        return "there is no kind \"\(kind)\"; `widgetctl kinds` lists them"
+      }
     case "WIDGET_EXISTS" where !id.isEmpty:
       return "there is a widget \"\(id)\" already; choose another --id, or change that one with "
         + "`widgetctl set \(id)`"

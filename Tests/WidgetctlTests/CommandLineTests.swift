@@ -137,6 +137,15 @@ struct FailureTests {
           fieldViolations: violations)))
   }
 
+  @Test func `a kind that is not there is looked for with a command`() {
+    let failure = CommandFailure(
+      .status(
+        RPCStatus(
+          code: .notFound, message: "There is no kind \"clok\". List them with ListKinds.",
+          errorInfo: ErrorInfo(reason: "KIND_NOT_FOUND", metadata: ["kind": "clok"]))))
+    #expect(failure.message == "there is no kind \"clok\"; `widgetctl kinds` lists them")
+  }
+
   @Test(
     arguments: [
       (.notFound, 3), (.alreadyExists, 4), (.failedPrecondition, 5), (.aborted, 5),

@@ -54,9 +54,13 @@ extension Session {
 /// `describe`: explains a kind.
 struct DescribeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "describe", abstract: "Explain a kind: its parameters, data and events.",
+    commandName: "describe", abstract: "Explain a kind: its parameters, data, events, and what it shows.",
     discussion: """
-      A widget of kind `help` shows the same, and follows when the kind changes.
+      Under "Content" are the nodes that its widgets show, for each family: what `send --node` can \
+      name, which events each takes from users, and what it shows (=… is an expression). A node that is \
+      repeated has the key of its row behind its name; `view --nodes` lists those of one widget.
+
+      A widget of kind `help` shows parameters, data and events too, and follows when the kind changes.
 
       Examples:
         widgetctl describe clock
@@ -74,62 +78,8 @@ struct DescribeCommand: AsyncParsableCommand {
     let answer = try await session.client.getKind(
       GetKindRequest(name: name), options: session.options)
     session.printer.print(answer.kind.document) {
-      DescribeCommand.text(answer.kind, width: session.printer.width, session.printer.painter)
+      KindText(answer.kind, session.printer.painter).text(width: session.printer.width)
     }
-  }
-
-  /// The kind in words and tables.
-  static func text(_ registered: RegisteredKind, width: Int?, _ painter: Painter) -> String {
-    let kind = registered.kind
-    var text = painter.paint(kind.name.rawValue, .header)
-    if !kind.displayName.isEmpty { text += " (\(kind.displayName.safeForTerminal))" }
-    text += "\n"
-    if !kind.summary.isEmpty { text += "\(kind.summary.safeForTerminal)\n" }
-    text += "\nProvider: \(registered.provider.safeForTerminal)\n"
-    if !kind.families.isEmpty {
-      text += "Families: \(kind.families.map(\.name).joined(separator: ", "))\n"
-    }
-    if let transition = kind.transition {
-      text += "Transition: \(TransitionSyntax.text(transition))\n"
-    }
-    if kind.isOpen { text += "Takes more than is declared here.\n" }
-    text += section("Parameters", kind.parameters, width, painter)
-    text += section("Data", kind.data, width, painter)
-    for event in kind.events {
-      text += section(
-        "Event \(event.name)", event.payload, width, painter, summary: event.summary)
-    }
-    guard !kind.reducers.isEmpty else { return text }
-    text += "\n" + painter.paint("Reducers", .header) + "\n"
-    for reducer in kind.reducers {
-      text += "on \(reducer.event.safeForTerminal)"
-      if !reducer.nodeID.isEmpty { text += " of \(reducer.nodeID.safeForTerminal)" }
-      if !reducer.condition.isEmpty { text += " if \(reducer.condition.safeForTerminal)" }
-      text += "\n"
-      for (key, source) in reducer.assignments.sorted(by: { $0.key < $1.key }) {
-        text += "  \(key.safeForTerminal) = \(source.safeForTerminal)\n"
-      }
-      for key in reducer.unset { text += "  unset \(key.safeForTerminal)\n" }
-    }
-    return text
-  }
-
-  private static func section(
-    _ title: String, _ fields: [Field], _ width: Int?, _ painter: Painter, summary: String = ""
-  ) -> String {
-    guard !fields.isEmpty || title.hasPrefix("Event") else { return "" }
-    var text = "\n" + painter.paint(title.safeForTerminal, .header)
-    text += summary.isEmpty ? "\n" : ": \(summary.safeForTerminal)\n"
-    guard !fields.isEmpty else { return text }
-    var table = Table("NAME", "TYPE", "DEFAULT", "DESCRIPTION")
-    for field in fields {
-      let value = field.defaultValue.map(JSONWriter.compact)
-      table.add(
-        .init(field.name), .init("\(field.type)"),
-        .init(field.isRequired ? "required" : value ?? "-"),
-        .init(field.summary))
-    }
-    return text + table.text(width: width, painter)
   }
 }
 

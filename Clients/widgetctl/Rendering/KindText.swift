@@ -1,0 +1,141 @@
+import WidgetModel
+
+/// A kind in words and tables: what `describe` prints.
+struct KindText {
+  private let registered: RegisteredKind
+  private let painter: Painter
+  /// A default that is wider says little to people; `-o json` has it.
+  private static let defaultColumnsMax = 24
+  /// So is an expression.
+  private static let shownColumnsMax = 60
+
+  init(_ registered: RegisteredKind, _ painter: Painter) {
+    self.registered = registered
+    self.painter = painter
+  }
+
+  /// - Parameter width: lines keep within this; nil: never cut.
+  func text(width: Int?) -> String {
+    let kind = registered.kind
+    var text = painter.paint(kind.name.rawValue, .header)
+    if !kind.displayName.isEmpty { text += " (\(kind.displayName.safeForTerminal))" }
+    text += "\n"
+    if !kind.summary.isEmpty { text += "\(kind.summary.safeForTerminal)\n" }
+    text += "\nProvider: \(registered.provider.safeForTerminal)\n"
+    if !kind.families.isEmpty {
+      text += "Families: \(kind.families.map(\.name).joined(separator: ", "))\n"
+    }
+    if let transition = kind.transition {
+      text += "Transition: \(TransitionSyntax.text(transition))\n"
+    }
+    if kind.isOpen { text += "Takes more than is declared here.\n" }
+    text += section("Parameters", kind.parameters, width)
+    text += section("Data", kind.data, width)
+    for event in kind.events {
+      text += section("Event \(event.name)", event.payload, width, summary: event.summary)
+    }
+    for template in kind.content { text += content(template, width) }
+    return text + reducers
+  }
+
+  private func section(
+    _ title: String, _ fields: [Field], _ width: Int?, summary: String = ""
+  ) -> String {
+    guard !fields.isEmpty || title.hasPrefix("Event") else { return "" }
+    var text = "\n" + painter.paint(title.safeForTerminal, .header)
+    text += summary.isEmpty ? "\n" : ": \(summary.safeForTerminal)\n"
+    guard !fields.isEmpty else { return text }
+    var table = Table("NAME", "TYPE", "DEFAULT", "DESCRIPTION")
+    for field in fields {
+      let value = field.defaultValue.map {
+        JSONWriter.compact($0).cut(toColumns: KindText.defaultColumnsMax)
+      }
+      table.add(
+        .init(field.name), .init("\(field.type)"),
+        .init(field.isRequired ? "required" : value ?? "-"),
+        .init(field.summary))
+    }
+    return text + table.text(width: width, painter)
+  }
+
+  // MARK: - Content
+
+  private func content(_ template: ContentTemplate, _ width: Int?) -> String {
+    // The template without families is for those that no other one names.
+    let others = registered.kind.content.contains { !$0.families.isEmpty }
+    let families =
+      template.families.isEmpty
+      ? (others ? "other families" : "all families")
+      : template.families.map(\.name).joined(separator: ", ")
+    var table = Table("NODE", "TYPE", "TAKES", "SHOWS")
+    add(template.root, depth: 0, to: &table)
+    return "\n" + painter.paint("Content", .header) + " (\(families))\n"
+      + table.text(width: width, painter)
+  }
+
+  private func add(_ node: NodeTemplate, depth: Int, to table: inout Table) {
+    let takes = KindText.events(of: node)
+    table.add(
+      .init(String(repeating: "  ", count: depth) + node.id), .init(node.type.name),
+      .init(takes.isEmpty ? "-" : takes), .init(KindText.words(for: node)))
+    for child in node.children { add(child, depth: depth + 1, to: &table) }
+  }
+
+  /// What users do to such a node, with the details that must be given. That others can be pressed too is
+  /// for kinds that make them so, and says nothing here.
+  private static func events(of node: NodeTemplate) -> String {
+    switch node.type {
+    case .form: "submit values={\(inputs(in: node).joined(separator: ", "))}"
+    case .button, .toggle, .input, .link:
+      node.type.events.map { event in
+        ([event.name] + event.payload.map { "\($0.name)=…" }).joined(separator: " ")
+      }.joined(separator: ", ")
+    default: ""
+    }
+  }
+
+  /// What a form calls the values of its inputs, as far as that is said once for all.
+  private static func inputs(in node: NodeTemplate) -> [String] {
+    node.children.flatMap { child in
+      guard child.type == .input, let name = child.properties["name"] else {
+        return inputs(in: child)
+      }
+      return [name.expression.isEmpty ? name.value?.plainText ?? "" : "…"]
+    }
+  }
+
+  /// The property that says most, and when and how often the node is there.
+  private static func words(for node: NodeTemplate) -> String {
+    var parts: [String] = []
+    let telling = ["text", "value", "values", "source", "date", "url"]
+    if let binding = telling.lazy.compactMap({ node.properties[$0] }).first {
+      if !binding.expression.isEmpty {
+        parts.append("=\(binding.expression)".cut(toColumns: KindText.shownColumnsMax))
+      } else if let value = binding.value {
+        parts.append(value.plainText.cut(toColumns: KindText.shownColumnsMax))
+      }
+    }
+    if let rows = node.rows { parts.append("for each \(rows.name) in \(rows.list)") }
+    if !node.condition.isEmpty { parts.append("if \(node.condition)") }
+    return parts.joined(separator: "  ")
+  }
+
+  // MARK: - Reducers
+
+  private var reducers: String {
+    let reducers = registered.kind.reducers
+    guard !reducers.isEmpty else { return "" }
+    var text = "\n" + painter.paint("Reducers", .header) + "\n"
+    for reducer in reducers {
+      text += "on \(reducer.event.safeForTerminal)"
+      if !reducer.nodeID.isEmpty { text += " of \(reducer.nodeID.safeForTerminal)" }
+      if !reducer.condition.isEmpty { text += " if \(reducer.condition.safeForTerminal)" }
+      text += "\n"
+      for (key, source) in reducer.assignments.sorted(by: { $0.key < $1.key }) {
+        text += "  \(key.safeForTerminal) = \(source.safeForTerminal)\n"
+      }
+      for key in reducer.unset { text += "  unset \(key.safeForTerminal)\n" }
+    }
+    return text
+  }
+}

@@ -1,0 +1,92 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+struct KindTextTests {
+  private func text(_ kind: Kind) -> String {
+    KindText(RegisteredKind(kind: kind, provider: "desk"), Samples.plain).text(width: nil)
+  }
+
+  @Test func `a kind says which nodes its widgets show, and what they take`() throws {
+    let name = try #require(KindName("todo"))
+    let kind = Kind(
+      name: name, families: [.small, .inline],
+      data: [Field(name: "items", type: .list(.string), defaultValue: .list([]))],
+      content: [
+        ContentTemplate(
+          families: [.inline],
+          root: NodeTemplate(
+            id: "line", type: .label, properties: ["text": Binding("size(data.items)")])),
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "all", type: .stack,
+            children: [
+              NodeTemplate(
+                id: "title", type: .label, properties: ["text": Binding(value: .string("To do"))],
+                condition: "data.items != []"),
+              NodeTemplate(
+                id: "item", type: .toggle, properties: ["text": Binding("item")],
+                rows: RowTemplate(list: "data.items")),
+              NodeTemplate(
+                id: "more", type: .form,
+                children: [
+                  NodeTemplate(
+                    id: "new", type: .input, properties: ["name": Binding(value: .string("text"))])
+                ]),
+            ])),
+      ])
+    #expect(
+      text(kind) == """
+        todo
+
+        Provider: desk
+        Families: small, inline
+
+        Data
+        NAME   TYPE          DEFAULT  DESCRIPTION
+        items  list(string)  []
+
+        Content (inline)
+        NODE  TYPE   TAKES  SHOWS
+        line  label  -      =size(data.items)
+
+        Content (other families)
+        NODE     TYPE    TAKES                           SHOWS
+        all      stack   -
+          title  label   -                               To do  if data.items != []
+          item   toggle  change value=…                  =item  for each item in data.items
+          more   form    submit values={text}
+            new  input   change value=…, submit value=…
+
+        """)
+  }
+
+  @Test func `a long expression does not fill the screen`() throws {
+    let name = try #require(KindName("long"))
+    let kind = Kind(
+      name: name,
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "all", type: .label,
+            properties: ["text": Binding(String(repeating: "x", count: 100))]))
+      ])
+    #expect(text(kind).hasSuffix("label  -      =\(String(repeating: "x", count: 58))…\n"))
+  }
+
+  @Test func `a wide default does not push the descriptions away`() throws {
+    let name = try #require(KindName("feed"))
+    let kind = Kind(
+      name: name,
+      data: [
+        Field(
+          name: "status", type: .map(.any),
+          defaultValue: .map(["load": .map(["state": .string("idle"), "running": .bool(false)])]),
+          summary: "How it goes.")
+      ])
+    #expect(
+      text(kind).contains(
+        #"status  map(string, dyn)  {"load":{"running":fals…  How it goes."#), "\(text(kind))")
+  }
+}
