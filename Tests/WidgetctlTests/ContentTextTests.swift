@@ -203,6 +203,21 @@ struct ContentTextTests {
     #expect(Self.text(horizontal + rest) == "a    b")
   }
 
+  @Test func `what a placeholder stands in for is told only to who asks`() {
+    let node = Self.node(
+      .label, ["text": .string("--")], id: "a", problem: "text: no such key: 'load'")
+    let content = Content(rootID: "a", nodes: [node])
+    var text = ContentText(width: nil, dates: DateText(now: .epoch))
+    #expect(text.lines(of: content) == ["--"])
+    text.tellsAll = true
+    #expect(text.lines(of: content) == ["--", "! a: text: no such key: 'load'"])
+    var widget = Samples.widget
+    widget.content = content
+    #expect(
+      Table.nodes(of: [widget]).text(width: nil, Samples.plain).hasSuffix(
+        "text=\"--\"  ! text: no such key: 'load'\n"))
+  }
+
   @Test func `problems are told at the end, also those of what is hidden`() {
     let nodes = [
       Self.node(.stack, id: "top", ["a"], problem: "x: first"),

@@ -54,7 +54,8 @@ extension Session {
 /// `describe`: explains a kind.
 struct DescribeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "describe", abstract: "Explain a kind: its parameters, data, events, and what it shows.",
+    commandName: "describe",
+    abstract: "Explain a kind: its parameters, data, events, and what it shows.",
     discussion: """
       Under "Content" are the nodes that its widgets show, for each family: what `send --node` can \
       name, which events each takes from users, and what it shows (=… is an expression). A node that is \

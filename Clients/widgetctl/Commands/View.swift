@@ -9,7 +9,8 @@ struct ViewCommand: AsyncParsableCommand {
     discussion: """
       What a widget shows is said by its kind. A widget whose kind says nothing about that is shown \
       as its data, a line a key. Without ids and selection: all widgets that are visible, each with a \
-      title. A line that begins with ! says what is wrong with a part of it.
+      title. A line that begins with ! says what is wrong with a part of it; where a placeholder stands in, \
+      only --verbose and --nodes tell why.
 
       --watch draws anew whenever something changes, until an interrupt; without a terminal it prints \
       everything again. With -o json or yaml it prints what `ls` does. --nodes lists the parts instead: \
@@ -80,7 +81,7 @@ struct ViewCommand: AsyncParsableCommand {
   }
 
   private func page(_ painter: Painter) -> ViewPage {
-    ViewPage(ids: ids, isTitled: ids.count != 1, painter: painter)
+    ViewPage(ids: ids, isTitled: ids.count != 1, painter: painter, tellsAll: global.verbose)
   }
 
   private func follow() async throws {
@@ -123,7 +124,9 @@ extension Table {
       for node in widget.content?.nodes ?? [] {
         table.add(
           Cell(widget.id.rawValue), Cell(node.id), Cell(node.type?.name ?? "unknown"),
-          Cell(node.properties.summary))
+          Cell(
+            [node.properties.summary, node.problem.isEmpty ? "" : "! \(node.problem)"]
+              .filter { !$0.isEmpty }.joined(separator: "  ")))
       }
     }
     return table
@@ -150,11 +153,14 @@ struct ViewPage: Sendable {
   let ids: [WidgetID]
   let isTitled: Bool
   let painter: Painter
+  /// Also what placeholders stand in for.
+  var tellsAll = false
 
   /// The lines of the page, with an empty one between widgets.
   func lines(of widgets: [Widget], kinds: KindNames, now: Timestamp, width: Int?) -> [String] {
     let text = WidgetText(
-      painter: painter, content: ContentText(width: width, dates: DateText(now: now)))
+      painter: painter,
+      content: ContentText(width: width, dates: DateText(now: now), tellsAll: tellsAll))
     let blocks = widgets.map { widget in
       text.lines(
         of: widget, isTitled: isTitled, isKindKnown: !kinds.unknown.contains(widget.kind))

@@ -9,16 +9,20 @@ struct ContentText {
   /// The columns there are; nil for any number.
   var width: Int?
   var dates: DateText
+  /// Whether problems are told of for which a placeholder stands in.
+  var tellsAll = false
 
   private static let depthMax = 64
   private static let barWidth = 10
   private static let chartWidth = 20
 
-  /// The lines, and one that begins with `!` for each node that has a problem.
+  /// The lines, and one that begins with `!` for each node of which something cannot be shown.
   func lines(of content: Content) -> [String] {
     var walk = Walk(text: self, content)
     let shown = walk.block(content.rootID, width: width, depth: 0)
-    let problems = content.nodes.filter { !$0.problem.isEmpty }.map {
+    let problems = content.nodes.filter {
+      !$0.problem.isEmpty && (tellsAll || !$0.hasPlaceholderForProblem)
+    }.map {
       "! \($0.id.safeForTerminal): \($0.problem.onOneLine)"
     }
     return (shown.lines + problems).map { line in width.map { line.cut(toColumns: $0) } ?? line }
@@ -263,6 +267,12 @@ private struct Scale {
 }
 
 extension Node {
+  /// Whether what it says is wrong is of a property that it has all the same: what its author wanted to be
+  /// shown then is shown.
+  fileprivate var hasPlaceholderForProblem: Bool {
+    properties[String(problem.prefix { $0 != ":" })] != nil
+  }
+
   /// A property as text; empty if there is none.
   fileprivate func text(_ name: String) -> String { properties[name]?.plainText ?? "" }
 
