@@ -65,6 +65,18 @@ struct CommandLineTests {
         RefreshWidgetsResponse(askedCount: asked, unprovidedCount: unprovided)) == words)
   }
 
+  @Test func `the example of a form is an event with values`() throws {
+    let example = "values:={\"title\": \"Buy milk\", \"urgent\": true}"
+    #expect(
+      SendCommand.configuration.discussion.contains("send todo submit --node new '\(example)'"))
+    let arguments = ["send", "todo", "submit", "--node", "new", example]
+    let command = try #require(try Widgetctl.parseAsRoot(arguments) as? SendCommand)
+    #expect(
+      try command.payload.values() == [
+        "values": .map(["title": .string("Buy milk"), "urgent": .bool(true)])
+      ])
+  }
+
   @Test(arguments: Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).map(Kind.init))
   func `every command says what it does, with an example`(_ kind: Kind) {
     let configuration = kind.command.configuration

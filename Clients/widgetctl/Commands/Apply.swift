@@ -193,11 +193,16 @@ struct SendCommand: AsyncParsableCommand {
       given. \
       \(Assignment.help)
 
+      `describe KIND` says what nodes take: a toggle and an input a value, a form the values of its \
+      inputs, each under the name that its input has.
+
       Examples:
         widgetctl send counter click
         widgetctl send todo press --node clear
         widgetctl send todo change --node done/7 value=true
-        widgetctl send form submit name==Ada age=36
+        widgetctl send todo change --node search value==milk
+        widgetctl send todo submit --node new 'values:={"title": "Buy milk", "urgent": true}'
+        widgetctl send cpu alarm above=90 who==Ada
       """)
 
   @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
