@@ -43,6 +43,17 @@ struct BundleFolderOptions: ParsableArguments {
     BundleStore(path: try path(), timeZones: SystemTimeZones().rules)
   }
 
+  /// The folders that widgetd-host runs if it is not told others.
+  static func live(isRoot: Bool, environment: (String) -> String?) -> [String] {
+    if isRoot { return ["/var/lib/widgetd-host/bundles", "/etc/widgetd/bundles"] }
+    let home = environment("HOME")
+    return [("XDG_DATA_HOME", ".local/share"), ("XDG_CONFIG_HOME", ".config")].compactMap {
+      variable, usual in
+      let base = environment(variable).flatMap { $0.hasPrefix("/") ? $0 : nil }
+      return (base ?? home.map { "\($0)/\(usual)" }).map { "\($0)/widgetd/bundles" }
+    }
+  }
+
   private func path() throws(CommandFailure) -> String {
     if let folder { return folder }
     if geteuid() == 0 { return "/var/lib/widgetd-host/bundles" }
@@ -244,7 +255,7 @@ struct BundleNewCommand: ParsableCommand {
     commandName: "new", abstract: "Begin a bundle that works.",
     discussion: """
       Makes a folder with a bundle.yaml: a kind that shows the load of the machine and counts clicks, \
-      and a widget of it.
+      and a widget of it. In a folder that widgetd-host runs it is live at once.
 
       Examples:
         widgetctl bundle new clock
@@ -298,15 +309,38 @@ struct BundleNewCommand: ParsableCommand {
       }
       rest = rest.dropFirst(count)
     }
+    let isLive = BundleNewCommand.isLive(
+      folder,
+      among: BundleFolderOptions.live(isRoot: geteuid() == 0, environment: Terminal.environment))
     global.session(socketPath: "").printer.print(
-      .map(["file": .string(file), "id": .string(id)])
+      .map(["file": .string(file), "id": .string(id), "live": .bool(isLive)])
     ) {
-      """
-      \(file) made
-        check it:   widgetctl bundle validate \(path)
+      let next =
+        isLive
+        ? "it is live: widgetd-host runs this folder, and follows what you write"
+        : """
         install it: widgetctl bundle install \(path)
+          (where widgetd-host runs this folder, it is live already)
+        """
+      return """
+        \(file) made
+          check it:   widgetctl bundle validate \(path)
+          \(next)
 
-      """.safeLines
+        """.safeLines
     }
+  }
+
+  /// Whether a folder is one of those that widgetd-host runs without being told.
+  static func isLive(_ folder: String, among live: [String]) -> Bool {
+    guard let place = resolved(folder) else { return false }
+    return live.contains { resolved($0) == place }
+  }
+
+  /// The path without links; nil if there is nothing.
+  private static func resolved(_ path: String) -> String? {
+    guard let resolved = realpath(path, nil) else { return nil }
+    defer { free(resolved) }
+    return String(cString: resolved)
   }
 }
