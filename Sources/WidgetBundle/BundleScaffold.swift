@@ -39,7 +39,7 @@ public enum BundleScaffold {
               - gauge: {from: data.load, placeholder: 0}
                 max: 4
                 text: {from: data.load, then: '=formatNumber(value, 2)', placeholder: "--"}
-              - label: {from: data.clicks, format: "%@ clicks"}
+              - label: '=string(data.clicks) + (data.clicks == 1 ? " click" : " clicks")'
               - button: Click
                 id: click
                 on: {press: {set: {clicks: data.clicks + parameters.step}}}
