@@ -255,11 +255,8 @@ public struct BundleStore: Sendable {
       try store.remove(name)
     }
     let stagingName = BundleStore.stagingPrefix + String(getpid())
-    guard mkdirat(store.descriptor, stagingName, 0o755) == 0 else {
-      throw Folder.failure("make", "\(path)/\(stagingName)")
-    }
     defer { try? store.remove(stagingName) }
-    let staging = try store.folder(stagingName)
+    let staging = try store.making(stagingName)
     try fill(staging)
     // An archive usually has the folder in it, not its files.
     let (root, rootName) = try BundleStore.root(of: staging, stagingName)
@@ -379,11 +376,13 @@ public struct BundleStore: Sendable {
     var made = path.hasPrefix("/") ? "/" : ""
     for part in path.split(separator: "/") {
       made += made.isEmpty || made.hasSuffix("/") ? String(part) : "/\(part)"
-      guard mkdir(made, 0o755) == 0 || errno == EEXIST else {
+      guard mkdir(made, 0o755) == 0 else {
         // What is there need not be writable.
-        guard access(made, X_OK) == 0 else { throw Folder.failure("make", made) }
+        guard errno == EEXIST || access(made, X_OK) == 0 else { throw Folder.failure("make", made) }
         continue
       }
+      // A folder of the system is for the user that widgetd-host runs as; one of a user is his own affair.
+      guard geteuid() != 0 || chmod(made, 0o755) == 0 else { throw Folder.failure("make", made) }
     }
   }
 

@@ -69,21 +69,24 @@ final class Folder {
     return Folder(descriptor: opened, path: "\(path)/\(name)")
   }
 
-  /// The folder of this name, made if it is not there.
+  /// The folder of this name, made if it is not there. A new one can be read by everybody, whatever this
+  /// process' umask says: who installs a bundle is not who runs it.
   func making(_ name: String) throws(BundleStoreError) -> Folder {
-    if mkdirat(descriptor, name, 0o755) != 0, errno != EEXIST {
+    let isNew = mkdirat(descriptor, name, 0o700) == 0
+    guard isNew || errno == EEXIST else { throw Folder.failure("make", "\(path)/\(name)") }
+    let made = try folder(name)
+    guard !isNew || fchmod(made.descriptor, 0o755) == 0 else {
       throw Folder.failure("make", "\(path)/\(name)")
     }
-    return try folder(name)
+    return made
   }
 
-  /// A new file, written as a whole.
+  /// A new file, written as a whole, that everybody can read.
   func write(
     _ name: String, _ bytes: some ContiguousBytesSource, isExecutable: Bool
   ) throws(BundleStoreError) {
     let file = openat(
-      descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-      isExecutable ? 0o755 : 0o644)
+      descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       if errno == EEXIST {
         throw .refused("\"\(name)\" is there twice", hint: "pack the bundle anew")
@@ -100,7 +103,9 @@ final class Folder {
         rest = rest.dropFirst(count)
       }
     }
-    guard fsync(file) == 0 else { throw Folder.failure("write", "\(path)/\(name)") }
+    guard fchmod(file, isExecutable ? 0o755 : 0o644) == 0, fsync(file) == 0 else {
+      throw Folder.failure("write", "\(path)/\(name)")
+    }
   }
 
   /// All of a file; refused beyond a number of bytes.
