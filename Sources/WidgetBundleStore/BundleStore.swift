@@ -27,7 +27,8 @@ public struct BundleStore: Sendable {
 
   /// What the file of a bundle may be called.
   public static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
-  /// What an installed bundle's folder says of where it comes from.
+  /// What says that a bundle was installed here, and of which archive. A folder without it was written by
+  /// somebody in its place.
   static let originName = ".origin"
   private static let stagingPrefix = ".staging-"
 
@@ -265,10 +266,8 @@ public struct BundleStore: Sendable {
       throw error.withoutFolder(root.path)
     }
     if root.entry(BundleStore.originName) != nil { try root.remove(BundleStore.originName) }
-    if let digest {
-      try root.write(
-        BundleStore.originName, WholeBytes(Array("sha256 \(digest)\n".utf8)), isExecutable: false)
-    }
+    let origin = digest.map { "sha256 \($0)\n" } ?? "folder\n"
+    try root.write(BundleStore.originName, WholeBytes(Array(origin.utf8)), isExecutable: false)
     let others = try list().filter { $0.id != bundle.id }
     let former = try exchange(rootName, with: bundle.id, in: store)
     fsync(store.descriptor)
@@ -407,7 +406,10 @@ public struct BundleStore: Sendable {
   // MARK: - Removing
 
   /// Removes a bundle, of whatever version, also one that cannot be used.
-  public func remove(_ id: String) throws(BundleStoreError) {
+  ///
+  /// - Parameter force: also one that was not installed: somebody wrote it where it is, and there may be no
+  ///   other copy.
+  public func remove(_ id: String, force: Bool = false) throws(BundleStoreError) {
     guard BundleReader.isID(id) else {
       throw .refused(
         "\"\(id.prefix(80))\" is no bundle's id",
@@ -426,6 +428,13 @@ public struct BundleStore: Sendable {
     guard entry == .folder, try isBundleFolder(try store.folder(id)) else {
       throw .refused("\(path)/\(id) is no bundle", hint: "remove it by other means")
     }
+    let bundle = try store.folder(id)
+    guard force || bundle.entry(BundleStore.originName) != nil else {
+      throw .refused(
+        "\(path)/\(id) was written there, not installed, and would be deleted with "
+          + BundleStore.few(try bundle.names()),
+        hint: "move it elsewhere to keep it, or delete it with --force")
+    }
     // Gone at once for whoever watches; then its files go.
     let aside = "\(BundleStore.stagingPrefix)\(getpid())"
     try store.remove(aside)
@@ -433,6 +442,16 @@ public struct BundleStore: Sendable {
       throw Folder.failure("remove", "\(path)/\(id)")
     }
     try store.remove(aside)
+  }
+}
+
+extension BundleStore {
+  /// `a, b, c and 4 more`
+  fileprivate static func few(_ names: [String]) -> String {
+    guard names.count > 4 else {
+      return names.isEmpty ? "nothing in it" : names.joined(separator: ", ")
+    }
+    return names.prefix(3).joined(separator: ", ") + " and \(names.count - 3) more"
   }
 }
 

@@ -85,6 +85,17 @@ import WidgetBundleStore
       } == "a.tar has bundle.yaml and bundle.json")
   }
 
+  @Test func `what somebody wrote in the folder of bundles is not deleted by the way`() throws {
+    scratch.write("bundles/mine/bundle.yaml", Texts.bundle("mine"))
+    for name in ["a", "b", "c", "d"] { scratch.write("bundles/mine/\(name).txt", "x") }
+    let before = scratch.listing("bundles/mine")
+    let message = refusal { () throws(BundleStoreError) in try store.remove("mine") }
+    #expect(message.hasSuffix("would be deleted with a.txt, b.txt, bundle.yaml and 2 more"))
+    #expect(scratch.listing("bundles/mine") == before)
+    try store.remove("mine", force: true)
+    #expect(try store.list().isEmpty)
+  }
+
   @Test func `a file and a folder are installed too`() throws {
     let file = scratch.write("one.yaml", Texts.bundle("one"))
     #expect(try store.install(file).bundle.id == "one")
@@ -344,7 +355,7 @@ import WidgetBundleStore
     let outcome = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
     #expect(outcome.former == nil)
     #expect(outcome.wasThere)
-    try store.remove("other")
+    try store.remove("other", force: true)
   }
 
   @Test func `what an installation left behind that was killed is cleared away`() throws {

@@ -201,19 +201,28 @@ struct BundleRemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove installed bundles, and with them their widgets.",
     discussion: """
+      The bundle's folder is deleted. One that somebody wrote in the folder of bundles, instead of \
+      installing it there, may be the only copy, and is deleted with --force alone.
+
       Examples:
         widgetctl bundle rm clock
+        widgetctl bundle rm mine --force
       """)
 
   @Argument(help: "The bundles' ids.")
   var ids: [String]
+
+  @Flag(help: "Also delete folders that were written there, not installed.")
+  var force = false
 
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
   func run() throws {
     let store = try folder.store()
-    for id in ids { try inStore { () throws(BundleStoreError) in try store.remove(id) } }
+    for id in ids {
+      try inStore { () throws(BundleStoreError) in try store.remove(id, force: force) }
+    }
     global.session(socketPath: "").printer.print(
       .map(["removed": .list(ids.map { .string($0) })])
     ) { ids.map { "bundle \($0) removed\n" }.joined() }
