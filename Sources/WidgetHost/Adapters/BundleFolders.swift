@@ -11,9 +11,10 @@ enum BundleFolders {
   /// Makes a bundle of a file's text, or says what is wrong with it: `line:column: message` lines.
   typealias Reader = @Sendable (_ text: String) -> Result<Bundle, BundleRefusal>
 
-  /// All folders in a folder, by name: without symbolic links.
+  /// All folders in a folder, by name: without symbolic links. One that this process may not read stands for
+  /// itself, so that it is told of as a bundle's is.
   static func subfolders(of root: String) -> [String] {
-    guard let directory = opendir(root) else { return [] }
+    guard let directory = opendir(root) else { return errno == EACCES ? [root] : [] }
     defer { closedir(directory) }
     var names: [String] = []
     while let entry = readdir(directory), names.count < countMax {
@@ -34,13 +35,35 @@ enum BundleFolders {
   }
 
   private static func files(in folder: String) -> [String] {
-    fileNames.map { "\(folder)/\($0)" }.filter { access($0, F_OK) == 0 }
+    var status = stat()
+    return fileNames.map { "\(folder)/\($0)" }.filter { stat($0, &status) == 0 }
+  }
+
+  /// Whether this process may not see what is in a folder that is there.
+  private static func isForbidden(_ folder: String) -> Bool {
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard descriptor >= 0 else { return errno == EACCES }
+    defer { close(descriptor) }
+    var status = stat()
+    return fstatat(descriptor, fileNames[0], &status, 0) != 0 && errno == EACCES
+  }
+
+  private static var user: String {
+    guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else {
+      return "the user \(geteuid())"
+    }
+    return String(cString: name)
   }
 
   /// Reads the bundle in a folder; nil if there is none.
   static func look(into folder: String, _ read: Reader) -> HostState.Found? {
     let files = files(in: folder)
-    guard let file = files.first else { return nil }
+    guard let file = files.first else {
+      guard isForbidden(folder) else { return nil }
+      return .broken(
+        problem: "\(folder): \(user), who runs widgetd-host, may not read this folder; "
+          + "let everybody read it with `chmod -R a+rX \(folder)`", digest: 0)
+    }
     guard files.count == 1 else {
       let names = files.map { String(Paths.lastComponent($0)) }.joined(separator: " and ")
       return .broken(problem: "\(file):1:1: the folder has \(names); keep one of them", digest: 0)
