@@ -116,7 +116,8 @@ struct AdapterTests {
   private func run(
     _ script: String, input: String = "", timeout: Duration? = .seconds(60),
     bytesMax: Int = 1 << 20,
-    isContinuous: Bool = false, _ runner: ProcessRunner = ProcessRunner(home: "/home/me"),
+    isContinuous: Bool = false,
+    _ runner: ProcessRunner = ProcessRunner(home: "/home/me", variable: { _ in nil }),
     line: @escaping @Sendable ([UInt8]) async -> Void = { _ in }
   ) async throws(Failure) -> String {
     let bytes = try await runner.run(
@@ -138,13 +139,20 @@ struct AdapterTests {
     }
   }
 
-  @Test func `a program gets its input, its folder, three variables and nothing else`() async throws
+  @Test func `a program gets its input, its folder, a few variables and nothing else`() async throws
   {
     #expect(try await run("cat; pwd", input: "in\n") == "in\n\(folder.path)\n")
     #expect(
       try await run("env | grep -v -e ^PWD -e ^SHLVL -e ^_ | sort")
         == "HOME=/home/me\nLANG=C.UTF-8\nPATH=/usr/local/bin:/usr/bin:/bin\n")
     #expect(try await run("ls /proc/self/fd | wc -l") == "4\n")
+    let ofUser = [
+      "XDG_RUNTIME_DIR": "/run/user/7", "DBUS_SESSION_BUS_ADDRESS": "", "SECRET": "x",
+    ]
+    let withSession = ProcessRunner(home: "/", variable: { ofUser[$0] })
+    #expect(
+      try await run("env | grep -v -e ^PWD -e ^SHLVL -e ^_ | sort", withSession)
+        == "HOME=/\nLANG=C.UTF-8\nPATH=/usr/local/bin:/usr/bin:/bin\nXDG_RUNTIME_DIR=/run/user/7\n")
     // An input that nobody reads to its end holds up nobody.
     #expect(try await run("head -c 1", input: String(repeating: "x", count: 1 << 20)) == "x")
   }

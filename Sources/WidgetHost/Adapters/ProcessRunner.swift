@@ -2,9 +2,10 @@ import CHostSystem
 import Dispatch
 import Glibc
 import Synchronization
+import WidgetClient
 
-/// Runs programs for bundles: each in a process group of its own, with an environment of three
-/// variables, bounded output and a bounded life.
+/// Runs programs for bundles: each in a process group of its own, with an environment of a few variables,
+/// bounded output and a bounded life.
 ///
 /// Each program has a thread, which waits for its output, its end, its time and whoever wants it to
 /// end; what a program does can hold up nobody else. When a program has ended its whole group is
@@ -28,9 +29,22 @@ final class ProcessRunner: Sendable {
   }
 
   private let table = Mutex(Table())
-  private let home: String
+  /// `NAME=value`, for every program.
+  private let environment: [String]
 
-  init(home: String) { self.home = home }
+  /// - Parameters:
+  ///   - home: the user's folder.
+  ///   - variable: what this process' environment says, by name.
+  init(home: String, variable: (String) -> String? = SocketPath.ofProcess) {
+    environment =
+      ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(home)", "LANG=C.UTF-8"]
+      + ProcessRunner.ofSession.compactMap { name in
+        variable(name).flatMap { $0.isEmpty ? nil : "\(name)=\($0)" }
+      }
+  }
+
+  /// What leads to the user's own services, such as systemd's: passed on where it is set.
+  private static let ofSession = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"]
 
   /// How many programs run, for tests.
   var count: Int { table.withLock { $0.count } }
@@ -147,9 +161,6 @@ final class ProcessRunner: Sendable {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
       }
       let arguments = [program] + request.arguments
-      let environment = [
-        "PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(home)", "LANG=C.UTF-8",
-      ]
       let folder = request.permissions.folder
       // In the lock, so that nobody takes the new process for an orphan.
       let (code, process) = table.withLock { table in
