@@ -388,6 +388,8 @@ public actor ProviderSession {
       (acknowledged, failures, handedOut, highestSeen) = (nil, [:], [:], 0)
     }
     epoch = opened.epoch
+    // What happens from now on is wanted, also if the connection is lost before the first event is dealt with.
+    if acknowledged == nil, opened.firstSequence > 0 { acknowledged = opened.firstSequence - 1 }
     delivered = 0
     deliver(.connected(opened))
     if opened.lease > .zero { line.send(.keepAlive, every: opened.lease / 3) }

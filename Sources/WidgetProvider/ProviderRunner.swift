@@ -145,7 +145,9 @@ public struct ProviderRunner: Sendable {
       }
     case .event(let event): await handle(event, session)
     case .gap(let gap):
-      report("\(gap.lastSequence - gap.firstSequence + 1) events were lost")
+      // Not all numbers were those of events: a daemon that was killed goes on with others.
+      report(
+        "events may be missing: the daemon has none from \(gap.firstSequence) to \(gap.lastSequence)")
       await tolerate { () async throws(ClientError) in
         try await session.acknowledge(gap.lastSequence)
       }

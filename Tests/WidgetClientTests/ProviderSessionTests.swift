@@ -8,9 +8,10 @@ import WidgetClient
   }
 
   private static func opened(
-    epoch: UInt64 = 7, lease: Duration = .seconds(60)
+    epoch: UInt64 = 7, lease: Duration = .seconds(60), firstSequence: UInt64 = 1
   ) -> ProvideOpened {
-    ProvideOpened(sessionID: 1, epoch: epoch, revision: 3, lease: lease, firstSequence: 1)
+    ProvideOpened(
+      sessionID: 1, epoch: epoch, revision: 3, lease: lease, firstSequence: firstSequence)
   }
 
   private static func options(
@@ -23,13 +24,14 @@ import WidgetClient
 
   /// Lets a session begin, and declare its kinds.
   private static func begin(
-    _ calls: inout AsyncStream<FakeDaemon.Call>.Iterator, epoch: UInt64 = 7
+    _ calls: inout AsyncStream<FakeDaemon.Call>.Iterator, epoch: UInt64 = 7,
+    firstSequence: UInt64 = 1
   ) async throws -> (call: FakeDaemon.Call, open: ProvideOpen) {
     let call = try await calls.expect("Provide")
     guard case .open(let open) = try call.decode(ProvideRequest.self) else {
       throw Unexpected("no open")
     }
-    try call.send(ProvideResponse.opened(opened(epoch: epoch)))
+    try call.send(ProvideResponse.opened(opened(epoch: epoch, firstSequence: firstSequence)))
     guard case .kinds(let kinds) = try await calls.message(ProvideRequest.self) else {
       throw Unexpected("no kinds")
     }
@@ -164,6 +166,32 @@ import WidgetClient
       throw Unexpected("no acknowledgement")
     }
     #expect(frame == ProvideAcknowledge(sequence: 5, error: error))
+    await session.close()
+    try await daemon.stop()
+  }
+
+  @Test func `what happens during a loss before the first event is not lost`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let session = client.provide("desk", kinds: [try Self.gauge()], options: Self.options())
+    var requests = session.requests.makeAsyncIterator()
+    let (first, open) = try await Self.begin(&calls, firstSequence: 30)
+    #expect(open.acknowledgedSequence == nil)
+    _ = try await requests.next()
+    first.closeConnection()
+    guard case .disconnected? = try await requests.next() else { throw Unexpected("no loss") }
+    let (second, again) = try await Self.begin(&calls, firstSequence: 30)
+    #expect(again.acknowledgedSequence == 29)
+    #expect(again.epoch == 7)
+    second.closeConnection()
+    // Of another history no number is known.
+    _ = try await requests.next()
+    guard case .disconnected? = try await requests.next() else { throw Unexpected("no loss") }
+    let (third, _) = try await Self.begin(&calls, epoch: 8, firstSequence: 3)
+    third.closeConnection()
+    let (_, last) = try await Self.begin(&calls, epoch: 8, firstSequence: 3)
+    #expect(last.acknowledgedSequence == 2)
     await session.close()
     try await daemon.stop()
   }

@@ -139,6 +139,14 @@ class ProviderTest(unittest.TestCase):
         self.assertIsInstance(next(provider), widgetd.Connected)
         self.assertEqual(next(provider).sequence, 6)
 
+    def test_what_happens_during_a_loss_before_the_first_event_is_not_lost(self):
+        provider, _ = self.begin()
+        self.relay.drop()
+        self.assertIsInstance(next(provider), widgetd.Disconnected)
+        _, opening = self.daemon.session()
+        self.assertTrue(opening.HasField("acknowledged_sequence"))
+        self.assertEqual((opening.acknowledged_sequence, opening.epoch), (0, 7))
+
     def test_what_went_wrong_is_told_when_the_event_comes_again(self):
         provider, first = self.begin()
         first.say(event=event(5))

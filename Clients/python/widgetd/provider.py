@@ -532,6 +532,10 @@ class Provider:
             self._handed_out.clear()
             self._highest_seen = 0
         self._epoch = opened.epoch
+        # What happens from now on is wanted, also if the connection is lost before the first event is
+        # dealt with.
+        if self._acknowledged is None and opened.first_sequence:
+            self._acknowledged = opened.first_sequence - 1
         lease = opened.lease.seconds + opened.lease.nanos / 1e9
         line.renewal = min(max(lease / 3, _RENEWAL_MIN), _RENEWAL_MAX)
         self._deliver(Connected(opened.epoch, opened.revision, opened.first_sequence))
