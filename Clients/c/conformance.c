@@ -265,6 +265,8 @@ static void command(char *line) {
   } else if (strcmp(verb, "supports") == 0) {
     say("supports", "call open follow pause cancel timeout both others", "", NULL, 0);
   } else if (strcmp(verb, "quit") == 0) {
+    /* Not in the middle of a line that the other thread writes. */
+    pthread_mutex_lock(&output);
     exit(0);
   } else if (slot == NULL && count >= 2
              && (strcmp(verb, "pause") == 0 || strcmp(verb, "continue") == 0
