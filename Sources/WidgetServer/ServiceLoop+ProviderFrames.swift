@@ -58,20 +58,23 @@ extension ServiceLoop {
     let room = limits.providerEventsUnacknowledgedMax - session.unacknowledged.count
     guard room > 0, session.eventCursor < store.lastEventSequence else { return false }
     let page = store.events(after: session.eventCursor, limit: room, of: session.kinds)
-    session.eventCursor = page.cursor
     // Who has no widgets misses none of their events.
     if let gap = page.gap, !session.kinds.isEmpty {
+      // It takes room like an event: those after it are read anew.
+      session.eventCursor = gap.upperBound
       session.unacknowledged.append(
         .init(first: gap.lowerBound, last: gap.upperBound, widgetID: nil))
       send(
         .gap(EventGap(firstSequence: gap.lowerBound, lastSequence: gap.upperBound)), to: session)
+      return true
     }
+    session.eventCursor = page.cursor
     for event in page.events {
       session.unacknowledged.append(
         .init(first: event.sequence, last: event.sequence, widgetID: event.widgetID))
       send(.event(event), to: session)
     }
-    return page.gap != nil || !page.events.isEmpty
+    return !page.events.isEmpty
   }
 
   /// Looks at what happened to widgets. Returns whether that is of any interest.
