@@ -304,6 +304,15 @@ public struct WidgetStore: ~Copyable {
     }
   }
 
+  /// What to make durable last of all, if nothing more is to happen: that the next process counts
+  /// events on from the last one, where it would otherwise leave numbers out. nil if it leaves none.
+  public func closingGroup() -> CommitGroup? {
+    guard !hasPendingGroup, eventSequenceCeiling > events.lastSequence else { return nil }
+    return CommitGroup(
+      revision: revision, compactRevision: compactRevision,
+      eventSequenceCeiling: events.lastSequence)
+  }
+
   /// What happened since the last group, each widget once. Only of a revocable store.
   public func pendingGroup() -> CommitGroup {
     var group = CommitGroup(

@@ -271,6 +271,13 @@ final class ServiceLoop {
     }
     endProviders()
     endHealthWatches()
+    do throws(StorageError) {
+      if log.needsGroups, let last = store.closingGroup() { try log.append(last) }
+    } catch {
+      // So readers of events will be told of a gap where none was.
+      logger.warning(
+        "event numbers are left out at the next start", metadata: ["error": "\(error)"])
+    }
     closeLog()
   }
 

@@ -188,6 +188,24 @@ struct EventTests {
     }
   }
 
+  @Test func `a store that ends in order leaves no sequence number out`() throws {
+    var store = Store()
+    try store.create("a")
+    var image = StoreImage(epoch: 1)
+    image.apply(store.pendingGroup())
+    store.commitGroup(at: .at(0))
+    #expect(store.closingGroup() == nil)
+    for last: UInt64 in 1...3 {
+      #expect(try store.send("e", to: "a").outcome == .accepted(sequence: last))
+      if store.hasPendingGroup { image.apply(store.pendingGroup()) }
+      store.commitGroup(at: .at(0))
+      image.apply(try #require(store.closingGroup()))
+      store = Store(image: image, isRevocable: true)
+      #expect(store.closingGroup() == nil)
+      #expect(store.events(after: last).gap == nil)
+    }
+  }
+
   @Test func `the ceiling is raised once for many events`() throws {
     var store = try Store(widgets: ["a"])
     var raised = 0

@@ -766,6 +766,26 @@ import WidgetTransport
     }
   }
 
+  @Test func `who had all events misses none after a restart in order`() async throws {
+    let log = TestLog.State()
+    let folder = try TestFolder()
+    for last: UInt64 in 0..<3 {
+      try await withServer(log: log, folder: folder) { server in
+        let client = try server.connect()
+        let provider = try RawProvider(server.connect())
+        // Fails if a gap comes.
+        let (opened, _) = try provider.open(kinds: [Self.gauge], after: last)
+        #expect(opened.firstSequence == last + 1)
+        if last == 0 {
+          try client.create("a", kind: "gauge")
+          _ = try provider.dataRequest()
+        }
+        #expect(try client.event("a") == last + 1)
+        #expect(try provider.event().sequence == last + 1)
+      }
+    }
+  }
+
   // MARK: - What cannot be stored
 
   @Test func `an update that cannot be stored was never made`() async throws {

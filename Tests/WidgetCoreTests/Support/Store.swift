@@ -96,6 +96,8 @@ struct Store {
   }
 
   func pendingGroup() -> CommitGroup { box.store.pendingGroup() }
+
+  func closingGroup() -> CommitGroup? { box.store.closingGroup() }
   func widget(_ id: WidgetID) -> Widget? { box.store.widget(id) }
   func kind(_ name: KindName) -> RegisteredKind? { box.store.kind(name) }
   func revision(of id: WidgetID) -> Revision? { box.store.revision(of: id) }
