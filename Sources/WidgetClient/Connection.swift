@@ -76,6 +76,15 @@ final class Connection: ChannelDuplexHandler {
     context?.writeAndFlush(wrapOutboundOut(frame), promise: nil)
   }
 
+  /// Says that the client sends no more on a stream; what comes on it is still received.
+  func halfClose(_ streamID: UInt32) {
+    var frame = ByteBuffer()
+    frame.writeFrameHeader(
+      FrameHeader(dataBytes: 0, streamID: streamID, type: .data, flags: .endOfStream))
+    write(frame, on: streamID)
+    streams.halfClose(streamID)
+  }
+
   /// Forgets a call; its receiver is told nothing more.
   func abandon(_ streamID: UInt32) {
     streams.abandon(streamID)

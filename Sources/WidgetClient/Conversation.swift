@@ -1,11 +1,11 @@
 import NIOCore
-import WidgetProto
+package import WidgetProto
 import WidgetTransport
 
 /// A stream on which both sides send, on a connection of its own: the messages that come, and the way
 /// to send others. It ends when its connection does.
-struct Conversation<Request: WireMessage, Message: WireMessage>: Sendable {
-  let messages: MessageStream<Message>
+package struct Conversation<Request: WireMessage, Message: WireMessage>: Sendable {
+  package let messages: MessageStream<Message>
   private let call: NIOLoopBound<ConversationCall>
 
   init(messages: MessageStream<Message>, call: ConversationCall, eventLoop: any EventLoop) {
@@ -17,7 +17,7 @@ struct Conversation<Request: WireMessage, Message: WireMessage>: Sendable {
   ///
   /// - Parameter onFailure: called if it cannot be sent; not if the connection is lost, since
   ///   `messages` tells of that.
-  func send(
+  package func send(
     _ message: Request, onFailure: @escaping @Sendable (ClientError) -> Void = { _ in }
   ) {
     call.eventLoop.execute { [call] in
@@ -30,8 +30,14 @@ struct Conversation<Request: WireMessage, Message: WireMessage>: Sendable {
     call.eventLoop.execute { [call] in call.value.send(message, every: interval) }
   }
 
+  /// Says that nothing more is sent. The daemon ends the conversation when it has dealt with all that
+  /// was.
+  package func finish() {
+    call.eventLoop.execute { [call] in call.value.finish() }
+  }
+
   /// Closes the connection, after what was sent.
-  func close() {
+  package func close() {
     call.eventLoop.execute { [call] in call.value.close() }
   }
 }
@@ -60,6 +66,11 @@ final class ConversationCall {
       try? self.send(message)
       self.send(message, every: interval)
     }
+  }
+
+  func finish() {
+    repeated?.cancel()
+    connection.halfClose(streamID)
   }
 
   func close() {

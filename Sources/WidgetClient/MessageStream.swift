@@ -1,14 +1,14 @@
 import NIOCore
-import WidgetProto
+package import WidgetProto
 
 /// The messages of one stream of one connection, in order, with backpressure.
 ///
 /// At most `messagesMax` messages wait for the reader (and what one read of the socket had in it
 /// beyond that). While as many wait, the socket is not read, so that the daemon notices and
 /// conflates; reading goes on when half of them are taken.
-struct MessageStream<Message: WireMessage>: AsyncSequence, Sendable {
-  typealias Element = Message
-  typealias Failure = ClientError
+package struct MessageStream<Message: WireMessage>: AsyncSequence, Sendable {
+  package typealias Element = Message
+  package typealias Failure = ClientError
   typealias Strategy = NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark
   typealias Producer = NIOThrowingAsyncSequenceProducer<
     Message, any Error, Strategy, StreamControl
@@ -26,15 +26,15 @@ struct MessageStream<Message: WireMessage>: AsyncSequence, Sendable {
     return (MessageStream(producer: pair.sequence), pair.source)
   }
 
-  func makeAsyncIterator() -> Iterator { Iterator(base: producer.makeAsyncIterator()) }
+  package func makeAsyncIterator() -> Iterator { Iterator(base: producer.makeAsyncIterator()) }
 
-  struct Iterator: AsyncIteratorProtocol {
-    typealias Failure = ClientError
+  package struct Iterator: AsyncIteratorProtocol {
+    package typealias Failure = ClientError
 
     var base: Producer.AsyncIterator
 
     /// The next message; nil after the stream ended well.
-    mutating func next() async throws(ClientError) -> Message? {
+    package mutating func next() async throws(ClientError) -> Message? {
       do {
         return try await base.next()
       } catch let error as ClientError {

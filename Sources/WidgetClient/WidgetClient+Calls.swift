@@ -159,6 +159,13 @@ extension WidgetClient {
     return session
   }
 
+  /// Begins one session of a provider, as it comes: nothing is declared, kept alive or opened again.
+  package func provideOnce(
+    _ opening: ProvideRequest
+  ) async throws(ClientError) -> Conversation<ProvideRequest, ProvideResponse> {
+    try await converse(.provide, opening, metadata: [])
+  }
+
   /// Watches widgets: a snapshot, then every change, across lost connections.
   public func watch(_ options: WatchOptions = WatchOptions()) -> Watch {
     Watch(options: options, client: self)

@@ -143,15 +143,22 @@ final class FakeDaemon: Sendable {
         }
         switch streams.receive(frame.header) {
         case .unaryCall, .openStream: take(frame, context.channel)
-        case .message(let streamID, _):
-          arrived(
-            Call(
-              method: "/message", payload: Array(frame.data.readableBytesView),
-              timeoutNanoseconds: 0, metadata: [], connection: connection, streamID: streamID,
-              isStream: true, channel: context.channel))
+        case .message(let streamID, _): said("/message", streamID, frame.data, context.channel)
+        case .halfClose(let streamID): said("/last", streamID, frame.data, context.channel)
         case let action: Issue.record("a client broke the protocol: \(action)")
         }
       }
+    }
+
+    /// In a conversation.
+    private func said(
+      _ what: String, _ streamID: UInt32, _ data: ByteBuffer, _ channel: any Channel
+    ) {
+      arrived(
+        Call(
+          method: what, payload: Array(data.readableBytesView), timeoutNanoseconds: 0,
+          metadata: [], connection: connection, streamID: streamID, isStream: true,
+          channel: channel))
     }
 
     private func take(_ frame: Frame, _ channel: any Channel) {

@@ -419,6 +419,32 @@ import WidgetClient
     await session.close()
   }
 
+  @Test func `one session as it comes: what is said, the last word, and what is heard after it`()
+    async throws
+  {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let open = ProvideRequest.open(ProvideOpen(provider: "desk"))
+    async let opening = client.provideOnce(open)
+    let call = try await calls.expect("Provide")
+    #expect(try call.decode(ProvideRequest.self) == open)
+    let line = try await opening
+    line.send(.keepAlive)
+    #expect(try await calls.message(ProvideRequest.self) == .keepAlive)
+    line.finish()
+    // Is not sent: the fake daemon would find fault with it.
+    line.send(.keepAlive)
+    line.finish()
+    _ = try await calls.expect("last")
+    try call.send(ProvideResponse.keepAlive)
+    call.end()
+    var messages = line.messages.makeAsyncIterator()
+    #expect(try await messages.next() == .keepAlive)
+    #expect(try await messages.next() == nil)
+    try await daemon.stop()
+  }
+
   /// What a call fails with; nil if it does not.
   private static func failure<R>(_ body: () async throws -> R) async -> ClientError? {
     do {
