@@ -20,7 +20,7 @@ from suite import ROOT
 # Long enough for a slow machine; whoever waits goes on as soon as it can.
 PATIENCE = float(os.environ.get("WIDGETD_CONFORMANCE_PATIENCE", "30"))
 T = TypeVar("T")
-WORDS = {"call", "open", "follow", "pause", "cancel", "timeout", "both", "others"}
+WORDS = {"call", "open", "follow", "converse", "pause", "cancel", "timeout", "both", "others"}
 
 
 class Failed(Exception):
@@ -86,7 +86,7 @@ def pairs() -> list[Pair]:
         Pair("Go/ttrpc", (os.path.join(ROOT, ".build", "go", "bin", "conformance"),),
              "make -C Clients/go",
              lacks={word: "Debian's ttrpc 1.1.1 for Go has unary calls only"
-                    for word in ("open", "follow", "pause", "cancel")}),
+                    for word in ("open", "follow", "converse", "pause", "cancel")}),
         Pair("Python/gRPC", (python or environments[0], "-m", "widgetd._conformance"),
              f"/usr/bin/python3 -m venv {made} && {made}/bin/pip install grpcio protobuf",
              lacking="" if python else f"{made} has no grpcio and protobuf",
@@ -264,6 +264,24 @@ class Driver:
         self._streams[self._next_id] = Stream()
         self._send(f"follow {self._next_id} {to_hex(data)}")
         return self._next_id
+
+    def converse(self, method: str, timeout: int) -> int:
+        """Opens a stream on which both sides send, raw."""
+        self.need("converse")
+        if timeout:
+            self.need("timeout")
+        self._next_id += 1
+        self._streams[self._next_id] = Stream()
+        self._send(f"converse {self._next_id} {method} {timeout}")
+        return self._next_id
+
+    def send(self, number: int, data: bytes) -> None:
+        """Sends a message in a conversation."""
+        self._send(f"send {number} {to_hex(data)}")
+
+    def finish(self, number: int) -> None:
+        """Says that no more is sent in a conversation."""
+        self._send(f"finish {number}")
 
     def frame(self, number: int) -> bytes | Answer:
         """The stream's next frame, or its end."""

@@ -23,6 +23,11 @@ MASK = "google.protobuf.FieldMask"
 REQUESTS = {
     "grpc.health.v1.Health/Check": "grpc.health.v1.HealthCheckRequest",
 }
+# The canonical codes, by their numbers.
+CODES = ("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
+         "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+         "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS",
+         "UNAUTHENTICATED")
 
 
 class Misuse(Exception):
@@ -226,7 +231,10 @@ def difference(expected: Any, found: Any, at: str = "") -> str | None:
 
 
 def _order(element: Any) -> str:
-    return str(element["id"] if isinstance(element, dict) else element)
+    """What to sort an element by: its id, or that of what is in it, as with a change's `updated`."""
+    while isinstance(element, dict) and element:
+        element = element["id"] if "id" in element else next(iter(element.values()))
+    return str(element)
 
 
 def _is_first_of_enum(name: Any) -> bool:

@@ -16,17 +16,13 @@ from typing import Any
 from lib.protobuf import SCHEMA
 from lib.system import eventually
 from suite import messages
+from suite.conversations import ProvideReader
 from suite.drivers import PATIENCE, Answer, Driver, Failed, Pair, Unsupported
 from suite.messages import Document, Misuse
 from suite.servers import CLIENT_GROUP, NOBODY, HostedServer, Server
 from suite.streams import EventReader, Reader, WatchReader
 
 MIB = 1 << 20
-# The canonical codes, by their numbers.
-CODES = ("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
-         "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-         "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS",
-         "UNAUTHENTICATED")
 
 
 @dataclass
@@ -81,11 +77,20 @@ class Run:
             if not self.server.alive():
                 raise Failed("the daemon is gone")
             self.at = "at the end"
+            self._settle()
             self.driver.quit()
         finally:
             if self.driver is not None:
                 self.driver.kill()
             self.server.close()
+
+    def _settle(self) -> None:
+        """Ends the conversations that go on, and sees that nothing is owed to them."""
+        for name, reader in self.streams.items():
+            if isinstance(reader, ProvideReader) and not reader.is_over:
+                if not reader.is_finished:
+                    self.do_finish({"finish": name})
+                self.do_end({"end": name})
 
     def _identity(self) -> tuple[str, ...]:
         if not self.scenario.user or self.pair.hosts:
@@ -227,8 +232,8 @@ class Run:
             return
         status = SCHEMA.decode("google.rpc.Status", answer.data)
         info, details = self._details(status)
-        if CODES[status.get("code", 0)] != code:
-            raise Failed(f"says {code}, but its status {CODES[status.get('code', 0)]}")
+        if messages.CODES[status.get("code", 0)] != code:
+            raise Failed(f"says {code}, but its status {messages.CODES[status.get('code', 0)]}")
         reasons = reason.split("|") if reason else [info.get("reason", "")]
         if info.get("reason", "") not in reasons:
             raise Failed(f"failed with {found}, expected {step['error']}")
@@ -311,16 +316,30 @@ class Run:
 
     def do_frames(self, step: Document) -> None:
         """The stream's next frames: kinds, or {kind: what is in it}."""
-        for expected in step["are"]:
-            kind, content = self._next(step["frames"])
-            wanted, fit = (expected, {}) if isinstance(expected, str) else next(
-                iter(expected.items()))
-            if kind != wanted:
-                raise Failed(f"the next frame is {kind} {_brief(content)}, expected {wanted}")
-            wrong = messages.difference(fit, content, kind)
-            if wrong:
-                raise Failed(wrong)
-            self.saved[f"{step['frames']}_{kind}"] = content
+        name, expected = step["frames"], step["are"]
+        anyhow = isinstance(expected, dict)
+        left = list(expected["$any_order"] if anyhow else expected)
+        while left:
+            kind, content = self._next(name)
+            wrong = [_frame_difference(each, kind, content) for each in left]
+            at = next((at for at, why in enumerate(wrong) if why is None), None) if anyhow else 0
+            if at is None:
+                raise Failed(f"the next frame is {kind} {_brief(content)}, expected one of "
+                             f"{_brief(left)}")
+            if wrong[at]:
+                raise Failed(wrong[at])
+            del left[at]
+            self.saved[f"{name}_{kind}"] = content
+
+    def do_until(self, step: Document) -> None:
+        """Reads until a frame `is` so; `frames_at_most` counts it too."""
+        count = 1
+        while wrong := _frame_difference(step["is"], *self._next(step["until"])):
+            count += 1
+            if count > step["frames_at_most"]:
+                raise Failed(f"{count} frames and none is it: {wrong}")
+        if os.environ.get("WIDGETD_CONFORMANCE_VERBOSE"):
+            print(f"      {count} frames", flush=True)
 
     def do_synced(self, step: Document) -> None:
         """`opened`, the snapshot, `synced`; what is held then is what the daemon lists."""
@@ -443,6 +462,41 @@ class Run:
         """The client gives a stream up."""
         self.client.cancel(self.streams[step["cancel"]].number)
 
+    # --- Conversations
+
+    def do_converse(self, step: Document) -> None:
+        """Opens a stream on which both sides send, raw; `send` is the first message."""
+        method, name = step["converse"], step["as"]
+        number = self.client.converse(messages.full_method(method), step.get("timeout", 0))
+        self.streams[name] = ProvideReader(
+            self.client, number,
+            self.scenario.server.get("limits", {}).get("provider_events_unacknowledged_max", 64))
+        if "send" in step:
+            self.do_say({"say": name, "send": step["send"]})
+
+    def do_say(self, step: Document) -> None:
+        """The client sends a message in a conversation."""
+        reader = self._conversation(step["say"])
+        if "bytes" in step:
+            if self.pair.typed:
+                raise Unsupported(self.pair.typed)
+            self.client.send(reader.number, bytes.fromhex(step["bytes"]))
+            return
+        reader.said(step["send"])
+        self.client.send(reader.number, messages.encode(ProvideReader.request, step["send"]))
+
+    def do_finish(self, step: Document) -> None:
+        """The client sends no more in a conversation."""
+        reader = self._conversation(step["finish"])
+        reader.is_finished = True
+        self.client.finish(reader.number)
+
+    def _conversation(self, name: str) -> ProvideReader:
+        reader = self.streams[name]
+        if not isinstance(reader, ProvideReader):
+            raise Misuse(f"{name} is no conversation")
+        return reader
+
     # --- The daemon
 
     def do_daemon(self, step: Document) -> None:
@@ -521,3 +575,11 @@ class Run:
 def _brief(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _frame_difference(expected: Any, kind: str, content: Document) -> str | None:
+    """Where a frame is not what is expected: a kind, or {kind: what is in it}; None if it fits."""
+    wanted, fit = (expected, {}) if isinstance(expected, str) else next(iter(expected.items()))
+    if kind != wanted:
+        return f"the next frame is {kind} {_brief(content)}, expected {wanted}"
+    return messages.difference(fit, content, kind)

@@ -4,6 +4,8 @@ import WidgetProto
 actor Driver {
   private let client: any DrivenClient
   private var streams: [Int: (gate: Gate, task: Task<Void, Never>)] = [:]
+  /// What is to be sent in conversations.
+  private var outgoing: [Int: AsyncStream<[UInt8]>.Continuation] = [:]
 
   init(_ client: any DrivenClient) {
     self.client = client
@@ -23,7 +25,7 @@ actor Driver {
   private func perform(_ words: [Substring]) async throws {
     switch (words[0], words.count) {
     case ("supports", 1):
-      Output.say("supports call open follow pause cancel timeout both others")
+      Output.say("supports call open follow converse pause cancel timeout both others")
     case ("call", 5):
       let (id, request) = (try number(words[1]), try Request(words[2...]))
       Task { [client] in
@@ -44,6 +46,19 @@ actor Driver {
       start(try number(words[1])) { [client] take throws(Ending) in
         try await client.follow(request, take)
       }
+    case ("converse", 4):
+      let id = try number(words[1])
+      let request = try Request(words[2...] + ["-"])
+      let (messages, continuation) = AsyncStream<[UInt8]>.makeStream()
+      outgoing[id] = continuation
+      start(id) { [client] take throws(Ending) in
+        try await client.converse(request, messages, take)
+      }
+    case ("send", 3):
+      let message = try Hex.bytes(words[2])
+      try conversation(words[1]).yield(message)
+    case ("finish", 2):
+      try conversation(words[1]).finish()
     case ("pause", 2), ("continue", 2):
       let id = try number(words[1])
       guard let gate = streams[id]?.gate else { throw Misuse("there is no stream \(id)") }
@@ -95,6 +110,12 @@ actor Driver {
     streams[id] = (gate, task)
   }
 
+  private func conversation(_ word: Substring) throws -> AsyncStream<[UInt8]>.Continuation {
+    let id = try number(word)
+    guard let conversation = outgoing[id] else { throw Misuse("there is no conversation \(id)") }
+    return conversation
+  }
+
   private func number(_ word: Substring) throws -> Int {
     guard let number = Int(word) else { throw Misuse("\(word) is no number") }
     return number
@@ -109,6 +130,11 @@ protocol DrivenClient: Sendable {
   func call(_ request: Request) async throws(Ending) -> [UInt8]
   /// Gives all messages of a stream to `take`; returns when it has ended well.
   func open(_ request: Request, _ take: @escaping FrameTaker) async throws(Ending)
+  /// Begins a conversation: sends what `outgoing` brings, and after its end no more. Gives all messages
+  /// that come to `take`; returns when the conversation has ended well.
+  func converse(
+    _ request: Request, _ outgoing: AsyncStream<[UInt8]>, _ take: @escaping FrameTaker
+  ) async throws(Ending)
   /// Watches widgets across whatever happens to the daemon.
   func follow(_ request: [UInt8], _ take: @escaping FrameTaker) async throws(Ending)
   func stopDaemon() async throws

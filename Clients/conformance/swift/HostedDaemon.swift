@@ -83,6 +83,27 @@ actor HostedDaemon: DrivenClient {
     }
   }
 
+  func converse(
+    _ request: Request, _ outgoing: AsyncStream<[UInt8]>, _ take: @escaping FrameTaker
+  ) async throws(Ending) {
+    let client = client
+    do throws(RPCStatus) {
+      let stream = try await client.converse(request.method, timeout: request.timeout)
+      let sending = Task {
+        for await bytes in outgoing {
+          guard await stream.send(ByteBuffer(bytes: bytes)) else { return }
+        }
+        if !Task.isCancelled { stream.finishSending() }
+      }
+      defer { sending.cancel() }
+      while let messages = try await stream.next() {
+        for message in messages { await take(Array(message.readableBytesView)) }
+      }
+    } catch {
+      throw Ending(error)
+    }
+  }
+
   func follow(_ request: [UInt8], _ take: @escaping FrameTaker) async throws(Ending) {
     throw .unsupported("InProcessClient lives and ends with its daemon: nothing to reconnect to")
   }

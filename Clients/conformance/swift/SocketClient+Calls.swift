@@ -21,6 +21,9 @@ extension SocketClient {
       "MoveWidget": typed { c, r, o throws(ClientError) in try await c.moveWidget(r, options: o) },
       "ApplyWidgets": typed { c, r, o throws(ClientError) in try await c.applyWidgets(r, options: o)
       },
+      "RefreshWidgets": typed { c, r, o throws(ClientError) in
+        try await c.refreshWidgets(r, options: o)
+      },
       "SendEvent": typed { c, r, o throws(ClientError) in try await c.sendEvent(r, options: o) },
       "Unsubscribe": typed { c, r, o throws(ClientError) in try await c.unsubscribe(r, options: o)
       },

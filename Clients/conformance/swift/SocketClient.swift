@@ -91,6 +91,55 @@ final class SocketClient: DrivenClient {
     }
   }
 
+  func converse(
+    _ request: Request, _ outgoing: AsyncStream<[UInt8]>, _ take: @escaping FrameTaker
+  ) async throws(Ending) {
+    guard request.method == "widgetd.v1.ProviderService/Provide" else {
+      throw .unsupported("WidgetClient has no such conversation")
+    }
+    guard request.timeout == nil else {
+      throw .unsupported("WidgetClient's sessions take no deadline; they are closed instead")
+    }
+    // The first message goes out with the request.
+    var first = outgoing.makeAsyncIterator()
+    guard let bytes = await first.next() else {
+      if Task.isCancelled { throw .error(.cancelled, status: []) }
+      throw .unsupported("WidgetClient begins a conversation with its first message")
+    }
+    let opening: ProvideRequest = try SocketClient.decoded(bytes)
+    let client = client
+    let line = try await SocketClient.outcome { () throws(ClientError) in
+      try await client.provideOnce(opening)
+    }
+    defer { line.close() }
+    let sending = Task<Ending?, Never> {
+      do throws(Ending) {
+        for await bytes in outgoing {
+          let message: ProvideRequest = try SocketClient.decoded(bytes)
+          line.send(message)
+        }
+        if !Task.isCancelled { line.finish() }
+        return nil
+      } catch {
+        line.close()
+        return error
+      }
+    }
+    defer { sending.cancel() }
+    var messages = line.messages.makeAsyncIterator()
+    do throws(Ending) {
+      while let message = try await SocketClient.outcome(of: { () throws(ClientError) in
+        try await messages.next()
+      }) {
+        await take(try SocketClient.encoded(message))
+      }
+    } catch {
+      // What ended it may be a message that could not be sent.
+      sending.cancel()
+      throw await sending.value ?? error
+    }
+  }
+
   func stopDaemon() async throws { throw Misuse("this driver does not host the daemon") }
 
   func startDaemon() async throws { throw Misuse("this driver does not host the daemon") }

@@ -6,6 +6,8 @@ flushed at once. Words are separated by one space, messages are hex ("-" for an 
     call ID METHOD TIMEOUT HEX   answer ID ok HEX | answer ID error CODE HEX
     open ID METHOD TIMEOUT HEX   frame ID HEX …, then end ID ok - | end ID error CODE HEX
     follow ID HEX                WatchWidgets through the library's resuming watch: frame ID HEX …
+    converse ID METHOD TIMEOUT   opens a stream on which both sides send: the same
+    send ID HEX, finish ID       a message of the client's; the client sends no more
     pause ID, continue ID        paused ID, continued ID: stops and resumes reading a stream
     cancel ID                    ends a stream: end ID error CANCELLED -
     supports                     supports WORD …
@@ -18,6 +20,7 @@ is one of this side. The frames of `follow` are whole: a snapshot's parts come t
 
 from __future__ import annotations
 
+import queue
 import sys
 import threading
 from typing import Any, Iterator, Optional
@@ -120,6 +123,23 @@ class _Raw(_Stream):
         self.call.cancel()
 
 
+class _Conversation(_Stream):
+    def __init__(self, driver: Driver, id: str, method: str, timeout: str) -> None:
+        super().__init__(driver, id)
+        self.outgoing: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
+        make: Any = driver.channel.stream_stream("/" + method, None, None)
+        self.call: Any = make(iter(self.outgoing.get, None), timeout=_seconds(timeout))
+
+    def messages(self) -> Iterator[bytes]:
+        try:
+            yield from self.call
+        finally:
+            self.outgoing.put(None)
+
+    def stop(self) -> None:
+        self.call.cancel()
+
+
 class _Follow(_Stream):
     def __init__(self, driver: Driver, id: str, data: bytes) -> None:
         super().__init__(driver, id)
@@ -181,6 +201,12 @@ class Driver:
         elif name == "open":
             id, method, timeout, text = words
             self._start(_Raw(self, id, method, timeout, _bytes(text)))
+        elif name == "converse":
+            self._start(_Conversation(self, *words))
+        elif name in ("send", "finish"):
+            stream = self.streams.get(words[0])
+            if isinstance(stream, _Conversation):
+                stream.outgoing.put(_bytes(words[1]) if name == "send" else None)
         elif name == "follow":
             self._start(_Follow(self, words[0], _bytes(words[1])))
         elif name == "pause":
@@ -196,7 +222,7 @@ class Driver:
             if stream is not None:
                 stream.cancel()
         elif name == "supports":
-            _write("supports call open follow pause cancel timeout both others")
+            _write("supports call open follow converse pause cancel timeout both others")
         else:
             raise SystemExit(f"there is no command {name!r}")
 

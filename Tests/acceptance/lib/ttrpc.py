@@ -9,7 +9,7 @@ from lib.protobuf import SCHEMA
 SERVICES = {
     "GetStats": "AdminService", "Reload": "AdminService", "SetLogLevel": "AdminService",
     "ApplyKinds": "CatalogService", "GetKind": "CatalogService", "ListKinds": "CatalogService",
-    "DeleteKind": "CatalogService"}
+    "DeleteKind": "CatalogService", "Provide": "ProviderService"}
 REQUEST, RESPONSE, DATA = 1, 2, 3
 REMOTE_CLOSED = 1
 
