@@ -28,6 +28,9 @@ typedef struct call {
 typedef struct stream {
   char *id;
   wc_stream *raw;
+  /* A conversation, until its first message is there. */
+  char *method;
+  int timeout;
   wc_watch *watch;
   bool paused;
 } stream;
@@ -118,6 +121,7 @@ static void forget(stream **slot) {
   wc_stream_close((*slot)->raw);
   wc_watch_free((*slot)->watch);
   free((*slot)->id);
+  free((*slot)->method);
   free(*slot);
   *slot = NULL;
 }
@@ -176,6 +180,8 @@ static ProtobufCMessage *request_of(const char *method, const uint8_t *bytes, si
   const ProtobufCMessageDescriptor *type = &widgetd__v1__watch_widgets_request__descriptor;
   if (strcmp(slash == NULL ? method : slash + 1, "WatchEvents") == 0)
     type = &widgetd__v1__watch_events_request__descriptor;
+  if (strcmp(slash == NULL ? method : slash + 1, "Provide") == 0)
+    type = &widgetd__v1__provide_request__descriptor;
   return protobuf_c_message_unpack(type, NULL, count, bytes);
 }
 
@@ -199,6 +205,48 @@ static void open_stream(const char *id, const char *method, int timeout, const u
   wc_free(request);
   if (slot == NULL || *slot == NULL) say_error("end", id, &error, NULL, 0);
   else advance(slot);
+}
+
+/* --- Conversations --- */
+
+/* The first message goes out with the request, so nothing is opened before it is there. */
+static void begin_conversation(const char *id, const char *method, int timeout) {
+  for (size_t i = 0; i < STREAMS_MAX; i++) {
+    if (streams[i] != NULL) continue;
+    streams[i] = need(calloc(1, sizeof **streams));
+    streams[i]->id = need(strdup(id));
+    streams[i]->method = need(strdup(method));
+    streams[i]->timeout = timeout;
+    return;
+  }
+}
+
+/* Sends a message, or with NULL bytes the end of what is sent. */
+static void send_message(stream **slot, const uint8_t *bytes, size_t count) {
+  stream *at = *slot;
+  wc_error error;
+  ProtobufCMessage *message = bytes == NULL ? NULL : request_of("Provide", bytes, count);
+  if (message == NULL && (bytes != NULL || at->raw == NULL)) {
+    say("unsupported", at->id,
+        bytes == NULL ? "wc_stream_open begins a conversation with its first message"
+                      : "wc_stream_send takes messages, not bytes that are none",
+        NULL, 0);
+    forget(slot);
+    return;
+  }
+  wc_code code = WC_OK;
+  if (message == NULL) code = wc_stream_finish(at->raw, &error);
+  else if (at->raw != NULL) code = wc_stream_send_message(at->raw, message, &error);
+  else at->raw = wc_stream_open_message(socket_path, at->method, message, at->timeout, &error);
+  wc_free(message);
+  if (at->raw == NULL) {
+    say_error("end", at->id, &error, NULL, 0);
+    forget(slot);
+    return;
+  }
+  if (code != WC_OK) fprintf(stderr, "conformance: %s\n", error.message);
+  /* What came while it was sent is not polled for. */
+  if (!at->paused) advance(slot);
 }
 
 /* --- Commands --- */
@@ -252,6 +300,14 @@ static void command(char *line) {
     last_call = &made->next;
     pthread_cond_signal(&added);
     pthread_mutex_unlock(&lock);
+  } else if (strcmp(verb, "converse") == 0 && count == 4) {
+    begin_conversation(words[1], words[2], atoi(words[3]));
+  } else if (strcmp(verb, "send") == 0 && count == 3) {
+    uint8_t *bytes = slot == NULL ? NULL : bytes_of(words[2], &length);
+    if (bytes != NULL) send_message(slot, bytes, length);
+    free(bytes);
+  } else if (strcmp(verb, "finish") == 0 && count == 2) {
+    if (slot != NULL) send_message(slot, NULL, 0);
   } else if (strcmp(verb, "follow") == 0 && count == 3) {
     uint8_t *bytes = bytes_of(words[2], &length);
     if (bytes != NULL) open_stream(words[1], "WatchWidgets", 0, bytes, length, true);
@@ -263,7 +319,7 @@ static void command(char *line) {
     say("end", words[1], "error CANCELLED -", NULL, 0);
     forget(slot);
   } else if (strcmp(verb, "supports") == 0) {
-    say("supports", "call open follow pause cancel timeout both others", "", NULL, 0);
+    say("supports", "call open follow converse pause cancel timeout both others", "", NULL, 0);
   } else if (strcmp(verb, "quit") == 0) {
     /* Not in the middle of a line that the other thread writes. */
     pthread_mutex_lock(&output);
@@ -293,7 +349,8 @@ int main(int argc, char **argv) {
       stream *at = streams[i];
       wanted[i + 1].fd = at == NULL || at->paused ? -1
                          : at->watch != NULL      ? wc_watch_fd(at->watch)
-                                                  : wc_stream_fd(at->raw);
+                         : at->raw != NULL        ? wc_stream_fd(at->raw)
+                                                  : -1;
       wanted[i + 1].events = POLLIN;
     }
     if (poll(wanted, STREAMS_MAX + 1, -1) < 0 && errno != EINTR) return 1;

@@ -397,8 +397,9 @@ WC_API const uint8_t *wc_watch_status(const wc_watch *watch, size_t *length);
 
 typedef struct wc_stream wc_stream;
 
-/* Opens a server stream ("WatchWidgets", "WatchEvents") on a connection of its own. The daemon
- * ends it after `timeout` milliseconds; 0: never. Does not wait for an answer. */
+/* Opens a stream ("WatchWidgets", "WatchEvents"; "Provide", of which `request` is the first
+ * message) on a connection of its own. The daemon ends it after `timeout` milliseconds; 0: never.
+ * Does not wait for an answer. */
 #define wc_stream_open(socket, method, request, timeout, error) \
   wc_stream_open_message(socket, method, &(request)->base, timeout, error)
 WC_API wc_stream *wc_stream_open_message(const char *socket, const char *method,
@@ -413,6 +414,18 @@ WC_API wc_stream *wc_stream_open_message(const char *socket, const char *method,
   wc_stream_next_message(stream, (void **)(message), timeout, error)
 WC_API wc_code wc_stream_next_message(wc_stream *stream, void **message, int timeout,
                                       wc_error *error);
+/*
+ * Sends another message, where both sides send ("Provide"). Waits until the kernel has all of it, at
+ * most WC_TIMEOUT_DEFAULT, and takes in meanwhile what comes; so call wc_stream_next with timeout 0
+ * until it has none before you poll again. After an error nothing more can be sent; wc_stream_next goes on with
+ * what has come, and says how the stream ended.
+ */
+#define wc_stream_send(stream, request, error) \
+  wc_stream_send_message(stream, &(request)->base, error)
+WC_API wc_code wc_stream_send_message(wc_stream *stream, const ProtobufCMessage *request,
+                                      wc_error *error);
+/* Says that no more is sent. The daemon ends the stream when it has dealt with all that was. */
+WC_API wc_code wc_stream_finish(wc_stream *stream, wc_error *error);
 /* Readable when a message may be there; call wc_stream_next with timeout 0 until it has none. -1
  * when it is over. */
 WC_API int wc_stream_fd(const wc_stream *stream);

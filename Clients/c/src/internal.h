@@ -19,6 +19,7 @@
 
 /* The data of a frame, from docs/PROTOCOL.md. */
 #define WC_FRAME_BYTES_MAX ((size_t)4 << 20)
+#define WC_HEADER_BYTES 10
 /* What one message may take in memory; unpacked messages are larger than encoded ones. */
 #define WC_MESSAGE_BYTES_MAX ((size_t)32 << 20)
 #define WC_DEPTH_LIMIT 64
@@ -54,6 +55,8 @@ typedef struct wc_method {
   /* NULL if the library does not know them. */
   const ProtobufCMessageDescriptor *input, *output;
   bool is_stream;
+  /* Both sides send. */
+  bool is_conversation;
 } wc_method;
 
 /* Finds a method by its short or full name. */
@@ -74,6 +77,10 @@ wc_code wc_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, s
 wc_code wc_encode_request(const wc_method *method, uint32_t stream_id, uint8_t flags,
                           const uint8_t *payload, size_t payload_count, int64_t timeout_nanoseconds,
                           uint8_t **frame, size_t *frame_count, wc_error *error);
+
+/* Encodes the frame of a message on a stream; of the end of what is sent, if it is NULL. */
+wc_code wc_encode_data(const ProtobufCMessage *message, uint32_t stream_id, uint8_t **frame,
+                       size_t *frame_count, wc_error *error);
 
 /* Encodes a message; `*bytes` is to be freed with free(3) and is never NULL on WC_OK. */
 wc_code wc_encode(const ProtobufCMessage *message, uint8_t **bytes, size_t *count,

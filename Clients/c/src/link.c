@@ -3,9 +3,10 @@
  * that its owner waits for. Never blocks and never decides to wait; its owners poll.
  *
  * Invariants: in_start <= in_end <= in_capacity. The input buffer holds at most one frame that is
- * not whole and what one read brought, so it is bounded by the longest frame. A frame longer than
- * that is refused as soon as its header is there. The buffer of a large frame is given back after
- * it.
+ * not whole and what one read brought, so it is bounded by the longest frame; but for what comes
+ * while a message is sent (stream.c), which is bounded by what the daemon writes in one turn. A frame
+ * longer than that is refused as soon as its header is there. The buffer of a large frame is given
+ * back after it.
  */
 #include "internal.h"
 #include "ttrpc/v1/ttrpc.pb-c.h"
@@ -16,7 +17,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEADER_BYTES 10
 #define READ_BYTES ((size_t)64 << 10)
 #define KEPT_BYTES ((size_t)256 << 10)
 
@@ -109,17 +109,17 @@ wc_read wc_link_read(wc_link *link) {
 
 wc_next wc_link_next(wc_link *link, wc_frame *frame) {
   size_t held = link->in_end - link->in_start;
-  if (held < HEADER_BYTES) return WC_NEXT_NONE;
+  if (held < WC_HEADER_BYTES) return WC_NEXT_NONE;
   const uint8_t *at = link->in + link->in_start;
   size_t count = get_u32(at);
   if (count > WC_FRAME_BYTES_MAX) return WC_NEXT_TOO_LONG;
-  if (held < HEADER_BYTES + count) return WC_NEXT_NONE;
+  if (held < WC_HEADER_BYTES + count) return WC_NEXT_NONE;
   frame->stream_id = get_u32(at + 4);
   frame->type = at[8];
   frame->flags = at[9];
-  frame->data = at + HEADER_BYTES;
+  frame->data = at + WC_HEADER_BYTES;
   frame->count = count;
-  link->in_start += HEADER_BYTES + count;
+  link->in_start += WC_HEADER_BYTES + count;
   return WC_NEXT_FRAME;
 }
 

@@ -38,7 +38,8 @@ wc_code wc_find_method(const char *name, wc_method *method, wc_error *error) {
     method->name = found->name;
     method->input = found->input;
     method->output = found->output;
-    method->is_stream = service == &widgetd__v1__provider_service__descriptor
+    method->is_conversation = service == &widgetd__v1__provider_service__descriptor;
+    method->is_stream = method->is_conversation
                         || (service == &widgetd__v1__widget_service__descriptor
                             && strncmp(found->name, "Watch", 5) == 0);
     return WC_OK;
@@ -72,6 +73,30 @@ static void put_u32(uint8_t *at, uint32_t value) {
   for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
+static void put_header(uint8_t *at, size_t count, uint32_t stream_id, uint8_t type,
+                       uint8_t flags) {
+  put_u32(at, (uint32_t)count);
+  put_u32(at + 4, stream_id);
+  at[8] = type;
+  at[9] = flags;
+}
+
+wc_code wc_encode_data(const ProtobufCMessage *message, uint32_t stream_id, uint8_t **frame,
+                       size_t *frame_count, wc_error *error) {
+  uint8_t *payload = NULL;
+  size_t count = 0;
+  wc_code code = message == NULL ? WC_OK : wc_encode(message, &payload, &count, error);
+  if (code != WC_OK) return code;
+  uint8_t flags = message == NULL ? WC_FLAG_REMOTE_CLOSED | WC_FLAG_NO_DATA : 0;
+  *frame_count = WC_HEADER_BYTES + count;
+  if ((*frame = malloc(*frame_count)) != NULL) {
+    put_header(*frame, count, stream_id, WC_FRAME_DATA, flags);
+    if (count > 0) memcpy(*frame + WC_HEADER_BYTES, payload, count);
+  }
+  free(payload);
+  return *frame == NULL ? wc_fail_memory(error) : WC_OK;
+}
+
 wc_code wc_encode_request(const wc_method *method, uint32_t stream_id, uint8_t flags,
                           const uint8_t *payload, size_t payload_count, int64_t timeout,
                           uint8_t **frame, size_t *frame_count, wc_error *error) {
@@ -86,15 +111,12 @@ wc_code wc_encode_request(const wc_method *method, uint32_t stream_id, uint8_t f
     return wc_fail(error, WC_RESOURCE_EXHAUSTED, "REQUEST_TOO_LARGE",
                    "the request has %zu bytes, and a frame has room for %zu; send less at a time",
                    size, WC_FRAME_BYTES_MAX);
-  uint8_t *bytes = malloc(10 + size);
+  uint8_t *bytes = malloc(WC_HEADER_BYTES + size);
   if (bytes == NULL) return wc_fail_memory(error);
-  put_u32(bytes, (uint32_t)size);
-  put_u32(bytes + 4, stream_id);
-  bytes[8] = WC_FRAME_REQUEST;
-  bytes[9] = flags;
-  ttrpc__v1__request__pack(&envelope, bytes + 10);
+  put_header(bytes, size, stream_id, WC_FRAME_REQUEST, flags);
+  ttrpc__v1__request__pack(&envelope, bytes + WC_HEADER_BYTES);
   *frame = bytes;
-  *frame_count = 10 + size;
+  *frame_count = WC_HEADER_BYTES + size;
   return WC_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * A server stream on a connection of its own, as it comes: nothing is kept, nothing is resumed. The
+ * A stream on a connection of its own, as it comes: nothing is kept, nothing is resumed. The
  * connection is the stream: closing it is the one way to cancel.
  */
 #include "internal.h"
@@ -14,6 +14,8 @@ struct wc_stream {
   char path[WC_PATH_BYTES_MAX + 1];
   wc_link link;
   const ProtobufCMessageDescriptor *type;
+  /* What may be sent; NULL if nothing may, or may any more. */
+  const ProtobufCMessageDescriptor *sent_type;
   bool is_over;
   /* How it ended: told again to whoever asks again. */
   wc_error end;
@@ -21,18 +23,23 @@ struct wc_stream {
   size_t status_count;
 };
 
-/* Sends the whole request: whoever polls the stream polls for reading only. */
-static wc_code send_all(wc_stream *stream, wc_error *error) {
+/* Sends the whole frame: whoever polls the stream polls for reading only. With POLLIN in `events`
+ * what comes is read meanwhile: a daemon that cannot write does not read either. */
+static wc_code send_all(wc_stream *stream, short events, wc_error *error) {
   int64_t deadline = wc_now() + (int64_t)WC_TIMEOUT_DEFAULT * 1000000;
   while (wc_link_flush(&stream->link)) {
     if (!wc_link_is_sending(&stream->link)) return WC_OK;
     int64_t left = deadline - wc_now();
-    struct pollfd wanted = {.fd = stream->link.fd, .events = POLLOUT};
+    struct pollfd wanted = {.fd = stream->link.fd, .events = POLLOUT | events};
     if (left <= 0)
       return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
                      "the daemon at %s did not take the request within %d ms; try again",
                      stream->path, WC_TIMEOUT_DEFAULT);
     poll(&wanted, 1, (int)((left + 999999) / 1000000));
+    if ((wanted.revents & events) == 0) continue;
+    wc_read result = wc_link_read(&stream->link);
+    if (result == WC_READ_NO_MEMORY) return wc_fail_memory(error);
+    if (result == WC_READ_END) break;
   }
   return wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
                  "the daemon at %s closed the connection at once; it may have too many, so try "
@@ -61,15 +68,17 @@ wc_stream *wc_stream_open_message(const char *socket, const char *name,
   }
   wc_link_init(&stream->link);
   stream->type = method.output;
+  stream->sent_type = method.is_conversation ? method.input : NULL;
+  uint8_t flags = method.is_conversation ? WC_FLAG_REMOTE_OPEN : WC_FLAG_REMOTE_CLOSED;
   if (wc_find_socket(socket, stream->path, error) == WC_OK
       && wc_encode(request, &payload, &payload_count, error) == WC_OK
-      && wc_encode_request(&method, STREAM_ID, WC_FLAG_REMOTE_CLOSED, payload, payload_count,
+      && wc_encode_request(&method, STREAM_ID, flags, payload, payload_count,
                            (int64_t)timeout * 1000000, &frame, &frame_count, error) == WC_OK
       && wc_dial(stream->path, &fd, &full, error) == WC_OK) {
     wc_link_open(&stream->link, fd);
     wc_link_send(&stream->link, frame, frame_count);
     frame = NULL;
-    if (send_all(stream, error) == WC_OK) {
+    if (send_all(stream, 0, error) == WC_OK) {
       free(payload);
       return stream;
     }
@@ -145,6 +154,45 @@ wc_code wc_stream_next_message(wc_stream *stream, void **message, int timeout, w
     struct pollfd wanted = {.fd = stream->link.fd, .events = POLLIN};
     poll(&wanted, 1, left < 0 ? -1 : (int)((left + 999999) / 1000000));
   }
+}
+
+/* Sends a message, or with NULL the end of what is sent. */
+static wc_code put(wc_stream *stream, const ProtobufCMessage *request, wc_error *error) {
+  if (stream->is_over)
+    return wc_fail(error, WC_UNAVAILABLE, "STREAM_OVER",
+                   "the stream is over, and wc_stream_next says why; open another one");
+  uint8_t *frame;
+  size_t count;
+  wc_code code = wc_encode_data(request, STREAM_ID, &frame, &count, error);
+  if (code != WC_OK) return code;
+  wc_link_send(&stream->link, frame, count);
+  code = send_all(stream, POLLIN, error);
+  if (code == WC_OK) return WC_OK;
+  if (code == WC_UNAVAILABLE)
+    wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
+            "the connection to the daemon at %s was lost; wc_stream_next has what came before",
+            stream->path);
+  /* Nothing can be sent behind half a frame. What has come can still be read. */
+  free(stream->link.out);
+  stream->link.out = NULL;
+  stream->sent_type = NULL;
+  return code;
+}
+
+wc_code wc_stream_send_message(wc_stream *stream, const ProtobufCMessage *request,
+                               wc_error *error) {
+  if (stream->sent_type == request->descriptor) return put(stream, request, error);
+  if (stream->sent_type == NULL)
+    return wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL",
+                   "nothing can be sent on this stream, or nothing any more; open another one");
+  return wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL", "the stream takes a %s",
+                 stream->sent_type->name);
+}
+
+wc_code wc_stream_finish(wc_stream *stream, wc_error *error) {
+  if (stream->sent_type == NULL || stream->is_over) return WC_OK;
+  stream->sent_type = NULL;
+  return put(stream, NULL, error);
 }
 
 int wc_stream_fd(const wc_stream *stream) { return stream->link.fd; }
