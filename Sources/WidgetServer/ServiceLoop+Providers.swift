@@ -282,7 +282,7 @@ extension ServiceLoop {
     }
   }
 
-  private func expireAbsentProviders(at instant: NIODeadline) {
+  func expireAbsentProviders(at instant: NIODeadline) {
     guard !providers.absent.isEmpty else { return }
     switch providers.absenceWatch.look(at: instant, end: startedAt + ProviderTable.returnTime) {
     case .lookAgain(let next): awaitProviders(until: next)

@@ -30,7 +30,7 @@ final class ServiceLoop {
   var counters = Counters()
   var recentErrors = RecentErrors()
   let startTime: Timestamp
-  let startedAt = NIODeadline.now()
+  var startedAt = NIODeadline.now()
   let version: String
   /// Carries out `AdminService.Reload`: which settings are in force, which need a restart.
   var onReload: @Sendable () async -> WidgetServer.ReloadOutcome = { .init() }
