@@ -147,7 +147,8 @@ public struct ProviderRunner: Sendable {
     case .gap(let gap):
       // Not all numbers were those of events: a daemon that was killed goes on with others.
       report(
-        "events may be missing: the daemon has none from \(gap.firstSequence) to \(gap.lastSequence)")
+        "events may be missing: the daemon has none from \(gap.firstSequence) to \(gap.lastSequence)"
+      )
       await tolerate { () async throws(ClientError) in
         try await session.acknowledge(gap.lastSequence)
       }
