@@ -204,8 +204,7 @@ extension ServiceLoop {
 
   private func endTurn(of session: ProviderSession) {
     session.takesPart = false
-    guard !session.isOver else { return }
-    for output in session.outputs {
+    for output in session.outputs where !session.isOver {
       switch output {
       case .opened: start(session)
       case .result(let result): send(.result(result), to: session)
@@ -220,6 +219,10 @@ extension ServiceLoop {
     session.outputs.removeAll()
     session.effects.removeAll()
     session.answeredNow.removeAll()
+    // What was acknowledged last is durable only now.
+    if session.ending != nil || session.isOver, let provider = session.provider {
+      providers.remember(provider, at: session.resumePoint)
+    }
     if let ending = session.ending { finish(session, ending.status) }
   }
 

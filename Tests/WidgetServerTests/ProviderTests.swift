@@ -345,6 +345,26 @@ import WidgetTransport
     }
   }
 
+  @Test(arguments: [false, true])
+  func `have acknowledged what they say with their last word`(hangsUp: Bool) async throws {
+    try await provide { server, client, first in
+      try client.create("a", kind: "gauge")
+      _ = try first.dataRequest()
+      let sequences = try (0..<3).map { _ in try client.event("a") }
+      for _ in sequences { _ = try first.event() }
+      // In one piece, so that both are read in one turn.
+      try first.client.send(
+        first.frame(
+          .acknowledge(ProvideAcknowledge(sequence: sequences[1])), flags: .remoteClosed))
+      if hangsUp { first.client.close() } else { #expect(try first.stream.end() == nil) }
+      try server.eventually { $0.providers.sessions.isEmpty }
+      let again = try RawProvider(server.connect())
+      try again.send(.open(ProvideOpen(provider: "desk")))
+      guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
+      #expect(opened.firstSequence == sequences[2])
+    }
+  }
+
   @Test func `learn of events that are lost`() async throws {
     let limits = ServerLimits.with {
       $0.store.eventsKeptMax = 2
