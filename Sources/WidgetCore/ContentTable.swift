@@ -257,7 +257,8 @@ struct ContentTable {
       if change.revision == record.revision { isLogged.insert(slot) }
     }
     for entry in old.entries where !entry.isDead && !entry.id.isEmpty {
-      if index[entry.id] == nil { entries[Int(slot(of: entry))].revision = record.revision }
+      let slot = slot(of: entry)
+      if entries[Int(slot)].isDead { entries[Int(slot)].revision = record.revision }
     }
     for slot in entries.indices.lazy.map({ Int32($0) })
     where entries[Int(slot)].revision == record.revision && !isLogged.contains(slot) {

@@ -19,6 +19,7 @@ struct Mirror {
         id = update.id
         if widgets[id] == nil { violations.append("\(id) is updated but was never added") }
         if update.isEmpty { violations.append("\(id) is updated by nothing") }
+        if let change = update.content { violations += strays(of: change, in: id) }
       case .removed(let removed, _):
         id = removed
       }
@@ -26,6 +27,15 @@ struct Mirror {
       apply(change)
     }
     return violations
+  }
+
+  /// Nodes that are held after a change and to which nothing leads.
+  private func strays(of change: ContentChange, in id: WidgetID) -> [String] {
+    var ids = Set(change.replaces ? [] : widgets[id]?.content?.nodes.map(\.id) ?? [])
+    ids.subtract(change.removedIDs)
+    ids.formUnion(change.setNodes.map(\.id))
+    let reached = Content.applying(change, to: widgets[id]?.content)?.nodes.map(\.id) ?? []
+    return ids.subtracting(reached).sorted().map { "nothing leads to \(id)#\($0)" }
   }
 
   mutating func apply(_ change: WidgetChange) {
