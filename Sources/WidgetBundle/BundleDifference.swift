@@ -18,6 +18,9 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// What all of a bundle is different from, each permission by itself.
+  public static let nothing = "permissions: {read: [], hosts: [], commands: []}\n"
+
   /// The differences, in the order of the new text, then what is gone. Texts that cannot be read are
   /// taken for empty.
   public static func between(_ before: String, _ after: String) -> [BundleDifference] {

@@ -127,6 +127,12 @@ struct DocumentReader {
       if let kind = KindReader(reading, name, context).read(kind.item) { bundle.kinds.append(kind) }
     }
     bundle.widgets = widgetItems.compactMap { widget($0, kinds: kinds.map(\.name), bundle.kinds) }
+    var ids: Set<String> = []
+    for widget in widgetItems where !ids.insert(widget.name).inserted {
+      reading.report(
+        widget.nameItem, "widget \"\(widget.name.prefix(70))\" is there twice",
+        hint: "give one of them another id")
+    }
     return bundle
   }
 

@@ -292,7 +292,9 @@ extension ObjectShape {
     Key("if", .expression, "Done only if this is true."),
     Key("else", .steps, "Done otherwise."),
     Key("delay", .duration, "Waits first; asked again meanwhile, it begins to wait anew."),
-    Key("optimistic", .map(.expression), "Set before the steps, and taken back if they fail."),
+    Key(
+      "optimistic", .map(.expression),
+      "Set before the steps, and taken back if they fail or the host is killed."),
     Key("do", .steps, "What is done, in order; the first that fails ends it.", isRequired: true),
     Key("then", .steps, "Done after success; `result` is the last step's."),
     Key("catch", .steps, "Done after a failure; `error` has `code`, `title` and `message`."),

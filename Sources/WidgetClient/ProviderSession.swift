@@ -63,6 +63,8 @@ public actor ProviderSession {
   private var wasOpen = false
   /// Why the kinds were not accepted, if that may change.
   private var refusal: ClientError?
+  /// Since when another session has been in the way of this one, which had been open.
+  private var displacedSince: ContinuousClock.Instant?
 
   private var lastNumber: UInt64 = 0
   private var results: [UInt64: CheckedContinuation<Result<ProvideResult, ClientError>, Never>] =
@@ -382,7 +384,7 @@ public actor ProviderSession {
 
   private func open(_ opened: ProvideOpened, _ line: Line) {
     generation += 1
-    isLossTold = false
+    (isLossTold, displacedSince) = (false, nil)
     // Numbers of another history mean nothing.
     if epoch != 0, opened.epoch != epoch {
       (acknowledged, failures, handedOut, highestSeen) = (nil, [:], [:], 0)
@@ -422,6 +424,18 @@ public actor ProviderSession {
     line.close()
   }
 
+  /// Whether another session is in the way for longer than what the last one of this provider may have left
+  /// behind: it is another program's then.
+  private func isDisplaced(by error: ClientError) -> Bool {
+    guard error.reason == "PROVIDER_ACTIVE" else {
+      if error.reason != nil { displacedSince = nil }
+      return false
+    }
+    let since = displacedSince ?? .now
+    displacedSince = since
+    return .now - since > (options.lease ?? .seconds(15)) + .seconds(5)
+  }
+
   /// How long to wait at least before another attempt; nil if there is no use in it.
   private static func delay(after error: ClientError, isAgain: Bool) -> Duration? {
     switch error.reason {
@@ -439,7 +453,9 @@ public actor ProviderSession {
     guard !isOver else { return nil }
     // Somebody ended it well: it is still wanted.
     let error = failure ?? .connectionLost(socketPath: client.socketPath)
-    guard let least = ProviderSession.delay(after: error, isAgain: generation > 0) else {
+    guard let least = ProviderSession.delay(after: error, isAgain: generation > 0),
+      !isDisplaced(by: error)
+    else {
       end(error)
       return nil
     }

@@ -519,4 +519,33 @@ struct ActionTests {
     scene.tell(.progress(send.id, 0.75))
     #expect(scene.status("send", "progress") == .null)
   }
+
+  @Test(arguments: [(5, 1), (7, 7)])
+  func `what was set in advance by a host that is gone is taken back by the next`(
+    found: Int64, left: Int64
+  ) throws {
+    let body = """
+      data: {n: 1}
+      actions:
+        send:
+          optimistic: {n: 5}
+          do: [{http: {method: post, url: "http://h/"}}]
+          title: It did not go
+      on: {click: send}
+      """
+    var scene = try Scene(body, permissions: "{hosts: [h]}")
+    try scene.event("click")
+    #expect(scene["n"] == .int(5) && scene.status("send") == .string("running"))
+    scene.tell(.progress(try need(scene.webRequest()).id, 0.5))
+    var next = try Scene(body, permissions: "{hosts: [h]}", widgets: [], generation: 2)
+    var widget = try #require(scene.widgets.values.first)
+    // Somebody may have changed it since.
+    widget.data["n"] = .int(found)
+    next.widgets[widget.id] = widget
+    next.tell(.snapshot([widget]))
+    #expect(next["n"] == .int(left))
+    #expect(next.status("send", "code") == .string("ABORTED"))
+    #expect(next.status("send", "title") == .string("It did not go"))
+    #expect(next.status("send", "undo") == nil)
+  }
 }

@@ -2,6 +2,8 @@ import WidgetProvider
 
 /// The example of docs/swift-widgets.md, with no other import than an author has.
 struct ManualCounter: Widget {
+  static let kind: KindName = "desk/counter"
+
   struct State: Fields {
     var count = 0
     var note: String?

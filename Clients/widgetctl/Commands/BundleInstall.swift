@@ -260,8 +260,9 @@ struct BundleDiffCommand: ParsableCommand {
     let bundle = found.bundle
     let former = try inStore { () throws(BundleStoreError) in try store.list() }
       .first { $0.id == bundle.id }
-    let before = try former.map { try Input.text($0.file) } ?? ""
-    let all = BundleDifference.between(before, found.text)
+    let before = try former.map { try Input.text($0.file) }
+    let all = BundleDifference.between(before ?? BundleDifference.nothing, found.text)
+      .filter { before != nil || $0.after != nil }
     let isPermission = { (difference: BundleDifference) in
       difference.path.hasPrefix("permissions")
     }

@@ -34,6 +34,9 @@ enum BundleFolders {
     return found
   }
 
+  /// Whether a folder has a bundle's file.
+  static func isBundle(_ folder: String) -> Bool { !files(in: folder).isEmpty }
+
   private static func files(in folder: String) -> [String] {
     var status = stat()
     return fileNames.map { "\(folder)/\($0)" }.filter { stat($0, &status) == 0 }

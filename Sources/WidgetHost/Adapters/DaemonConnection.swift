@@ -71,8 +71,8 @@ public enum SessionNews: Hashable, Sendable {
   /// The daemon does not have the session now; it is tried again.
   case refused(String)
   case event(Event)
-  /// Events that nobody will tell of.
-  case missed(count: UInt64, last: UInt64)
+  /// Events up to this one may have been lost: the daemon does not have them any more.
+  case missed(last: UInt64)
   case asked(WidgetID, isRefresh: Bool)
   case removed([WidgetID])
 }
@@ -201,6 +201,7 @@ private final class ClientSession: DaemonSession {
   private let session: ProviderSession
   /// What was asked last about each widget.
   private let questions = Mutex<[WidgetID: ProviderDataRequest]>([:])
+  private let isOpen = Mutex(false)
 
   init(_ session: ProviderSession) { self.session = session }
 
@@ -208,16 +209,16 @@ private final class ClientSession: DaemonSession {
     do throws(ClientError) {
       for try await request in session.requests {
         switch request {
-        case .connected(let opened): await tell(.opened(epoch: opened.epoch))
+        case .connected(let opened):
+          questions.withLock { $0 = [:] }
+          isOpen.withLock { $0 = true }
+          await tell(.opened(epoch: opened.epoch))
         case .disconnected(let error):
-          // An end of the daemon's own making is as good as a connection that is lost.
-          let isRefusal =
-            if case .status(let status) = error { status.code != .unavailable } else { false }
-          await tell(isRefusal ? .refused("\(error)") : .lost("\(error)"))
+          isOpen.withLock { $0 = false }
+          await tell(error.isRefusal ? .refused("\(error)") : .lost("\(error)"))
         case .event(let event): await tell(.event(event))
         case .gap(let gap):
-          let count = gap.lastSequence - gap.firstSequence + 1
-          await tell(.missed(count: count, last: gap.lastSequence))
+          await tell(.missed(last: gap.lastSequence))
         case .dataRequest(let request):
           questions.withLock { $0[request.widget.id] = request }
           await tell(.asked(request.widget.id, isRefresh: request.reason == .refresh))
@@ -245,7 +246,10 @@ private final class ClientSession: DaemonSession {
   }
 
   func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) {
-    guard let request = questions.withLock({ $0.removeValue(forKey: id) }) else { return }
+    // A session that is opened again asks again.
+    guard isOpen.withLock({ $0 }),
+      let request = questions.withLock({ $0.removeValue(forKey: id) })
+    else { return }
     try await call { () async throws(ClientError) in try await session.answer(request, with: patch)
     }
   }
@@ -257,6 +261,22 @@ private final class ClientSession: DaemonSession {
       try await body()
     } catch {
       throw Failure(error)
+    }
+  }
+}
+
+extension ClientError {
+  /// Whether the daemon does not want what was declared, so that somebody has to do something about it.
+  /// An end that the next attempt makes good is none.
+  fileprivate var isRefusal: Bool {
+    guard case .status(let status) = self,
+      !["LEASE_EXPIRED", "REVISION_COMPACTED", "PROVIDER_ACTIVE"].contains(reason)
+    else { return false }
+    switch status.code {
+    case .invalidArgument, .alreadyExists, .permissionDenied, .resourceExhausted,
+      .failedPrecondition, .unauthenticated:
+      return true
+    default: return false
     }
   }
 }

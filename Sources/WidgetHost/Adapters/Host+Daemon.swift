@@ -20,7 +20,35 @@ extension Host {
     link.following?.cancel()
     link.watching?.cancel()
     link.calling?.cancel()
+    // What is done is done, also if the next version comes: the session is open until then.
+    if let task = link.acknowledging { acknowledgements.append(task) }
     if let session = link.session { retiring[link.bundle.id, default: []].append(session) }
+  }
+
+  /// Tells the daemon which event is dealt with, beside all other calls. Of several the last one says it all.
+  func acknowledge(_ event: Event, _ generation: UInt64) {
+    guard links[generation] != nil else { return }
+    links[generation]?.dealtWith = event
+    guard links[generation]?.acknowledging == nil, let session = links[generation]?.session else {
+      return
+    }
+    links[generation]?.acknowledging = Task {
+      var next = self.takeDealtWith(generation) ?? event
+      while true {
+        try? await session.acknowledge(next)
+        guard let more = self.takeDealtWith(generation) else { return }
+        next = more
+      }
+    }
+  }
+
+  private func takeDealtWith(_ generation: UInt64) -> Event? {
+    guard let event = links[generation]?.dealtWith else {
+      links[generation]?.acknowledging = nil
+      return nil
+    }
+    links[generation]?.dealtWith = nil
+    return event
   }
 
   /// Closes the sessions of bundles that are not there any more.
@@ -85,11 +113,12 @@ extension Host {
     case .refused(let words):
       handle(state.declared(generation: generation, refusal: words, at: now))
     case .event(let event): tell(.event(event), generation)
-    case .missed(let count, let last):
-      report("bundle \(bundle.id): \(count == 1 ? "1 event was" : "\(count) events were") lost")
+    case .missed(let last):
+      report("bundle \(bundle.id): events may be lost: the daemon does not have them any more")
       try? await session.acknowledge(missed: last)
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
-    case .removed(let ids): for id in ids { tell(.removed(id), generation) }
+    // What is there the watch tells, in its own time.
+    case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
     }
   }
 
@@ -98,6 +127,7 @@ extension Host {
     _ generation: UInt64, _ bundle: Bundle, _ session: any DaemonSession
   ) async {
     do throws(Failure) { try await session.ready() } catch { return }
+    guard !Task.isCancelled, links[generation] != nil else { return }
     // The next version's kinds are there: now the one before can go.
     closeRetired(bundle.id)
     let kinds = bundle.kinds.map(\.kind.name)
@@ -136,7 +166,12 @@ extension Host {
     var attempts = 0
     while !Task.isCancelled, links[generation] != nil {
       do throws(Failure) {
+        // What a bundle that goes leaves behind is no conflict.
+        for task in Array(withdrawals.values) { await task.value }
         let known = try await daemon.widgets(kinds: Array(Set(bundle.widgets.map(\.kind))))
+        if let conflict = HostState.conflict(of: bundle, with: known) {
+          throw Failure("ALREADY_EXISTS", conflict)
+        }
         try await daemon.declare(
           widgets: HostState.specs(of: bundle, beside: known),
           set: HostState.provider(of: bundle.id))
@@ -214,34 +249,25 @@ extension Host {
       } catch {
         return .failed(request, error)
       }
-    case .acknowledge(let request, let event):
-      do throws(Failure) {
-        try await session?.acknowledge(event)
-        return .sent(request, 0)
-      } catch {
-        return .failed(request, error)
-      }
-    case .answer(let request, let id, let patch):
-      do throws(Failure) {
-        try await session?.answer(id, patch)
-        return .sent(request, 0)
-      } catch {
-        return .failed(request, error)
-      }
-    case .readFile, .watchFile, .run, .web, .cancel, .report: return nil
+    case .answer(_, let id, let patch):
+      try? await session?.answer(id, patch)
+      return nil
+    case .acknowledge, .readFile, .watchFile, .run, .web, .cancel, .report: return nil
     }
   }
 
   /// Removes what is left of a bundle, as often as it takes.
   func withdraw(_ id: String) {
-    withdrawals[id]?.cancel()
+    let earlier = withdrawals[id]
+    earlier?.cancel()
     withdrawals[id] = Task {
+      await earlier?.value
       let name = HostState.provider(of: id)
       let isDone = await self.persist { () async throws(Failure) in
         try await self.daemon.declare(widgets: [], set: name)
         try await self.daemon.declare(kinds: [], provider: name)
       }
-      if isDone { self.withdrawals[id] = nil }
+      if isDone, !Task.isCancelled { self.withdrawals[id] = nil }
     }
   }
 
@@ -262,25 +288,32 @@ extension Host {
 
   /// Shows how all bundles stand.
   func updateStanding() {
-    guard session != nil, isStandingDirty, standingTask == nil, !isStopped else { return }
+    guard isHolding, isStandingDirty, standingTask == nil, !isStopped else { return }
     standingTask = Task {
       while let specs = self.nextStanding() {
         _ = await self.persist { () async throws(Failure) in
           // What an earlier host left is taken care of before its widget, which tells of it, is gone.
           try await self.remember()
-          try await self.daemon.declare(widgets: specs, set: HostState.provider)
+          let all = specs + self.others(than: specs)
+          try await self.daemon.declare(widgets: all, set: HostState.provider)
         }
       }
     }
   }
 
   func nextStanding() -> [WidgetSpec]? {
-    guard isStandingDirty, !isStopped else {
+    guard isStandingDirty, isHolding, !isStopped else {
       standingTask = nil
       return nil
     }
     isStandingDirty = false
     return standing
+  }
+
+  /// What is shown of bundles elsewhere, but for those that are here by now.
+  func others(than specs: [WidgetSpec]) -> [WidgetSpec] {
+    let ids = Set(specs.map(\.id))
+    return elsewhere.filter { !ids.contains($0.id) }
   }
 
   func remember() async throws(Failure) {
@@ -291,7 +324,15 @@ extension Host {
       guard widget.applySet == HostState.provider, case .string(let id)? = widget.data["id"],
         case .string(let path)? = widget.data["path"]
       else { return nil }
-      return (id, path)
+      // One whose folder is still there is another host's business, or this one's on another day.
+      guard !state.knownFolders.contains(path), BundleFolders.isBundle(path) else {
+        return (id, path)
+      }
+      report("bundle \(id) in \(path) is none of this host's; what it has shown stays, stale")
+      var data = widget.data
+      data["state"] = .string(HostState.Standing.State.stopped.rawValue)
+      elsewhere.append(WidgetSpec(id: widget.id, kind: widget.kind, family: .small, data: data))
+      return nil
     }
     handle(state.remembered(known))
     for id in Array(withdrawals.keys) { await withdrawals[id]?.value }
@@ -319,7 +360,7 @@ extension Host {
             ? Failure(
               error.code,
               "another widgetd-host serves this daemon already; stop it, or put the bundles into its"
-                + " folders (widgetctl get --kind bundle shows what it runs)") : error
+                + " folders (widgetctl ls --kind bundle shows what it runs)") : error
         }
         try? await clock.sleep(for: Host.wait(attempts))
       }
@@ -332,16 +373,19 @@ extension Host {
       if self.session != nil { report("the daemon is back") }
       self.session = session
       do throws(Failure) { try await session.ready() } catch { return }
+      isHolding = true
       isStandingDirty = true
       updateStanding()
       await standingTask?.value
       admit()
     case .lost(let words), .refused(let words):
+      // Another host may come before this one does.
+      (isHolding, isServing) = (false, false)
       report("lost the daemon, and try to reach it again: \(words)")
     // What a bundle's widget shows is always true.
     case .asked(let id, _): try? await session.answer(id, WidgetPatch())
     case .event(let event): try? await session.acknowledge(event)
-    case .missed(_, let last): try? await session.acknowledge(missed: last)
+    case .missed(let last): try? await session.acknowledge(missed: last)
     case .removed: break
     }
   }

@@ -55,12 +55,18 @@ public actor Host {
   /// The sessions of bundles' earlier versions, by bundle, until those of the next are open: so nobody
   /// sees their widgets without a provider in between.
   var retiring: [String: [any DaemonSession]] = [:]
-  /// The host's own session is open, and what an earlier host left is seen to.
+  /// The host's own session is open: nobody else shows how bundles stand.
+  var isHolding = false
+  /// And what an earlier host left is seen to.
   var isServing = false
+  /// What is told at the very end.
+  var acknowledgements: [Task<Void, Never>] = []
   /// What removes what is left of a bundle, by its id.
   var withdrawals: [String: Task<Void, Never>] = [:]
   var alarm: (deadline: Duration, task: Task<Void, Never>)?
   var standing: [WidgetSpec] = []
+  /// How the bundles stand that are in folders of another host.
+  var elsewhere: [WidgetSpec] = []
   var isStandingDirty = false
   var standingTask: Task<Void, Never>?
   var isDaemonKnown = false
@@ -76,6 +82,9 @@ public actor Host {
     var following: Task<Void, Never>?
     /// Declares the widgets, and hears how they are.
     var watching: Task<Void, Never>?
+    /// The last event that is dealt with, as long as the daemon was not told.
+    var dealtWith: Event?
+    var acknowledging: Task<Void, Never>?
     /// Calls that are to be made one after the other.
     var calls: [Effect] = []
     var calling: Task<Void, Never>?
@@ -163,10 +172,11 @@ public actor Host {
     for task in withdrawals.values { task.cancel() }
     standingTask?.cancel()
     // Best effort: who stopped the daemon first has stopped all its widgets too.
-    let (daemon, isServing) = (daemon, isServing)
+    let (daemon, isServing, last) = (daemon, isServing, specs + others(than: specs))
     let sessions = retiring.values.flatMap { $0 }
     let goodbye = Task {
-      if isServing { try? await daemon.declare(widgets: specs, set: HostState.provider) }
+      for task in self.acknowledgements { await task.value }
+      if isServing { try? await daemon.declare(widgets: last, set: HostState.provider) }
       for session in sessions { await session.close() }
       await self.session?.close()
     }
@@ -251,8 +261,9 @@ public actor Host {
           return .failed(id, error)
         }
       }
+    case .acknowledge(let id, let event): acknowledge(event, id.generation)
     case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),
-      .fetchWidget(let id, _), .acknowledge(let id, _), .answer(let id, _, _):
+      .fetchWidget(let id, _), .answer(let id, _, _):
       guard links[id.generation] != nil else { return }
       links[id.generation]?.calls.append(effect)
       makeCalls(id.generation)

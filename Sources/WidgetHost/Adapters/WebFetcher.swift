@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Glibc
 import NIOCore
 import NIOHTTP1
 import Synchronization
@@ -71,9 +72,11 @@ struct WebFetcher: Sendable {
     {
       return .failure(tooLate(request))
     } catch {
+      let words =
+        (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
       return .failure(
         Failure(
-          "UNAVAILABLE", "\(request.address.authority) cannot be asked: \(error)",
+          "UNAVAILABLE", "\(request.address.authority) cannot be asked: \(words)",
           isTransient: true))
     }
   }

@@ -208,10 +208,12 @@ extension BundleInstance {
       }
       setStatus(run.widgetID, action.name, ActionStatus(state: .running))
       let optimistic = try values(action.optimistic, moment)
-      runs[id]?.frames[top].undo = optimistic.map {
-        ($0.key, moment.widget.data[$0.key] ?? .null, $0.value)
+      let undo = optimistic.map {
+        (key: $0.key, before: moment.widget.data[$0.key] ?? .null, set: $0.value)
       }
+      runs[id]?.frames[top].undo = undo
       set(run.widgetID, optimistic)
+      keep(undo, run.widgetID, action.name)
     } catch {
       fail(id, error)
     }
@@ -289,6 +291,32 @@ extension BundleInstance {
     }
     return frame.action.name.isEmpty
       ? nil : facts(of: run.widgetID)?.failureTitle(frame.action.name)
+  }
+
+  /// Keeps what was set in advance with the action's status, for a host that comes after one that was
+  /// killed. What is large is not written twice for that.
+  private mutating func keep(
+    _ undo: [(key: String, before: Value, set: Value)], _ id: WidgetID, _ name: String
+  ) {
+    guard !undo.isEmpty else { return }
+    let map = ValueMap(
+      undo.map { .init(key: $0.key, value: .map(["before": $0.before, "set": $0.set])) })
+    guard JSONText.write(.map(map)).utf8.count <= BundleInstance.undoBytesMax else { return }
+    changeStatus(id, name) { $0[BundleInstance.undoKey] = .map(map) }
+  }
+
+  private static var undoBytesMax: Int { 16_384 }
+  private static var undoKey: String { "undo" }
+
+  /// Takes back what a host that is gone had set in advance.
+  mutating func undo(_ status: ValueMap, _ id: WidgetID) {
+    guard case .map(let entries)? = status[BundleInstance.undoKey] else { return }
+    for entry in entries.entries {
+      guard case .map(let values) = entry.value, let before = values["before"],
+        widgets[id]?.view.data[entry.key] == values["set"]
+      else { continue }
+      widgets[id]?.set(entry.key, before)
+    }
   }
 
   /// Takes back what was set in advance, but not what somebody else has changed since.

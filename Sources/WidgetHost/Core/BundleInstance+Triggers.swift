@@ -159,13 +159,15 @@ extension BundleInstance {
   }
 
   private mutating func title(of action: String, _ facts: KindFacts, _ event: Event) -> String {
-    if let template = facts.kind.actions[action]?.errorTitle,
-      let moment = try? moment(event.widgetID, event: event),
-      let title = try? text(template, moment)
-    {
-      return title
-    }
-    return facts.failureTitle(action)
+    errorTitle(of: action, event.widgetID, event: event) ?? facts.failureTitle(action)
+  }
+
+  /// What the bundle calls a failure of an action.
+  mutating func errorTitle(of action: String, _ id: WidgetID, event: Event? = nil) -> String? {
+    guard let template = facts(of: id)?.kind.actions[action]?.errorTitle,
+      let moment = try? moment(id, event: event)
+    else { return nil }
+    return try? text(template, moment)
   }
 
   private static func complaint(about field: FormField, _ value: Value) -> String? {

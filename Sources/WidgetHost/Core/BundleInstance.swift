@@ -140,12 +140,11 @@ public struct BundleInstance: Sendable {
     case .tick: break
     case .snapshot(let all): take(snapshot: all)
     case .widget(let widget): take(widget, isAnew: false)
-    case .removed(let id):
-      duties.asked.remove(id)
-      remove(id)
+    case .removed(let id): remove(id)
     case .opened(let epoch): duties.begin(epoch: epoch)
     case .event(let event): take(event)
     case .asked(let id, let isRefresh): asked(about: id, isRefresh: isRefresh)
+    case .unasked(let id): duties.asked.remove(id)
     case .bytes(let request, let bytes): take(bytes, for: request)
     case .line(let request, let bytes): take(line: bytes, for: request)
     case .web(let request, let answer): take(answer, for: request)
@@ -200,7 +199,7 @@ public struct BundleInstance: Sendable {
     default: place = nil
     }
     guard let place, status(place.id, place.name) == .running else { return }
-    setStatus(place.id, place.name, ActionStatus(state: .running, progress: progress))
+    changeStatus(place.id, place.name) { $0["progress"] = .double(progress) }
   }
 
   private mutating func take(line: [UInt8], for request: RequestID) {
@@ -285,7 +284,10 @@ public struct BundleInstance: Sendable {
 
   private mutating func take(_ widget: Widget, isAnew: Bool) {
     guard let facts = kinds[widget.kind] else { return remove(widget.id) }
-    guard let known = widgets[widget.id], known.heard.kind == widget.kind else {
+    // One that was deleted and made again is another, also if nobody told of the moment in between.
+    guard let known = widgets[widget.id], known.heard.kind == widget.kind,
+      known.heard.createdRevision == widget.createdRevision
+    else {
       remove(widget.id)
       return appear(widget, facts)
     }
@@ -333,9 +335,10 @@ public struct BundleInstance: Sendable {
     for name in facts.statusNames {
       settled[name] = known[name] ?? ActionStatus().value
       guard case .map(let status)? = known[name], status["running"] == .bool(true) else { continue }
+      undo(status, id)
       settled[name] =
         ActionStatus(
-          state: .failure, title: facts.failureTitle(name),
+          state: .failure, title: errorTitle(of: name, id) ?? facts.failureTitle(name),
           message: "It was interrupted; try again.", code: "ABORTED"
         ).value
     }
@@ -435,6 +438,17 @@ public struct BundleInstance: Sendable {
     var all = ValueMap()
     if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }
     all[name] = status.value
+    widgets[id]?.set(BundleScope.statusKey, .map(all))
+    touched.insert(id)
+  }
+
+  /// Changes details of a status, and leaves the others.
+  mutating func changeStatus(_ id: WidgetID, _ name: String, _ body: (inout ValueMap) -> Void) {
+    guard case .map(var all)? = widgets[id]?.view.data[BundleScope.statusKey],
+      case .map(var status)? = all[name]
+    else { return }
+    body(&status)
+    all[name] = .map(status)
     widgets[id]?.set(BundleScope.statusKey, .map(all))
     touched.insert(id)
   }

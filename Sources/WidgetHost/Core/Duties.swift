@@ -30,7 +30,12 @@ struct Duties: Sendable {
     return true
   }
 
-  var hasEvents: Bool { !events.isEmpty }
+  /// How many events are not acknowledged.
+  var eventCount: Int { events.count }
+
+  /// With more than that, an event that only waits its turn need not come again: the daemon sends 64 and
+  /// then no more, and those that are about something else are not to wait for a slow action.
+  static let eventsHeldMax = 32
 
   /// The last event, if any, that is dealt with together with all before it.
   ///
@@ -60,19 +65,22 @@ extension BundleInstance {
   /// Acknowledges events: when all that follows from them has ended, or has begun what should not be
   /// done twice, and the changes that were made of their widgets are stored.
   mutating func acknowledgeEvents() {
-    guard duties.hasEvents else { return }
-    var open = Set(runs.values.filter { !$0.hasActed }.compactMap(\.event?.sequence))
-    for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
-    open.formUnion(throttled.values.map(\.sequence))
+    guard duties.eventCount > 0 else { return }
+    var open: Set<UInt64> = []
+    if duties.eventCount <= Duties.eventsHeldMax {
+      open = Set(runs.values.filter { !$0.hasActed }.compactMap(\.event?.sequence))
+      for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
+      open.formUnion(throttled.values.map(\.sequence))
+    }
     for case .event(let event) in purposes.values { open.insert(event.sequence) }
     if let last = duties.dealtWith(isWorkedOn: { open.contains($0.sequence) }, widgets) {
-      effects.append(.acknowledge(request(for: .notice), last))
+      effects.append(.acknowledge(RequestID(generation: generation, number: 0), last))
     }
   }
 
   mutating func asked(about id: WidgetID, isRefresh: Bool) {
-    duties.asked.insert(id)
-    guard isRefresh, let facts = facts(of: id) else { return }
+    // What was asked and is not answered yet is being read already.
+    guard duties.asked.insert(id).inserted, isRefresh, let facts = facts(of: id) else { return }
     for index in facts.kind.sources.indices { read(id, index, isAsked: true) }
   }
 
@@ -83,7 +91,7 @@ extension BundleInstance {
       duties.asked.remove(id)
       // An answer clears what it does not say.
       let patch = WidgetPatch(error: state.view.error.map { .some($0) })
-      effects.append(.answer(request(for: .notice), id, patch))
+      effects.append(.answer(RequestID(generation: generation, number: 0), id, patch))
     }
   }
 

@@ -123,9 +123,9 @@ public enum Effect: Hashable, Sendable {
   case send(RequestID, WidgetID, name: String, payload: ValueMap, force: Bool)
   /// Answered with `fetched` or `failed`.
   case fetchWidget(RequestID, WidgetID)
-  /// This event and all before it are dealt with. Answered with `sent` or `failed`.
+  /// This event and all before it are dealt with. Nobody waits for an answer.
   case acknowledge(RequestID, Event)
-  /// A widget that was asked about is as true as it can be made now. Answered with `sent` or `failed`.
+  /// A widget that was asked about is as true as it can be made now. Nobody waits for an answer.
   case answer(RequestID, WidgetID, WidgetPatch)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
@@ -147,6 +147,8 @@ public enum BundleInput: Hashable, Sendable {
   case event(Event)
   /// The daemon wants to know whether a widget's data is true; `isRefresh` if somebody wants it read anew.
   case asked(WidgetID, isRefresh: Bool)
+  /// It does not any more: the widget that was meant is gone. Another may have its id.
+  case unasked(WidgetID)
   case bytes(RequestID, [UInt8])
   case line(RequestID, [UInt8])
   case web(RequestID, WebAnswer)

@@ -236,6 +236,20 @@ public struct HostState: Sendable {
     return outputs + standing()
   }
 
+  /// What keeps a bundle from declaring its widgets, if the daemon has these: some are another's, who would
+  /// lose them.
+  public static func conflict(of bundle: Bundle, with known: [Widget]) -> String? {
+    let ids = Set(bundle.widgets.compactMap(\.id))
+    let set = provider(of: bundle.id)
+    guard let taken = known.first(where: { ids.contains($0.id) && $0.applySet != set }) else {
+      return nil
+    }
+    let whose =
+      taken.applySet.isEmpty ? "was made by somebody else" : "belongs to \(taken.applySet)"
+    return "widget \"\(taken.id)\" is there already and \(whose); give the bundle's another id, or"
+      + " remove that one (widgetctl rm \(taken.id))"
+  }
+
   /// What to declare of a bundle's widgets, if the daemon has these: what a widget shows and holds at
   /// first is for new ones.
   public static func specs(of bundle: Bundle, beside known: [Widget]) -> [WidgetSpec] {
