@@ -41,8 +41,8 @@ struct HostCommand: AsyncParsableCommand {
 
       Example: widgetd-host --bundles ~/widgets
 
-      Exit status: 0 after SIGTERM or SIGINT, 1 if files cannot be watched, 2 for wrong arguments. \
-      The daemon need not run: it is waited for.
+      Exit status: 0 after SIGTERM or SIGINT, 1 if files cannot be watched or another host serves the \
+      daemon, 2 for wrong arguments. The daemon need not run: it is waited for.
       """,
     version: "0.1.0")
 
