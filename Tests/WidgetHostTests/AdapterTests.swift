@@ -258,7 +258,7 @@ struct AdapterTests {
     }
 
     func ready() async throws(Failure) {}
-    func acknowledge(_ event: Event) async throws(Failure) {}
+    func acknowledge(_ event: Event) {}
     func acknowledge(missed last: UInt64) async throws(Failure) {}
     func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) {}
     func close() async {}
@@ -273,7 +273,7 @@ struct AdapterTests {
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private(set) var patches = 0
 
-    func declare(kinds: [Kind], provider: String) async throws(Failure) {}
+    func removeKinds(of provider: String) async throws(Failure) {}
 
     func declare(widgets specs: [WidgetSpec], set: String) async throws(Failure) {
       for spec in specs {

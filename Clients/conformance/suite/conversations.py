@@ -62,9 +62,7 @@ class ProvideReader(Reader):
     def _check(self, kind: str, message: Document) -> None:
         content = message[kind]
         if kind == "opened":
-            if self.opened is not None:
-                raise Failed("opened twice")
-            self.opened = messages.plain(self.response, message)[kind]
+            self._opens(message)
             self.last_sequence = content.get("first_sequence", 0) - 1
         elif kind == "result":
             self._result(content)

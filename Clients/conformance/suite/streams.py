@@ -48,6 +48,11 @@ class Reader:
     def _check(self, kind: str, message: Document) -> None:
         raise NotImplementedError
 
+    def _opens(self, message: Document) -> None:
+        if self.opened is not None:
+            raise Failed("opened twice")
+        self.opened = messages.plain(self.response, message)["opened"]
+
     def _events(self, kind: str, content: Document) -> None:
         first, last = ((content["events"][0]["sequence"], content["events"][-1]["sequence"])
                        if kind == "events"
@@ -68,9 +73,7 @@ class EventReader(Reader):
     def _check(self, kind: str, message: Document) -> None:
         content = message[kind]
         if kind == "opened":
-            if self.opened is not None:
-                raise Failed("opened twice")
-            self.opened = messages.plain(self.response, message)[kind]
+            self._opens(message)
             self.last_sequence = content.get("after_sequence", 0)
         else:
             self._events(kind, content)

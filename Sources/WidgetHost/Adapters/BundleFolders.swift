@@ -34,6 +34,15 @@ enum BundleFolders {
     return found
   }
 
+  /// Why there can be no bundles in what is to be a folder of them; nil if there can, or it is not there.
+  static func complaint(about root: String) -> String? {
+    var status = stat()
+    guard stat(root, &status) == 0 else { return nil }
+    let advice = "name the folder that has the bundles' folders in it"
+    if status.st_mode & S_IFMT != S_IFDIR { return "\(root) is no folder; \(advice)" }
+    return isBundle(root) ? "\(root) is a bundle itself; \(advice)" : nil
+  }
+
   /// Whether a folder has a bundle's file.
   static func isBundle(_ folder: String) -> Bool { !files(in: folder).isEmpty }
 

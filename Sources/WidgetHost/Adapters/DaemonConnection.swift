@@ -12,8 +12,8 @@ public protocol DaemonConnection: Sendable {
   ///
   /// - Parameter takesOver: end another session that the provider has.
   func session(_ provider: String, kinds: [Kind], takesOver: Bool) -> any DaemonSession
-  /// Registers kinds, and removes those of the provider that are not among them.
-  func declare(kinds: [Kind], provider: String) async throws(Failure)
+  /// Removes all kinds of a provider.
+  func removeKinds(of provider: String) async throws(Failure)
   /// Makes a set of widgets true, and removes those of the set that are not among them.
   func declare(widgets: [WidgetSpec], set: String) async throws(Failure)
   /// - Returns: the widget's revision after the change.
@@ -52,8 +52,9 @@ public protocol DaemonSession: Sendable {
   func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure)
   /// Waits until the daemon has taken the kinds.
   func ready() async throws(Failure)
-  /// Says that an event, and all before it, are dealt with.
-  func acknowledge(_ event: Event) async throws(Failure)
+  /// Says that an event, and all before it, are dealt with. It is said soon, and before the session is
+  /// closed; of several the last one says it all.
+  func acknowledge(_ event: Event)
   /// Says that all events up to a number are lost.
   func acknowledge(missed last: UInt64) async throws(Failure)
   /// Answers for a widget that was asked about, if it still is.
@@ -92,10 +93,10 @@ public struct ClientConnection: DaemonConnection {
         options: ProviderOptions(takesOver: takesOver, prunesKinds: true)))
   }
 
-  public func declare(kinds: [Kind], provider: String) async throws(Failure) {
+  public func removeKinds(of provider: String) async throws(Failure) {
     do throws(ClientError) {
       _ = try await client.applyKinds(
-        ApplyKindsRequest(provider: provider, kinds: kinds, prune: true), options: options)
+        ApplyKindsRequest(provider: provider, kinds: [], prune: true), options: options)
     } catch {
       throw Failure(error)
     }
@@ -202,6 +203,14 @@ private final class ClientSession: DaemonSession {
   /// What was asked last about each widget.
   private let questions = Mutex<[WidgetID: ProviderDataRequest]>([:])
   private let isOpen = Mutex(false)
+  private let acknowledging = Mutex(Acknowledging())
+
+  private struct Acknowledging {
+    /// Dealt with, and not told yet.
+    var event: Event?
+    /// What tells.
+    var task: Task<Void, Never>?
+  }
 
   init(_ session: ProviderSession) { self.session = session }
 
@@ -237,8 +246,22 @@ private final class ClientSession: DaemonSession {
     try await call { () async throws(ClientError) in try await session.ready() }
   }
 
-  func acknowledge(_ event: Event) async throws(Failure) {
-    try await call { () async throws(ClientError) in try await session.acknowledge(event) }
+  func acknowledge(_ event: Event) {
+    acknowledging.withLock { state in
+      state.event = event
+      guard state.task == nil else { return }
+      state.task = Task {
+        // One that fails comes again.
+        while let next = self.takeDealtWith() { try? await self.session.acknowledge(next) }
+      }
+    }
+  }
+
+  private func takeDealtWith() -> Event? {
+    acknowledging.withLock { state in
+      if state.event == nil { state.task = nil }
+      return state.event.take()
+    }
   }
 
   func acknowledge(missed last: UInt64) async throws(Failure) {
@@ -254,7 +277,17 @@ private final class ClientSession: DaemonSession {
     }
   }
 
-  func close() async { await session.close() }
+  func close() async {
+    if let task = acknowledging.withLock({ $0.task }) {
+      let limit = Task {
+        try? await Task.sleep(for: .seconds(1))
+        task.cancel()
+      }
+      await task.value
+      limit.cancel()
+    }
+    await session.close()
+  }
 
   private func call(_ body: () async throws(ClientError) -> Void) async throws(Failure) {
     do throws(ClientError) {

@@ -20,35 +20,7 @@ extension Host {
     link.following?.cancel()
     link.watching?.cancel()
     link.calling?.cancel()
-    // What is done is done, also if the next version comes: the session is open until then.
-    if let task = link.acknowledging { acknowledgements.append(task) }
     if let session = link.session { retiring[link.bundle.id, default: []].append(session) }
-  }
-
-  /// Tells the daemon which event is dealt with, beside all other calls. Of several the last one says it all.
-  func acknowledge(_ event: Event, _ generation: UInt64) {
-    guard links[generation] != nil else { return }
-    links[generation]?.dealtWith = event
-    guard links[generation]?.acknowledging == nil, let session = links[generation]?.session else {
-      return
-    }
-    links[generation]?.acknowledging = Task {
-      var next = self.takeDealtWith(generation) ?? event
-      while true {
-        try? await session.acknowledge(next)
-        guard let more = self.takeDealtWith(generation) else { return }
-        next = more
-      }
-    }
-  }
-
-  private func takeDealtWith(_ generation: UInt64) -> Event? {
-    guard let event = links[generation]?.dealtWith else {
-      links[generation]?.acknowledging = nil
-      return nil
-    }
-    links[generation]?.dealtWith = nil
-    return event
   }
 
   /// Closes the sessions of bundles that are not there any more.
@@ -265,7 +237,7 @@ extension Host {
       let name = HostState.provider(of: id)
       let isDone = await self.persist { () async throws(Failure) in
         try await self.daemon.declare(widgets: [], set: name)
-        try await self.daemon.declare(kinds: [], provider: name)
+        try await self.daemon.removeKinds(of: name)
       }
       if isDone, !Task.isCancelled { self.withdrawals[id] = nil }
     }
@@ -355,6 +327,9 @@ extension Host {
         await session.close()
         if Task.isCancelled { return }
         attempts += 1
+        if error.isProvidedAlready, attempts == 1 {
+          report("another widgetd-host serves this daemon; waiting some seconds for it to end")
+        }
         guard error.isProvidedAlready, attempts < Host.attemptsMax else {
           throw error.isProvidedAlready
             ? Failure(
@@ -381,10 +356,13 @@ extension Host {
     case .lost(let words), .refused(let words):
       // Another host may come before this one does.
       (isHolding, isServing) = (false, false)
-      report("lost the daemon, and try to reach it again: \(words)")
+      report(
+        self.session == nil
+          ? "waiting for the daemon: \(words)"
+          : "lost the daemon, and try to reach it again: \(words)")
     // What a bundle's widget shows is always true.
     case .asked(let id, _): try? await session.answer(id, WidgetPatch())
-    case .event(let event): try? await session.acknowledge(event)
+    case .event(let event): session.acknowledge(event)
     case .missed(let last): try? await session.acknowledge(missed: last)
     case .removed: break
     }

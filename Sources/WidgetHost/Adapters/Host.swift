@@ -59,8 +59,6 @@ public actor Host {
   var isHolding = false
   /// And what an earlier host left is seen to.
   var isServing = false
-  /// What is told at the very end.
-  var acknowledgements: [Task<Void, Never>] = []
   /// What removes what is left of a bundle, by its id.
   var withdrawals: [String: Task<Void, Never>] = [:]
   var alarm: (deadline: Duration, task: Task<Void, Never>)?
@@ -82,9 +80,6 @@ public actor Host {
     var following: Task<Void, Never>?
     /// Declares the widgets, and hears how they are.
     var watching: Task<Void, Never>?
-    /// The last event that is dealt with, as long as the daemon was not told.
-    var dealtWith: Event?
-    var acknowledging: Task<Void, Never>?
     /// Calls that are to be made one after the other.
     var calls: [Effect] = []
     var calling: Task<Void, Never>?
@@ -125,7 +120,10 @@ public actor Host {
   /// - Parameter ready: called when all folders have been looked into once.
   /// - Throws: why the daemon does not have this host: another serves it, or nothing may be provided.
   public func run(ready: @escaping @Sendable () -> Void) async throws(Failure) {
-    for root in options.roots { watch(.root(root), root) }
+    for root in options.roots {
+      if let complaint = BundleFolders.complaint(about: root) { report(complaint) }
+      watch(.root(root), root)
+    }
     await look(into: Set(options.roots.map { FileWatcher.Key.root($0) }))
     ready()
     let refusal = await withTaskGroup(of: Failure?.self) { group in
@@ -175,7 +173,6 @@ public actor Host {
     let (daemon, isServing, last) = (daemon, isServing, specs + others(than: specs))
     let sessions = retiring.values.flatMap { $0 }
     let goodbye = Task {
-      for task in self.acknowledgements { await task.value }
       if isServing { try? await daemon.declare(widgets: last, set: HostState.provider) }
       for session in sessions { await session.close() }
       await self.session?.close()
@@ -261,7 +258,7 @@ public actor Host {
           return .failed(id, error)
         }
       }
-    case .acknowledge(let id, let event): acknowledge(event, id.generation)
+    case .acknowledge(let id, let event): links[id.generation]?.session?.acknowledge(event)
     case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),
       .fetchWidget(let id, _), .answer(let id, _, _):
       guard links[id.generation] != nil else { return }

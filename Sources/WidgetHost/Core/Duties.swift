@@ -74,7 +74,7 @@ extension BundleInstance {
     }
     for case .event(let event) in purposes.values { open.insert(event.sequence) }
     if let last = duties.dealtWith(isWorkedOn: { open.contains($0.sequence) }, widgets) {
-      effects.append(.acknowledge(RequestID(generation: generation, number: 0), last))
+      effects.append(.acknowledge(.unanswered(generation), last))
     }
   }
 
@@ -91,7 +91,7 @@ extension BundleInstance {
       duties.asked.remove(id)
       // An answer clears what it does not say.
       let patch = WidgetPatch(error: state.view.error.map { .some($0) })
-      effects.append(.answer(RequestID(generation: generation, number: 0), id, patch))
+      effects.append(.answer(.unanswered(generation), id, patch))
     }
   }
 

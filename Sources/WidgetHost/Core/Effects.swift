@@ -15,6 +15,11 @@ public struct RequestID: Hashable, Sendable, CustomStringConvertible {
     self.number = number
   }
 
+  /// For what is only told.
+  static func unanswered(_ generation: UInt64) -> RequestID {
+    RequestID(generation: generation, number: 0)
+  }
+
   public var description: String { "\(generation).\(number)" }
 }
 
