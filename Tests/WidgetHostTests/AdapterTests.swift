@@ -259,6 +259,7 @@ struct AdapterTests {
 
     func ready() async throws(Failure) {}
     func acknowledge(_ event: Event) {}
+    func flush() async {}
     func acknowledge(missed last: UInt64) async throws(Failure) {}
     func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) {}
     func close() async {}

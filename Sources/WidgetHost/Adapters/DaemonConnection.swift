@@ -55,6 +55,8 @@ public protocol DaemonSession: Sendable {
   /// Says that an event, and all before it, are dealt with. It is said soon, and before the session is
   /// closed; of several the last one says it all.
   func acknowledge(_ event: Event)
+  /// Waits until what was acknowledged is told, but not for long.
+  func flush() async
   /// Says that all events up to a number are lost.
   func acknowledge(missed last: UInt64) async throws(Failure)
   /// Answers for a widget that was asked about, if it still is.
@@ -277,15 +279,18 @@ private final class ClientSession: DaemonSession {
     }
   }
 
-  func close() async {
-    if let task = acknowledging.withLock({ $0.task }) {
-      let limit = Task {
-        try? await Task.sleep(for: .seconds(1))
-        task.cancel()
-      }
-      await task.value
-      limit.cancel()
+  func flush() async {
+    guard let task = acknowledging.withLock({ $0.task }) else { return }
+    let limit = Task {
+      do { try await Task.sleep(for: .seconds(1)) } catch { return }
+      task.cancel()
     }
+    await task.value
+    limit.cancel()
+  }
+
+  func close() async {
+    await flush()
     await session.close()
   }
 

@@ -42,6 +42,9 @@ extension Host {
     await standingTask?.value
     var attempts = 0
     while !Task.isCancelled, links[generation] != nil {
+      // What the version before has dealt with does not come again to this one.
+      for session in retiring[bundle.id] ?? [] { await session.flush() }
+      guard links[generation] != nil else { return }
       let session = daemon.session(
         HostState.provider(of: bundle.id), kinds: bundle.kinds.map(\.kind),
         takesOver: retiring[bundle.id] != nil)
