@@ -102,6 +102,9 @@ let package = Package(
       name: "WidgetStorage", dependencies: ["CSQLite", "WidgetCore", "WidgetModel", "WidgetProto"],
       swiftSettings: strict),
 
+    // Signals of a process: imports nothing but the C library.
+    .target(name: "WidgetProcess", swiftSettings: strict),
+
     // Living under systemd: imports nothing but the C library.
     .target(name: "WidgetSystemd", swiftSettings: strict),
 
@@ -119,7 +122,8 @@ let package = Package(
     .executableTarget(
       name: "widgetd",
       dependencies: [
-        "WidgetCore", "WidgetServer", "WidgetStorage", "WidgetSystemd", arguments, logging,
+        "WidgetCore", "WidgetProcess", "WidgetServer", "WidgetStorage", "WidgetSystemd", arguments,
+        logging,
         .target(name: "WidgetGRPC", condition: withGRPC),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "SystemPackage", package: "swift-system"),
@@ -132,7 +136,8 @@ let package = Package(
       swiftSettings: strict),
     // Widgets in Swift, with types.
     .target(
-      name: "WidgetProvider", dependencies: ["WidgetClient", "WidgetModel"], swiftSettings: strict),
+      name: "WidgetProvider", dependencies: ["WidgetClient", "WidgetModel", "WidgetProcess"],
+      swiftSettings: strict),
     .executableTarget(
       name: "widgetctl",
       dependencies: [
@@ -143,7 +148,7 @@ let package = Package(
       path: "Clients/widgetctl", swiftSettings: strict),
     .executableTarget(
       name: "widgetd-sysmon",
-      dependencies: ["WidgetClient", "WidgetModel", "WidgetProvider", arguments],
+      dependencies: ["WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider", arguments],
       path: "Clients/widgetd-sysmon", swiftSettings: strict),
 
     // Bundles, run. What it touches is in the adapters; the rest is a state machine.
@@ -158,7 +163,8 @@ let package = Package(
     .executableTarget(
       name: "widgetd-host",
       dependencies: [
-        "WidgetBundle", "WidgetClient", "WidgetHost", "WidgetSystemd", "WidgetTimeZones", arguments,
+        "WidgetBundle", "WidgetClient", "WidgetHost", "WidgetProcess", "WidgetSystemd",
+        "WidgetTimeZones", arguments,
       ],
       path: "Clients/widgetd-host", swiftSettings: strict),
 

@@ -1,9 +1,9 @@
 import ArgumentParser
-import Dispatch
 import Glibc
 import WidgetBundle
 import WidgetClient
 import WidgetHost
+import WidgetProcess
 import WidgetSystemd
 import WidgetTimeZones
 
@@ -11,6 +11,7 @@ import WidgetTimeZones
 @main
 enum Main {
   static func main() async {
+    Signals.take(Signals.stopping + [SIGCHLD], complain: writeError)
     do {
       var command = try await HostCommand.asyncParseAsRoot()
       if let host = command as? HostCommand { try await host.run() } else { try command.run() }
@@ -98,10 +99,9 @@ struct HostCommand: AsyncParsableCommand {
       throw ExitCode(1)
     }
     tellOfRoots()
-    let children = DispatchSource.makeSignalSource(signal: SIGCHLD, queue: .global())
-    children.setEventHandler { host.reapOrphans() }
-    children.activate()
-    let (stop, sources) = stopSignals()
+    let children = Task {
+      for await _ in Signals.arrivals(of: [SIGCHLD]) { host.reapOrphans() }
+    }
     let refusal = await withTaskGroup(of: Failure?.self) { group in
       group.addTask {
         do throws(Failure) {
@@ -112,7 +112,7 @@ struct HostCommand: AsyncParsableCommand {
         }
       }
       group.addTask {
-        for await _ in stop { break }
+        for await _ in Signals.arrivals(of: Signals.stopping) { break }
         return nil
       }
       let first = await group.next() ?? nil
@@ -121,7 +121,6 @@ struct HostCommand: AsyncParsableCommand {
       return first
     }
     children.cancel()
-    for source in sources { source.cancel() }
     if let refusal {
       writeError(refusal.message)
       throw ExitCode(1)
@@ -169,20 +168,6 @@ struct HostCommand: AsyncParsableCommand {
     }
     return SocketPath.ofSystem
   }
-}
-
-/// SIGTERM and SIGINT as a sequence; from now on they do nothing else. Keep the sources.
-private func stopSignals() -> (stream: AsyncStream<Void>, sources: [any DispatchSourceSignal]) {
-  let (stream, continuation) = AsyncStream.makeStream(
-    of: Void.self, bufferingPolicy: .bufferingNewest(1))
-  let sources = [SIGTERM, SIGINT].map { number in
-    signal(number, SIG_IGN)
-    let source = DispatchSource.makeSignalSource(signal: number)
-    source.setEventHandler { continuation.yield() }
-    source.activate()
-    return source
-  }
-  return (stream, sources)
 }
 
 /// Writes to standard error, in one piece, each line with the program's name.

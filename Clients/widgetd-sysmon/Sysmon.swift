@@ -1,12 +1,15 @@
 import ArgumentParser
 import Glibc
 import WidgetClient
+import WidgetProcess
 import WidgetProvider
 
 /// Starts the program, and ends it with the exit status that the help text promises.
 @main
 enum Main {
   static func main() async {
+    Signals.take(Signals.stopping, complain: writeError)
+    signal(SIGPIPE, SIG_IGN)
     do {
       var command = try await Sysmon.asyncParseAsRoot()
       if let sysmon = command as? Sysmon { try await sysmon.run() } else { try command.run() }
@@ -65,10 +68,11 @@ struct Sysmon: AsyncParsableCommand {
   func run() async throws {
     do {
       let client = WidgetClient(socketPath: try SocketPath.discover(explicit: socket))
-      try await client.connect()
-      let machine = SystemMachine()
-      let runner = Sysmon.runner(machine, every: .seconds(interval), client: client)
-      if once { try await runner.runOnce() } else { try await runner.runUntilStopped() }
+      let runner = Sysmon.runner(SystemMachine(), every: .seconds(interval), client: client)
+      try await Signals.untilStopped { [once] in
+        try await client.connect()
+        if once { try await runner.runOnce() } else { try await runner.run() }
+      }
       await client.close()
     } catch {
       writeError("\(error)")

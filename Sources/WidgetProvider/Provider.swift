@@ -1,6 +1,7 @@
 import Glibc
 import WidgetClient
 public import WidgetModel
+import WidgetProcess
 
 /// A program that provides widgets:
 ///
@@ -29,6 +30,7 @@ extension Provider {
   /// Runs the program. Exit status: 0 after SIGTERM or SIGINT, 1 if the daemon refuses it, 2 for wrong
   /// arguments.
   public static func main() async {
+    Signals.take(Signals.stopping)
     let program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? name
     @Sendable func say(_ message: String, to file: Int32 = STDERR_FILENO) {
       let bytes = Array("\(message)\n".utf8)

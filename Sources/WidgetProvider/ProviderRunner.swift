@@ -1,7 +1,7 @@
-import Dispatch
 import Glibc
 public import WidgetClient
 public import WidgetModel
+import WidgetProcess
 
 /// Keeps widgets written in Swift alive: the part with I/O.
 ///
@@ -49,14 +49,7 @@ public struct ProviderRunner: Sendable {
   /// - Throws: what trying again cannot mend: the kinds are refused or another's, another program took this
   ///   one's place.
   public func runUntilStopped() async throws {
-    let (stop, sources) = ProviderRunner.stopSignals()
-    defer { for source in sources { source.cancel() } }
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await run() }
-      group.addTask { for await _ in stop { break } }
-      defer { group.cancelAll() }
-      try await group.next()
-    }
+    try await Signals.untilStopped { try await run() }
   }
 
   /// Brings the widgets up to date once: registers the kinds, makes the widgets that should be there, and
@@ -271,22 +264,6 @@ public struct ProviderRunner: Sendable {
       default: report("\(error)")
       }
     }
-  }
-
-  /// SIGTERM and SIGINT as a sequence; from now on they do nothing else. Keep the sources.
-  private static func stopSignals() -> (
-    stream: AsyncStream<Void>, sources: [any DispatchSourceSignal]
-  ) {
-    let (stream, continuation) = AsyncStream.makeStream(
-      of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    let sources = [SIGTERM, SIGINT].map { number in
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number)
-      source.setEventHandler { continuation.yield() }
-      source.activate()
-      return source
-    }
-    return (stream, sources)
   }
 }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import Logging
 import WidgetCore
+import WidgetProcess
 import WidgetServer
 import WidgetStorage
 
@@ -142,8 +143,6 @@ struct Widgetd: AsyncParsableCommand {
     logger.logLevel = settings.logLevel
     let manager = try ServiceManager(logger: logger)
     raiseOpenFileLimit()
-    signal(SIGPIPE, SIG_IGN)
-    let signals = Signals.catching([SIGTERM, SIGINT, SIGHUP])
     var clientGID: UInt32?
     if let name = settings.clientGroup {
       guard let gid = groupID(named: name) else {
@@ -175,7 +174,7 @@ struct Widgetd: AsyncParsableCommand {
         "socket": "\(socket)", "store": "\(settings.store.rawValue)",
         "version": "\(Widgetd.version)",
       ])
-    for await number in signals {
+    for await number in Signals.arrivals(of: Signals.stopping + [SIGHUP]) {
       guard number == SIGHUP else { break }
       manager.reloading()
       let outcome = await reloader.reload()

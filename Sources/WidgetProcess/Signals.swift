@@ -1,0 +1,151 @@
+import Glibc
+import Synchronization
+
+/// Turns signals into async sequences of their numbers, and loses none.
+///
+/// A program calls `take` before it does anything else. From then on a signal no longer ends the
+/// process. It waits until somebody asks for it with `arrivals`, however late that is.
+///
+/// The handler writes to a pipe, which is safe in a handler. A thread that sleeps in `read` passes the
+/// numbers on. Dispatch is no substitute: it loses a signal that comes before its source is active, and
+/// its workers wake up every second for the life of the process.
+public enum Signals {
+  private static let pipeEnd = Atomic<CInt>(-1)
+  private static let delivery = Mutex(Delivery())
+
+  /// The signals that ask a program to end.
+  public static let stopping: [CInt] = [SIGTERM, SIGINT]
+
+  /// Takes signals over. A second call for the same signal changes nothing.
+  ///
+  /// If no pipe can be made, the signals keep their default actions: SIGTERM still ends the process,
+  /// without an orderly end. `complain` is told so.
+  public static func take(_ numbers: [CInt], complain: (String) -> Void = { _ in }) {
+    let new = delivery.withLock { state -> [CInt]? in
+      guard state.isOpen || open() else { return nil }
+      state.isOpen = true
+      return numbers.filter { state.taken.insert($0).inserted }
+    }
+    guard let new else {
+      return complain("signals are not handled: no pipe can be made (errno \(errno))")
+    }
+    for number in new {
+      signal(number) { number in
+        let before = errno
+        var byte = UInt8(truncatingIfNeeded: number)
+        _ = write(Signals.pipeEnd.load(ordering: .relaxed), &byte, 1)
+        errno = before
+      }
+    }
+  }
+
+  /// The signals of these numbers: those that came since they were taken and that nobody has had, then
+  /// those to come. Signals that were not taken are taken now. Every sequence gets every signal to come.
+  public static func arrivals(of numbers: [CInt]) -> AsyncStream<CInt> {
+    take(numbers)
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: CInt.self, bufferingPolicy: .bufferingNewest(16))
+    let id = delivery.withLock { $0.add(numbers, continuation) }
+    continuation.onTermination = { _ in _ = delivery.withLock { $0.readers.removeValue(forKey: id) }
+    }
+    return stream
+  }
+
+  /// Runs a body until it returns, or until SIGTERM or SIGINT: then its task is cancelled.
+  ///
+  /// - Throws: what the body throws, unless a signal came first.
+  public static func untilStopped(
+    _ body: @escaping @Sendable () async throws -> Void
+  ) async throws {
+    let stop = arrivals(of: stopping)
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        try await body()
+        return false
+      }
+      group.addTask {
+        for await _ in stop { break }
+        return true
+      }
+      defer { group.cancelAll() }
+      let isStopped = try await group.next() ?? false
+      guard isStopped else { return }
+      group.cancelAll()
+      // What the body says to having been cancelled is no error.
+      do { while try await group.next() != nil {} } catch {}
+    }
+  }
+
+  // MARK: The pipe
+
+  /// Makes the pipe and starts the thread that reads it.
+  private static func open() -> Bool {
+    var ends: [CInt] = [-1, -1]
+    guard pipe(&ends) == 0 else { return false }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+    pipeEnd.store(ends[1], ordering: .sequentiallyConsistent)
+    let input = ends[0]
+    startThread {
+      var byte: UInt8 = 0
+      while true {
+        let count = read(input, &byte, 1)
+        if count == 1 { delivery.withLock { $0.arrived(CInt(byte)) } }
+        if count == 0 || (count < 0 && errno != EINTR) { return }
+      }
+    }
+    return true
+  }
+
+  /// Runs a closure on a new thread with a small stack.
+  private static func startThread(_ body: @escaping @Sendable () -> Void) {
+    final class Box: Sendable {
+      let body: @Sendable () -> Void
+      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    pthread_attr_setstacksize(&attributes, 128 << 10)
+    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+    defer { pthread_attr_destroy(&attributes) }
+    var thread = pthread_t()
+    let box = Unmanaged.passRetained(Box(body))
+    let status = pthread_create(
+      &thread, &attributes,
+      { argument in
+        if let argument { Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
+        return nil
+      }, box.toOpaque())
+    if status != 0 { box.release() }
+  }
+}
+
+/// Which signals are taken, who reads them, and those that wait for a first reader.
+private struct Delivery {
+  struct Reader {
+    let numbers: [CInt]
+    let continuation: AsyncStream<CInt>.Continuation
+  }
+
+  var isOpen = false
+  var taken: Set<CInt> = []
+  var readers: [Int: Reader] = [:]
+  private var waiting: Set<CInt> = []
+  private var lastID = 0
+
+  mutating func add(_ numbers: [CInt], _ continuation: AsyncStream<CInt>.Continuation) -> Int {
+    lastID += 1
+    readers[lastID] = Reader(numbers: numbers, continuation: continuation)
+    for number in numbers where waiting.remove(number) != nil { continuation.yield(number) }
+    return lastID
+  }
+
+  mutating func arrived(_ number: CInt) {
+    let listening = readers.values.filter { $0.numbers.contains(number) }
+    guard !listening.isEmpty else {
+      waiting.insert(number)
+      return
+    }
+    for reader in listening { reader.continuation.yield(number) }
+  }
+}
