@@ -17,6 +17,7 @@ static struct {
   __typeof__(archive_read_free) *read_free;
   __typeof__(archive_read_support_format_zip) *support_zip;
   __typeof__(archive_read_support_format_tar) *support_tar;
+  __typeof__(archive_read_support_format_raw) *support_raw;
   __typeof__(archive_read_support_filter_gzip) *support_gzip;
   __typeof__(archive_read_open_memory) *open_memory;
   __typeof__(archive_read_next_header) *next_header;
@@ -55,6 +56,7 @@ static void load(void) {
               find("archive_read_free", &api.read_free) &&
               find("archive_read_support_format_zip", &api.support_zip) &&
               find("archive_read_support_format_tar", &api.support_tar) &&
+              find("archive_read_support_format_raw", &api.support_raw) &&
               find("archive_read_support_filter_gzip", &api.support_gzip) &&
               find("archive_read_open_memory", &api.open_memory) &&
               find("archive_read_next_header", &api.next_header) &&
@@ -73,7 +75,7 @@ bool clibarchive_is_available(void) {
   return is_loaded;
 }
 
-struct clibarchive *clibarchive_open(const void *bytes, size_t count) {
+static struct clibarchive *open_as(bool is_gzip, const void *bytes, size_t count) {
   if (!clibarchive_is_available()) return NULL;
   struct clibarchive *self = calloc(1, sizeof *self);
   if (!self) return NULL;
@@ -83,11 +85,23 @@ struct clibarchive *clibarchive_open(const void *bytes, size_t count) {
     clibarchive_close(self);
     return NULL;
   }
-  api.support_zip(self->archive);
-  api.support_tar(self->archive);
-  api.support_gzip(self->archive);
+  if (is_gzip) {
+    api.support_raw(self->archive);
+    api.support_gzip(self->archive);
+  } else {
+    api.support_zip(self->archive);
+    api.support_tar(self->archive);
+  }
   self->is_open = api.open_memory(self->archive, bytes, count) == ARCHIVE_OK;
   return self;
+}
+
+struct clibarchive *clibarchive_open(const void *bytes, size_t count) {
+  return open_as(false, bytes, count);
+}
+
+struct clibarchive *clibarchive_open_gzip(const void *bytes, size_t count) {
+  return open_as(true, bytes, count);
 }
 
 void clibarchive_close(struct clibarchive *self) {

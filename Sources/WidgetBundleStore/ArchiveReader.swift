@@ -14,27 +14,77 @@ struct ArchiveReader {
         "archives cannot be read here: libarchive is missing",
         hint: "install it (apt-get install libarchive13), or give the bundle's folder")
     }
+    let allowance = min(limits.totalBytesMax, (1 << 20) + bytes.count * limits.ratioMax)
+    let budget = UnpackBudget(allowance, fileBytesMax: limits.fileBytesMax)
+    if bytes.starts(with: ArchiveReader.zipMark) {
+      let count = try ArchiveCompleteness.checkZip(bytes)
+      guard try entries(of: bytes, budget, into: folder) == count else {
+        throw ArchiveCompleteness.cut("its directory does not name all of its entries")
+      }
+      return
+    }
+    let tar = bytes.starts(with: ArchiveReader.gzipMark) ? try contents(ofGzip: bytes) : bytes
+    try ArchiveCompleteness.checkTar(tar)
+    _ = try entries(of: tar, budget, into: folder)
+  }
+
+  static let zipMark: [UInt8] = [0x50, 0x4B]
+  static let gzipMark: [UInt8] = [0x1F, 0x8B]
+
+  /// What a gzip stream holds. It may have headers and padding beyond the files' bytes, and no more.
+  private func contents(ofGzip bytes: [UInt8]) throws(BundleStoreError) -> [UInt8] {
+    let allowance =
+      min(limits.totalBytesMax, (1 << 20) + bytes.count * limits.ratioMax)
+      + (limits.entriesMax + 1) * 3 * 512 + (1 << 20)
+    let budget = UnpackBudget(allowance, fileBytesMax: allowance)
+    budget.beginFile()
+    var contents: [UInt8] = []
+    try reading(bytes, with: clibarchive_open_gzip) { archive throws(BundleStoreError) in
+      var entry = clibarchive_entry()
+      guard clibarchive_next(archive, &entry) == 1 else { throw ArchiveReader.damaged(archive) }
+      let source = EntryBytes(archive, budget)
+      while let chunk = try source.next() { contents += chunk }
+    }
+    try ArchiveCompleteness.checkGzip(bytes, contents: contents)
+    return contents
+  }
+
+  /// Runs a body with an archive, whose bytes stay where they are as long as libarchive reads them.
+  private func reading(
+    _ bytes: [UInt8], with open: (UnsafeRawPointer?, Int) -> OpaquePointer?,
+    _ body: (OpaquePointer) throws(BundleStoreError) -> Void
+  ) throws(BundleStoreError) {
     var failure: BundleStoreError?
-    // The bytes stay where they are as long as libarchive reads them.
     bytes.withUnsafeBytes { buffer in
       do throws(BundleStoreError) {
-        guard let archive = clibarchive_open(buffer.baseAddress, buffer.count) else {
+        guard let archive = open(buffer.baseAddress, buffer.count) else {
           throw .system("an archive cannot be read", errno: ENOMEM)
         }
         defer { clibarchive_close(archive) }
-        try entries(of: archive, archiveBytes: buffer.count, into: folder)
+        try body(archive)
       } catch { failure = error }
     }
     if let failure { throw failure }
   }
 
+  /// Unpacks all entries.
+  ///
+  /// - Returns: how many there are.
   private func entries(
-    of archive: OpaquePointer, archiveBytes: Int, into folder: Folder
-  ) throws(BundleStoreError) {
+    of bytes: [UInt8], _ budget: UnpackBudget, into folder: Folder
+  ) throws(BundleStoreError) -> Int {
+    var count = 0
+    try reading(bytes, with: clibarchive_open) { archive throws(BundleStoreError) in
+      count = try entries(of: archive, budget, into: folder)
+    }
+    return count
+  }
+
+  private func entries(
+    of archive: OpaquePointer, _ budget: UnpackBudget, into folder: Folder
+  ) throws(BundleStoreError) -> Int {
     var entry = clibarchive_entry()
     var count = 0
-    let allowance = min(limits.totalBytesMax, (1 << 20) + archiveBytes * limits.ratioMax)
-    let budget = UnpackBudget(allowance, fileBytesMax: limits.fileBytesMax)
     while true {
       let status = clibarchive_next(archive, &entry)
       if status == 0 { break }
@@ -49,6 +99,7 @@ struct ArchiveReader {
     guard count > 0 else {
       throw .refused("the archive is empty", hint: "pack the bundle's folder")
     }
+    return count
   }
 
   private func take(
@@ -56,7 +107,7 @@ struct ArchiveReader {
     into folder: Folder
   ) throws(BundleStoreError) {
     guard let pointer = entry.name, let name = String(validatingCString: pointer) else {
-      throw .refused("the name of an entry is not UTF-8", hint: "rename it, and pack anew")
+      throw .refused("the name of an entry is not UTF-8", hint: "rename it, and pack it again")
     }
     guard let path = try EntryPath(name, depthMax: limits.depthMax) else { return }
     // What another system's archiver puts beside the files.

@@ -236,7 +236,7 @@ public struct BundleStore: Sendable {
   }
 
   private static func isArchive(_ bytes: [UInt8]) -> Bool {
-    bytes.starts(with: [0x50, 0x4B]) || bytes.starts(with: [0x1F, 0x8B])
+    bytes.starts(with: ArchiveReader.zipMark) || bytes.starts(with: ArchiveReader.gzipMark)
       || (bytes.count > 262 && bytes[257..<262].elementsEqual("ustar".utf8))
   }
 

@@ -117,6 +117,64 @@ struct Tar {
   var archive: [UInt8] { bytes + [UInt8](repeating: 0, count: 1024) }
 }
 
+/// Writes zip archives with stored entries: PKWARE APPNOTE 4.3.
+struct Zip {
+  private var entries: [UInt8] = []
+  private var directory: [UInt8] = []
+  private var count = 0
+
+  mutating func add(_ name: String, _ text: String) {
+    let contents = Array(text.utf8)
+    let common: [UInt8] =
+      [20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0] + little(crc32(contents), 4)
+      + little(UInt32(contents.count), 4) + little(UInt32(contents.count), 4)
+      + little(UInt32(name.utf8.count), 2) + [0, 0]
+    directory +=
+      little(0x0201_4B50, 4) + [20, 0] + common + [UInt8](repeating: 0, count: 10)
+      + little(UInt32(entries.count), 4) + Array(name.utf8)
+    entries += little(0x0403_4B50, 4) + common + Array(name.utf8) + contents
+    count += 1
+  }
+
+  var archive: [UInt8] {
+    entries + directory + little(0x0605_4B50, 4) + [0, 0, 0, 0] + little(UInt32(count), 2)
+      + little(UInt32(count), 2) + little(UInt32(directory.count), 4)
+      + little(UInt32(entries.count), 4) + [0, 0]
+  }
+
+  /// With some bytes of the directory missing.
+  func archive(directoryCutBy cut: Int) -> [UInt8] {
+    let whole = archive
+    return Array(whole[..<(whole.count - 22 - cut)] + whole[(whole.count - 22)...])
+  }
+}
+
+/// A gzip stream of stored blocks: RFC 1951 and 1952.
+func gzip(_ bytes: [UInt8]) -> [UInt8] {
+  var stream: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
+  var rest = bytes[...]
+  repeat {
+    let block = rest.prefix(0xFFFF)
+    rest = rest.dropFirst(block.count)
+    let length = UInt32(block.count)
+    stream += [rest.isEmpty ? 1 : 0] + little(length, 2) + little(length ^ 0xFFFF, 2) + block
+  } while !rest.isEmpty
+  return stream + little(crc32(bytes), 4) + little(UInt32(bytes.count), 4)
+}
+
+private func little(_ number: UInt32, _ count: Int) -> [UInt8] {
+  (0..<count).map { UInt8(truncatingIfNeeded: number >> UInt32(8 * $0)) }
+}
+
+private func crc32(_ bytes: [UInt8]) -> UInt32 {
+  var crc = ~UInt32(0)
+  for byte in bytes {
+    crc ^= UInt32(byte)
+    for _ in 0..<8 { crc = crc & 1 == 0 ? crc >> 1 : crc >> 1 ^ 0xEDB8_8320 }
+  }
+  return ~crc
+}
+
 enum Texts {
   static func bundle(_ id: String, version: String = "1.0.0", kind: String? = nil) -> String {
     """

@@ -234,21 +234,69 @@ import WidgetBundleStore
     #expect(scratch.listing("bundles").filter { $0 != "bundles/.lock" } == [])
   }
 
-  @Test func `archives that are cut anywhere are refused or complete`() throws {
-    let whole = archive("desk", top: "desk/")
-    for length in stride(from: 0, to: whole.count, by: 97) {
-      do throws(BundleStoreError) {
-        _ = try store.install(bytes: Array(whole.prefix(length)), name: "a.tar")
-      } catch {}
-      // Whatever came of it, what is installed is a bundle.
-      for item in try store.list() {
-        guard case .success(let bundle) = item.bundle else {
-          Issue.record("\(length): half a bundle is installed")
-          continue
-        }
-        #expect(bundle.id == "desk")
-      }
+  /// An archive of each type with a second file, which a cut could lose.
+  private static func whole(_ type: String) -> [UInt8] {
+    var zip = Zip()
+    var tar = Tar()
+    for (name, text) in [
+      ("desk/bundle.yaml", Texts.bundle("desk", version: "2.0.0")),
+      // Zeros look like the end of a tar.
+      ("desk/zeros", String(repeating: "\0", count: 2048)), ("desk/last.txt", "last"),
+    ] {
+      zip.add(name, text)
+      tar.add(name, text)
     }
+    switch type {
+    case "zip": return zip.archive
+    case "tar": return tar.archive
+    default: return gzip(tar.archive)
+    }
+  }
+
+  @Test(arguments: ["zip", "tar", "tar.gz"])
+  func `an archive that is cut at any byte is refused, and the former version stays`(
+    type: String
+  ) throws {
+    let whole = BundleStoreTests.whole(type)
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    let before = scratch.listing()
+    for length in 0..<whole.count {
+      let name = "a.\(type)"
+      #expect(
+        refusal { () throws(BundleStoreError) in
+          _ = try store.install(bytes: Array(whole.prefix(length)), name: name)
+        } != "nothing", "\(length) of \(whole.count) bytes")
+    }
+    #expect(scratch.listing() == before)
+    #expect(scratch.read("bundles/desk/bundle.yaml")?.contains("version: 1.0.0") == true)
+    #expect(try store.install(bytes: whole, name: "a.\(type)").bundle.version == "2.0.0")
+    #expect(scratch.read("bundles/desk/last.txt") == "last")
+  }
+
+  @Test func `a zip with a part of its directory missing is refused`() throws {
+    var zip = Zip()
+    zip.add("bundle.yaml", Texts.bundle("desk"))
+    zip.add("last.txt", "last")
+    for cut in 1..<100 {
+      let message = refusal { () throws(BundleStoreError) in
+        _ = try store.install(bytes: zip.archive(directoryCutBy: cut), name: "a.zip")
+      }
+      #expect(message.contains("not complete"), "\(cut): \(message)")
+    }
+    #expect(try store.list().isEmpty)
+  }
+
+  @Test func `a gzip stream whose contents do not fit its checksum is refused`() throws {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk"))
+    tar.add("f.txt", "one")
+    var bytes = gzip(tar.archive)
+    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: "one".utf8) })
+    bytes[place] ^= 1
+    let message = refusal { () throws(BundleStoreError) in
+      _ = try store.install(bytes: bytes, name: "a.tar.gz")
+    }
+    #expect(message.contains("checksum"), "\(message)")
   }
 
   @Test func `an archive with another digest is refused`() throws {

@@ -31,6 +31,9 @@ struct clibarchive_entry {
  * missing. Whether it is an archive at all comes out with the first entry.
  */
 struct clibarchive *clibarchive_open(const void *bytes, size_t count);
+
+/* The same for a gzip stream: it has one entry, which is what it was made of. */
+struct clibarchive *clibarchive_open_gzip(const void *bytes, size_t count);
 void clibarchive_close(struct clibarchive *archive);
 
 /* 1 for an entry, 0 at the end, -1 if the archive is damaged. */

@@ -1,0 +1,123 @@
+/// Whether an archive is all there. libarchive takes what it can get: it reads a zip whose directory is
+/// gone, a tar without an end, and a gzip stream without its checksum. A bundle is taken whole or not
+/// at all, so what ends an archive is looked at here, before libarchive sees it.
+///
+/// Sources: PKWARE APPNOTE 6.3.10 (sections 4.3.7, 4.3.12, 4.3.16), POSIX.1-2017 pax (ustar interchange
+/// format), RFC 1952 (section 2.3).
+enum ArchiveCompleteness {
+  /// Checks that a zip ends with its directory, and that the directory leads to every entry.
+  ///
+  /// - Returns: how many entries the directory has.
+  static func checkZip(_ bytes: [UInt8]) throws(BundleStoreError) -> Int {
+    guard let end = endOfZip(bytes) else { throw cut("the directory at its end is missing") }
+    let count = Int(bytes.littleEndian16(at: end + 10))
+    let length = Int(bytes.littleEndian32(at: end + 12))
+    let start = Int(bytes.littleEndian32(at: end + 16))
+    guard count != 0xFFFF, length != 0xFFFF_FFFF, start != 0xFFFF_FFFF else {
+      throw .refused("the archive is a zip64", hint: "pack it as a plain zip")
+    }
+    guard bytes.littleEndian32(at: end + 4) == 0, Int(bytes.littleEndian16(at: end + 8)) == count
+    else { throw .refused("the archive is one of several parts", hint: "pack it as one file") }
+    guard start + length == end else { throw cut("its directory is not where its end says") }
+    var place = start
+    for _ in 0..<count {
+      guard place + 46 <= end, bytes.littleEndian32(at: place) == 0x0201_4B50 else {
+        throw cut("its directory has fewer entries than its end says")
+      }
+      let local = Int(bytes.littleEndian32(at: place + 42))
+      guard local + 30 <= start, bytes.littleEndian32(at: local) == 0x0403_4B50 else {
+        throw cut("an entry of its directory leads nowhere")
+      }
+      place +=
+        46 + Int(bytes.littleEndian16(at: place + 28)) + Int(bytes.littleEndian16(at: place + 30))
+        + Int(bytes.littleEndian16(at: place + 32))
+    }
+    guard place == end else { throw cut("its directory is longer than its end says") }
+    return count
+  }
+
+  /// Where the record begins that ends a zip. Nothing but its comment may follow it.
+  private static func endOfZip(_ bytes: [UInt8]) -> Int? {
+    guard bytes.count >= 22 else { return nil }
+    let last = bytes.count - 22
+    return stride(from: last, through: max(0, last - 0xFFFF), by: -1).first { place in
+      bytes.littleEndian32(at: place) == 0x0605_4B50
+        && place + 22 + Int(bytes.littleEndian16(at: place + 20)) == bytes.count
+    }
+  }
+
+  /// Checks that a tar has its entries as a whole, and the two empty blocks at its end.
+  static func checkTar(_ bytes: [UInt8]) throws(BundleStoreError) {
+    let block = 512
+    guard bytes.count % block == 0 else { throw cut("its last block is not whole") }
+    var place = 0
+    while place + block <= bytes.count {
+      let header = bytes[place..<place + block]
+      if header.allSatisfy({ $0 == 0 }) {
+        guard bytes.count - place >= 2 * block, bytes[place...].allSatisfy({ $0 == 0 }) else {
+          throw cut("the two empty blocks at its end are missing")
+        }
+        return
+      }
+      guard let size = tarSize(header) else { throw cut("the size of an entry is no number") }
+      guard size >= 0, size <= bytes.count else { throw cut("an entry is not whole") }
+      place += block + (size + block - 1) / block * block
+    }
+    throw cut("the two empty blocks at its end are missing")
+  }
+
+  /// The size in a header: octal digits, or a number of 64 bits where the first bit is set.
+  private static func tarSize(_ header: ArraySlice<UInt8>) -> Int? {
+    let field = header[(header.startIndex + 124)..<(header.startIndex + 136)]
+    if let first = field.first, first & 0x80 != 0 {
+      let high = field.dropFirst(1).prefix(3)
+      guard first == 0x80, high.allSatisfy({ $0 == 0 }) else { return nil }
+      let size = field.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+      return Int(exactly: size)
+    }
+    let text = String(decoding: field.prefix { $0 != 0 }, as: UTF8.self)
+    let digits = text.filter { $0 != " " }
+    return digits.isEmpty ? 0 : Int(digits, radix: 8)
+  }
+
+  /// Checks what a gzip stream says about its contents: their CRC-32 and their length.
+  static func checkGzip(_ bytes: [UInt8], contents: [UInt8]) throws(BundleStoreError) {
+    guard bytes.count >= 18,
+      bytes.littleEndian32(at: bytes.count - 8) == CRC32.of(contents),
+      bytes.littleEndian32(at: bytes.count - 4) == UInt32(truncatingIfNeeded: contents.count)
+    else { throw cut("its checksum does not fit") }
+  }
+
+  static func cut(_ reason: String) -> BundleStoreError {
+    .refused(
+      "the archive is damaged or not complete: \(reason)", hint: "fetch it again, or pack it again")
+  }
+}
+
+/// CRC-32 as in ISO 3309, which gzip and zip use.
+enum CRC32 {
+  private static let table: [UInt32] = (0..<256).map { index in
+    (0..<8).reduce(UInt32(index)) { value, _ in
+      value & 1 == 0 ? value >> 1 : value >> 1 ^ 0xEDB8_8320
+    }
+  }
+
+  static func of(_ bytes: [UInt8]) -> UInt32 {
+    let table = table
+    return ~bytes.reduce(~UInt32(0)) { crc, byte in
+      crc >> 8 ^ table[Int(UInt8(truncatingIfNeeded: crc) ^ byte)]
+    }
+  }
+}
+
+extension [UInt8] {
+  /// A number of two bytes; the array has both.
+  fileprivate func littleEndian16(at place: Int) -> UInt16 {
+    UInt16(self[place]) | UInt16(self[place + 1]) << 8
+  }
+
+  /// A number of four bytes; the array has all of them.
+  fileprivate func littleEndian32(at place: Int) -> UInt32 {
+    UInt32(littleEndian16(at: place)) | UInt32(littleEndian16(at: place + 2)) << 16
+  }
+}
