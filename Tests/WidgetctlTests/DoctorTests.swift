@@ -54,6 +54,17 @@ extension Facts.Units {
   static let notInstalled = widgetd("inactive", "inactive", load: "not-found")
 }
 
+extension Facts.Unit {
+  static func provider(
+    _ name: String, _ active: String, result: String = "success", isEnabled: Bool = true,
+    isReplaced: Bool = false
+  ) -> Facts.Unit {
+    Facts.Unit(
+      name: name, load: "loaded", active: active, result: result, isEnabled: isEnabled,
+      isReplaced: isReplaced)
+  }
+}
+
 extension SocketChoice {
   /// Named by the user; the usual places are there or not.
   static func named(_ path: String, _ why: Why, usualExists: Bool = false) -> SocketChoice {
@@ -562,11 +573,58 @@ struct DoctorTests {
     },
     Case(
       "versions differ", "version", .warn, "the client is 1.0.0, the daemon 0.9.0",
-      "sudo systemctl restart widgetd.socket widgetd.service"
+      "sudo systemctl restart widgetd.service"
     ) {
       $0.connection = .answered(
         Facts.Answers(health: .serving, level: .owner, stats: stats("0.9.0")))
     },
+    Case(
+      "the daemon's program was replaced", "version", .warn,
+      "client and daemon are 1.0.0, but the daemon's program was replaced or removed",
+      "sudo systemctl restart widgetd.service"
+    ) {
+      $0.isDaemonReplaced = true
+      $0.connection = .answered(Facts.Answers(health: .serving, level: .owner, stats: stats()))
+    },
+    Case(
+      "the program of a daemon without units was replaced by another version", "version", .warn,
+      "the daemon 0.9.0, but the daemon's program was replaced", "ps -ww -o user=,args= -p 0"
+    ) {
+      $0.choice = .named("/x", .flag)
+      $0.isDaemonReplaced = true
+      $0.connection = .answered(
+        Facts.Answers(health: .serving, level: .owner, stats: stats("0.9.0")))
+    },
+    Case(
+      "a provider is well, another one is turned off", "providers", .ok,
+      "widgetd-host.service active", nil
+    ) {
+      $0.providers[.system] = [
+        .provider("widgetd-host.service", "active"),
+        .provider("own.service", "inactive", isEnabled: false),
+      ]
+    },
+    Case(
+      "a provider does not run", "providers", .warn,
+      "widgetd-host.service is enabled, but inactive",
+      "sudo systemctl start widgetd-host.service"
+    ) { $0.providers[.system] = [.provider("widgetd-host.service", "inactive")] },
+    Case(
+      "two providers do not run, each for its reason", "providers", .warn,
+      "a.service failed (exit-code); `sudo journalctl -u a.service -n 20` says why; the program of "
+        + "b.service was replaced or removed",
+      "sudo systemctl reset-failed a.service; sudo systemctl start a.service; "
+        + "sudo systemctl restart b.service"
+    ) {
+      $0.providers[.system] = [
+        .provider("a.service", "failed", result: "exit-code"),
+        .provider("b.service", "active", isReplaced: true),
+      ]
+    },
+    Case(
+      "a provider fails again and again", "providers", .warn, "fails again and again (exit-code)",
+      "sudo journalctl -u a.service -n 20"
+    ) { $0.providers[.system] = [.provider("a.service", "activating", result: "exit-code")] },
     Case(
       "versions differ without units", "version", .warn,
       "and restart that daemon as it was started, which this shows",
@@ -774,15 +832,26 @@ struct DoctorTests {
 
       Id=widgetd-other.service
       MainPID=42
+      UnitFileState=enabled-runtime
       """
     #expect(
       Facts.units(in: output) == [
         Facts.Unit(
           name: "widgetd.socket", load: "loaded", active: "failed", result: "start-limit-hit"),
         Facts.Unit(name: "widgetd.service", load: "not-found", active: "inactive", result: ""),
-        Facts.Unit(name: "widgetd-other.service", load: "", active: "", result: "", mainPID: 42),
+        Facts.Unit(
+          name: "widgetd-other.service", load: "", active: "", result: "", mainPID: 42,
+          isEnabled: true),
       ])
     #expect(Facts.units(in: "garbage\n\n=\n").isEmpty)
+  }
+
+  @Test func `services that come with the socket are providers, but for the daemon`() {
+    let output = "Wants=b.service widgetd.service\nRequiredBy=a.service b.service x.target\n"
+    #expect(Facts.providerNames(in: output) == ["a.service", "b.service"])
+    #expect(Facts.providerNames(in: "Wants=\ngarbage\n").isEmpty)
+    let many = (0...Facts.providersMax).map { "\($0).service" }.joined(separator: " ")
+    #expect(Facts.providerNames(in: "Wants=\(many)\n").count == Facts.providersMax)
   }
 
   @Test(arguments: [

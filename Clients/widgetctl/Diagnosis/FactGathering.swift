@@ -23,12 +23,18 @@ extension Facts {
       user: User(uid: geteuid(), name: userName(geteuid())), choice: choice, file: file,
       folders: folders, connection: .notTried, clientVersion: Widgetctl.version)
     facts.isWritable = faccessat(AT_FDCWD, choice.path, W_OK, AT_EACCESS) == 0
-    for manager in ServiceManager.allCases { facts.units[manager] = units(of: manager) }
+    for manager in ServiceManager.allCases {
+      facts.units[manager] = units(of: manager)
+      if facts.hasUnits(of: manager) { facts.providers[manager] = providers(of: manager) }
+    }
     facts.isDaemonInstalled = isInstalled("widgetd")
     if let connection {
       facts.connection = connection
     } else if case .socket = file, !choice.isTooLong {
       facts.connection = await Facts.connection(choice.path, timeout: timeout ?? callTimeout)
+    }
+    if case .answered(let answers) = facts.connection, let stats = answers.stats {
+      facts.isDaemonReplaced = isReplaced(stats.pid)
     }
     if facts.isListenerOfInterest { facts.listener = facts.findListener() }
     facts.now = Terminal.now
@@ -160,15 +166,55 @@ extension Facts {
     }
     // systemctl would say the same at length, or start asking elsewhere.
     guard SocketPath.isThere(place) else { return .absent }
-    let outcome = BoundedCommand.run(
-      ["systemctl"] + (manager == .user ? ["--user"] : [])
-        + ["show", "--no-pager", "--property=Id,LoadState,ActiveState,Result,MainPID"] + unitNames,
-      within: systemctlTimeout)
-    return switch outcome {
+    return switch show(unitNames, unitProperties, of: manager) {
     case .ended(0?, let output): .known(units(in: output))
     case .timedOut: .timedOut
     case .ended, .notFound: .absent
     }
+  }
+
+  private static let unitProperties = "Id,LoadState,ActiveState,Result,MainPID,UnitFileState"
+
+  private static func show(
+    _ names: [String], _ properties: String, of manager: ServiceManager
+  ) -> BoundedCommand.Outcome {
+    BoundedCommand.run(
+      ["systemctl"] + (manager == .user ? ["--user"] : [])
+        + ["show", "--no-pager", "--property=\(properties)", "--"] + names,
+      within: systemctlTimeout)
+  }
+
+  /// The most services that are asked about.
+  static let providersMax = 64
+
+  /// The services that the socket starts or that cannot be without it.
+  private static func providers(of manager: ServiceManager) -> [Unit] {
+    guard
+      case .ended(0?, let related) = show([unitNames[0]], "Wants,RequiredBy,WantedBy", of: manager)
+    else { return [] }
+    let names = providerNames(in: related)
+    guard !names.isEmpty,
+      case .ended(0?, let output) = show(names, unitProperties, of: manager)
+    else { return [] }
+    return units(in: output).map { unit in
+      var unit = unit
+      unit.isReplaced = unit.mainPID.map { isReplaced(UInt32($0)) } ?? false
+      return unit
+    }
+  }
+
+  /// The services in lines of `NAME=UNIT UNIT …`, each once, but for the daemon's.
+  static func providerNames(in output: String) -> [String] {
+    let names = output.split(separator: "\n").flatMap { line in
+      line.drop { $0 != "=" }.dropFirst().split(separator: " ").map(String.init)
+    }
+    let services = Set(names).filter { $0.hasSuffix(".service") && !unitNames.contains($0) }
+    return Array(services.sorted { $0.precedesByBytes($1) }.prefix(providersMax))
+  }
+
+  /// Whether the file of a process's program is not there any more, by the kernel's word.
+  private static func isReplaced(_ pid: UInt32) -> Bool {
+    SocketFile.target(ofLink: "/proc/\(pid)/exe")?.hasSuffix(" (deleted)") == true
   }
 
   /// Reads what `systemctl show` prints: `NAME=VALUE` lines, an empty line between units.
@@ -181,7 +227,8 @@ extension Facts {
         Unit(
           name: name, load: values["LoadState"] ?? "", active: values["ActiveState"] ?? "",
           result: values["Result"] ?? "",
-          mainPID: values["MainPID"].flatMap { Int32($0) }.flatMap { $0 > 0 ? $0 : nil }))
+          mainPID: values["MainPID"].flatMap { Int32($0) }.flatMap { $0 > 0 ? $0 : nil },
+          isEnabled: values["UnitFileState"]?.hasPrefix("enabled") ?? false))
       values = [:]
     }
     for line in output.split(separator: "\n", omittingEmptySubsequences: false) {

@@ -14,9 +14,14 @@ struct Facts: Hashable {
   var isWritable = false
   /// The units, by the systemd that runs them.
   var units: [ServiceManager: Units] = [:]
+  /// The services that are to run with the daemon's socket, by the systemd that runs them.
+  var providers: [ServiceManager: [Unit]] = [:]
   var connection: Connection
   /// Who listens at the socket; nil if it was not looked for, or cannot be told.
   var listener: Listener?
+  /// Whether the file of the daemon's program was replaced or removed since the daemon started, as an
+  /// upgrade does; false if this user may not know.
+  var isDaemonReplaced = false
   /// Whether the program `widgetd` is to be found here.
   var isDaemonInstalled = true
   var clientVersion: String
@@ -94,6 +99,10 @@ struct Facts: Hashable {
     var result: String
     /// Its process; nil if it has none.
     var mainPID: Int32?
+    /// Whether it is started without anybody's asking, as `systemctl enable` has it.
+    var isEnabled = false
+    /// Whether the file of its process's program was replaced or removed since that started.
+    var isReplaced = false
   }
 
   /// A process that listens.

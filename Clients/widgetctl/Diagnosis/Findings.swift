@@ -8,7 +8,7 @@ extension Facts {
   var findings: [Finding] {
     [
       socketFinding, fileFinding, unitFinding, permissionFinding, connectFinding, healthFinding,
-      levelFinding, versionFinding, errorsFinding,
+      levelFinding, versionFinding, providersFinding, errorsFinding,
     ].compactMap { $0 }
   }
 
@@ -308,13 +308,30 @@ extension Facts {
   private var versionFinding: Finding? {
     guard let stats else { return nil }
     let check = "version"
-    guard stats.version != clientVersion else {
+    let isOther = stats.version != clientVersion
+    guard isOther || isDaemonReplaced else {
       return .ok(check, "client and daemon are \(clientVersion)")
     }
-    let found =
-      "the client is \(clientVersion), the daemon \(stats.version); install both from one release, "
-    guard managerWithUnits == nil else {
-      return .warn(check, found + "and have the new daemon run", mend: restart)
+    var found =
+      isOther
+      ? "the client is \(clientVersion), the daemon \(stats.version)"
+      : "client and daemon are \(clientVersion)"
+    if isDaemonReplaced {
+      found += ", but the daemon's program was replaced or removed after the daemon started; "
+    } else {
+      found += "; install both from one release, "
+    }
+    if let manager = managerWithUnits {
+      // The socket is well: left alone, it keeps the connections.
+      let mend = "\(systemctl(manager)) restart widgetd.service"
+      return .warn(
+        check, found + (isDaemonReplaced ? "restart it" : "and have the new daemon run"), mend: mend
+      )
+    }
+    if isDaemonReplaced {
+      return .warn(
+        check, found + "restart it as it was started, which this shows",
+        mend: "ps -ww -o user=,args= -p \(stats.pid)")
     }
     guard let listener, !listener.isSystemd, listener.pid != 1 else {
       return .warn(check, found + "and restart that daemon; this shows whose it is", mend: whoHasIt)
@@ -323,6 +340,39 @@ extension Facts {
     return .warn(
       check, found + "and restart that daemon as it was started, which this shows",
       mend: "ps -ww -o user=,args= -p \(listener.pid)")
+  }
+
+  /// Those that are enabled and do not run: their widgets no longer change, and nobody else tells.
+  private var providersFinding: Finding? {
+    guard isReached, let manager = managerWithUnits else { return nil }
+    let check = "providers"
+    let expected = (providers[manager] ?? []).filter { $0.load == "loaded" && $0.isEnabled }
+    guard !expected.isEmpty else { return nil }
+    var problems: [String] = []
+    var mends: [String] = []
+    for unit in expected {
+      let name = unit.name.shellQuoted
+      let log = "`\(journalctl(manager)) -u \(name) -n 20` says why"
+      if unit.active == "failed" {
+        problems.append("\(unit.name) failed (\(unit.result)); \(log)")
+        mends.append("\(systemctl(manager)) reset-failed \(name)")
+        mends.append("\(systemctl(manager)) start \(name)")
+      } else if !unit.active.isUp {
+        problems.append("\(unit.name) is enabled, but \(unit.active)")
+        mends.append("\(systemctl(manager)) start \(name)")
+      } else if unit.active == "activating", unit.result != "success" {
+        problems.append("\(unit.name) fails again and again (\(unit.result)); \(log)")
+        mends.append("\(journalctl(manager)) -u \(name) -n 20")
+      } else if unit.isReplaced {
+        problems.append("the program of \(unit.name) was replaced or removed after it started")
+        mends.append("\(systemctl(manager)) restart \(name)")
+      }
+    }
+    guard !problems.isEmpty else {
+      return .ok(check, expected.map { "\($0.name) \($0.active)" }.joined(separator: ", "))
+    }
+    return .warn(
+      check, problems.joined(separator: "; "), mend: mends.joined(separator: "; "))
   }
 
   private var errorsFinding: Finding? {
@@ -365,10 +415,7 @@ extension Facts {
     }
     let managers =
       choice.why == .nowhere ? ServiceManager.allCases : [choice.manager].compactMap { $0 }
-    return managers.first { manager in
-      guard case .known(let units)? = units[manager] else { return false }
-      return units.contains { $0.load == "loaded" }
-    }
+    return managers.first(where: hasUnits)
   }
 
   /// What comes before a command that takes root.
@@ -381,6 +428,12 @@ extension Facts {
 
   private func journalctl(_ manager: ServiceManager) -> String {
     manager == .system ? sudo + "journalctl" : "journalctl --user"
+  }
+
+  /// Whether this systemd has the daemon's units.
+  func hasUnits(of manager: ServiceManager) -> Bool {
+    guard case .known(let units)? = units[manager] else { return false }
+    return units.contains { $0.load == "loaded" }
   }
 
   private func unit(_ name: String, of manager: ServiceManager) -> Unit? {
