@@ -8,8 +8,8 @@ import WidgetModel
 ///
 /// A bundle comes as a whole or not at all. It is unpacked beside its place, read and checked there, and
 /// then exchanged with the former version at once; until then the former one stays as it is, and other
-/// bundles are never touched. Whoever watches the folder sees complete bundles only: what is under way
-/// has a name that begins with a dot.
+/// bundles are never touched. The former version is kept for `rollback`. Whoever watches the folder sees
+/// complete bundles only: what is under way has a name that begins with a dot.
 public struct BundleStore: Sendable {
   /// Where the bundles are.
   public let path: String
@@ -27,9 +27,6 @@ public struct BundleStore: Sendable {
 
   /// What the file of a bundle may be called.
   public static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
-  /// What says that a bundle was installed here, and of which archive. A folder without it was written by
-  /// somebody in its place.
-  static let originName = ".origin"
   private static let stagingPrefix = ".staging-"
 
   /// A bundle that was read, wherever it is.
@@ -51,6 +48,8 @@ public struct BundleStore: Sendable {
     public let bundle: Result<Bundle, BundleStoreError>
     /// The digest of the archive that it came from; nil if it came otherwise.
     public let digest: String?
+    /// The version that `rollback` brings back; nil if there is none.
+    public let former: String?
   }
 
   /// What an installation did.
@@ -110,7 +109,7 @@ public struct BundleStore: Sendable {
     return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)
   }
 
-  private func read(in folder: Folder) throws(BundleStoreError) -> Found {
+  func read(in folder: Folder) throws(BundleStoreError) -> Found {
     let name = try BundleStore.fileName(in: folder)
     let bytes = try folder.read(name, bytesMax: 4 * BundleReader.bytesMax)
     return try found(bytes, file: "\(folder.path)/\(name)")
@@ -169,20 +168,12 @@ public struct BundleStore: Sendable {
               "\(inner.path) holds the bundle \"\(found.bundle.id)\"",
               hint: "rename the folder to \(found.bundle.id)"))
       } catch { bundle = .failure(error) }
-      let origin = try? inner.read(BundleStore.originName, bytesMax: 4096)
-      let digest = origin.flatMap {
-        BundleStore.digest(inOrigin: String(decoding: $0, as: UTF8.self))
-      }
-      result.append(Installed(id: name, file: file, bundle: bundle, digest: digest))
+      result.append(
+        Installed(
+          id: name, file: file, bundle: bundle, digest: BundleOrigin(in: inner)?.digest,
+          former: former(of: name, in: folder)))
     }
     return result
-  }
-
-  private static func digest(inOrigin text: String) -> String? {
-    for line in text.split(separator: "\n") where line.hasPrefix("sha256 ") {
-      return String(line.dropFirst(7))
-    }
-    return nil
   }
 
   // MARK: - Installing
@@ -265,16 +256,16 @@ public struct BundleStore: Sendable {
     do throws(BundleStoreError) { bundle = try read(in: root).bundle } catch {
       throw error.withoutFolder(root.path)
     }
-    if root.entry(BundleStore.originName) != nil { try root.remove(BundleStore.originName) }
-    let origin = digest.map { "sha256 \($0)\n" } ?? "folder\n"
-    try root.write(BundleStore.originName, WholeBytes(Array(origin.utf8)), isExecutable: false)
+    if root.entry(BundleOrigin.name) != nil { try root.remove(BundleOrigin.name) }
+    let origin = try BundleOrigin(digest: digest, of: root)
+    try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
     let others = try list().filter { $0.id != bundle.id }
-    let former = try exchange(rootName, with: bundle.id, in: store)
+    let former = try replace(bundle.id, by: rootName, in: store)
     fsync(store.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
       warnings: bundle.remarks.map(\.description)
-        + BundleStore.clashes(of: bundle, with: others))
+        + BundleStore.clashes(of: bundle, with: others) + former.warnings)
   }
 
   private static func root(
@@ -291,39 +282,7 @@ public struct BundleStore: Sendable {
     return (try staging.folder(name), "\(stagingName)/\(name)")
   }
 
-  /// Puts a folder in the place of a bundle. The former one is removed after that.
-  private func exchange(
-    _ name: String, with id: String, in store: Folder
-  ) throws(BundleStoreError) -> (version: String?, wasThere: Bool) {
-    let (from, to) = ("\(path)/\(name)", "\(path)/\(id)")
-    guard let entry = store.entry(id) else {
-      guard rename(from, to) == 0 else { throw Folder.failure("make", to) }
-      return (nil, false)
-    }
-    guard entry == .folder, let inner = try? store.folder(id),
-      try isBundleFolder(inner)
-    else {
-      throw .refused(
-        "\(to) is there, and is no bundle", hint: "move it elsewhere, and install again")
-    }
-    let version = (try? read(in: inner))?.bundle.version
-    if clibarchive_exchange(from, to) != 0 {
-      // Some file systems cannot exchange; for a moment there is none then.
-      let aside = "\(path)/\(BundleStore.stagingPrefix)former"
-      guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno), rename(to, aside) == 0 else {
-        throw Folder.failure("replace", to)
-      }
-      guard rename(from, to) == 0 else {
-        let failure = Folder.failure("replace", to)
-        rename(aside, to)
-        throw failure
-      }
-      try? store.remove("\(BundleStore.stagingPrefix)former")
-    }
-    return (version, true)
-  }
-
-  private func isBundleFolder(_ folder: Folder) throws(BundleStoreError) -> Bool {
+  func isBundleFolder(_ folder: Folder) throws(BundleStoreError) -> Bool {
     if BundleStore.fileNames.contains(where: { folder.entry($0) != nil }) { return true }
     return try folder.names().isEmpty
   }
@@ -405,35 +364,30 @@ public struct BundleStore: Sendable {
 
   // MARK: - Removing
 
-  /// Removes a bundle, of whatever version, also one that cannot be used.
+  /// Removes a bundle with the versions before, also one that cannot be used.
   ///
-  /// - Parameter force: also one that was not installed: somebody wrote it where it is, and there may be no
+  /// - Parameter force: also what nobody installed: somebody wrote it where it is, and there may be no
   ///   other copy.
   public func remove(_ id: String, force: Bool = false) throws(BundleStoreError) {
-    guard BundleReader.isID(id) else {
-      throw .refused(
-        "\"\(id.prefix(80))\" is no bundle's id",
-        hint: "use 1 to 64 lowercase letters, digits and -")
-    }
-    let hint = "see what there is with `widgetctl bundle ls`"
-    guard access(path, F_OK) == 0 else {
-      throw .notFound("there is no bundle \"\(id)\"", hint: hint)
-    }
-    let store = try Folder(path)
+    let store = try existing(id)
     let lock = try StoreLock(store)
     defer { lock.release() }
-    guard let entry = store.entry(id) else {
-      throw .notFound("there is no bundle \"\(id)\"", hint: hint)
-    }
-    guard entry == .folder, try isBundleFolder(try store.folder(id)) else {
-      throw .refused("\(path)/\(id) is no bundle", hint: "remove it by other means")
-    }
-    let bundle = try store.folder(id)
-    guard force || bundle.entry(BundleStore.originName) != nil else {
-      throw .refused(
-        "\(path)/\(id) was written there, not installed, and would be deleted with "
-          + BundleStore.few(try bundle.names()),
-        hint: "move it elsewhere to keep it, or delete it with --force")
+    try checkIsBundle(id, in: store)
+    let versions = try versions(of: id, in: store)
+    if !force {
+      var written = try BundleOrigin.written(in: try store.folder(id)).map { "\(id)/\($0)" }
+      for name in try versions?.names() ?? [] where versions?.entry(name) == .folder {
+        guard let version = try versions?.folder(name) else { continue }
+        written += try BundleOrigin.written(in: version).map {
+          "\(BundleStore.versionsName)/\(id)/\(name)/\($0)"
+        }
+      }
+      guard written.isEmpty else {
+        throw .refused(
+          "this would delete what was written in \(path), not installed: "
+            + BundleStore.few(written),
+          hint: "move it elsewhere to keep it, or delete it with --force")
+      }
     }
     // Gone at once for whoever watches; then its files go.
     let aside = "\(BundleStore.stagingPrefix)\(getpid())"
@@ -442,12 +396,42 @@ public struct BundleStore: Sendable {
       throw Folder.failure("remove", "\(path)/\(id)")
     }
     try store.remove(aside)
+    if versions != nil { try store.folder(BundleStore.versionsName).remove(id) }
+  }
+
+  /// The folder of bundles, if it may have this bundle.
+  func existing(_ id: String) throws(BundleStoreError) -> Folder {
+    guard BundleReader.isID(id) else {
+      throw .refused(
+        "\"\(id.prefix(80))\" is no bundle's id",
+        hint: "use 1 to 64 lowercase letters, digits and -")
+    }
+    guard access(path, F_OK) == 0 else { throw BundleStore.noBundle(id, []) }
+    return try Folder(path)
+  }
+
+  /// Refuses what is not there, and what is no bundle.
+  func checkIsBundle(_ id: String, in store: Folder) throws(BundleStoreError) {
+    guard let entry = store.entry(id) else {
+      throw BundleStore.noBundle(id, try list().map(\.id))
+    }
+    guard entry == .folder, try isBundleFolder(try store.folder(id)) else {
+      throw .refused("\(path)/\(id) is no bundle", hint: "remove it by other means")
+    }
+  }
+
+  private static func noBundle(_ id: String, _ known: [String]) -> BundleStoreError {
+    let near = id.closest(among: known)
+    return .notFound(
+      "there is no bundle \"\(id)\"",
+      hint: (near.map { "did you mean \"\($0)\"? " } ?? "")
+        + "see what there is with `widgetctl bundle ls`")
   }
 }
 
 extension BundleStore {
   /// `a, b, c and 4 more`
-  fileprivate static func few(_ names: [String]) -> String {
+  static func few(_ names: [String]) -> String {
     guard names.count > 4 else {
       return names.isEmpty ? "nothing in it" : names.joined(separator: ", ")
     }

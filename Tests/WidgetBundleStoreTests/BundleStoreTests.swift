@@ -90,7 +90,8 @@ import WidgetBundleStore
     for name in ["a", "b", "c", "d"] { scratch.write("bundles/mine/\(name).txt", "x") }
     let before = scratch.listing("bundles/mine")
     let message = refusal { () throws(BundleStoreError) in try store.remove("mine") }
-    #expect(message.hasSuffix("would be deleted with a.txt, b.txt, bundle.yaml and 2 more"))
+    #expect(
+      message.hasSuffix("not installed: mine/a.txt, mine/b.txt, mine/bundle.yaml and 2 more"))
     #expect(scratch.listing("bundles/mine") == before)
     try store.remove("mine", force: true)
     #expect(try store.list().isEmpty)
@@ -119,6 +120,102 @@ import WidgetBundleStore
     #expect(scratch.read("bundles/desk/old.txt") == nil)
     #expect(scratch.read("bundles/desk/data/items.json") == "[1]")
     #expect(!scratch.listing("bundles").contains { $0.contains("staging") })
+  }
+
+  // MARK: - The version before
+
+  @Test func `a rollback brings back the version before, and a second one takes it back`() throws {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk"))
+    tar.add("old.txt", "old")
+    _ = try store.install(bytes: tar.archive, name: "a.tar")
+    #expect(try store.list().first?.former == nil)
+    _ = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    #expect(try store.list().first?.former == "1.0.0")
+    let digest = try store.list().first?.digest
+    let back = try store.rollback("desk")
+    #expect(back.bundle.version == "1.0.0")
+    #expect(back.former == "2.0.0")
+    #expect(back.digest == SHA256.hex(tar.archive))
+    #expect(scratch.read("bundles/desk/old.txt") == "old")
+    #expect(scratch.read("bundles/desk/data/items.json") == nil)
+    let again = try store.rollback("desk")
+    #expect(again.bundle.version == "2.0.0")
+    #expect(again.digest == digest)
+    #expect(try store.list().first?.former == "1.0.0")
+    #expect(again.warnings == [])
+  }
+
+  @Test func `of versions that were installed only the one before is kept`() throws {
+    for version in ["1.0.0", "1.1.0", "1.2.0", "1.3.0"] {
+      _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    #expect(
+      scratch.listing("bundles/.versions/desk").filter { $0.hasSuffix("/bundle.yaml") }
+        == ["bundles/.versions/desk/3-1.2.0/bundle.yaml"])
+    try store.remove("desk")
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.versions/"])
+  }
+
+  @Test func `a bundle without a version before cannot be rolled back`() throws {
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    #expect(
+      refusal { () throws(BundleStoreError) in _ = try store.rollback("desk") }
+        == "there is no version before of the bundle \"desk\"")
+    #expect(
+      refusal { () throws(BundleStoreError) in _ = try store.rollback("dsk") }
+        == "there is no bundle \"dsk\"")
+  }
+
+  @Test func `what an installer did not write stays where it is through installations`() throws {
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk", version: "0.1.0"))
+    scratch.write("bundles/desk/notes.txt", "mine")
+    scratch.write("bundles/desk/data/own.json", "[2]")
+    let outcome = try store.install(bytes: archive("desk"), name: "a.tar")
+    #expect(outcome.warnings.contains { $0.contains("was written there, not installed") })
+    #expect(scratch.read("bundles/desk/notes.txt") == "mine")
+    #expect(scratch.read("bundles/desk/data/own.json") == "[2]")
+    #expect(scratch.read("bundles/desk/data/items.json") == "[1]")
+    _ = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    _ = try store.install(bytes: archive("desk", version: "3.0.0"), name: "a.tar")
+    #expect(scratch.read("bundles/desk/notes.txt") == "mine")
+    // The hand-made version is kept however many come after it.
+    let kept = scratch.listing("bundles/.versions/desk").filter { $0.hasSuffix("bundle.yaml") }
+    #expect(
+      kept == [
+        "bundles/.versions/desk/1-0.1.0/bundle.yaml", "bundles/.versions/desk/3-2.0.0/bundle.yaml",
+      ])
+    let message = refusal { () throws(BundleStoreError) in try store.remove("desk") }
+    #expect(
+      message.hasSuffix(
+        "desk/data/own.json, desk/notes.txt, .versions/desk/1-0.1.0/bundle.yaml"), "\(message)")
+    try store.remove("desk", force: true)
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.versions/"])
+  }
+
+  @Test func `a hand-made bundle comes back with a rollback`() throws {
+    scratch.write(
+      "bundles/desk/bundle.json", #"{"bundle": "desk", "format": 1, "version": "0.1.0"}"#)
+    scratch.write("bundles/desk/notes.txt", "mine")
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    #expect(scratch.read("bundles/desk/bundle.json") == nil)
+    let back = try store.rollback("desk")
+    #expect(back.bundle.version == "0.1.0")
+    #expect(scratch.read("bundles/desk/notes.txt") == "mine")
+    #expect(scratch.read("bundles/desk/bundle.yaml") == nil)
+  }
+
+  @Test func `an installed file that was changed is kept with its version`() throws {
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    scratch.write("bundles/desk/data/items.json", "[1, 2, 3]")
+    let message = refusal { () throws(BundleStoreError) in try store.remove("desk") }
+    #expect(message.hasSuffix("desk/data/items.json"), "\(message)")
+    let outcome = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    #expect(outcome.warnings.contains { $0.hasPrefix("changed since its installation") })
+    for version in ["3.0.0", "4.0.0"] {
+      _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    #expect(scratch.read("bundles/.versions/desk/1-1.0.0/data/items.json") == "[1, 2, 3]")
   }
 
   @Test func `bundles do not disturb each other`() throws {

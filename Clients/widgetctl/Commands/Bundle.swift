@@ -19,12 +19,13 @@ struct BundleCommand: AsyncParsableCommand {
         widgetctl bundle validate clock
         widgetctl bundle install clock
         widgetctl bundle install https://example.org/desk.zip --sha256 9f86d0…
+        widgetctl bundle rollback clock
         widgetctl bundle rm clock
       """,
     subcommands: [
       BundleNewCommand.self, BundleValidateCommand.self, BundleDiffCommand.self,
-      BundleInstallCommand.self, BundleListCommand.self, BundleRemoveCommand.self,
-      BundleSchemaCommand.self,
+      BundleInstallCommand.self, BundleRollbackCommand.self, BundleListCommand.self,
+      BundleRemoveCommand.self, BundleSchemaCommand.self,
     ])
 }
 
@@ -125,6 +126,23 @@ enum BundleText {
       "kinds": .list(bundle.kinds.map { .string($0.kind.name.rawValue) }),
       "widgets": .list(bundle.widgets.compactMap { $0.id.map { .string($0.rawValue) } }),
     ]
+  }
+
+  /// Says what to know about an installation, on standard error.
+  static func warn(_ outcome: BundleStore.Outcome) {
+    for warning in outcome.warnings {
+      Output.writeError("widgetctl: warning: \(warning.safeForTerminal)\n")
+    }
+  }
+
+  /// What an installation or a rollback did.
+  static func document(_ outcome: BundleStore.Outcome, in store: BundleStore) -> Value {
+    var map = document(outcome.bundle)
+    map["folder"] = .string("\(store.path)/\(outcome.bundle.id)")
+    map["formerVersion"] = outcome.former.map { .string($0) } ?? .null
+    map["sha256"] = outcome.digest.map { .string($0) } ?? .null
+    map["warnings"] = .list(outcome.warnings.map { .string($0) })
+    return .map(map)
   }
 
   static func document(_ problem: BundleProblem) -> Value {

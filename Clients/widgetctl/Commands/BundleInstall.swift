@@ -14,6 +14,9 @@ struct BundleInstallCommand: ParsableCommand {
       nothing changes if anything is wrong with it. Look at its permissions with `bundle diff` before \
       you install what others wrote.
 
+      The former version is kept: `bundle rollback` brings it back. Files that you put into the \
+      bundle's folder stay there.
+
       Examples:
         widgetctl bundle install clock
         widgetctl bundle install desk.zip --sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -50,16 +53,9 @@ struct BundleInstallCommand: ParsableCommand {
         try store.install(bytes: bytes, name: name, digest: digest)
       }
     }
-    for warning in outcome.warnings {
-      Output.writeError("widgetctl: warning: \(warning.safeForTerminal)\n")
-    }
+    BundleText.warn(outcome)
     let bundle = outcome.bundle
-    var document = BundleText.document(bundle)
-    document["folder"] = .string("\(store.path)/\(bundle.id)")
-    document["formerVersion"] = outcome.former.map { .string($0) } ?? .null
-    document["sha256"] = outcome.digest.map { .string($0) } ?? .null
-    document["warnings"] = .list(outcome.warnings.map { .string($0) })
-    global.session(socketPath: "").printer.print(.map(document)) {
+    global.session(socketPath: "").printer.print(BundleText.document(outcome, in: store)) {
       let before =
         outcome.former.map { ", was \($0)" } ?? (outcome.wasThere ? ", in place of another" : "")
       return "bundle \(bundle.id) \(bundle.version) installed in \(store.path)\(before) "
@@ -192,7 +188,37 @@ struct BundleListCommand: ParsableCommand {
       map["reason"] = .string(reason(error))
     }
     if let digest = item.digest { map["sha256"] = .string(digest) }
+    if let former = item.former { map["formerVersion"] = .string(former) }
     return .map(map)
+  }
+}
+
+/// `bundle rollback`: the version before.
+struct BundleRollbackCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rollback", abstract: "Bring back the version that was there before.",
+    discussion: """
+      Puts the version that an installation replaced back in its place. The version that gives way is \
+      kept in turn, so a second rollback takes the first one back.
+
+      Examples:
+        widgetctl bundle rollback clock
+      """)
+
+  @Argument(help: "The bundle's id.")
+  var id: String
+
+  @OptionGroup var folder: BundleFolderOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() throws {
+    let store = try folder.store()
+    let outcome = try inStore { () throws(BundleStoreError) in try store.rollback(id) }
+    BundleText.warn(outcome)
+    global.session(socketPath: "").printer.print(BundleText.document(outcome, in: store)) {
+      let before = outcome.former.map { ", was \($0)" } ?? ", in place of another"
+      return "bundle \(id) \(outcome.bundle.version) is back in \(store.path)\(before)\n"
+    }
   }
 }
 
@@ -201,8 +227,8 @@ struct BundleRemoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove installed bundles, and with them their widgets.",
     discussion: """
-      The bundle's folder is deleted. One that somebody wrote in the folder of bundles, instead of \
-      installing it there, may be the only copy, and is deleted with --force alone.
+      The bundle's folder is deleted, with the versions before. What somebody wrote in it, instead of \
+      installing it there, may be the only copy: it is deleted with --force alone.
 
       Examples:
         widgetctl bundle rm clock
@@ -212,7 +238,7 @@ struct BundleRemoveCommand: ParsableCommand {
   @Argument(help: "The bundles' ids.")
   var ids: [String]
 
-  @Flag(help: "Also delete folders that were written there, not installed.")
+  @Flag(help: "Also delete files that were written there, not installed.")
   var force = false
 
   @OptionGroup var folder: BundleFolderOptions

@@ -1,0 +1,67 @@
+/// What the installer wrote into a bundle's folder: the file `.origin`. All else in the folder is
+/// somebody's who wrote it there, and is never deleted on the way.
+///
+///     sha256 9f86d0…              the digest of the archive, or `folder`
+///     file 60303a… bundle.yaml    the digest and the path of each file
+struct BundleOrigin: Hashable {
+  static let name = ".origin"
+
+  /// Of the archive; nil for a folder.
+  var digest: String?
+  /// The digest of each file, by its path in the bundle.
+  var files: [String: String] = [:]
+
+  var text: String {
+    var text = digest.map { "sha256 \($0)\n" } ?? "folder\n"
+    for (path, digest) in files.sorted(by: { $0.key < $1.key }) {
+      text += "file \(digest) \(path)\n"
+    }
+    return text
+  }
+
+  init(digest: String?, of folder: Folder) throws(BundleStoreError) {
+    self.digest = digest
+    try BundleOrigin.walk(folder) { path, found throws(BundleStoreError) in
+      files[path] = try found()
+    }
+  }
+
+  /// What stands in a folder; nil if nothing was installed there.
+  init?(in folder: Folder) {
+    guard let bytes = try? folder.read(BundleOrigin.name, bytesMax: 1 << 20) else { return nil }
+    for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+      let words = line.split(separator: " ", maxSplits: 2)
+      if words.count == 2, words[0] == "sha256" { digest = String(words[1]) }
+      if words.count == 3, words[0] == "file" { files[String(words[2])] = String(words[1]) }
+    }
+  }
+
+  /// What is in a folder that no installer wrote, or that was changed since: paths, sorted. If nothing
+  /// was installed there, all files are.
+  static func written(in folder: Folder) throws(BundleStoreError) -> [String] {
+    let origin = BundleOrigin(in: folder)
+    var paths: [String] = []
+    try walk(folder) { path, found throws(BundleStoreError) in
+      guard let digest = origin?.files[path] else { return paths.append(path) }
+      if try found() != digest { paths.append(path) }
+    }
+    return paths.sorted()
+  }
+
+  /// Visits every file and link, with its path and a closure that computes its digest.
+  private static func walk(
+    _ folder: Folder, _ prefix: String = "",
+    _ visit: (String, () throws(BundleStoreError) -> String) throws(BundleStoreError) -> Void
+  ) throws(BundleStoreError) {
+    for name in try folder.names() where prefix + name != BundleOrigin.name {
+      switch folder.entry(name) {
+      case .folder: try walk(try folder.folder(name), "\(prefix)\(name)/", visit)
+      case .file:
+        try visit(prefix + name) { () throws(BundleStoreError) in
+          SHA256.hex(try folder.read(name, bytesMax: .max))
+        }
+      default: try visit(prefix + name) { () throws(BundleStoreError) in "" }
+      }
+    }
+  }
+}

@@ -1,0 +1,177 @@
+import CLibArchive
+import Glibc
+import WidgetBundle
+
+// The versions before: `.versions/ID/NUMBER-VERSION`, the highest number being the latest.
+//
+// A version that gives way is kept as it is, in one piece. One that an installer wrote is deleted when a
+// later one is kept. One that holds anything that somebody wrote there stays until `rm --force`.
+extension BundleStore {
+  static let versionsName = ".versions"
+  /// Versions before the live one that are kept, of those that an installer wrote.
+  static let versionsKeptMax = 1
+
+  /// Puts the former version back in the place of the live one, which is kept in turn.
+  public func rollback(_ id: String) throws(BundleStoreError) -> Outcome {
+    let store = try existing(id)
+    let lock = try StoreLock(store)
+    defer { lock.release() }
+    try checkIsBundle(id, in: store)
+    guard let versions = try versions(of: id, in: store), let name = try latest(in: versions) else {
+      throw .notFound(
+        "there is no version before of the bundle \"\(id)\"",
+        hint: "a version is kept when another is installed in its place")
+    }
+    let bundle = try read(in: try versions.folder(name)).bundle
+    guard bundle.id == id else {
+      throw .refused(
+        "\(versions.path)/\(name) holds the bundle \"\(bundle.id)\"",
+        hint: "install the version that you want")
+    }
+    let former = try? read(in: try store.folder(id)).bundle.version
+    let next = try nextName(in: versions, version: former)
+    try exchange("\(versions.path)/\(name)", with: "\(path)/\(id)")
+    guard rename("\(versions.path)/\(name)", "\(versions.path)/\(next)") == 0 else {
+      throw Folder.failure("keep", "\(versions.path)/\(next)")
+    }
+    let warnings = try carryOver(from: try versions.folder(next), to: try store.folder(id))
+    try prune(versions)
+    fsync(store.descriptor)
+    return Outcome(
+      bundle: bundle, former: former, wasThere: true,
+      digest: BundleOrigin(in: try store.folder(id))?.digest, warnings: warnings)
+  }
+
+  /// Puts a folder in the place of a bundle, and keeps what was there.
+  ///
+  /// - Parameter name: the folder, seen from the store.
+  /// - Returns: the former version, whether there was a bundle, and warnings.
+  func replace(
+    _ id: String, by name: String, in store: Folder
+  ) throws(BundleStoreError) -> (version: String?, wasThere: Bool, warnings: [String]) {
+    let (from, to) = ("\(path)/\(name)", "\(path)/\(id)")
+    guard let entry = store.entry(id) else {
+      guard rename(from, to) == 0 else { throw Folder.failure("make", to) }
+      return (nil, false, [])
+    }
+    guard entry == .folder, let former = try? store.folder(id), try isBundleFolder(former) else {
+      throw .refused(
+        "\(to) is there, and is no bundle", hint: "move it elsewhere, and install again")
+    }
+    let version = (try? read(in: former))?.bundle.version
+    let isEmpty = try former.names().isEmpty
+    let isWritten = !isEmpty && BundleOrigin(in: former) == nil
+    let versions = try store.making(BundleStore.versionsName).making(id)
+    // The new version waits where the former one is kept, so that one exchange does both: whenever this
+    // process ends, both are there as a whole.
+    let kept = "\(versions.path)/\(try nextName(in: versions, version: version))"
+    guard rename(from, kept) == 0 else { throw Folder.failure("make", kept) }
+    try exchange(kept, with: to)
+    var warnings = try carryOver(from: try Folder(kept), to: try store.folder(id))
+    if isWritten {
+      warnings.append(
+        "\(to) was written there, not installed; it is kept as \(kept); "
+          + "`widgetctl bundle rollback \(id)` brings it back")
+    }
+    try prune(versions)
+    return (version, true, warnings)
+  }
+
+  /// Exchanges what two paths lead to.
+  private func exchange(_ one: String, with other: String) throws(BundleStoreError) {
+    guard clibarchive_exchange(one, other) != 0 else { return }
+    // Some file systems cannot; for a moment there is none then.
+    let aside = "\(one).aside"
+    guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno), rename(other, aside) == 0 else {
+      throw Folder.failure("replace", other)
+    }
+    guard rename(one, other) == 0 else {
+      let failure = Folder.failure("replace", other)
+      rename(aside, other)
+      throw failure
+    }
+    guard rename(aside, one) == 0 else { throw Folder.failure("keep", one) }
+  }
+
+  /// Moves what nobody installed from one version's folder to that of the next, where its place is free.
+  ///
+  /// - Returns: warnings about what stays behind.
+  private func carryOver(
+    from former: Folder, to live: Folder
+  ) throws(BundleStoreError) -> [String] {
+    let isInstalled = BundleOrigin(in: former) != nil
+    var staying: [String] = []
+    for path in try BundleOrigin.written(in: former) {
+      // Two files that describe a bundle are none.
+      guard !BundleStore.fileNames.contains(path), try move(path, from: former, to: live) else {
+        staying.append(path)
+        continue
+      }
+    }
+    guard isInstalled, !staying.isEmpty else { return [] }
+    return [
+      "changed since its installation, and kept in \(former.path): \(BundleStore.few(staying))"
+    ]
+  }
+
+  /// Moves a file, making the folders that it is in. False if its place is taken.
+  private func move(
+    _ path: String, from source: Folder, to target: Folder
+  ) throws(BundleStoreError) -> Bool {
+    let parts = path.split(separator: "/").map(String.init)
+    var (source, target) = (source, target)
+    for part in parts.dropLast() {
+      guard target.entry(part) == nil || target.entry(part) == .folder else { return false }
+      (source, target) = (try source.folder(part), try target.making(part))
+    }
+    let name = parts[parts.count - 1]
+    guard target.entry(name) == nil else { return false }
+    guard renameat(source.descriptor, name, target.descriptor, name) == 0 else {
+      throw Folder.failure("keep", "\(source.path)/\(name)")
+    }
+    return true
+  }
+
+  // MARK: What is kept
+
+  /// The folder with the versions before; nil if there are none.
+  func versions(of id: String, in store: Folder) throws(BundleStoreError) -> Folder? {
+    guard store.entry(BundleStore.versionsName) == .folder else { return nil }
+    let all = try store.folder(BundleStore.versionsName)
+    return all.entry(id) == .folder ? try all.folder(id) : nil
+  }
+
+  /// The version that a rollback brings back; nil if there is none.
+  func former(of id: String, in store: Folder) -> String? {
+    guard let versions = try? versions(of: id, in: store), let name = try? latest(in: versions)
+    else { return nil }
+    return (try? read(in: versions.folder(name)))?.bundle.version
+  }
+
+  private func latest(in versions: Folder) throws(BundleStoreError) -> String? {
+    try numbered(versions).last
+  }
+
+  /// The names of versions, the oldest first.
+  private func numbered(_ versions: Folder) throws(BundleStoreError) -> [String] {
+    try versions.names().filter {
+      BundleStore.number(of: $0) != nil && versions.entry($0) == .folder
+    }
+    .sorted { (BundleStore.number(of: $0) ?? 0) < (BundleStore.number(of: $1) ?? 0) }
+  }
+
+  private static func number(of name: String) -> Int? { Int(name.prefix { $0 != "-" }) }
+
+  private func nextName(in versions: Folder, version: String?) throws(BundleStoreError) -> String {
+    let last = try numbered(versions).last.flatMap { BundleStore.number(of: $0) } ?? 0
+    return "\(last + 1)" + (version.map { "-\($0)" } ?? "")
+  }
+
+  /// Deletes what is too much, the oldest first, except what somebody wrote.
+  private func prune(_ versions: Folder) throws(BundleStoreError) {
+    for name in try numbered(versions).dropLast(BundleStore.versionsKeptMax)
+    where try BundleOrigin.written(in: try versions.folder(name)).isEmpty {
+      try versions.remove(name)
+    }
+  }
+}
