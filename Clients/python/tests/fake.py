@@ -114,7 +114,8 @@ class FakeDaemon(grpc.GenericRpcHandler):
     def _stream(self, path, request, context):
         self.streams.put((path, request))
         over = threading.Event()
-        context.add_callback(over.set)
+        if not context.add_callback(over.set):
+            over.set()
         try:
             script = self.scripts.get_nowait()
         except queue.Empty:
@@ -133,7 +134,10 @@ class FakeDaemon(grpc.GenericRpcHandler):
         conversation = Conversation(requests)
         self.sessions.put(conversation)
         # Nobody waits for what the test does not say any more.
-        context.add_callback(lambda: (conversation.over.set(), conversation.end()))
+        if not context.add_callback(lambda: (conversation.over.set(), conversation.end())):
+            # The call has ended already, and nobody would be told.
+            conversation.over.set()
+            return
         while True:
             step = conversation.said.get()
             if isinstance(step, Status):

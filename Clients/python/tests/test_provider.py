@@ -2,6 +2,7 @@
 
 import threading
 import unittest
+from unittest import mock
 
 import widgetd
 from widgetd import messages as pb
@@ -120,15 +121,10 @@ class ProviderTest(unittest.TestCase):
         self.assertEqual(said.sequence, 4)
         first.say(result=pb.ProvideResult(id=said.id))
         doing.result()
-        doing = Doing(lambda: provider.update("a"))
-        first.hear("update")
         self.relay.drop()
-        with self.assertRaises(widgetd.ConnectionLost):
-            doing.result()
-        # Event 6 was not read; it comes again.
-        lost = next(provider)
-        self.assertIsInstance(lost, widgetd.Disconnected)
         second, opening = self.daemon.session()
+        # Event 6 was not read; it comes again.
+        self.assertIsInstance(next(provider), widgetd.Disconnected)
         self.assertEqual((opening.acknowledged_sequence, opening.epoch), (4, 7))
         self.assertFalse(opening.take_over)
         provider.acknowledge(five)
@@ -167,9 +163,157 @@ class ProviderTest(unittest.TestCase):
         self.relay.drop()
         second, _ = self.daemon.session()
         second.accept()
-        with self.assertRaises(widgetd.NotFound) as caught:
-            provider.answer(old, {"n": 1})
-        self.assertEqual(caught.exception.reason, "DATA_REQUEST_NOT_FOUND")
+        self.assertIsNone(provider.answer(old, {"n": 1}))
+
+    def refuse(self, session, kind, code, reason, **metadata):
+        """Refuses the next frame, and returns it."""
+        frame = session.hear(kind)
+        error = pb.ProvideError(code=code, reason=reason, message="no", metadata=metadata)
+        session.say(result=pb.ProvideResult(id=frame.id, error=error))
+        return frame
+
+    def ask(self, provider, session, id):
+        session.say(data_request=pb.DataRequest(id=1, widget=widget(id), reason=1))
+        return next(provider)
+
+    def test_an_answer_that_an_update_made_obsolete_is_none(self):
+        provider, session = self.begin()
+        asked = self.ask(provider, session, "a")
+        doing = Doing(lambda: provider.answer(asked, {"n": 1}))
+        self.refuse(session, "answer", 5, "DATA_REQUEST_NOT_FOUND")
+        self.assertIsNone(doing.result())
+
+    def test_an_answer_that_is_refused_for_another_reason_is_an_error(self):
+        provider, session = self.begin()
+        asked = self.ask(provider, session, "a")
+        doing = Doing(lambda: provider.answer(asked, {"n": "x"}))
+        self.refuse(session, "answer", 3, "INVALID_FIELD")
+        with self.assertRaises(widgetd.InvalidArgument):
+            doing.result()
+
+    def test_an_update_of_a_widget_that_was_removed_meanwhile_is_none(self):
+        provider, session = self.begin()
+        self.ask(provider, session, "a")
+        session.say(event=pb.Event(sequence=1, widget_id="b", name="click"))
+        next(provider)
+        session.say(removed=pb.ProvidedRemoval(widget_ids=["a"]))
+        next(provider)
+        for id in ("a", "b"):
+            doing = Doing(lambda: provider.update(id, {"n": 1}))
+            self.refuse(session, "update", 5, "WIDGET_NOT_FOUND", widget_id=id)
+            self.assertIsNone(doing.result())
+
+    def test_an_update_of_a_widget_that_is_of_another_kind_now_is_none_and_logged(self):
+        provider, session = self.begin()
+        self.ask(provider, session, "a")
+        doing = Doing(lambda: provider.update("a", {"n": 1}))
+        with self.assertLogs("widgetd", "WARNING"):
+            self.refuse(session, "update", 9, "NOT_PROVIDED", widget_id="a")
+            self.assertIsNone(doing.result())
+        doing = Doing(lambda: provider.update("never", {"n": 1}))
+        self.refuse(session, "update", 9, "NOT_PROVIDED", widget_id="never")
+        with self.assertRaises(widgetd.FailedPrecondition):
+            doing.result()
+
+    def test_the_others_of_an_update_are_changed_when_one_was_removed_meanwhile(self):
+        provider, session = self.begin()
+        self.ask(provider, session, "a")
+        updates = [widgetd.ProvidedUpdate("a"), widgetd.ProvidedUpdate("b")]
+        doing = Doing(lambda: provider.update_all(updates))
+        self.refuse(session, "update", 5, "WIDGET_NOT_FOUND", widget_id="a")
+        again = session.hear("update")
+        self.assertEqual([update.widget_id for update in again.updates], ["b"])
+        session.say(result=pb.ProvideResult(id=again.id, revision=9))
+        self.assertEqual(doing.result(), 9)
+
+    def test_a_widget_that_the_daemon_did_not_ask_about_again_was_removed_meanwhile(self):
+        provider, _ = self.begin()
+        known = provider._known
+        known.asked("a")
+        known.asked("b")
+        known.begin()
+        known.asked("a")
+        known.all_asked()
+        known.event("c")
+        self.assertEqual([id in known for id in "abcd"], [True, True, True, False])
+        with mock.patch("widgetd.provider.GONE_KEPT_MAX", 2):
+            known.remove(["a"])
+            self.assertEqual([id in known for id in "abc"], [True, False, True])
+
+    def test_a_change_that_a_loss_interrupts_is_none_and_its_event_comes_again(self):
+        provider, first = self.begin()
+        first.say(event=event(4))
+        four = next(provider)
+        doing = Doing(lambda: provider.update("a", {"n": 0}))
+        first.hear("update")
+        self.relay.drop()
+        self.assertIsNone(doing.result())
+        # The update may not have been made: the event is not dealt with, whatever is said of it.
+        provider.acknowledge(four)
+        provider.acknowledge(4)
+        second, opening = self.daemon.session()
+        self.assertEqual(opening.acknowledged_sequence, 0)
+        second.accept()
+        second.say(event=event(4))
+        self.assertIsInstance(next(provider), widgetd.Disconnected)
+        self.assertIsInstance(next(provider), widgetd.Connected)
+        copy = next(provider)
+        self.assertEqual(copy.sequence, 4)
+        provider.acknowledge(four)
+        doing = Doing(lambda: provider.acknowledge(copy))
+        said = second.hear("acknowledge")
+        self.assertEqual(said.sequence, 4)
+        second.say(result=pb.ProvideResult(id=said.id))
+        doing.result()
+        self.assertTrue(second.heard.empty())
+
+    def test_an_answer_that_a_loss_interrupts_is_none(self):
+        provider, session = self.begin()
+        asked = self.ask(provider, session, "a")
+        doing = Doing(lambda: provider.answer(asked, {"n": 0}))
+        session.hear("answer")
+        self.relay.drop()
+        self.assertIsNone(doing.result())
+
+    def test_an_acknowledgement_that_a_loss_interrupts_is_told_in_the_next_session(self):
+        provider, first = self.begin()
+        first.say(event=event(4))
+        first.say(event=event(5))
+        four, five = next(provider), next(provider)
+        doing = Doing(lambda: provider.acknowledge(four))
+        first.hear("acknowledge")
+        self.relay.drop()
+        doing.result()
+        second, opening = self.daemon.session()
+        self.assertEqual(opening.acknowledged_sequence, 4)
+        second.accept()
+        second.say(event=event(5))
+        self.assertIsInstance(next(provider), widgetd.Disconnected)
+        self.assertIsInstance(next(provider), widgetd.Connected)
+        self.assertEqual(next(provider), five)
+        broken = widgetd.WidgetError("BROKEN", "x")
+        doing = Doing(lambda: provider.acknowledge(five, error=broken))
+        second.hear("acknowledge")
+        self.relay.drop()
+        doing.result()
+        third, opening = self.daemon.session()
+        self.assertEqual(opening.acknowledged_sequence, 4)
+        third.accept()
+        third.say(event=event(5))
+        said = third.hear("acknowledge")
+        self.assertEqual((said.sequence, said.error.reason), (5, "BROKEN"))
+
+    def test_kinds_whose_declaration_a_loss_interrupts_are_declared_again(self):
+        provider, first = self.begin()
+        doing = Doing(lambda: provider.declare([widgetd.Kind("other")]))
+        first.hear("kinds")
+        self.relay.drop()
+        second, _ = self.daemon.session()
+        self.assertEqual([kind.name for kind in second.accept().kinds], ["k"])
+        kinds = second.hear("kinds")
+        self.assertEqual([kind.name for kind in kinds.kinds], ["other"])
+        second.say(result=pb.ProvideResult(id=kinds.id, revision=5))
+        self.assertEqual(doing.result(), ())
 
     def test_the_lease_is_kept_alive(self):
         provider = self.provider((), lease=1)
@@ -199,10 +343,33 @@ class ProviderTest(unittest.TestCase):
     def test_a_name_that_is_still_taken_after_a_loss_is_waited_for(self):
         provider, first = self.begin()
         first.end(Status(4, "no", "LEASE_EXPIRED"))
-        self.daemon.session()[0].end(Status(6, "no", "PROVIDER_ACTIVE"))
-        self.daemon.session()[0].accept()
-        self.assertIsInstance(next(provider), widgetd.Disconnected)
-        self.assertIsInstance(next(provider), widgetd.Connected)
+        self.assertEqual(next(provider).error.reason, "LEASE_EXPIRED")
+        with self.assertLogs("widgetd", "WARNING") as logged:
+            for _ in range(3):
+                self.daemon.session()[0].end(Status(6, "no", "PROVIDER_ACTIVE"))
+            self.assertEqual(next(provider).error.reason, "PROVIDER_ACTIVE")
+            self.daemon.session()[0].accept()
+            self.assertIsInstance(next(provider), widgetd.Connected)
+        self.assertIn("another session provides as 'desk'", logged.output[0])
+        self.assertEqual(len(logged.output), 1)
+
+    def test_a_name_that_another_session_keeps_ends_it_after_a_bounded_time(self):
+        now = [0.0]
+        for options, limit in (({}, 20.0), ({"lease": 60}, 65.0), ({"displaced_max": 3.0}, 3.0)):
+            with mock.patch("widgetd.provider._now", lambda: now[0]):
+                provider, first = self.begin(**options)
+                first.end(Status(4, "no", "LEASE_EXPIRED"))
+                self.assertEqual(next(provider).error.reason, "LEASE_EXPIRED")
+                with self.assertLogs("widgetd", "WARNING"):
+                    self.daemon.session()[0].end(Status(6, "no", "PROVIDER_ACTIVE"))
+                    self.assertEqual(next(provider).error.reason, "PROVIDER_ACTIVE")
+                for passed in (limit - 0.1, 0.1):
+                    session, _ = self.daemon.session()
+                    now[0] += passed
+                    session.end(Status(6, "no", "PROVIDER_ACTIVE"))
+                with self.assertRaises(widgetd.AlreadyExists) as caught:
+                    next(provider)
+                self.assertEqual(caught.exception.reason, "PROVIDER_ACTIVE")
 
     def test_kinds_that_are_refused_for_now_are_declared_again_less_and_less_often(self):
         waits = []

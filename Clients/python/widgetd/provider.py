@@ -14,6 +14,7 @@ may be called by any thread, also while another one iterates.
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -31,7 +32,15 @@ from ._proto.rpc import error_details_pb2, status_pb2
 from ._proto.v1 import provider_service_pb2 as pb
 from ._proto.v1 import widget_pb2, widget_service_pb2
 from ._resume import RetryPolicy
-from .errors import DOMAIN, CallError, Code, ConnectionLost, WidgetdError, call_error
+from .errors import (
+    DOMAIN,
+    CallError,
+    Code,
+    ConnectionLost,
+    NotFound,
+    WidgetdError,
+    call_error,
+)
 from .frames import Disconnected, Gap
 from .kinds import Kind, KindResult
 from .model import (
@@ -48,6 +57,17 @@ from .model import (
 
 #: How many seconds there are at least, and at most, from one renewal of the lease to the next.
 _RENEWAL_MIN, _RENEWAL_MAX = 0.001, 100.0
+#: The daemon's lease, in seconds, for providers that ask for none.
+LEASE_DEFAULT = 15.0
+#: How many seconds longer than a lease another session may hold the name, before this one gives up.
+DISPLACED_GRACE = 5.0
+#: How many ids of removed widgets a provider remembers: changes of these are obsolete, not wrong.
+GONE_KEPT_MAX = 10_000
+#: Why a provider cannot change a widget that it heard of: it was removed, or has another kind now.
+_NOT_ITS_OWN = ("WIDGET_NOT_FOUND", "NOT_PROVIDED")
+
+_log = logging.getLogger("widgetd")
+_now: Callable[[], float] = time.monotonic
 
 
 class DataRequestReason(Word):
@@ -172,8 +192,52 @@ class _Line:
 class _Pending:
     """A frame that waits for its result."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_update: bool = False) -> None:
+        self.is_update = is_update
+        #: The event that the frame acknowledges with an error, and the error.
+        self.failed: Optional[tuple[int, widget_pb2.WidgetError]] = None
         self.result: Union[pb.ProvideResult, WidgetdError, None] = None
+
+
+class _Known:
+    """The widgets that a provider heard of: those that are there, and the latest that are gone."""
+
+    def __init__(self) -> None:
+        self._there: set[str] = set()
+        self._not_asked: set[str] = set()
+        self._gone: OrderedDict[str, None] = OrderedDict()
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._there or id in self._gone
+
+    def begin(self) -> None:
+        """A session was opened: the daemon asks about every widget that is there."""
+        self._not_asked = set(self._there)
+
+    def asked(self, id: str) -> None:
+        self._there.add(id)
+        self._not_asked.discard(id)
+        self._gone.pop(id, None)
+
+    def all_asked(self) -> None:
+        self.remove(self._not_asked)
+        self._not_asked = set()
+
+    def event(self, id: str) -> None:
+        if id not in self._there:
+            self._go(id)
+
+    def remove(self, ids: Iterable[str]) -> None:
+        for id in ids:
+            if id in self._there:
+                self._there.discard(id)
+                self._go(id)
+
+    def _go(self, id: str) -> None:
+        self._gone[id] = None
+        self._gone.move_to_end(id)
+        while len(self._gone) > GONE_KEPT_MAX:
+            self._gone.popitem(last=False)
 
 
 class Provider:
@@ -187,11 +251,17 @@ class Provider:
     prune         remove kinds that were declared earlier and are not among `kinds`
     acknowledged  (sequence, epoch) of the last event that was dealt with, from an earlier run
     retry         when to try again after the connection was lost
+    displaced_max how many seconds to retry while another session has the name, after this one was
+                  lost; the lease and 5 seconds by default
 
     It connects at once, and waits for the daemon if that is not there. Changes wait until it is
-    connected; one under way when the connection is lost raises ConnectionLost, and is not repeated:
-    the daemon asks about every widget when the session is back. Events that were not acknowledged
-    come again then.
+    connected.
+
+    Obsolete changes are no errors: `update`, `update_all` and `answer` return None. A change is
+    obsolete if its widget was removed or has a kind of somebody else's now, if its data request was
+    answered or replaced, or if the connection was lost before the result came. In the last case the
+    daemon may or may not have made the change. It asks about every widget when the session is back,
+    and sends again the events that were not acknowledged.
 
     Iterating, and every method, raises the CallError that ended the session for good: another
     program took its place, its kinds were refused, this user may not provide.
@@ -208,6 +278,7 @@ class Provider:
         prune: bool = False,
         acknowledged: Optional[tuple[int, int]] = None,
         retry: RetryPolicy = RetryPolicy(),
+        displaced_max: Optional[float] = None,
     ) -> None:
         self.name = name
         self._path = socket_path(socket)
@@ -216,6 +287,9 @@ class Provider:
         self._take_over = take_over
         self._prune = prune
         self._retry = retry
+        if displaced_max is None:
+            displaced_max = (LEASE_DEFAULT if lease is None else lease) + DISPLACED_GRACE
+        self._displaced_max = displaced_max
         self._acknowledged: Optional[int] = None if acknowledged is None else acknowledged[0]
         self._epoch = 0 if acknowledged is None else acknowledged[1]
         # All below is guarded by the condition, which tells of every change.
@@ -231,7 +305,13 @@ class Provider:
         # with. What was taken in an earlier epoch must not pass for one of this.
         self._highest_seen = 0
         self._handed_out: dict[int, Event] = {}
+        # Events handed out when an update was lost. What they ask for may not be done, so they come
+        # again, and only the later copy can be acknowledged.
+        self._void: dict[int, Event] = {}
+        self._known = _Known()
         self._is_loss_told = False
+        # Since when another session has had this one's name, in seconds of `_now`.
+        self._displaced_since: Optional[float] = None
         self._number = 0
         self._pending: dict[int, _Pending] = {}
         self._failures: dict[int, widget_pb2.WidgetError] = {}
@@ -252,17 +332,39 @@ class Provider:
         error: Optional[WidgetError] = None,
         stale: Optional[bool] = None,
         transition: Optional[Transition] = None,
-    ) -> int:
-        """Changes one widget, which is fresh afterwards; returns the store's revision."""
+    ) -> Optional[int]:
+        """Changes one widget, which is fresh afterwards; returns the store's revision, or None if
+        the change is obsolete (see the class). Raises WidgetNotFound for an id that this provider
+        never heard of."""
         return self.update_all([ProvidedUpdate(id, data, unset_data, error, stale, transition)])
 
-    def update_all(self, updates: Iterable[ProvidedUpdate]) -> int:
-        """Changes widgets: all of them in one commit, or none; returns the store's revision. The
-        error of a refused one has the widget in `metadata["widget_id"]`."""
-        messages = [update.message_pb() for update in updates]
-        return self._perform(
-            lambda n: pb.ProvideRequest(update=pb.ProvideUpdate(id=n, updates=messages))
-        ).revision
+    def update_all(self, updates: Iterable[ProvidedUpdate]) -> Optional[int]:
+        """Changes widgets in one commit; returns the store's revision, or None if all of it is
+        obsolete (see the class). Obsolete updates are left out. If another one is
+        refused, nothing is changed, and the error has the widget in `metadata["widget_id"]`."""
+        left = [update.message_pb() for update in updates]
+        while True:
+            try:
+                return self._perform(
+                    lambda n: pb.ProvideRequest(update=pb.ProvideUpdate(id=n, updates=left)),
+                    is_update=True,
+                ).revision
+            except ConnectionLost as error:
+                self._raise_if_over(error)
+                return None
+            except CallError as error:
+                gone = error.metadata.get("widget_id", "")
+                with self._condition:
+                    if error.reason not in _NOT_ITS_OWN or gone not in self._known:
+                        raise
+                    if error.reason == "NOT_PROVIDED":
+                        _log.warning("%s", error)
+                    others = [update for update in left if update.widget_id != gone]
+                if len(others) == len(left):
+                    raise
+                if not others:
+                    return None
+                left = others
 
     def answer(
         self,
@@ -272,9 +374,10 @@ class Provider:
         unset_data: Iterable[str] = (),
         error: Optional[WidgetError] = None,
         transition: Optional[Transition] = None,
-    ) -> int:
-        """Answers a data request: with data, or with why there is none. Raises NotFound (reason
-        DATA_REQUEST_NOT_FOUND) if the widget is gone, was answered, or got other parameters."""
+    ) -> Optional[int]:
+        """Answers a data request: with data, or with why there is none. Returns the store's
+        revision, or None if the request is obsolete: the widget was removed, was answered, or got
+        other parameters, or the connection was lost (see the class)."""
         answer = pb.ProvideAnswer(
             data_request_id=request.id, transition=_requests.hint(transition)
         )
@@ -284,29 +387,31 @@ class Provider:
             update = ProvidedUpdate(request.widget.id, data, unset_data, error)
             answer.patch.CopyFrom(update.patch())
 
-        def make(number: int) -> pb.ProvideRequest:
-            if request.generation != self._generation:
-                raise call_error(
-                    int(Code.NOT_FOUND),
-                    "",
-                    _status(
-                        pb.ProvideError(
-                            code=int(Code.NOT_FOUND),
-                            reason="DATA_REQUEST_NOT_FOUND",
-                            message="the data request belongs to a session that has ended",
-                        )
-                    ),
-                )
+        def is_current() -> bool:
+            return request.generation == self._generation
+
+        def make(number: int) -> Optional[pb.ProvideRequest]:
+            if not is_current():
+                return None
             answer.id = number
             return pb.ProvideRequest(answer=answer)
 
-        return self._perform(make).revision
+        try:
+            result = self._perform(make, waits=is_current)
+        except ConnectionLost as lost:
+            self._raise_if_over(lost)
+            return None
+        except NotFound as refusal:
+            if refusal.reason != "DATA_REQUEST_NOT_FOUND":
+                raise
+            return None
+        return result.revision if result.id else None
 
     def acknowledge(
         self, event: Union[Event, Gap, int], *, error: Optional[WidgetError] = None
     ) -> None:
         """Says that an event (or gap), and all before it, are dealt with. An error becomes that of
-        the event's widget."""
+        the event's widget. If the connection is lost, the next session says it."""
         if isinstance(event, Event):
             sequence = event.sequence
         elif isinstance(event, Gap):
@@ -314,34 +419,49 @@ class Provider:
         else:
             sequence = event
         message = None if error is None else error.message_pb()
+        pending = _Pending()
 
         def make(number: int) -> Optional[pb.ProvideRequest]:
-            if sequence > self._highest_seen:
+            if sequence > self._highest_seen or self._void.get(sequence) is event:
                 return None
             if isinstance(event, Event) and self._handed_out.get(sequence) != event:
                 return None
-            for done in [known for known in self._handed_out if known <= sequence]:
-                del self._handed_out[done]
+            for held in (self._handed_out, self._void):
+                for done in [known for known in held if known <= sequence]:
+                    del held[done]
+            # One with an error is acknowledged when the daemon has the error.
+            whole = sequence if message is None else sequence - 1
+            self._acknowledged = max(whole, self._acknowledged or 0)
             if sequence > self._delivered:
                 # It came in an earlier session: told when it comes again, or is not sent again.
                 if message is not None:
                     self._failures[sequence] = message
-                whole = sequence if message is None else sequence - 1
-                self._acknowledged = max(whole, self._acknowledged or 0)
                 return None
-            self._acknowledged = max(sequence, self._acknowledged or 0)
+            if message is not None:
+                pending.failed = (sequence, message)
             return pb.ProvideRequest(
                 acknowledge=pb.ProvideAcknowledge(id=number, sequence=sequence, error=message)
             )
 
-        self._perform(make, waits=lambda: sequence <= self._delivered)
+        try:
+            self._perform(make, waits=lambda: sequence <= self._delivered, pending=pending)
+        except ConnectionLost as lost:
+            self._raise_if_over(lost)
 
     def declare(self, kinds: Iterable[Kind], *, prune: bool = False) -> tuple[KindResult, ...]:
-        """Declares other kinds than before, now and whenever the session is opened again."""
+        """Declares other kinds than before, now and whenever the session is opened again. After a
+        lost connection they are declared again."""
         messages = [kind.message_pb() for kind in kinds]
-        result = self._perform(
-            lambda n: pb.ProvideRequest(kinds=pb.ProvideKinds(id=n, kinds=messages, prune=prune))
-        )
+        result: Optional[pb.ProvideResult] = None
+        while result is None:
+            try:
+                result = self._perform(
+                    lambda n: pb.ProvideRequest(
+                        kinds=pb.ProvideKinds(id=n, kinds=messages, prune=prune)
+                    )
+                )
+            except ConnectionLost as lost:
+                self._raise_if_over(lost)
         with self._condition:
             self._kinds = messages
         return tuple(
@@ -399,10 +519,12 @@ class Provider:
         self,
         make: Callable[[int], Optional[pb.ProvideRequest]],
         waits: Callable[[], bool] = lambda: True,
+        is_update: bool = False,
+        pending: Optional[_Pending] = None,
     ) -> pb.ProvideResult:
         """Sends a frame when the session is open, unless there is no need to wait for that, and
-        waits for its result."""
-        pending = _Pending()
+        waits for its result. The result has no id if there was no frame to send."""
+        pending = pending or _Pending(is_update)
         with self._condition:
             while not (self._is_ready or self._is_over) and waits():
                 self._condition.wait()
@@ -422,6 +544,12 @@ class Provider:
             raise _error(pending.result.error)
         return pending.result
 
+    def _raise_if_over(self, error: ConnectionLost) -> None:
+        """Raises what ended the session, if it is over; otherwise the loss is made good."""
+        with self._condition:
+            if self._is_over:
+                raise (self._failure or closed()) from error
+
     # --- The connection ---
 
     def _run(self) -> None:
@@ -439,6 +567,8 @@ class Provider:
                 if self._is_ready:
                     attempt = 0
                 least = self._least_delay(failure)
+                if least is not None and self._is_displaced(failure):
+                    break
                 delay = None if least is None else self._retry.delay(attempt, least)
                 if delay is None:
                     break
@@ -494,9 +624,12 @@ class Provider:
                 self._is_ready = True
             elif (pending := self._pending.pop(frame.result.id, None)) is not None:
                 pending.result = frame.result
+                if pending.failed is not None and not frame.result.HasField("error"):
+                    self._acknowledged = max(pending.failed[0], self._acknowledged or 0)
         elif which == "event":
             self._delivered = frame.event.sequence
             self._highest_seen = max(self._highest_seen, self._delivered)
+            self._known.event(frame.event.widget_id)
             error = self._failures.pop(self._delivered, None)
             if error is not None or self._delivered <= (self._acknowledged or 0):
                 said = pb.ProvideAcknowledge(sequence=self._delivered, error=error)
@@ -511,25 +644,31 @@ class Provider:
             self._deliver(Gap(frame.gap.first_sequence, frame.gap.last_sequence))
         elif which == "data_request":
             asked = frame.data_request
+            self._known.asked(asked.widget.id)
             reason = DataRequestReason.read(asked.reason)
             self._deliver(
                 DataRequest(Widget.from_pb(asked.widget), reason, asked.id, self._generation)
             )
         elif which == "removed":
+            self._known.remove(frame.removed.widget_ids)
             for widget_id in frame.removed.widget_ids:
                 self._forget(widget_id)
             self._deliver(WidgetsGone(tuple(frame.removed.widget_ids)))
         elif which == "synced":
+            self._known.all_asked()
             self._deliver(AllAsked(frame.synced.revision))
 
     def _open(self, opened: pb.ProvideOpened, line: _Line) -> None:
         self._generation += 1
         self._is_loss_told = False
+        self._displaced_since = None
+        self._known.begin()
         # Numbers of another history mean nothing.
         if self._epoch not in (0, opened.epoch):
             self._acknowledged = None
             self._failures.clear()
             self._handed_out.clear()
+            self._void.clear()
             self._highest_seen = 0
         self._epoch = opened.epoch
         # What happens from now on is wanted, also if the connection is lost before the first event is
@@ -561,6 +700,27 @@ class Provider:
         again = (Code.UNAVAILABLE, Code.RESOURCE_EXHAUSTED, Code.ABORTED, Code.DEADLINE_EXCEEDED)
         return (error.retry_delay or 0.0) if error.code in again else None
 
+    def _is_displaced(self, error: WidgetdError) -> bool:
+        """Whether another session has had the name for longer than the daemon needs to notice the
+        end of this provider's last one. Says so when it begins."""
+        reason = error.reason if isinstance(error, CallError) else ""
+        if reason != "PROVIDER_ACTIVE":
+            if reason:
+                self._displaced_since = None
+            return False
+        now = _now()
+        if self._displaced_since is None:
+            self._displaced_since = now
+            _log.warning(
+                "another session provides as %r: %s; trying for up to %g s",
+                self.name,
+                error,
+                self._displaced_max,
+            )
+            # Heard of also if the loss was told before.
+            self._is_loss_told = False
+        return now - self._displaced_since >= self._displaced_max
+
     def _lost(self) -> ConnectionLost:
         return ConnectionLost(
             f"the connection to the daemon at {self._path} was lost; check what was done",
@@ -571,6 +731,13 @@ class Provider:
         self._line = None
         self._is_ready = False
         self._delivered = self._declaring = 0
+        for pending in self._pending.values():
+            if pending.failed is not None:
+                self._failures.update([pending.failed])
+        if self._handed_out and any(pending.is_update for pending in self._pending.values()):
+            self._void.update(self._handed_out)
+            self._highest_seen = min(self._handed_out) - 1
+            self._handed_out.clear()
         self._fail_pending(self._lost())
         if not self._is_loss_told:
             self._is_loss_told = True
