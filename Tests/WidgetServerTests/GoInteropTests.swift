@@ -49,9 +49,6 @@ import WidgetProto
       // This generator is older than `optional`, which changes nothing on the wire.
       let text = try String(contentsOfFile: "\(root)/Protos/\(path)", encoding: .utf8)
         .replacingOccurrences(of: "  optional ", with: "  ")
-        .replacingOccurrences(
-          of: "package widgetd.v1;",
-          with: "package widgetd.v1;\noption go_package = \"widgetd.test/widgetpb\";")
       try text.write(toFile: "\(folder)/Protos/\(path)", atomically: true, encoding: .utf8)
     }
     let types = ["timestamp", "duration", "field_mask"].map {

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"widgetd"
-	pb "widgetd/pb"
+	pb "widgetd/v1"
 )
 
 const usage = `usage: example get ID

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	pb "widgetd/pb"
+	pb "widgetd/v1"
 )
 
 // Service is the full name of the service that owns the widgets.

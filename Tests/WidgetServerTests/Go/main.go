@@ -17,7 +17,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	pb "widgetd.test/widgetpb"
+	pb "widgetd/v1"
 )
 
 const service = "widgetd.v1.WidgetService"

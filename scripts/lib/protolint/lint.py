@@ -1,7 +1,7 @@
 """How .proto files are to be written: the rules that buf calls STANDARD, and some of our own.
 
 The rules have buf's names where buf has them, so that its documentation explains them. Ours are
-COMPILES, SYNTAX_PROTO3, COMMENT_FILE and NUMBER_GAP. There is no way to switch a rule off in a
+COMPILES, SYNTAX_PROTO3, COMMENT_FILE, LANGUAGE_OPTIONS and NUMBER_GAP. There is no way to switch a rule off in a
 file: a rule that does not fit should be changed here.
 """
 
@@ -27,6 +27,7 @@ RULES = {
     "PACKAGE_VERSION_SUFFIX": "a package ends in a version: v1, v2, v1beta1",
     "PACKAGE_DIRECTORY_MATCH": "the package a.b.v1 is in the folder a/b/v1",
     "PACKAGE_NO_IMPORT_CYCLE": "packages do not import each other in a circle",
+    "LANGUAGE_OPTIONS": "a file says what generated code is called, as buf's managed mode would",
     "PACKAGE_SAME_OPTIONS": "all files of a package have the same options for other languages",
     "IMPORT_NO_PUBLIC": "nothing is imported for others",
     "IMPORT_NO_WEAK": "no import is weak",
@@ -118,6 +119,32 @@ def _file(source: Source, file: FileDescriptorProto) -> Iterator[Finding]:
         yield wrong("PACKAGE_DIRECTORY_MATCH", PACKAGE,
                     f"{file.package} belongs into {'/'.join(parts)}/, and the file is in "
                     f"{folder or '.'}/; move it, or name the package {folder.replace('/', '.')}")
+    missing = [f"option {name} = {said};" for name, said in language_options(file).items()
+               if said != _said(getattr(file.options, name))]
+    if missing:
+        yield wrong("LANGUAGE_OPTIONS", PACKAGE,
+                    f"say in the file what generated code is called: {' '.join(missing)}")
+
+
+def language_options(file: FileDescriptorProto) -> dict[str, str]:
+    """What generated code is called in some languages, by the options that say it. The others have a
+    default that fits. A Go import needs the path alone; the name behind it is the package's."""
+    parts = file.package.split(".")
+    names = parts[:-1] if VERSION.fullmatch(parts[-1]) and len(parts) > 1 else parts
+    stem = file.name.rpartition("/")[2].removesuffix(".proto")
+    return {name: _said(value) for name, value in {
+        "csharp_namespace": ".".join(map(pascal, parts)),
+        "go_package": f"{'/'.join(parts)};{''.join(parts[len(names) - 1:])}",
+        "java_multiple_files": True,
+        "java_outer_classname": f"{pascal(stem)}Proto",
+        "java_package": f"com.{file.package}",
+        "objc_class_prefix": "".join(name[:1].upper() for name in names).ljust(3, "X"),
+    }.items()}
+
+
+def _said(value: str | bool) -> str:
+    """An option's value as a .proto file says it."""
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"'
 
 
 def _imports(source: Source, file: FileDescriptorProto) -> Iterator[Finding]:
