@@ -9,6 +9,8 @@
 `Client` waits for answers, `AsyncClient` is for asyncio. Errors are subclasses of `WidgetdError`.
 """
 
+from pkgutil import extend_path
+
 from . import errors, frames, kinds, messages, methods
 from ._address import socket_path
 from ._resume import RetryPolicy
@@ -130,6 +132,10 @@ from .provider import (
     ProviderRequest,
     WidgetsGone,
 )
+
+# Code that others generate from Protos/ is `widgetd.v1`, in a folder of theirs. It is found there
+# although this package has the name `widgetd` too.
+__path__ = extend_path(__path__, __name__)
 
 __all__ = [
     "Aborted",

@@ -22,6 +22,7 @@ ENVIRONMENTS = {
         "protobuf<8",
         "googleapis-common-protos",
         "grpcio-health-checking",
+        "grpcio-tools",
         "mypy",
         "types-grpcio",
         "types-protobuf",
