@@ -705,6 +705,21 @@ struct DoctorTests {
     }
   }
 
+  @Test func `bundles that nobody runs are told of`() {
+    let elsewhere = Facts.sound.with {
+      $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a"]))
+    }
+    #expect(elsewhere.finding("bundles")?.grade == .warn)
+    #expect(elsewhere.finding("bundles")?.found.contains("runs /a") == true)
+    let missing = Facts.sound.with { $0.bundles = .init(folder: "/b", count: 2, host: .missing) }
+    #expect(missing.finding("bundles")?.grade == .warn)
+    let live = Facts.sound.with {
+      $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a", "/b"]))
+    }
+    #expect(live.finding("bundles") == .ok("bundles", "widgetd-host runs /b"))
+    #expect(Facts.sound.finding("bundles") == nil)
+  }
+
   @Test func `the way to a socket is followed through links to the folder that is closed`() throws {
     let root = try #require(mkdtemp(strdup("/tmp/widgetd-test-XXXXXX")).map { String(cString: $0) })
     defer { _ = BoundedCommand.run(["rm", "-rf", root], within: .seconds(60)) }

@@ -5,7 +5,8 @@ import WidgetBundleStore
 import WidgetModel
 import WidgetTimeZones
 
-/// `bundle`: widgets without code. None of its commands needs the daemon.
+/// `bundle`: widgets without code. Its commands work without the daemon, and say who runs the bundles if
+/// there is one.
 struct BundleCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bundle", abstract: "Write, check and install bundles: widgets without code.",
@@ -57,6 +58,11 @@ struct BundleFolderOptions: ParsableArguments {
 
   private func path() throws(CommandFailure) -> String {
     if let folder { return folder }
+    return try BundleFolderOptions.usual()
+  }
+
+  /// The folder if none is named.
+  static func usual() throws(CommandFailure) -> String {
     if geteuid() == 0 { return "/var/lib/widgetd-host/bundles" }
     if let data = Terminal.environment("XDG_DATA_HOME"), data.hasPrefix("/") {
       return "\(data)/widgetd/bundles"
@@ -130,17 +136,24 @@ enum BundleText {
 
   /// Says what to know about an installation, on standard error.
   static func warn(_ outcome: BundleStore.Outcome) {
-    for warning in outcome.warnings {
-      Output.writeError("widgetctl: warning: \(warning.safeForTerminal)\n")
-    }
+    for warning in outcome.warnings { warn(warning) }
+  }
+
+  static func warn(_ text: String) {
+    Output.writeError("widgetctl: warning: \(text.safeForTerminal)\n")
   }
 
   /// What an installation or a rollback did.
-  static func document(_ outcome: BundleStore.Outcome, in store: BundleStore) -> Value {
+  ///
+  /// - Parameter isLive: whether a host runs the folder; nil if nobody knows.
+  static func document(
+    _ outcome: BundleStore.Outcome, in store: BundleStore, isLive: Bool?
+  ) -> Value {
     var map = document(outcome.bundle)
     map["folder"] = .string("\(store.path)/\(outcome.bundle.id)")
     map["formerVersion"] = outcome.former.map { .string($0) } ?? .null
     map["sha256"] = outcome.digest.map { .string($0) } ?? .null
+    map["live"] = isLive.map { .bool($0) } ?? .null
     map["warnings"] = .list(outcome.warnings.map { .string($0) })
     return .map(map)
   }

@@ -5,7 +5,7 @@ import WidgetBundleStore
 import WidgetModel
 
 /// `bundle install`: puts a bundle where widgetd-host finds it.
-struct BundleInstallCommand: ParsableCommand {
+struct BundleInstallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "install", abstract: "Install a bundle, or a new version of one.",
     discussion: """
@@ -42,7 +42,7 @@ struct BundleInstallCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
+  func run() async throws {
     let store = try folder.store()
     let source = try BundleSource(
       source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
@@ -54,8 +54,12 @@ struct BundleInstallCommand: ParsableCommand {
       }
     }
     BundleText.warn(outcome)
+    let host = await BundleHost.ask(global)
+    if let problem = host.problem(of: store.path) { BundleText.warn(problem) }
     let bundle = outcome.bundle
-    global.session(socketPath: "").printer.print(BundleText.document(outcome, in: store)) {
+    global.session(socketPath: "").printer.print(
+      BundleText.document(outcome, in: store, isLive: host.runs(store.path))
+    ) {
       let before =
         outcome.former.map { ", was \($0)" } ?? (outcome.wasThere ? ", in place of another" : "")
       return "bundle \(bundle.id) \(bundle.version) installed in \(store.path)\(before) "
@@ -131,7 +135,7 @@ enum BundleDownload {
 }
 
 /// `bundle ls`: what is installed.
-struct BundleListCommand: ParsableCommand {
+struct BundleListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List the bundles that are installed.",
     discussion: """
@@ -143,9 +147,11 @@ struct BundleListCommand: ParsableCommand {
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
-  func run() throws {
+  func run() async throws {
     let store = try folder.store()
     let installed = try inStore { () throws(BundleStoreError) in try store.list() }
+    let host = installed.isEmpty ? .unknown : await BundleHost.ask(global)
+    if host != .unknown, let problem = host.problem(of: store.path) { BundleText.warn(problem) }
     let printer = global.session(socketPath: "").printer
     printer.print(
       list: installed.map { BundleListCommand.document($0) }, around: { .map(["bundles": $0]) }
@@ -194,7 +200,7 @@ struct BundleListCommand: ParsableCommand {
 }
 
 /// `bundle rollback`: the version before.
-struct BundleRollbackCommand: ParsableCommand {
+struct BundleRollbackCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback", abstract: "Bring back the version that was there before.",
     discussion: """
@@ -211,11 +217,15 @@ struct BundleRollbackCommand: ParsableCommand {
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
-  func run() throws {
+  func run() async throws {
     let store = try folder.store()
     let outcome = try inStore { () throws(BundleStoreError) in try store.rollback(id) }
     BundleText.warn(outcome)
-    global.session(socketPath: "").printer.print(BundleText.document(outcome, in: store)) {
+    let host = await BundleHost.ask(global)
+    if let problem = host.problem(of: store.path) { BundleText.warn(problem) }
+    global.session(socketPath: "").printer.print(
+      BundleText.document(outcome, in: store, isLive: host.runs(store.path))
+    ) {
       let before = outcome.former.map { ", was \($0)" } ?? ", in place of another"
       return "bundle \(id) \(outcome.bundle.version) is back in \(store.path)\(before)\n"
     }

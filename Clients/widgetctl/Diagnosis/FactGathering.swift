@@ -1,4 +1,5 @@
 import Glibc
+import WidgetBundleStore
 import WidgetClient
 import WidgetModel
 
@@ -36,9 +37,19 @@ extension Facts {
     if case .answered(let answers) = facts.connection, let stats = answers.stats {
       facts.isDaemonReplaced = isReplaced(stats.pid)
     }
+    facts.bundles = await bundles(at: choice.path)
     if facts.isListenerOfInterest { facts.listener = facts.findListener() }
     facts.now = Terminal.now
     return facts
+  }
+
+  /// What is installed where `bundle install` puts it.
+  private static func bundles(at socket: String) async -> Bundles? {
+    guard let folder = try? BundleFolderOptions.usual(),
+      let installed = try? BundleStore(path: folder).list(), !installed.isEmpty
+    else { return nil }
+    let host = await BundleHost.ask(WidgetClient(socketPath: socket))
+    return Bundles(folder: folder, count: installed.count, host: host)
   }
 
   // MARK: - Files

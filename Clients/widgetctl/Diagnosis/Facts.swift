@@ -16,6 +16,8 @@ struct Facts: Hashable {
   var units: [ServiceManager: Units] = [:]
   /// The services that are to run with the daemon's socket, by the systemd that runs them.
   var providers: [ServiceManager: [Unit]] = [:]
+  /// The bundles where they are installed if no folder is named; nil if there are none.
+  var bundles: Bundles?
   var connection: Connection
   /// Who listens at the socket; nil if it was not looked for, or cannot be told.
   var listener: Listener?
@@ -103,6 +105,13 @@ struct Facts: Hashable {
     var isEnabled = false
     /// Whether the file of its process's program was replaced or removed since that started.
     var isReplaced = false
+  }
+
+  /// Installed bundles, and who runs them.
+  struct Bundles: Hashable {
+    var folder: String
+    var count: Int
+    var host: BundleHost
   }
 
   /// A process that listens.

@@ -8,7 +8,7 @@ extension Facts {
   var findings: [Finding] {
     [
       socketFinding, fileFinding, unitFinding, permissionFinding, connectFinding, healthFinding,
-      levelFinding, versionFinding, providersFinding, errorsFinding,
+      levelFinding, versionFinding, providersFinding, bundlesFinding, errorsFinding,
     ].compactMap { $0 }
   }
 
@@ -373,6 +373,16 @@ extension Facts {
     }
     return .warn(
       check, problems.joined(separator: "; "), mend: mends.joined(separator: "; "))
+  }
+
+  /// Bundles that are installed and that nobody runs.
+  private var bundlesFinding: Finding? {
+    guard isReached, let bundles else { return nil }
+    let check = "bundles"
+    guard let problem = bundles.host.problem(of: bundles.folder) else {
+      return .ok(check, "widgetd-host runs \(bundles.folder)")
+    }
+    return bundles.host == .unknown ? nil : .warn(check, problem, mend: bundles.host.mend)
   }
 
   private var errorsFinding: Finding? {

@@ -269,7 +269,7 @@ extension Host {
         _ = await self.persist { () async throws(Failure) in
           // What an earlier host left is taken care of before its widget, which tells of it, is gone.
           try await self.remember()
-          let all = specs + self.others(than: specs)
+          let all = self.ownWidget + specs + self.others(than: specs)
           try await self.daemon.declare(widgets: all, set: HostState.provider)
         }
       }
@@ -289,6 +289,13 @@ extension Host {
   func others(than specs: [WidgetSpec]) -> [WidgetSpec] {
     let ids = Set(specs.map(\.id))
     return elsewhere.filter { !ids.contains($0.id) }
+  }
+
+  /// The widget that shows this host.
+  var ownWidget: [WidgetSpec] {
+    let spec = HostWidget.spec(
+      folders: options.roots, standings: state.standings, isStopped: isStopped)
+    return spec.map { [$0] } ?? []
   }
 
   func remember() async throws(Failure) {
@@ -313,12 +320,12 @@ extension Host {
     for id in Array(withdrawals.keys) { await withdrawals[id]?.value }
   }
 
-  /// Provides the kind that shows how bundles stand, and with it lets the bundles in: a daemon has one
+  /// Provides the kinds that show how the host and its bundles stand, and with them lets the bundles in: a daemon has one
   /// host.
   ///
   /// - Throws: why the daemon does not have this one.
   func serve() async throws(Failure) {
-    let kinds = HostState.kind.map { [$0] } ?? []
+    let kinds = [HostState.kind, HostWidget.kind].compactMap(\.self)
     var attempts = 0
     while !Task.isCancelled {
       let session = daemon.session(HostState.provider, kinds: kinds, takesOver: false)

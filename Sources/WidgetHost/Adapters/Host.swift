@@ -170,7 +170,9 @@ public actor Host {
     for task in withdrawals.values { task.cancel() }
     standingTask?.cancel()
     // Best effort: who stopped the daemon first has stopped all its widgets too.
-    let (daemon, isServing, last) = (daemon, isServing, specs + others(than: specs))
+    let (daemon, isServing, last) = (
+      daemon, isServing, ownWidget + specs + others(than: specs)
+    )
     let sessions = retiring.values.flatMap { $0 }
     let goodbye = Task {
       if isServing { try? await daemon.declare(widgets: last, set: HostState.provider) }

@@ -1,0 +1,90 @@
+import Glibc
+import WidgetClient
+import WidgetModel
+
+/// Who runs the bundles of a folder, as far as the daemon knows.
+enum BundleHost: Hashable {
+  /// A host runs these folders.
+  case running(folders: [String])
+  /// The daemon has no host.
+  case missing
+  /// The daemon could not be asked.
+  case unknown
+
+  /// The id of the widget that shows the host.
+  static let widget = "widgetd-host"
+
+  /// Asks the daemon. Bundles can be installed without one, so it is given two seconds.
+  static func ask(_ global: GlobalOptions) async -> BundleHost {
+    guard let session = try? global.session() else { return .unknown }
+    let limit = min(global.limit ?? .seconds(2), .seconds(2))
+    return await ask(session.client, within: limit)
+  }
+
+  static func ask(_ client: WidgetClient, within limit: Duration = .seconds(2)) async -> BundleHost
+  {
+    guard let id = WidgetID(widget) else { return .missing }
+    defer { Task { await client.close() } }
+    do throws(ClientError) {
+      let request = GetWidgetRequest(id: id)
+      let answer = try await client.getWidget(request, options: CallOptions(timeout: limit))
+      return BundleHost(answer.widget)
+    } catch {
+      return error.reason == "WIDGET_NOT_FOUND" ? .missing : .unknown
+    }
+  }
+
+  init(_ widget: Widget) {
+    guard !widget.isStale, widget.data["state"] == .string("running"),
+      case .list(let folders)? = widget.data["folders"]
+    else {
+      self = .missing
+      return
+    }
+    self = .running(
+      folders: folders.compactMap { if case .string(let path) = $0 { path } else { nil } })
+  }
+
+  /// Whether the bundles in a folder are live; nil if nobody knows.
+  func runs(_ folder: String) -> Bool? {
+    switch self {
+    case .running(let folders):
+      folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }
+    case .missing: false
+    case .unknown: nil
+    }
+  }
+
+  /// The command that starts the service of the host; nil if that is not what is missing.
+  var mend: String? {
+    guard self == .missing else { return nil }
+    return geteuid() == 0 ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
+  }
+
+  /// Why the bundles in a folder are not live, and what to do; nil if they are.
+  func problem(of folder: String) -> String? {
+    switch self {
+    case .running(let folders):
+      guard runs(folder) != true else { return nil }
+      guard let first = folders.first else { return "widgetd-host runs no folder of bundles" }
+      return
+        "nobody runs the bundles in \(folder): widgetd-host runs \(folders.joined(separator: ", ")); "
+        + "install with --dir \(first), or start widgetd-host with --bundles \(folder)"
+    case .missing:
+      return
+        "nobody runs the bundles in \(folder): there is no widgetd-host; start it with "
+        + "`\(mend ?? "")` or `widgetd-host --bundles \(folder)`"
+    case .unknown:
+      return
+        "whether anybody runs the bundles in \(folder) is not known: the daemon does not answer; "
+        + "`widgetctl doctor` says why"
+    }
+  }
+
+  /// The path from the root, without links; as it is if there is nothing yet.
+  private static func resolved(_ path: String) -> String {
+    guard let resolved = realpath(path, nil) else { return path }
+    defer { free(resolved) }
+    return String(cString: resolved)
+  }
+}

@@ -1,0 +1,65 @@
+import WidgetBundle
+public import WidgetModel
+
+/// The widget that shows the host itself: whether it runs, and which folders of bundles it runs. It is
+/// stale while the host is away, as every widget of a provider is.
+public enum HostWidget {
+  /// Both the id of the widget and the name of its kind.
+  public static let name = "widgetd-host"
+
+  public static var kind: Kind? {
+    KindName(name).map { name in
+      Kind(
+        name: name, displayName: "Bundles", summary: "The program that runs bundles.",
+        data: [
+          Field(
+            name: "state", type: .string, defaultValue: .string(""),
+            summary: "running; stopped, if the host has ended."),
+          Field(
+            name: "folders", type: .list(.string), defaultValue: .list([]),
+            summary: "The folders of bundles that it runs."),
+          Field(
+            name: "bundles", type: .int, defaultValue: .int(0), summary: "How many bundles there are."),
+          Field(
+            name: "failed", type: .int, defaultValue: .int(0),
+            summary: "How many of them cannot be run."),
+        ], content: [ContentTemplate(root: content)])
+    }
+  }
+
+  /// `widgetd-host running: 7 bundles, 1 failed`, and the folders below.
+  private static var content: NodeTemplate {
+    NodeTemplate(
+      id: "host", type: .stack,
+      children: [
+        NodeTemplate(
+          id: "state", type: .label,
+          properties: [
+            "text": Binding(
+              "'widgetd-host ' + data.state + ': ' + string(data.bundles)"
+                + " + (data.bundles == 1 ? ' bundle' : ' bundles')"
+                + " + (data.failed == 0 ? '' : ', ' + string(data.failed) + ' failed')"),
+            "font": Binding(value: .string("headline")),
+          ]),
+        NodeTemplate(
+          id: "folders", type: .label,
+          properties: ["text": Binding("data.folders.join('\\n')")],
+          condition: "data.folders != []"),
+      ])
+  }
+
+  /// The name is made of characters that an id can have, so it is never nil.
+  static func spec(
+    folders: [String], standings: [HostState.Standing], isStopped: Bool
+  ) -> WidgetSpec? {
+    guard let id = WidgetID(name), let kind = KindName(name) else { return nil }
+    return WidgetSpec(
+      id: id, kind: kind, family: .small,
+      data: [
+        "state": .string(isStopped ? "stopped" : "running"),
+        "folders": .list(folders.map { .string($0) }),
+        "bundles": .int(Int64(standings.count)),
+        "failed": .int(Int64(standings.count { $0.state == .failed })),
+      ])
+  }
+}
