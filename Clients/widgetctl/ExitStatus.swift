@@ -15,6 +15,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
   case timedOut = 8
   case quotaExceeded = 9
   case invalidArgument = 10
+  case actionFailed = 11
 
   /// What it means, for the help text.
   var meaning: String {
@@ -30,6 +31,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
     case .timedOut: "not done within --timeout"
     case .quotaExceeded: "a limit is reached"
     case .invalidArgument: "the daemon or a file's reader found the content wrong"
+    case .actionFailed: "what an event starts has failed (`send --wait`)"
     }
   }
 

@@ -67,10 +67,15 @@ public struct BundleKind: Sendable {
   public var forms: [String: Form]
   /// What runs on the widgets' behalf reads these variables.
   public var scope: BundleScope
+  /// What its content reads, one for each of the kind's templates.
+  public var contentReads: [ContentReads]
+  /// What became of events is told in the status; see `BundleScope.outcomesKey`.
+  public var tellsOutcomes: Bool
 
   public init(
     kind: Kind, sources: [Source] = [], actions: [String: Action] = [:],
-    triggers: [Trigger] = [], forms: [String: Form] = [:], scope: BundleScope
+    triggers: [Trigger] = [], forms: [String: Form] = [:], scope: BundleScope,
+    contentReads: [ContentReads] = [], tellsOutcomes: Bool = false
   ) {
     self.kind = kind
     self.sources = sources
@@ -78,6 +83,30 @@ public struct BundleKind: Sendable {
     self.triggers = triggers
     self.forms = forms
     self.scope = scope
+    self.contentReads = contentReads
+    self.tellsOutcomes = tellsOutcomes
+  }
+}
+
+/// What the expressions of one template of content read: by it a failure is known that the author shows.
+public struct ContentReads: Hashable, Sendable {
+  /// The families that the template is for; none for all that no other names.
+  public var families: [Family]
+  /// The sources and actions whose status it reads.
+  public var statuses: Set<String>
+  /// It reads the status of all of them.
+  public var readsAllStatuses: Bool
+  /// Data keys of which nothing is shown but a placeholder while they are null.
+  public var placeholderKeys: Set<String>
+
+  public init(
+    families: [Family] = [], statuses: Set<String> = [], readsAllStatuses: Bool = false,
+    placeholderKeys: Set<String> = []
+  ) {
+    self.families = families
+    self.statuses = statuses
+    self.readsAllStatuses = readsAllStatuses
+    self.placeholderKeys = placeholderKeys
   }
 }
 
@@ -130,6 +159,11 @@ public struct Source: Sendable {
   public var assignments: Assignments
   /// What is there instead of the real thing when the host runs with `--stub`.
   public var stub: Value?
+  /// The data is stale when readings have failed for so long.
+  public var staleAfter: Duration
+
+  /// What `staleAfter` is if the file does not say.
+  public static let staleAfterDefault = Duration.seconds(30)
 
   public enum Input: Sendable {
     /// A file; watched, so that changes are seen at once.
@@ -145,7 +179,8 @@ public struct Source: Sendable {
   public init(
     name: String, input: Input, interval: Duration? = nil, isAligned: Bool = false,
     isLoadedAtStart: Bool = true, condition: Expression? = nil, parse: Parse = Parse(),
-    assignments: Assignments, stub: Value? = nil
+    assignments: Assignments, stub: Value? = nil,
+    staleAfter: Duration = Source.staleAfterDefault
   ) {
     self.name = name
     self.input = input
@@ -156,6 +191,7 @@ public struct Source: Sendable {
     self.parse = parse
     self.assignments = assignments
     self.stub = stub
+    self.staleAfter = staleAfter
   }
 }
 
@@ -445,10 +481,12 @@ public struct ActionStatus: Hashable, Sendable {
   public var code: String
   /// Of a form: what is wrong, by field.
   public var fields: [String: String]
+  /// Of a failure: when the first of those in a row was.
+  public var since: Timestamp?
 
   public init(
     state: State = .idle, progress: Double? = nil, title: String = "", message: String = "",
-    code: String = "", fields: [String: String] = [:]
+    code: String = "", fields: [String: String] = [:], since: Timestamp? = nil
   ) {
     self.state = state
     self.progress = progress
@@ -456,10 +494,11 @@ public struct ActionStatus: Hashable, Sendable {
     self.message = message
     self.code = code
     self.fields = fields
+    self.since = since
   }
 
   /// As data has it: a map with `state`, `running`, `succeeded`, `failed`, `progress`, `title`,
-  /// `message`, `code` and `fields`.
+  /// `message`, `code`, `fields` and `since`.
   public var value: Value {
     .map([
       "state": .string(state.rawValue), "running": .bool(state == .running),
@@ -468,6 +507,7 @@ public struct ActionStatus: Hashable, Sendable {
       "message": .string(message), "code": .string(code),
       "fields": .map(
         ValueMap(fields.map { ValueMap.Entry(key: $0.key, value: .string($0.value)) })),
+      "since": since.map { .timestamp($0) } ?? .null,
     ])
   }
 }

@@ -10,6 +10,10 @@ extension BundleScope {
   /// The data key that holds the state of sources and actions.
   public static let statusKey = "status"
 
+  /// The key in the status under which the outcomes of events are, each by its number. No source or
+  /// action can be called so.
+  public static let outcomesKey = "$outcomes"
+
   /// The values of all variables at a moment, in the order of the environment's. O(1) but for the
   /// widget's labels.
   public func bindings(for moment: Moment) -> SlotBindings {

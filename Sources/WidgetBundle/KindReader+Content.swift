@@ -66,8 +66,15 @@ extension KindReader {
 
   private func read(template item: Item, families: [Family]) {
     let reader = TemplateReader(self)
+    var reads = ContentReads(families: families)
+    reading.onCompiled = { expression in
+      for reference in expression.references { reads.add(reference) }
+    }
+    defer { reading.onCompiled = nil }
     guard let root = reader.node(item, contentVariables(), form: nil, isRoot: true) else { return }
+    reads.placeholderKeys = reader.placeholderKeys
     kind.content.append(ContentTemplate(families: families, root: root))
+    contentReads.append(reads)
   }
 
   /// What a node does, unless another template's node of that id does the same.
@@ -93,6 +100,25 @@ extension KindReader {
   }
 }
 
+extension ContentReads {
+  /// `status.feed.title`, or `data.status.feed.title`, reads the status of `feed`.
+  fileprivate mutating func add(_ reference: ExpressionReference) {
+    var path = reference.path[...]
+    if reference.variable == "data" {
+      guard let first = path.first else { return readsAllStatuses = true }
+      guard first == .field(BundleScope.statusKey) else { return }
+      path = path.dropFirst()
+    } else if reference.variable != "status" {
+      return
+    }
+    if case .field(let name)? = path.first {
+      statuses.insert(name)
+    } else {
+      readsAllStatuses = true
+    }
+  }
+}
+
 /// Reads one template of content.
 final class TemplateReader {
   static let nodesMax = 2000
@@ -107,6 +133,8 @@ final class TemplateReader {
   private var count = 0
   private var depth = 0
   private var rowDepth = 0
+  /// What bindings with a placeholder read of the data.
+  private(set) var placeholderKeys: Set<String> = []
 
   /// The fields of a form, while its children are read.
   final class FormFields {
@@ -416,12 +444,14 @@ final class TemplateReader {
     }
     var source: String
     var valueType = ExpressionType.dyn
+    var references: [ExpressionReference] = []
     if let fromItem = object["from"] {
       guard
         let from = reading.expression(
           fromItem, variables, giving: wanted, orText: true, for: purpose)
       else { return nil }
       (source, valueType) = (from.compiled.source, from.compiled.resultType)
+      references = from.compiled.references.filter { $0.variable == "data" }
     } else if let valueItem = object["value"] {
       guard
         let value = reading.template(
@@ -430,6 +460,7 @@ final class TemplateReader {
       if case .constant(let value) = value, !hasMore { return Binding(value: value) }
       if case .expression(let expression) = value {
         (source, valueType) = (expression.compiled.source, expression.compiled.resultType)
+        references = expression.compiled.references.filter { $0.variable == "data" }
       } else {
         source = CELText.source(of: value)
       }
@@ -447,6 +478,7 @@ final class TemplateReader {
     }
     var binding = Binding(source)
     if let item = object["placeholder"] {
+      for case .field(let key)? in references.map(\.path.first) { placeholderKeys.insert(key) }
       if type == .string, case .scalar(let text, isPlain: true) = item.node.content {
         binding.value = .string(text.droppingEscape)
       } else if let value = reading.constant(item) {

@@ -53,11 +53,12 @@ extension KindReader {
     let type: ExpressionType = inputName == "timer" ? .timestamp : resultType(parse)
     let assignments = self.assignments(object["set"], hostVariables(result: type))
     let stub = self.stub(object["stub"], parse)
+    let staleAfter = reading.duration(object["staleAfter"], atLeast: .zero)
     guard let input else { return nil }
     return Source(
       name: named.name, input: input, interval: interval, isAligned: isAligned,
       isLoadedAtStart: reading.bool(object["start"]) ?? true, condition: condition, parse: parse,
-      assignments: assignments, stub: stub)
+      assignments: assignments, stub: stub, staleAfter: staleAfter ?? Source.staleAfterDefault)
   }
 
   // MARK: - Parsing

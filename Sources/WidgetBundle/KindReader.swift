@@ -16,6 +16,7 @@ final class KindReader {
   var actions: [String: Action] = [:]
   var triggers: [Trigger] = []
   var forms: [String: Form] = [:]
+  var contentReads: [ContentReads] = []
   /// Which actions an action runs, and where that is said.
   var runs: [String: [(name: String, item: Item)]] = [:]
   /// The action that is being read; nil outside of named ones.
@@ -70,9 +71,26 @@ final class KindReader {
     // What only changes data is done by the daemon, at once; so the actions have to be known.
     for handler in handlers { read(handler) }
     if let item = object["on"] { on(item) }
+    let tellsOutcomes = addOutcomes()
     return BundleKind(
       kind: kind, sources: sources, actions: actions, triggers: triggers, forms: forms,
-      scope: BundleScope(environment: hostVariables().environment))
+      scope: BundleScope(environment: hostVariables().environment), contentReads: contentReads,
+      tellsOutcomes: tellsOutcomes)
+  }
+
+  /// What follows from events without a name has an outcome too, and the status is where it is told.
+  ///
+  /// - Returns: whether outcomes can be told.
+  private func addOutcomes() -> Bool {
+    guard (sourceNames + actionNames).isEmpty else { return true }
+    guard !triggers.isEmpty, !kind.data.contains(where: { $0.name == BundleScope.statusKey }) else {
+      return false
+    }
+    kind.data.append(
+      Field(
+        name: BundleScope.statusKey, type: .map(.any), defaultValue: .map([:]),
+        summary: "What became of events whose sender asked for it."))
+    return true
   }
 
   private func readHead(_ object: Object) {
@@ -305,6 +323,7 @@ final class KindReader {
       RecordType([
         "state": .string, "running": .bool, "succeeded": .bool, "failed": .bool, "progress": .dyn,
         "title": .string, "message": .string, "code": .string, "fields": .map(.string, .string),
+        "since": .dyn,
       ]))
     return .record(
       RecordType(

@@ -220,6 +220,9 @@ extension ObjectShape {
       Key("start", .bool, "Read when the widget comes to life. True without."),
       Key("when", .expression, "Not read while this is false."),
       Key(
+        "staleAfter", .duration,
+        "How long readings may fail before the widget is stale. Default: 30s."),
+      Key(
         "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
         "How bytes become `result`. Without: JSON if they are said to be, else text."),
       Key("set", .map(.expression), "What becomes of `result`: data keys and expressions."),

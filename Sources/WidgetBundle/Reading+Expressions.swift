@@ -66,6 +66,7 @@ extension Reading {
           + "of type \(wanted)", hint: conversion(to: wanted))
       return nil
     }
+    onCompiled?(compiled)
     return Expression(compiled: compiled, place: item.path)
   }
 

@@ -47,6 +47,8 @@ final class Reading {
   private static let problemsKept = 500
 
   let lines: SourceLines
+  /// Told of each expression that is right.
+  var onCompiled: ((CompiledExpression) -> Void)?
 
   init(_ lines: SourceLines, timeZones: (@Sendable (String) -> TimeZoneRules?)?) {
     self.timeZones = timeZones

@@ -84,16 +84,19 @@ public struct EventDraft: Hashable, Sendable {
   public var payload: ValueMap
   /// Accept it even if the widget is hidden or disabled.
   public var isForced: Bool
+  /// See `Event.wantsOutcome`.
+  public var wantsOutcome: Bool
 
   public init(
     widgetID: WidgetID, nodeID: String = "", name: String, payload: ValueMap = [:],
-    isForced: Bool = false
+    isForced: Bool = false, wantsOutcome: Bool = false
   ) {
     self.widgetID = widgetID
     self.nodeID = nodeID
     self.name = name
     self.payload = payload
     self.isForced = isForced
+    self.wantsOutcome = wantsOutcome
   }
 }
 

@@ -316,7 +316,7 @@ extension WidgetStore {
     let event = Event(
       sequence: sequence, widgetID: record.id, nodeID: draft.nodeID, name: draft.name,
       payload: draft.payload, time: now, revision: revision, origin: caller,
-      isForced: draft.isForced)
+      isForced: draft.isForced, wantsOutcome: draft.wantsOutcome)
     let reduction = try reduce(event, on: slot)
     if sequence > eventSequenceCeiling {
       self.record(.lowerEventCeiling(to: eventSequenceCeiling))

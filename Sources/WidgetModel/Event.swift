@@ -16,11 +16,14 @@ public struct Event: Hashable, Sendable {
   public var origin: EventOrigin
   /// It was sent past a hidden or disabled widget on purpose.
   public var isForced: Bool
+  /// The sender waits until what follows from it has ended.
+  public var wantsOutcome: Bool
 
   public init(
     sequence: UInt64, widgetID: WidgetID, nodeID: String = "", name: String,
     payload: ValueMap = [:], time: Timestamp = .epoch, revision: Revision = 0,
-    origin: EventOrigin = EventOrigin(), isForced: Bool = false
+    origin: EventOrigin = EventOrigin(), isForced: Bool = false,
+    wantsOutcome: Bool = false
   ) {
     self.sequence = sequence
     self.widgetID = widgetID
@@ -31,6 +34,7 @@ public struct Event: Hashable, Sendable {
     self.revision = revision
     self.origin = origin
     self.isForced = isForced
+    self.wantsOutcome = wantsOutcome
   }
 }
 

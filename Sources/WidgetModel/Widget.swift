@@ -108,14 +108,18 @@ public struct WidgetError: Hashable, Sendable {
   public var reason: String
   /// What happened, and what to do next.
   public var message: String
+  /// Since when; nil if nobody said.
+  public var since: Timestamp?
 
-  public init(reason: String, message: String) {
+  public init(reason: String, message: String, since: Timestamp? = nil) {
     self.reason = reason
     self.message = message
+    self.since = since
   }
 
   public static func == (a: WidgetError, b: WidgetError) -> Bool {
     a.reason.hasSameBytes(as: b.reason) && a.message.hasSameBytes(as: b.message)
+      && a.since == b.since
   }
 }
 

@@ -14,7 +14,7 @@ extension Event: ConvertibleMessage {
       time: try reader.timestamp("time", c.pointee.time) ?? .epoch,
       revision: c.pointee.revision,
       origin: try reader.optional("origin", c.pointee.origin) ?? EventOrigin(),
-      isForced: c.pointee.forced != 0)
+      isForced: c.pointee.forced != 0, wantsOutcome: c.pointee.wants_outcome != 0)
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Event>, _ writer: Writer) throws(WireError) {
@@ -29,6 +29,7 @@ extension Event: ConvertibleMessage {
     c.pointee.revision = revision
     c.pointee.origin = try writer.message("origin", origin)
     c.pointee.forced = isForced ? 1 : 0
+    c.pointee.wants_outcome = wantsOutcome ? 1 : 0
   }
 }
 

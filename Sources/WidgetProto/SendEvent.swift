@@ -17,10 +17,13 @@ public struct SendEventRequest: Hashable, Sendable {
   public var client: String
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String
+  /// See `Event.wantsOutcome`.
+  public var wantsOutcome: Bool
 
   public init(
     widgetID: WidgetID, nodeID: String = "", name: String = "", payload: ValueMap = [:],
-    force: Bool = false, client: String = "", requestID: String = ""
+    force: Bool = false, client: String = "", requestID: String = "",
+    wantsOutcome: Bool = false
   ) {
     self.widgetID = widgetID
     self.nodeID = nodeID
@@ -29,6 +32,7 @@ public struct SendEventRequest: Hashable, Sendable {
     self.force = force
     self.client = client
     self.requestID = requestID
+    self.wantsOutcome = wantsOutcome
   }
 }
 
@@ -48,6 +52,7 @@ extension SendEventRequest: ConvertibleMessage {
         path: "client", description: "must be at most \(EventOrigin.clientBytesMax) bytes")
     }
     requestID = reader.string(c.pointee.request_id)
+    wantsOutcome = c.pointee.wants_outcome != 0
   }
 
   func fill(
@@ -62,6 +67,7 @@ extension SendEventRequest: ConvertibleMessage {
     c.pointee.force = force ? 1 : 0
     c.pointee.client = try writer.string("client", client)
     c.pointee.request_id = try writer.string("request_id", requestID)
+    c.pointee.wants_outcome = wantsOutcome ? 1 : 0
   }
 }
 

@@ -101,8 +101,10 @@ extension Presence: ConvertibleMessage {
 }
 
 extension WidgetError: ConvertibleMessage {
-  init(c: UnsafePointer<Widgetd__V1__WidgetError>, _ reader: Reader) {
-    self.init(reason: reader.string(c.pointee.reason), message: reader.string(c.pointee.message))
+  init(c: UnsafePointer<Widgetd__V1__WidgetError>, _ reader: Reader) throws(WireError) {
+    self.init(
+      reason: reader.string(c.pointee.reason), message: reader.string(c.pointee.message),
+      since: try reader.timestamp("since", c.pointee.since))
   }
 
   func fill(
@@ -110,6 +112,7 @@ extension WidgetError: ConvertibleMessage {
   ) throws(WireError) {
     c.pointee.reason = try writer.string("reason", reason)
     c.pointee.message = try writer.string("message", message)
+    if let since { c.pointee.since = try writer.timestamp(since) }
   }
 }
 

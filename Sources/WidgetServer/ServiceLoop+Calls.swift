@@ -128,7 +128,8 @@ extension ServiceLoop {
           .sendEvent(
             EventDraft(
               widgetID: request.widgetID, nodeID: request.nodeID, name: request.name,
-              payload: request.payload, isForced: request.force)), responder,
+              payload: request.payload, isForced: request.force,
+              wantsOutcome: request.wantsOutcome)), responder,
           client: request.client)
         guard case .accepted(let sequence) = commit.outcome else { throw .lost }
         self.counters.events += 1

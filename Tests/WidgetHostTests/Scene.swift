@@ -98,6 +98,7 @@ struct Scene {
       for entry in patch.setData.entries { widget.data[entry.key] = entry.value }
       for key in patch.unsetData { widget.data[key] = nil }
       if let error = patch.error { widget.error = error }
+      if let isStale = patch.isStale { widget.isStale = isStale }
       revision += 1
       widget.revision = revision
       widgets[id] = widget
@@ -129,14 +130,15 @@ struct Scene {
   }
 
   mutating func event(
-    _ name: String, node: String = "", _ payload: ValueMap = [:], of id: String = "w"
+    _ name: String, node: String = "", _ payload: ValueMap = [:], of id: String = "w",
+    wantsOutcome: Bool = false
   ) throws {
     sequence += 1
     tell(
       .event(
         Event(
           sequence: sequence, widgetID: try #require(WidgetID(id)), nodeID: node, name: name,
-          payload: payload, time: time.wall)))
+          payload: payload, time: time.wall, wantsOutcome: wantsOutcome)))
   }
 
   /// Changes a widget as somebody else would.

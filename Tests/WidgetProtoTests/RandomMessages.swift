@@ -87,7 +87,7 @@ struct RandomMessages {
       Sample(
         SendEventRequest(
           widgetID: id(), nodeID: text(), name: name(), payload: map(), force: flag(),
-          client: name(), requestID: name())),
+          client: name(), requestID: name(), wantsOutcome: flag())),
       Sample(SendEventResponse(sequence: number(), revision: number())),
       Sample(
         WatchWidgetsRequest(
@@ -315,7 +315,7 @@ struct RandomMessages {
   }
 
   private mutating func error() -> WidgetError {
-    WidgetError(reason: "NO_SIGNAL", message: text())
+    WidgetError(reason: "NO_SIGNAL", message: text(), since: maybe { $0.time() })
   }
 
   private mutating func transition() -> Transition {
@@ -451,7 +451,7 @@ struct RandomMessages {
       sequence: number(), widgetID: id(), nodeID: text(), name: name(), payload: map(),
       time: time(), revision: number(),
       origin: EventOrigin(uid: 1000, pid: UInt32(truncatingIfNeeded: number()), client: text()),
-      isForced: flag())
+      isForced: flag(), wantsOutcome: flag())
   }
 
   private mutating func update() -> WidgetUpdate {

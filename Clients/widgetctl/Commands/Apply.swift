@@ -193,6 +193,9 @@ struct SendCommand: AsyncParsableCommand {
       given. \
       \(Assignment.help)
 
+      --wait waits until what the event starts has ended: the actions of a bundle, and what its kind \
+      does at once. If one fails its reason is told, and the exit status is 11.
+
       `describe KIND` says what nodes take: a toggle and an input a value, a form the values of its \
       inputs, each under the name that its input has.
 
@@ -203,6 +206,7 @@ struct SendCommand: AsyncParsableCommand {
         widgetctl send todo change --node search value==milk
         widgetctl send todo submit --node new 'values:={"title": "Buy milk", "urgent": true}'
         widgetctl send cpu alarm above=90 who==Ada
+        widgetctl send notes press --node save --wait --timeout 10s
       """)
 
   @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
@@ -225,13 +229,19 @@ struct SendCommand: AsyncParsableCommand {
   @Flag(help: "Send it even if the widget is hidden or disabled.")
   var force = false
 
+  @Flag(
+    name: .customLong("wait"),
+    help: "Wait until what it starts has ended, and tell what became of it.")
+  var waits = false
+
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
     let request = SendEventRequest(
       widgetID: id, nodeID: node ?? "", name: name, payload: try payload.values(), force: force,
-      client: "widgetctl", requestID: global.requestId ?? "")
+      client: "widgetctl", requestID: global.requestId ?? "", wantsOutcome: waits)
     let session = try global.session()
+    guard !waits else { return try await OutcomeWait(request, session, global).run() }
     let answer = try await session.client.sendEvent(request, options: session.options)
     session.printer.print(
       .map([

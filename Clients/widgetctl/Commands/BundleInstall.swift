@@ -139,6 +139,11 @@ struct BundleListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List the bundles that are installed.",
     discussion: """
+      STATE says how a bundle stands that widgetd-host runs: running; failing, if a source or an \
+      action of its widgets has failed; failed, if its file is broken or refused; stopped, if the host \
+      has ended. The reason is beside it. Without a daemon, or of a bundle that no host runs, it says \
+      whether the file is right: ok, or what is wrong.
+
       Examples:
         widgetctl bundle ls
         widgetctl bundle ls -o json
@@ -153,17 +158,24 @@ struct BundleListCommand: AsyncParsableCommand {
     let host = installed.isEmpty ? .unknown : await BundleHost.ask(global)
     if host != .unknown, let problem = host.problem(of: store.path) { BundleText.warn(problem) }
     let printer = global.session(socketPath: "").printer
+    let standings = installed.isEmpty ? [:] : await BundleStanding.all(global)
+    func standing(_ item: BundleStore.Installed) -> BundleStanding? {
+      BundleStanding.folder(ofFile: item.file).flatMap { standings[$0] }
+    }
     printer.print(
-      list: installed.map { BundleListCommand.document($0) }, around: { .map(["bundles": $0]) }
+      list: installed.map { BundleListCommand.document($0, standing($0)) },
+      around: { .map(["bundles": $0]) }
     ) {
       guard !installed.isEmpty else { return "no bundles in \(store.path)\n" }
       var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
       for item in installed {
         switch item.bundle {
         case .success(let bundle):
+          let standing = standing(item)
           table.add(
             .init(item.id), .init(bundle.version), .init("\(bundle.kinds.count)"),
-            .init("\(bundle.widgets.count)"), .init("ok", .good))
+            .init("\(bundle.widgets.count)"),
+            .init(standing?.text ?? "ok", standing?.isBad == true ? .bad : .good))
         case .failure(let error):
           table.add(
             .init(item.id), .init("-"), .init("-"), .init("-"),
@@ -183,7 +195,9 @@ struct BundleListCommand: AsyncParsableCommand {
     }
   }
 
-  private static func document(_ item: BundleStore.Installed) -> Value {
+  private static func document(
+    _ item: BundleStore.Installed, _ standing: BundleStanding?
+  ) -> Value {
     var map: ValueMap = ["id": .string(item.id), "file": .string(item.file)]
     switch item.bundle {
     case .success(let bundle):
@@ -195,6 +209,11 @@ struct BundleListCommand: AsyncParsableCommand {
     }
     if let digest = item.digest { map["sha256"] = .string(digest) }
     if let former = item.former { map["formerVersion"] = .string(former) }
+    if let standing {
+      map["state"] = .string(standing.state)
+      map["problem"] = .string(standing.problem)
+      map["failures"] = standing.failures
+    }
     return .map(map)
   }
 }

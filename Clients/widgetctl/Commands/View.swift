@@ -233,7 +233,7 @@ private actor ViewScreen {
   func tick() {
     guard mirror.isSynced,
       page.widgets(in: mirror).contains(where: {
-        $0.content.map(ContentText.follows(time:)) ?? false
+        $0.error?.since != nil || $0.content.map(ContentText.follows(time:)) ?? false
       })
     else { return }
     draw()

@@ -41,6 +41,17 @@ struct DateText: Sendable {
     return "\(seconds / 3600):\(two(seconds / 60 % 60)):\(two(seconds % 60))"
   }
 
+  /// How long ago a time was, in its largest unit: `12s`, `5m`, `3h`, `2d`.
+  func age(of time: Timestamp) -> String {
+    let seconds = max(0, now.seconds - time.seconds)
+    switch seconds {
+    case ..<60: return "\(seconds)s"
+    case ..<3_600: return "\(seconds / 60)m"
+    case ..<86_400: return "\(seconds / 3_600)h"
+    default: return "\(seconds / 86_400)d"
+    }
+  }
+
   // MARK: - The expression language's
 
   private static let environment = ExpressionEnvironment(

@@ -56,7 +56,11 @@ extension Labels {
 }
 
 extension WidgetError {
-  var document: Value { .map(["reason": .string(reason), "message": .string(message)]) }
+  var document: Value {
+    var map: ValueMap = ["reason": .string(reason), "message": .string(message)]
+    if let since { map["since"] = .string(RFC3339.text(since)) }
+    return .map(map)
+  }
 }
 
 extension Transition {

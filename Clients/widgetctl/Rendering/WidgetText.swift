@@ -26,13 +26,14 @@ struct WidgetText {
     return lines + content.lines(of: shown)
   }
 
-  /// What is to be known of it: `hidden`, `stale`, `FETCH_FAILED: no answer`.
+  /// What is to be known of it: `hidden`, `stale`, `FETCH_FAILED for 5m: no answer`.
   private func marks(of widget: Widget) -> [String] {
     var marks = widget.presence.state == .visible ? [] : [widget.presence.state.name]
     if widget.isStale { marks.append("stale") }
     if let error = widget.error {
       let words = error.message.isEmpty ? "" : ": \(error.message.onOneLine)"
-      marks.append(error.reason.onOneLine + words)
+      let age = error.since.map { " for \(content.dates.age(of: $0))" } ?? ""
+      marks.append(error.reason.onOneLine + age + words)
     }
     return marks
   }

@@ -238,6 +238,11 @@ extension BundleInstance {
       }
       runs[id]?.frames[top].undo = []
       setStatus(run.widgetID, frame.action.name, ActionStatus(state: .success, message: message))
+      if !frame.action.name.isEmpty {
+        succeeded(run.widgetID, .action(frame.action.name))
+      } else if top == 0 {
+        succeeded(run.widgetID, .trigger(run.trigger))
+      }
       runs[id]?.frames[top].phase = .success
       runs[id]?.frames[top].index = 0
     case .success, .otherwise:
@@ -265,6 +270,7 @@ extension BundleInstance {
       var status = failure
       status.title = title(of: frame, run) ?? failure.title
       undo(frame, run.widgetID)
+      status = mark(id, frame, status)
       setStatus(run.widgetID, frame.action.name, status)
       if !frame.action.name.isEmpty || (top == 0 && !run.isReported) {
         runs[id]?.isReported = true
@@ -281,6 +287,34 @@ extension BundleInstance {
       }
       runs[id]?.frames.removeLast()
     }
+  }
+
+  /// Remembers the failure of a run once: with the innermost action that has a name, or with what set it
+  /// off.
+  private mutating func mark(
+    _ id: UInt64, _ frame: Run.Frame, _ status: ActionStatus
+  ) -> ActionStatus {
+    guard let run = runs[id], let facts = facts(of: run.widgetID) else { return status }
+    recordOutcome(of: run.event, status)
+    var status = status
+    status.since = status.since ?? now.wall
+    guard !run.isMarked else { return status }
+    let isCaught = !frame.action.failure.isEmpty || facts.handlesErrors
+    if frame.action.name.isEmpty {
+      // Those further out may have a name, or catch it.
+      if isCaught || run.frames.count == 1 {
+        runs[id]?.isMarked = true
+        var named = status
+        if named.title.isEmpty { named.title = triggerName(run.widgetID, run.trigger) }
+        failed(run.widgetID, .trigger(run.trigger), named, isCaught: isCaught)
+        return status
+      }
+      return status
+    }
+    runs[id]?.isMarked = true
+    let names = Set(run.frames.map(\.action.name).filter { !$0.isEmpty })
+    return failed(
+      run.widgetID, .action(frame.action.name), status, among: names, isCaught: isCaught)
   }
 
   private mutating func title(of frame: Run.Frame, _ run: Run) -> String? {
@@ -332,7 +366,9 @@ extension BundleInstance {
     guard let run = runs[id] else { return }
     for frame in run.frames.reversed() where frame.phase == .steps || frame.phase == .delayed {
       undo(frame, run.widgetID)
-      if frame.phase == .steps { setStatus(run.widgetID, frame.action.name, ActionStatus()) }
+      guard frame.phase == .steps else { continue }
+      setStatus(run.widgetID, frame.action.name, ActionStatus())
+      if !frame.action.name.isEmpty { succeeded(run.widgetID, .action(frame.action.name)) }
     }
     end(id)
   }

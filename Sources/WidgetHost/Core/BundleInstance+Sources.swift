@@ -236,15 +236,12 @@ extension BundleInstance {
   private mutating func succeeded(_ id: WidgetID, _ index: Int, _ source: Source) {
     setStatus(id, source.name, ActionStatus(state: .success))
     widgets[id]?.sources[index].attempts = 0
-    if state(id, index).isFailed {
-      widgets[id]?.sources[index].isFailed = false
-      effects.append(.report("\(place(id, index)) is well again"))
-    }
+    succeeded(id, .source(index))
   }
 
   mutating func sourceFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     guard let source = source(id, index), let facts = facts(of: id) else { return }
-    setStatus(
+    setFailure(
       id, source.name,
       ActionStatus(
         state: .failure, title: facts.failureTitle(source.name), message: failure.message,
@@ -254,10 +251,6 @@ extension BundleInstance {
       for (key, _) in source.assignments.values {
         widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
       }
-    }
-    if !state(id, index).isFailed {
-      widgets[id]?.sources[index].isFailed = true
-      effects.append(.report("\(place(id, index)): \(failure.message)"))
     }
     widgets[id]?.sources[index].attempts += 1
     touched.insert(id)
@@ -306,9 +299,13 @@ extension BundleInstance {
     widgets[id]?.sources[index].request = nil
     widgets[id]?.sources[index].watch = nil
     widgets[id]?.sources[index].isQueued = false
-    if let source = source(id, index), status(id, source.name) == .running {
+    guard let source = source(id, index) else { return }
+    // What is not wanted does not fail.
+    let isFailed = widgets[id]?.failures[.source(index)] != nil
+    if isFailed || status(id, source.name) == .running {
       setStatus(id, source.name, ActionStatus())
     }
+    if isFailed { succeeded(id, .source(index)) }
   }
 }
 

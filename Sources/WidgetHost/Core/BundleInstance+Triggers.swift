@@ -5,6 +5,7 @@ import WidgetModel
 extension BundleInstance {
   mutating func take(_ event: Event) {
     guard duties.open(event) else { return }
+    if event.wantsOutcome { outcomes[event.sequence] = PendingOutcome(widgetID: event.widgetID) }
     if let facts = facts(of: event.widgetID), !isMeant(event, facts) { return }
     // Steps are to see what was set before the event, and what the daemon's reducers made of it. That
     // comes another way, and may not be here yet; the widget itself may not be.
@@ -62,7 +63,7 @@ extension BundleInstance {
       return fire(index, of: event.widgetID, event)
     }
     guard throttled[key] != nil || throttled.count < limits.queuedMax * max(1, widgets.count)
-    else { return dropped(event.widgetID) }
+    else { return dropped(event.widgetID, event) }
     throttled[key] = event
     deadlines[.throttle(key)] = now.uptime + throttle
   }
@@ -92,14 +93,20 @@ extension BundleInstance {
     let key = QueueKey(widgetID: id, trigger: index)
     let firing = Firing(
       event: event, row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "")
-    guard firings.available >= 1 else { return dropped(id) }
+    guard firings.available >= 1 else { return dropped(id, event) }
     firings.take(1)
     guard isBusy(key) else { return start(key, firing, steps) }
-    guard queues[key, default: []].count < limits.queuedMax else { return dropped(id) }
+    guard queues[key, default: []].count < limits.queuedMax else { return dropped(id, event) }
     queues[key, default: []].append(firing)
   }
 
-  private mutating func dropped(_ id: WidgetID) {
+  private mutating func dropped(_ id: WidgetID, _ event: Event?) {
+    recordOutcome(
+      of: event,
+      ActionStatus(
+        state: .failure, title: "Left out",
+        message: "More happens than can be done; try again later.",
+        code: "RESOURCE_EXHAUSTED"))
     effects.append(
       .report("bundle \(bundle.id): widget \(id): more happens than can be done; left out"))
   }
@@ -112,7 +119,7 @@ extension BundleInstance {
 
   private mutating func start(_ key: QueueKey, _ firing: Firing, _ steps: [Step]) {
     guard runs.values.count(where: { $0.widgetID == key.widgetID }) < limits.runsMax else {
-      return dropped(key.widgetID)
+      return dropped(key.widgetID, firing.event)
     }
     let run = Run(
       id: nextRunID(), widgetID: key.widgetID, trigger: key.trigger, event: firing.event,
@@ -153,7 +160,8 @@ extension BundleInstance {
       state: .failure, title: title(of: form.action, facts, event),
       message: messages.joined(separator: "\n"),
       code: "INVALID_ARGUMENT", fields: wrong)
-    setStatus(event.widgetID, form.action, status)
+    setFailure(event.widgetID, form.action, status)
+    recordOutcome(of: event, status)
     sendError(event.widgetID, form.action, status, cause: event)
     return false
   }

@@ -34,6 +34,10 @@ public struct BundleInstance: Sendable {
   private var lastNumber: UInt64 = 0
   /// What is wrong with the bundle's file now, while this version goes on.
   private(set) var problem: String?
+  /// Changes whenever `failures` may.
+  var failuresVersion: UInt64 = 0
+  /// What becomes of events whose sender waits for it, by their numbers.
+  var outcomes: [UInt64: PendingOutcome] = [:]
 
   /// What an answer is for.
   enum Purpose: Hashable, Sendable {
@@ -85,6 +89,9 @@ public struct BundleInstance: Sendable {
 
   public var widgetCount: Int { widgets.count }
 
+  /// What the widget that tells of the bundle follows.
+  var summary: [UInt64] { [UInt64(widgets.count), failuresVersion] }
+
   /// Takes what happened, and says what to do about it.
   public mutating func handle(_ input: BundleInput, at now: HostTime) -> [Effect] {
     begin(at: now)
@@ -97,7 +104,7 @@ public struct BundleInstance: Sendable {
   public mutating func setProblem(_ problem: String?, at now: HostTime) -> [Effect] {
     begin(at: now)
     self.problem = problem
-    for id in widgets.keys { showProblem(id) }
+    for id in widgets.keys { touched.insert(id) }
     return finish()
   }
 
@@ -127,7 +134,11 @@ public struct BundleInstance: Sendable {
     // is looked at when the changes were made.
     for id in touched.sorted(by: WidgetID.inOrder) { lookAtConditions(id) }
     startWaiting()
-    for id in touched.sorted(by: WidgetID.inOrder) { flush(id, isForced: false) }
+    tellOutcomes()
+    for id in touched.sorted(by: WidgetID.inOrder) {
+      showMark(id)
+      flush(id, isForced: false)
+    }
     touched = []
     acknowledgeEvents()
     answerQuestions()
@@ -244,7 +255,8 @@ public struct BundleInstance: Sendable {
     var known = ValueMap()
     if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
     for entry in told.entries where known[entry.key] != entry.value {
-      setStatus(
+      guard entry.key != BundleScope.outcomesKey else { continue }
+      setFailure(
         id, entry.key,
         ActionStatus(
           state: .failure, title: facts.failureTitle(entry.key),
@@ -267,6 +279,7 @@ public struct BundleInstance: Sendable {
           fire(key.trigger, of: key.widgetID, event)
         }
       case .delay(let run): delayIsOver(run)
+      case .stale(let id, let index): armStaleness(id, index)
       case .release(let id):
         widgets[id]?.release()
         touched.insert(id)
@@ -293,7 +306,6 @@ public struct BundleInstance: Sendable {
     }
     let before = known.view.parameters
     widgets[widget.id]?.hear(widget, isAnew: isAnew)
-    showProblem(widget.id)
     touched.insert(widget.id)
     guard widget.parameters != before else { return }
     for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
@@ -305,9 +317,9 @@ public struct BundleInstance: Sendable {
     let id = widget.id
     widgets[id] = WidgetState(
       widget, sources: facts.kind.sources.map { _ in SourceState() })
-    showProblem(id)
     touched.insert(id)
     settleStatuses(id, facts)
+    inheritFailures(id, facts)
     for (index, source) in facts.kind.sources.enumerated() {
       if source.isLoadedAtStart {
         read(id, index, isAsked: true)
@@ -339,7 +351,7 @@ public struct BundleInstance: Sendable {
       settled[name] =
         ActionStatus(
           state: .failure, title: errorTitle(of: name, id) ?? facts.failureTitle(name),
-          message: "It was interrupted; try again.", code: "ABORTED"
+          message: "It was interrupted; try again.", code: "ABORTED", since: now.wall
         ).value
     }
     if settled != known { widgets[id]?.set(BundleScope.statusKey, .map(settled)) }
@@ -354,20 +366,12 @@ public struct BundleInstance: Sendable {
         cancel(request)
       }
     }
+    if !state.failures.isEmpty { failuresVersion += 1 }
     widgets[id] = nil
     touched.remove(id)
     throttled = throttled.filter { $0.key.widgetID != id }
     waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
     deadlines = deadlines.filter { $0.key.widgetID != id }
-  }
-
-  private mutating func showProblem(_ id: WidgetID) {
-    touched.insert(id)
-    if let problem {
-      widgets[id]?.set(error: WidgetError(reason: BundleInstance.invalid, message: problem))
-    } else if widgets[id]?.view.error?.reason == BundleInstance.invalid {
-      widgets[id]?.set(error: nil)
-    }
   }
 
   /// The reason in the error of widgets whose bundle's file is broken.
@@ -442,6 +446,16 @@ public struct BundleInstance: Sendable {
     touched.insert(id)
   }
 
+  /// Sets the status of a source or an action to a failure, and remembers that.
+  mutating func setFailure(_ id: WidgetID, _ name: String, _ status: ActionStatus) {
+    guard let facts = facts(of: id) else { return }
+    let key =
+      facts.kind.sources.firstIndex { $0.name == name }.map { FailureKey.source($0) }
+      ?? .action(name)
+    setStatus(
+      id, name, failed(id, key, status, among: [name], isCaught: facts.isCaught(key)))
+  }
+
   /// Changes details of a status, and leaves the others.
   mutating func changeStatus(_ id: WidgetID, _ name: String, _ body: (inout ValueMap) -> Void) {
     guard case .map(var all)? = widgets[id]?.view.data[BundleScope.statusKey],
@@ -476,7 +490,7 @@ extension WidgetID {
 extension TimerKey {
   var widgetID: WidgetID? {
     switch self {
-    case .source(let id, _), .trigger(let id, _), .release(let id): id
+    case .source(let id, _), .trigger(let id, _), .release(let id), .stale(let id, _): id
     case .throttle(let key): key.widgetID
     case .delay: nil
     }

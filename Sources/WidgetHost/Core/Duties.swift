@@ -90,7 +90,8 @@ extension BundleInstance {
       guard let state = widgets[id], !isReading(id) else { continue }
       duties.asked.remove(id)
       // An answer clears what it does not say.
-      let patch = WidgetPatch(error: state.view.error.map { .some($0) })
+      let patch = WidgetPatch(
+        isStale: isStale(id) ? true : nil, error: state.view.error.map { .some($0) })
       effects.append(.answer(.unanswered(generation), id, patch))
     }
   }

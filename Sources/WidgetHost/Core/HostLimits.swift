@@ -19,6 +19,10 @@ public struct HostLimits: Hashable, Sendable {
   public var queuedMax = 16
   /// Actions of a widget under way at once.
   public var runsMax = 32
+  /// Outcomes of events that a widget's status keeps for those who wait for them.
+  public var outcomesMax = 16
+  /// Failures that the widget of a bundle lists.
+  public var failuresShownMax = 20
   /// What one evaluation may cost; see `CompiledExpression.evaluate`.
   public var evaluationCostMax = 1_000_000
   /// What evaluations may cost together: so much at once, and so much a second on the long run.

@@ -23,7 +23,8 @@ extension HostState {
             summary: "The version that runs."),
           Field(
             name: "state", type: .string, defaultValue: .string(""),
-            summary: "running; failed, if its file is broken or refused, while the version before"
+            summary: "running; failing, if it runs and a source or an action of its widgets has"
+              + " failed; failed, if its file is broken or refused, while the version before"
               + " it may go on; stopped, if the host has ended."),
           Field(
             name: "problem", type: .string, defaultValue: .string(""),
@@ -35,6 +36,9 @@ extension HostState {
           Field(
             name: "widgets", type: .int, defaultValue: .int(0),
             summary: "How many widgets its kinds have."),
+          Field(
+            name: "failures", type: .list(.map(.any)), defaultValue: .list([]),
+            summary: "What fails on its widgets: widget, title, message, code, since."),
         ], content: [ContentTemplate(root: content)])
     }
   }
@@ -78,6 +82,30 @@ extension HostState {
         "problem": .string(standing.problem), "path": .string(standing.path),
         "loaded": standing.loaded.map { .timestamp($0) } ?? .null,
         "widgets": .int(Int64(standing.widgetCount)),
+        "failures": .list(standing.failures.map(\.value)),
       ])
   }
+}
+
+extension BundleFailure {
+  /// `widget note: Feed failed: no answer`
+  fileprivate var words: String {
+    "widget \(widgetID): " + [title, message].filter { !$0.isEmpty }.joined(separator: ": ")
+  }
+
+  /// The same, with the time.
+  var line: String {
+    "\(words.split(whereSeparator: \.isNewline).joined(separator: " ")) (since \(PlainText.rfc3339(since.wholeSeconds)))"
+  }
+
+  fileprivate var value: Value {
+    .map([
+      "widget": .string(widgetID.rawValue), "title": .string(title), "message": .string(message),
+      "code": .string(code), "since": .timestamp(since),
+    ])
+  }
+}
+
+extension Timestamp {
+  fileprivate var wholeSeconds: Timestamp { Timestamp(seconds: seconds, nanoseconds: 0) ?? self }
 }

@@ -34,7 +34,7 @@ public struct HostState: Sendable {
 
   /// How a bundle is known outside.
   public struct Standing: Hashable, Sendable {
-    public enum State: String, Hashable, Sendable { case running, failed, stopped }
+    public enum State: String, Hashable, Sendable { case running, failing, failed, stopped }
 
     public var id: String
     public var name: String
@@ -45,6 +45,8 @@ public struct HostState: Sendable {
     /// When the version that runs was loaded.
     public var loaded: Timestamp?
     public var widgetCount: Int
+    /// What fails on its widgets and is not shown there by the bundle, the oldest first.
+    public var failures: [BundleFailure] = []
   }
 
   private struct Folder: Sendable {
@@ -268,22 +270,25 @@ public struct HostState: Sendable {
     _ input: BundleInput, generation: UInt64, at now: HostTime
   ) -> [Output] {
     guard let id = id(of: generation) else { return [] }
-    let before = running[id]?.instance.widgetCount
+    let before = running[id]?.instance.summary
     let effects = running[id]?.instance.handle(input, at: now) ?? []
     let outputs = effects.map { Output.effect($0) }
-    return running[id]?.instance.widgetCount == before ? outputs : outputs + standing()
+    return running[id]?.instance.summary == before ? outputs : outputs + standing()
   }
 
   /// Tells all bundles the time whose turn it is.
   public mutating func tick(at now: HostTime) -> [Output] {
     var outputs: [Output] = []
+    var hasChanged = false
     for id in running.keys.sorted() {
       guard let deadline = running[id]?.instance.nextDeadline, deadline <= now.uptime else {
         continue
       }
+      let before = running[id]?.instance.summary
       outputs += (running[id]?.instance.handle(.tick, at: now) ?? []).map { .effect($0) }
+      hasChanged = hasChanged || running[id]?.instance.summary != before
     }
-    return outputs
+    return hasChanged ? outputs + standing() : outputs
   }
 
   public var nextDeadline: Duration? {
@@ -342,12 +347,19 @@ public struct HostState: Sendable {
       }
       taken.insert(name)
       let shown = current?.instance.bundle ?? folder.bundle
+      let failures = current?.instance.failures ?? []
+      let lines = failures.prefix(limits.failuresShownMax).map(\.line)
+      let more = failures.count - lines.count
       result.append(
         Standing(
           id: name, name: shown?.name ?? "", version: shown?.version ?? "",
-          state: isStopping ? .stopped : problem == nil ? .running : .failed,
-          problem: problem ?? "", path: path, loaded: current?.loaded,
-          widgetCount: current?.instance.widgetCount ?? 0))
+          state: isStopping
+            ? .stopped : problem != nil ? .failed : failures.isEmpty ? .running : .failing,
+          problem: problem
+            ?? (lines + (more > 0 ? ["(and \(more) more)"] : [])).joined(separator: "\n"),
+          path: path, loaded: current?.loaded,
+          widgetCount: current?.instance.widgetCount ?? 0,
+          failures: Array(failures.prefix(limits.failuresShownMax))))
     }
     return result
   }

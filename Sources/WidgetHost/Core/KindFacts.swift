@@ -7,12 +7,19 @@ struct KindFacts: Sendable {
   let types: [String: Field]
   let statusNames: [String]
   let takesStatus: Bool
+  /// It does something on the event that tells of a failed action.
+  let handlesErrors: Bool
 
   init(_ kind: BundleKind) {
     self.kind = kind
     types = Dictionary(kind.kind.data.map { ($0.name, $0) }) { first, _ in first }
     statusNames = (kind.sources.map(\.name) + kind.actions.keys).sorted()
     takesStatus = kind.kind.isOpen || types[BundleScope.statusKey] != nil
+    let triggers = kind.triggers.contains { trigger in
+      if case .event("error", _) = trigger.when { true } else { false }
+    }
+    // What only sets data is the daemon's.
+    handlesErrors = triggers || kind.kind.reducers.contains { $0.event == "error" }
   }
 
   /// The value as the kind's data takes it.

@@ -50,6 +50,8 @@ struct Run: Sendable {
   var wait = Wait.nothing
   /// Somebody was told why it failed.
   var isReported = false
+  /// Its failure is remembered.
+  var isMarked = false
   /// Something was begun that should not be done a second time, or that takes its time: the event need
   /// not come again.
   var hasActed = false
@@ -68,6 +70,8 @@ enum TimerKey: Hashable, Sendable {
   case delay(UInt64)
   /// Try to reach the daemon again.
   case release(WidgetID)
+  /// A source has failed for so long that its widget is stale.
+  case stale(WidgetID, Int)
 }
 
 struct ThrottleKey: Hashable, Sendable {

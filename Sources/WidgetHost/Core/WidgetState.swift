@@ -21,6 +21,11 @@ struct WidgetState: Sendable {
   var newestChange: UInt64 { pending == WidgetPatch() ? sentCount : sentCount + 1 }
 
   var sources: [SourceState]
+  /// What has failed and not succeeded since.
+  var failures: [FailureKey: StandingFailure] = [:]
+  /// What was put into the widget's error last.
+  var mark: WidgetError?
+  var isMarkedStale = false
 
   init(_ widget: Widget, sources: [SourceState]) {
     heard = widget
@@ -48,6 +53,12 @@ struct WidgetState: Sendable {
     view.error = error
   }
 
+  mutating func set(isStale: Bool) {
+    guard view.isStale != isStale else { return }
+    pending.isStale = isStale
+    view.isStale = isStale
+  }
+
   /// Takes the widget as the daemon tells of it. An older one than is known already is ignored, unless
   /// it is from a store that the numbers of the one before say nothing about.
   mutating func hear(_ widget: Widget, isAnew: Bool) {
@@ -69,6 +80,7 @@ struct WidgetState: Sendable {
     }
     patch.unsetData = pending.unsetData.filter { base.data[$0] != nil }
     if let error = pending.error, error != base.error { patch.error = .some(error) }
+    if let isStale = pending.isStale, isStale != base.isStale { patch.isStale = isStale }
     pending = WidgetPatch()
     return patch == WidgetPatch() ? nil : patch
   }
@@ -104,6 +116,7 @@ struct WidgetState: Sendable {
         kept.unsetData.append(key)
       }
       if let error = pending.error { kept.error = .some(error) }
+      if let isStale = pending.isStale { kept.isStale = isStale }
       pending = kept
       isHeld = true
       sentCount -= 1
@@ -134,6 +147,7 @@ extension WidgetPatch {
     for entry in setData.entries { widget.data[entry.key] = entry.value }
     for key in unsetData { widget.data[key] = nil }
     if let error { widget.error = error }
+    if let isStale { widget.isStale = isStale }
   }
 }
 
@@ -153,7 +167,6 @@ struct SourceState: Sendable {
   var lastRead: Duration?
   /// For asking a server only for what is new.
   var cached: (address: String, etag: String?, lastModified: String?)?
-  var isFailed = false
   /// When the program that goes on was started.
   var started: Duration?
 }

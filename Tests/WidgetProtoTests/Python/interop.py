@@ -369,7 +369,8 @@ def normalise(schema, message):
     if name == "HealthCheckResponse":
         message.status = known(message.status, 3, 0)
     if name in ("WidgetPatch", "WidgetUpdated") and not message.error.reason:
-        message.error.ClearField("message") if message.HasField("error") else None
+        for field in ("message", "since") if message.HasField("error") else ():
+            message.error.ClearField(field)
     if name == "Event":
         message.origin.SetInParent()
         message.time.SetInParent()

@@ -15,7 +15,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from widgetd._proto.v1 import value_pb2 as widgetd_dot_python_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dwidgetd/python/v1/event.proto\x12\x11widgetd.python.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dwidgetd/python/v1/value.proto\"\xc9\x02\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\twidget_id\x18\x02 \x01(\t\x12\x0f\n\x07node_id\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x36\n\x07payload\x18\x05 \x03(\x0b\x32%.widgetd.python.v1.Event.PayloadEntry\x12(\n\x04time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08revision\x18\x07 \x01(\x04\x12.\n\x06origin\x18\x08 \x01(\x0b\x32\x1e.widgetd.python.v1.EventOrigin\x12\x0e\n\x06\x66orced\x18\t \x01(\x08\x1aH\n\x0cPayloadEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"7\n\x0b\x45ventOrigin\x12\x0b\n\x03uid\x18\x01 \x01(\r\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\x0e\n\x06\x63lient\x18\x03 \x01(\tBG\n\x0e\x63om.widgetd.v1B\nEventProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dwidgetd/python/v1/event.proto\x12\x11widgetd.python.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dwidgetd/python/v1/value.proto\"\xe0\x02\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\twidget_id\x18\x02 \x01(\t\x12\x0f\n\x07node_id\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x36\n\x07payload\x18\x05 \x03(\x0b\x32%.widgetd.python.v1.Event.PayloadEntry\x12(\n\x04time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08revision\x18\x07 \x01(\x04\x12.\n\x06origin\x18\x08 \x01(\x0b\x32\x1e.widgetd.python.v1.EventOrigin\x12\x0e\n\x06\x66orced\x18\t \x01(\x08\x12\x15\n\rwants_outcome\x18\n \x01(\x08\x1aH\n\x0cPayloadEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"7\n\x0b\x45ventOrigin\x12\x0b\n\x03uid\x18\x01 \x01(\r\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\x0e\n\x06\x63lient\x18\x03 \x01(\tBG\n\x0e\x63om.widgetd.v1B\nEventProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.event_pb2', globals())
@@ -26,9 +26,9 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _EVENT_PAYLOADENTRY._options = None
   _EVENT_PAYLOADENTRY._serialized_options = b'8\001'
   _EVENT._serialized_start=117
-  _EVENT._serialized_end=446
-  _EVENT_PAYLOADENTRY._serialized_start=374
-  _EVENT_PAYLOADENTRY._serialized_end=446
-  _EVENTORIGIN._serialized_start=448
-  _EVENTORIGIN._serialized_end=503
+  _EVENT._serialized_end=469
+  _EVENT_PAYLOADENTRY._serialized_start=397
+  _EVENT_PAYLOADENTRY._serialized_end=469
+  _EVENTORIGIN._serialized_start=471
+  _EVENTORIGIN._serialized_end=526
 # @@protoc_insertion_point(module_scope)

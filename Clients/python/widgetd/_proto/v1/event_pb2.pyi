@@ -25,6 +25,7 @@ class Event(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
+    WANTS_OUTCOME_FIELD_NUMBER: _ClassVar[int]
     WIDGET_ID_FIELD_NUMBER: _ClassVar[int]
     forced: bool
     name: str
@@ -34,8 +35,9 @@ class Event(_message.Message):
     revision: int
     sequence: int
     time: _timestamp_pb2.Timestamp
+    wants_outcome: bool
     widget_id: str
-    def __init__(self, sequence: _Optional[int] = ..., widget_id: _Optional[str] = ..., node_id: _Optional[str] = ..., name: _Optional[str] = ..., payload: _Optional[_Mapping[str, _value_pb2.Value]] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., revision: _Optional[int] = ..., origin: _Optional[_Union[EventOrigin, _Mapping[str, object]]] = ..., forced: bool = ...) -> None: ...
+    def __init__(self, sequence: _Optional[int] = ..., widget_id: _Optional[str] = ..., node_id: _Optional[str] = ..., name: _Optional[str] = ..., payload: _Optional[_Mapping[str, _value_pb2.Value]] = ..., time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., revision: _Optional[int] = ..., origin: _Optional[_Union[EventOrigin, _Mapping[str, object]]] = ..., forced: bool = ..., wants_outcome: bool = ...) -> None: ...
 
 class EventOrigin(_message.Message):
     __slots__: tuple[str, ...]

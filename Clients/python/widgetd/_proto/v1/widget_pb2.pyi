@@ -133,9 +133,11 @@ class WidgetError(_message.Message):
     __slots__: tuple[str, ...]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
     message: str
     reason: str
-    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+    since: _timestamp_pb2.Timestamp
+    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ...) -> None: ...
 
 class WidgetSelector(_message.Message):
     __slots__: tuple[str, ...]

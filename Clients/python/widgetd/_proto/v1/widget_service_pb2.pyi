@@ -238,6 +238,7 @@ class SendEventRequest(_message.Message):
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    WANTS_OUTCOME_FIELD_NUMBER: _ClassVar[int]
     WIDGET_ID_FIELD_NUMBER: _ClassVar[int]
     client: str
     force: bool
@@ -245,8 +246,9 @@ class SendEventRequest(_message.Message):
     node_id: str
     payload: _containers.MessageMap[str, _value_pb2.Value]
     request_id: str
+    wants_outcome: bool
     widget_id: str
-    def __init__(self, widget_id: _Optional[str] = ..., node_id: _Optional[str] = ..., name: _Optional[str] = ..., payload: _Optional[_Mapping[str, _value_pb2.Value]] = ..., force: bool = ..., client: _Optional[str] = ..., request_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, widget_id: _Optional[str] = ..., node_id: _Optional[str] = ..., name: _Optional[str] = ..., payload: _Optional[_Mapping[str, _value_pb2.Value]] = ..., force: bool = ..., client: _Optional[str] = ..., request_id: _Optional[str] = ..., wants_outcome: bool = ...) -> None: ...
 
 class SendEventResponse(_message.Message):
     __slots__: tuple[str, ...]

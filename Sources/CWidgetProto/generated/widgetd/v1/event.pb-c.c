@@ -155,7 +155,7 @@ const ProtobufCMessageDescriptor widgetd__v1__event__payload_entry__descriptor =
   (ProtobufCMessageInit) widgetd__v1__event__payload_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__event__field_descriptors[9] =
+static const ProtobufCFieldDescriptor widgetd__v1__event__field_descriptors[10] =
 {
   {
     "sequence",
@@ -265,6 +265,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__event__field_descriptors[9] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "wants_outcome",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Event, wants_outcome),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__event__field_indices_by_name[] = {
   8,   /* field[8] = forced */
@@ -275,12 +287,13 @@ static const unsigned widgetd__v1__event__field_indices_by_name[] = {
   6,   /* field[6] = revision */
   0,   /* field[0] = sequence */
   5,   /* field[5] = time */
+  9,   /* field[9] = wants_outcome */
   1,   /* field[1] = widget_id */
 };
 static const ProtobufCIntRange widgetd__v1__event__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__event__descriptor =
 {
@@ -290,7 +303,7 @@ const ProtobufCMessageDescriptor widgetd__v1__event__descriptor =
   "Widgetd__V1__Event",
   "widgetd.v1",
   sizeof(Widgetd__V1__Event),
-  9,
+  10,
   widgetd__v1__event__field_descriptors,
   widgetd__v1__event__field_indices_by_name,
   1,  widgetd__v1__event__number_ranges,

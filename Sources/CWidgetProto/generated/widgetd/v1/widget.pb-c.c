@@ -772,7 +772,7 @@ const ProtobufCMessageDescriptor widgetd__v1__presence__descriptor =
   (ProtobufCMessageInit) widgetd__v1__presence__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_error__field_descriptors[2] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_error__field_descriptors[3] =
 {
   {
     "reason",
@@ -798,15 +798,28 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_error__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "since",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetError, since),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_error__field_indices_by_name[] = {
   1,   /* field[1] = message */
   0,   /* field[0] = reason */
+  2,   /* field[2] = since */
 };
 static const ProtobufCIntRange widgetd__v1__widget_error__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_error__descriptor =
 {
@@ -816,7 +829,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_error__descriptor =
   "Widgetd__V1__WidgetError",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetError),
-  2,
+  3,
   widgetd__v1__widget_error__field_descriptors,
   widgetd__v1__widget_error__field_indices_by_name,
   1,  widgetd__v1__widget_error__number_ranges,

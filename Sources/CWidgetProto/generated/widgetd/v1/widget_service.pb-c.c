@@ -3842,7 +3842,7 @@ const ProtobufCMessageDescriptor widgetd__v1__send_event_request__payload_entry_
   (ProtobufCMessageInit) widgetd__v1__send_event_request__payload_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__send_event_request__field_descriptors[7] =
+static const ProtobufCFieldDescriptor widgetd__v1__send_event_request__field_descriptors[8] =
 {
   {
     "widget_id",
@@ -3928,6 +3928,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__send_event_request__field_des
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "wants_outcome",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SendEventRequest, wants_outcome),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__send_event_request__field_indices_by_name[] = {
   5,   /* field[5] = client */
@@ -3936,12 +3948,13 @@ static const unsigned widgetd__v1__send_event_request__field_indices_by_name[] =
   1,   /* field[1] = node_id */
   3,   /* field[3] = payload */
   6,   /* field[6] = request_id */
+  7,   /* field[7] = wants_outcome */
   0,   /* field[0] = widget_id */
 };
 static const ProtobufCIntRange widgetd__v1__send_event_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__send_event_request__descriptor =
 {
@@ -3951,7 +3964,7 @@ const ProtobufCMessageDescriptor widgetd__v1__send_event_request__descriptor =
   "Widgetd__V1__SendEventRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__SendEventRequest),
-  7,
+  8,
   widgetd__v1__send_event_request__field_descriptors,
   widgetd__v1__send_event_request__field_indices_by_name,
   1,  widgetd__v1__send_event_request__number_ranges,

@@ -52,10 +52,11 @@ struct  Widgetd__V1__Event
   uint64_t revision;
   Widgetd__V1__EventOrigin *origin;
   protobuf_c_boolean forced;
+  protobuf_c_boolean wants_outcome;
 };
 #define WIDGETD__V1__EVENT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__event__descriptor) \
-    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, NULL, 0, NULL, 0 }
+    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, NULL, 0, NULL, 0, 0 }
 
 
 struct  Widgetd__V1__EventOrigin

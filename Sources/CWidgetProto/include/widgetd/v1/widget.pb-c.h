@@ -153,10 +153,11 @@ struct  Widgetd__V1__WidgetError
   ProtobufCMessage base;
   char *reason;
   char *message;
+  Google__Protobuf__Timestamp *since;
 };
 #define WIDGETD__V1__WIDGET_ERROR__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_error__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Widgetd__V1__Transition

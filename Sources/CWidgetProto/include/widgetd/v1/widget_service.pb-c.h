@@ -486,10 +486,11 @@ struct  Widgetd__V1__SendEventRequest
   protobuf_c_boolean force;
   char *client;
   char *request_id;
+  protobuf_c_boolean wants_outcome;
 };
 #define WIDGETD__V1__SEND_EVENT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__send_event_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0 }
 
 
 struct  Widgetd__V1__SendEventResponse

@@ -1,0 +1,260 @@
+import WidgetBundle
+public import WidgetModel
+
+// Failure is state: what fails is marked on its widget, where every client sees it, told in the log and
+// with the bundle, until it succeeds again. An author who shows a failure in the content is left to it.
+
+/// What of a widget can fail.
+enum FailureKey: Hashable, Sendable {
+  case source(Int)
+  /// An action, by its name.
+  case action(String)
+  /// Steps without a name: the trigger that set them off.
+  case trigger(Int)
+}
+
+/// Something that has failed, and has not succeeded since.
+struct StandingFailure: Hashable, Sendable {
+  var status: ActionStatus
+  /// The sources and actions by whose status an author can show it.
+  var names: Set<String>
+  /// The author does something about it.
+  var isCaught: Bool
+  var since: Timestamp { status.since ?? .epoch }
+}
+
+/// A failure of a bundle's widget that nothing in its content shows.
+public struct BundleFailure: Hashable, Sendable {
+  public var widgetID: WidgetID
+  public var title: String
+  public var message: String
+  public var code: String
+  public var since: Timestamp
+}
+
+extension BundleInstance {
+  /// The reasons in the error of widgets whose source, or action, has failed.
+  public static let sourceFailed = "SOURCE_FAILED"
+  public static let actionFailed = "ACTION_FAILED"
+
+  private static func isOwn(_ error: WidgetError?) -> Bool {
+    error.map { [invalid, sourceFailed, actionFailed].contains($0.reason) } ?? false
+  }
+
+  /// All that fails and is not shown, the oldest first.
+  public var failures: [BundleFailure] {
+    sortedIDs.flatMap { id in
+      unshown(id).map { failure in
+        BundleFailure(
+          widgetID: id, title: failure.status.title, message: failure.status.message,
+          code: failure.status.code, since: failure.since)
+      }
+    }.sorted { $0.since < $1.since }
+  }
+
+  // MARK: Failing and succeeding
+
+  /// Remembers a failure.
+  ///
+  /// - Parameters:
+  ///   - names: the sources and actions by whose status the author can show it.
+  ///   - isCaught: the author does something about it: it is told in the log alone.
+  /// - Returns: the status with the time of the first failure in a row.
+  @discardableResult
+  mutating func failed(
+    _ id: WidgetID, _ key: FailureKey, _ status: ActionStatus, among names: Set<String> = [],
+    isCaught: Bool = false
+  ) -> ActionStatus {
+    guard let known = widgets[id]?.failures else { return status }
+    var status = status
+    status.since = known[key]?.since ?? now.wall
+    let failure = StandingFailure(status: status, names: names, isCaught: isCaught)
+    guard known[key] != failure else { return status }
+    // Who fails once a second is not told of once a second.
+    if known[key]?.status.code != status.code {
+      effects.append(.report("\(place(id, key)): \(status.message)"))
+    }
+    widgets[id]?.failures[key] = failure
+    failuresChanged(id)
+    if case .source(let index) = key, known[key] == nil { armStaleness(id, index) }
+    return status
+  }
+
+  mutating func succeeded(_ id: WidgetID, _ key: FailureKey) {
+    guard widgets[id]?.failures.removeValue(forKey: key) != nil else { return }
+    effects.append(.report("\(place(id, key)) works again"))
+    if case .source(let index) = key {
+      deadlines[.stale(id, index)] = nil
+      showStaleness(id)
+    }
+    failuresChanged(id)
+  }
+
+  private mutating func failuresChanged(_ id: WidgetID) {
+    failuresVersion += 1
+    touched.insert(id)
+  }
+
+  /// For people: which part of which widget.
+  private func place(_ id: WidgetID, _ key: FailureKey) -> String {
+    let what =
+      switch key {
+      case .source(let index): "source \(source(id, index)?.name ?? "?")"
+      case .action(let name): "action \(name)"
+      case .trigger(let index): triggerName(id, index)
+      }
+    return "bundle \(bundle.id): widget \(id): \(what)"
+  }
+
+  /// What steps without a name are called: `on press of add`.
+  func triggerName(_ id: WidgetID, _ index: Int) -> String {
+    guard let triggers = facts(of: id)?.kind.triggers, triggers.indices.contains(index) else {
+      return "steps"
+    }
+    switch triggers[index].when {
+    case .load: return "on load"
+    case .every(let interval): return "on every \(DurationSyntax.seconds(interval))"
+    case .event(let name, let nodeID): return "on \(name)" + (nodeID.map { " of \($0)" } ?? "")
+    }
+  }
+
+  // MARK: The mark
+
+  private func unshown(_ id: WidgetID) -> [StandingFailure] {
+    unshownEntries(id).map(\.value)
+  }
+
+  private func unshownEntries(_ id: WidgetID) -> [(key: FailureKey, value: StandingFailure)] {
+    guard let state = widgets[id], !state.failures.isEmpty, let facts = facts(of: id) else {
+      return []
+    }
+    return state.failures.filter { !facts.isShown($0.key, $0.value, on: state.view) }
+      .sorted { ($0.value.since, "\($0.key)") < ($1.value.since, "\($1.key)") }
+  }
+
+  /// Says in the widget's error what is wrong: with the bundle's file, or else what fails.
+  mutating func showMark(_ id: WidgetID) {
+    guard let state = widgets[id] else { return }
+    var wanted: WidgetError?
+    if let problem {
+      wanted = WidgetError(reason: BundleInstance.invalid, message: problem)
+    } else {
+      let entries = unshownEntries(id)
+      wanted = entries.first.map { BundleInstance.mark($0, and: entries.count - 1) }
+    }
+    // Who takes a mark away has seen it: it comes again with another failure.
+    guard wanted != state.mark || (problem != nil && state.view.error != wanted) else { return }
+    widgets[id]?.mark = wanted
+    touched.insert(id)
+    if wanted != nil || BundleInstance.isOwn(state.view.error) { widgets[id]?.set(error: wanted) }
+  }
+
+  private static func mark(
+    _ entry: (key: FailureKey, value: StandingFailure), and others: Int
+  ) -> WidgetError {
+    let status = entry.value.status
+    let reason = if case .source = entry.key { sourceFailed } else { actionFailed }
+    let more =
+      others == 0 ? "" : others == 1 ? " (and 1 more failure)" : " (and \(others) more failures)"
+    let words = [status.title, status.message].filter { !$0.isEmpty }.joined(separator: ": ")
+    return WidgetError(reason: reason, message: words + more, since: entry.value.since)
+  }
+
+  // MARK: Old data
+
+  private func isStale(_ id: WidgetID, _ index: Int) -> Bool {
+    guard let failure = widgets[id]?.failures[.source(index)], let source = source(id, index) else {
+      return false
+    }
+    return failure.since.advanced(by: source.staleAfter) <= now.wall
+  }
+
+  /// Waits until the source has failed for so long; the clock on the wall decides, and can jump.
+  mutating func armStaleness(_ id: WidgetID, _ index: Int) {
+    guard let failure = widgets[id]?.failures[.source(index)], let source = source(id, index) else {
+      return
+    }
+    let left = failure.since.advanced(by: source.staleAfter).duration(since: now.wall)
+    guard left > .zero else { return showStaleness(id) }
+    deadlines[.stale(id, index)] = now.uptime + left
+  }
+
+  /// Whether a source of the widget has failed for so long that what it gave may be old.
+  func isStale(_ id: WidgetID) -> Bool {
+    widgets[id]?.failures.keys.contains { key in
+      if case .source(let index) = key { isStale(id, index) } else { false }
+    } ?? false
+  }
+
+  mutating func showStaleness(_ id: WidgetID) {
+    let isStale = isStale(id)
+    guard let state = widgets[id], state.isMarkedStale != isStale else { return }
+    widgets[id]?.isMarkedStale = isStale
+    widgets[id]?.set(isStale: isStale)
+    touched.insert(id)
+  }
+
+  // MARK: What was there before
+
+  /// Takes over the failures that a widget's data tells of, and takes back a mark of what is no more.
+  mutating func inheritFailures(_ id: WidgetID, _ facts: KindFacts) {
+    guard let state = widgets[id] else { return }
+    let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
+    let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
+    for (name, key) in names + actions {
+      guard let status = self.failure(id, name) else { continue }
+      widgets[id]?.failures[key] = StandingFailure(
+        status: status, names: [name], isCaught: facts.isCaught(key))
+      if case .source(let index) = key { armStaleness(id, index) }
+    }
+    failuresVersion += 1
+    // What a former version has said is this one's to go on with.
+    guard BundleInstance.isOwn(state.view.error) else { return }
+    widgets[id]?.mark = state.view.error
+    if state.view.isStale, state.view.error?.reason == BundleInstance.sourceFailed, !isStale(id) {
+      widgets[id]?.set(isStale: false)
+    }
+  }
+
+  /// A failure as the widget's data has it.
+  private func failure(_ id: WidgetID, _ name: String) -> ActionStatus? {
+    guard status(id, name) == .failure,
+      case .map(let all)? = widgets[id]?.view.data[BundleScope.statusKey],
+      case .map(let map)? = all[name]
+    else { return nil }
+    func text(_ key: String) -> String {
+      if case .string(let text)? = map[key] { text } else { "" }
+    }
+    var since = now.wall
+    if case .timestamp(let time)? = map["since"] { since = time }
+    return ActionStatus(
+      state: .failure, title: text("title"), message: text("message"), code: text("code"),
+      since: since)
+  }
+}
+
+extension KindFacts {
+  /// Whether the author of the kind has something done about failures of an action.
+  func isCaught(_ key: FailureKey) -> Bool {
+    switch key {
+    case .source: false
+    case .action(let name): kind.actions[name]?.failure.isEmpty == false || handlesErrors
+    case .trigger: handlesErrors
+    }
+  }
+
+  /// Whether what a widget shows tells of a failure.
+  func isShown(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
+    if failure.isCaught { return true }
+    let reads =
+      kind.contentReads.first { $0.families.contains(widget.family) }
+      ?? kind.contentReads.first { $0.families.isEmpty }
+    guard let reads else { return false }
+    if reads.readsAllStatuses || !reads.statuses.isDisjoint(with: failure.names) { return true }
+    // Where nothing is known any more, the placeholder says so.
+    guard case .source(let index) = key, kind.sources.indices.contains(index) else { return false }
+    return kind.sources[index].assignments.values.contains {
+      reads.placeholderKeys.contains($0.key) && widget.data[$0.key] ?? .null == .null
+    }
+  }
+}

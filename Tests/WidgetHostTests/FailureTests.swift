@@ -1,0 +1,280 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// What fails is marked on its widget, told with its bundle and in the log, until it succeeds again.
+struct FailureTests {
+  private static let command = """
+    data: {n: 0}
+    sources: {feed: {command: [cat], every: 1s, parse: text, set: {n: int(result)}STALE}}
+    content: CONTENT
+    """
+
+  private func scene(stale: String = "", content: String = "{label: =string(data.n)}") throws
+    -> Scene
+  {
+    let body = FailureTests.command.replacing("STALE", with: stale)
+      .replacing("CONTENT", with: content)
+    var scene = try Scene(body, permissions: "{commands: [cat]}")
+    try scene.print(scene.program()?.id, "5")
+    return scene
+  }
+
+  private func fail(_ scene: inout Scene, _ message: String = "cat failed") throws {
+    scene.pass(.seconds(1))
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", message)))
+  }
+
+  private func error(_ scene: Scene) -> WidgetError? {
+    WidgetID("w").flatMap { scene.widgets[$0] }?.error
+  }
+
+  private func isStale(_ scene: Scene) -> Bool {
+    WidgetID("w").flatMap { scene.widgets[$0] }?.isStale ?? false
+  }
+
+  private func reports(_ scene: inout Scene) -> [String] {
+    scene.taken().compactMap { if case .report(let text) = $0 { text } else { nil } }
+  }
+
+  @Test func `a source that fails is marked with its reason and since when, and the mark goes`()
+    throws
+  {
+    var scene = try scene()
+    #expect(error(scene) == nil)
+    try fail(&scene)
+    let since = scene.time.wall
+    #expect(
+      error(scene)
+        == WidgetError(
+          reason: "SOURCE_FAILED", message: "Feed failed: cat failed", since: since))
+    #expect(scene.status("feed", "since") == .timestamp(since))
+    #expect(reports(&scene) == ["bundle b: widget w: source feed: cat failed"])
+    #expect(scene.instance.failures.map(\.message) == ["cat failed"])
+    try fail(&scene)
+    #expect(error(scene)?.since == since)
+    #expect(reports(&scene) == [])
+    scene.pass(.seconds(1))
+    try scene.print(scene.program()?.id, "6")
+    #expect(error(scene) == nil)
+    #expect(scene.status("feed", "since") == .null)
+    #expect(reports(&scene) == ["bundle b: widget w: source feed works again"])
+    #expect(scene.instance.failures == [])
+  }
+
+  @Test(arguments: [
+    "[{label: =string(data.n)}, {label: =status.feed.message}]",
+    "[{label: =string(data.n)}, {label: '=string(data.status.feed.failed)'}]",
+    "[{label: =string(data.n)}, {spinner: x, if: status.feed.failed}]",
+  ])
+  func `a failure that the content shows is left to its author`(children: String) throws {
+    var scene = try scene(content: "{stack: \(children)}")
+    try fail(&scene)
+    #expect(error(scene) == nil)
+    #expect(scene.instance.failures == [])
+    #expect(reports(&scene).count == 1)
+  }
+
+  @Test func `the status of another source shows nothing of this one`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources:
+        feed: {command: [cat], set: {n: int(result)}}
+        other: {value: 1, set: {n: result}}
+      content: {label: =status.other.message}
+      """, permissions: "{commands: [cat]}")
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "no")))
+    #expect(error(scene)?.reason == "SOURCE_FAILED")
+  }
+
+  @Test func `a placeholder in the place of a file that is gone shows the failure`() throws {
+    var scene = try Scene(
+      """
+      data: {note: {type: string}}
+      sources: {note: {file: "${bundle}/note", set: {note: result}}}
+      content: {label: {value: =data.note, placeholder: Nothing}}
+      """)
+    scene.tell(.failed(try need(scene.fileRequest()).id, Failure("NOT_FOUND", "there is no file")))
+    #expect(error(scene) == nil)
+  }
+
+  @Test(arguments: [("", 30), (", staleAfter: 5s", 5), (", staleAfter: 0s", 0)])
+  func `a widget is stale when a source has failed for so long`(option: String, seconds: Int) throws
+  {
+    var scene = try scene(stale: option)
+    try fail(&scene)
+    for _ in 0..<seconds {
+      #expect(!isStale(scene))
+      try fail(&scene)
+    }
+    #expect(isStale(scene))
+    scene.pass(.seconds(1))
+    try scene.print(scene.program()?.id, "6")
+    #expect(!isStale(scene))
+  }
+
+  @Test func `a source that is turned off does not fail`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0, on: true}
+      sources: {feed: {command: [cat], when: data.on, set: {n: int(result)}}}
+      """, permissions: "{commands: [cat]}")
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "no")))
+    #expect(error(scene) != nil)
+    try scene.change { $0.data["on"] = .bool(false) }
+    #expect(error(scene) == nil)
+    #expect(scene.status("feed") == .string("idle"))
+  }
+
+  @Test func `a failed action is marked until it succeeds`() throws {
+    var scene = try Scene(
+      """
+      actions: {save: {do: [{http: {method: DELETE, url: "http://h/x"}}], title: Could not save}}
+      on: {go: save}
+      """, permissions: "{hosts: [h]}")
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 403)
+    let since = scene.time.wall
+    #expect(
+      error(scene)
+        == WidgetError(
+          reason: "ACTION_FAILED",
+          message: "Could not save: the server answered 403 (forbidden)", since: since))
+    #expect(
+      reports(&scene) == [
+        "bundle b: widget w: action save: the server answered 403 (forbidden)"
+      ])
+    try scene.event("go")
+    #expect(error(scene) != nil)
+    try scene.answer(scene.webRequest()?.id, 200)
+    #expect(error(scene) == nil)
+  }
+
+  @Test func `steps without a name are marked as well, and told of once`() throws {
+    var scene = try Scene(
+      "on: {every: {interval: 1s, do: [{command: [nothing]}]}}",
+      permissions: "{commands: [nothing]}")
+    for _ in 0..<3 {
+      scene.pass(.seconds(1))
+      scene.tell(
+        .failed(try need(scene.program()).id, Failure("NOT_FOUND", "there is no program nothing")))
+    }
+    #expect(error(scene)?.message == "on every 1s: there is no program nothing")
+    #expect(reports(&scene).count == 1)
+    scene.pass(.seconds(1))
+    try scene.print(scene.program()?.id, "")
+    #expect(error(scene) == nil)
+  }
+
+  @Test(arguments: [
+    """
+    actions: {save: {do: [{http: "http://h/x"}], catch: [{set: {note: error.message}}]}}
+    on: {go: save}
+    data: {note: ""}
+    """,
+    """
+    actions: {save: {do: [{http: "http://h/x"}]}}
+    on: {go: save, error: [{set: {note: string(event.payload.message)}}]}
+    data: {note: ""}
+    """,
+    """
+    data: {note: ""}
+    on: {go: {do: [{http: "http://h/x"}], catch: [{set: {note: error.message}}]}}
+    """,
+  ])
+  func `a failure that the author catches is not marked`(body: String) throws {
+    var scene = try Scene(body, permissions: "{hosts: [h]}")
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    #expect(error(scene) == nil)
+    #expect(reports(&scene).count == 1)
+  }
+
+  @Test func `who clears a mark does not get it again for the same failure`() throws {
+    var scene = try scene()
+    try fail(&scene)
+    try scene.change { $0.error = nil }
+    try fail(&scene)
+    #expect(error(scene) == nil)
+    try fail(&scene, "another reason")
+    #expect(error(scene)?.message == "Feed failed: another reason")
+  }
+
+  @Test func `the next host goes on with what failed, and since when`() throws {
+    var scene = try scene()
+    try fail(&scene)
+    let marked = try need(error(scene))
+    let widgets = scene.widgets.values.map(\.self)
+    var next = try Scene(
+      FailureTests.command.replacing("STALE", with: "").replacing("CONTENT", with: "{label: x}"),
+      permissions: "{commands: [cat]}", widgets: [], generation: 2)
+    for widget in widgets { next.widgets[widget.id] = widget }
+    next.tell(.snapshot(widgets))
+    #expect(error(next) == marked)
+    try next.print(next.program()?.id, "7")
+    #expect(error(next) == nil)
+  }
+
+  // MARK: Outcomes
+
+  private func outcome(_ scene: Scene, _ sequence: Int = 1) -> Value? {
+    guard case .map(let all)? = scene["status"],
+      case .map(let told)? = all[BundleScope.outcomesKey],
+      case .map(let one)? = told["\(sequence)"]
+    else { return nil }
+    return one["state"]
+  }
+
+  @Test(arguments: [(200, "success"), (500, "failure")])
+  func `the outcome of an event is told to who asks, when all has ended`(
+    status: Int, expected: String
+  ) throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      on: {go: [{http: "http://h/x"}, {set: {n: data.n + 1}}]}
+      """, permissions: "{hosts: [h]}")
+    try scene.event("go", wantsOutcome: true)
+    #expect(outcome(scene) == nil)
+    try scene.answer(scene.webRequest()?.id, status)
+    #expect(outcome(scene) == .string(expected))
+  }
+
+  @Test func `an event from which nothing follows has an outcome, and who does not ask gets none`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      on: {go: [{command: [x]}]}
+      """, permissions: "{commands: [x]}")
+    try scene.event("other", wantsOutcome: true)
+    #expect(outcome(scene) == .string("success"))
+    try scene.event("go")
+    try scene.print(scene.program()?.id, "")
+    #expect(outcome(scene, 2) == nil)
+  }
+
+  @Test func `a form that is not right is a failed outcome`() throws {
+    var scene = try Scene(
+      """
+      actions: {save: {do: [{http: "http://h/x"}]}}
+      content: {form: [{input: title, required: true}], id: f, on: {submit: save}}
+      """, permissions: "{hosts: [h]}")
+    try scene.event("submit", node: "f", ["values": .map([:])], wantsOutcome: true)
+    #expect(outcome(scene) == .string("failure"))
+  }
+
+  @Test func `only the latest outcomes are kept`() throws {
+    var limits = HostLimits()
+    limits.outcomesMax = 2
+    var scene = try Scene(
+      "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}", limits: limits)
+    for _ in 0..<3 { try scene.event("other", wantsOutcome: true) }
+    #expect(outcome(scene, 1) == nil)
+    #expect(outcome(scene, 2) != nil && outcome(scene, 3) != nil)
+  }
+}
