@@ -19,7 +19,8 @@ public enum HostWidget {
             name: "folders", type: .list(.string), defaultValue: .list([]),
             summary: "The folders of bundles that it runs."),
           Field(
-            name: "bundles", type: .int, defaultValue: .int(0), summary: "How many bundles there are."),
+            name: "bundles", type: .int, defaultValue: .int(0),
+            summary: "How many bundles there are."),
           Field(
             name: "failed", type: .int, defaultValue: .int(0),
             summary: "How many of them cannot be run."),
