@@ -74,14 +74,23 @@ struct WebFetcherTests {
     hosts: [String]? = nil, body: WebRequest.Body = .none,
     tell: @escaping @Sendable (Double) async -> Void = { _ in }
   ) async throws -> Result<WebAnswer, Failure> {
+    try await fetch(
+      port: server.port, method: method, timeout: timeout, hosts: hosts, body: body, tell: tell)
+  }
+
+  private func fetch(
+    port: Int, method: String = "GET", timeout: Duration = .seconds(60),
+    hosts: [String]? = nil, body: WebRequest.Body = .none,
+    tell: @escaping @Sendable (Double) async -> Void = { _ in }
+  ) async throws -> Result<WebAnswer, Failure> {
     let permissions = BundlePermissions(
       Bundle(
         id: "b", version: "1.0.0",
-        permissions: Permissions(hosts: hosts ?? ["127.0.0.1:\(server.port)"])),
+        permissions: Permissions(hosts: hosts ?? ["127.0.0.1:\(port)"])),
       folder: "/", home: "/")
     let fetcher = WebFetcher()
     let request = WebRequest(
-      method: method, address: try WebAddress("http://127.0.0.1:\(server.port)/a/b"), headers: [],
+      method: method, address: try WebAddress("http://127.0.0.1:\(port)/a/b"), headers: [],
       body: body, timeout: timeout, bodyBytesMax: 1 << 20, permissions: permissions)
     let result: Result<WebAnswer, Failure>
     do throws(Failure) {
@@ -147,6 +156,29 @@ struct WebFetcherTests {
   private func expectProgress(_ told: [Double]) {
     #expect(!told.isEmpty && told == told.sorted())
     #expect(told.allSatisfy { (0...1).contains($0) })
+  }
+
+  @Test func `a server where nobody listens is told of at once, with the reason`() async throws {
+    // A port that is bound, so that no other process gets it, and where nobody listens.
+    let bound = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+    defer { close(bound) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(bound, $0, size) == 0 && getsockname(bound, $0, &size) == 0
+      }
+    }
+    try #require(isBound)
+    let port = Int(UInt16(bigEndian: address.sin_port))
+    guard case .failure(let failure) = try await fetch(port: port) else {
+      Issue.record("somebody answered")
+      return
+    }
+    #expect(failure.code == "UNAVAILABLE")
+    #expect(failure.message == "127.0.0.1:\(port) cannot be asked: Connection refused")
   }
 
   @Test func `a server that says nothing is waited for only so long`() async throws {

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Glibc
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import Synchronization
 import WidgetBundle
 
@@ -22,6 +23,9 @@ struct WebFetcher: Sendable {
       WebFetcher.connectionsPerHost
     configuration.connectionPool.idleTimeout = .seconds(15)
     configuration.timeout.connect = .seconds(10)
+    // Otherwise the client tries again until the request's time is up, and the reason is lost. A source or
+    // an action has a retry of its own.
+    configuration.connectionPool.retryConnectionEstablishment = false
     client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }
 
@@ -72,12 +76,23 @@ struct WebFetcher: Sendable {
     {
       return .failure(tooLate(request))
     } catch {
-      let words =
-        (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
       return .failure(
         Failure(
-          "UNAVAILABLE", "\(request.address.authority) cannot be asked: \(words)",
+          "UNAVAILABLE",
+          "\(request.address.authority) cannot be asked: \(WebFetcher.words(for: error))",
           isTransient: true))
+    }
+  }
+
+  /// What the system says of a connection that could not be made or was lost.
+  private static func words(for error: any Error) -> String {
+    switch error {
+    case let error as IOError: return String(cString: strerror(error.errnoCode))
+    case let error as NIOConnectionError:
+      if let single = error.connectionErrors.first { return words(for: single.error) }
+      return error.dnsAError ?? error.dnsAAAAError == nil
+        ? "it cannot be reached" : "its name is unknown"
+    default: return "\(error)"
     }
   }
 
