@@ -103,6 +103,7 @@ final class KindReader {
           item, "persistence", Kind.Persistence.allCases.map { ("\($0)", $0) }) ?? .durable
     }
     kind.isOpen = reading.bool(object["open"]) ?? false
+    kind.hasLosableEvents = reading.bool(object["losableEvents"]) ?? false
     if let item = object["transition"], let text = reading.text(item) {
       do throws(SyntaxFailure) { kind.transition = try TransitionSyntax.parse(text) } catch {
         reading.report(item, error.reason)

@@ -53,6 +53,9 @@ extension ObjectShape {
         "Whether data outlives a restart of the daemon (`durable`, without) or begins anew."),
       Key("transition", .text, "How changes may be animated: `spring:400ms`, `opacity`."),
       Key("open", .bool, "Whether it takes data, parameters and events that are not declared."),
+      Key(
+        "losableEvents", .bool,
+        "Whether events may be lost while the host is away; then they are not stored."),
       Key("parameters", .shape("fields"), "What a widget is configured with."),
       Key("data", .shape("fields"), "What a widget holds."),
       Key(

@@ -25,6 +25,8 @@ public enum Command: Hashable, Sendable {
   case deleteKind(KindName, allowMissing: Bool = false)
   /// Changes widgets of a provider's kinds, all of them or none, and makes them fresh.
   case provide([ProvidedUpdate], by: String)
+  /// A provider has dealt with all events of its kinds up to a sequence number.
+  case acknowledge(provider: String, through: UInt64)
   /// Makes the widgets of these providers' kinds stale.
   case abandon(providers: Set<String>)
 }
@@ -126,6 +128,7 @@ public struct Commit: Hashable, Sendable {
     case kindsApplied([KindResult])
     case kindDeleted
     case provided
+    case acknowledged
     case abandoned
   }
 }

@@ -43,7 +43,7 @@ struct EventRing {
   }
 
   /// The sequence number before the oldest event that is kept.
-  private var sequenceBeforeOldest: UInt64 { lastSequence - UInt64(entries.count) }
+  var sequenceBeforeOldest: UInt64 { lastSequence - UInt64(entries.count) }
 
   /// At most `limit` selected events after a sequence number. O(events looked at).
   func page(after cursor: UInt64, limit: Int, where isSelected: (Entry) -> Bool) -> EventPage {

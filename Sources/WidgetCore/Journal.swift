@@ -17,6 +17,10 @@ struct Journal {
     case restore(slot: Int32, Record, chunk: Revision)
     case dropTombstone
     case dropEvent
+    /// The event of this number, the last one of its kind, was taken in as not acknowledged.
+    case dropUnacknowledged(KindName, UInt64)
+    /// These events of a kind were acknowledged, or went with it.
+    case restoreUnacknowledged(KindName, UnacknowledgedEvents.Removed)
     case lowerEventCeiling(to: UInt64)
     case dropRequest
     case renumber(KindName, to: UInt64)

@@ -13,15 +13,22 @@ public struct StoreImage: Hashable, Sendable {
   public var tombstones: [TombstoneImage]
   public var requests: [RequestImage]
   public var kinds: [RegisteredKind]
+  /// Events that providers have not acknowledged.
+  public var events: [EventImage]
+  /// For each kind, the range in which events were forgotten that were not acknowledged.
+  public var lostEvents: [KindName: ClosedRange<UInt64>]
 
   /// An empty store's image.
   public init(
     epoch: UInt64, revision: Revision = 0, compactRevision: Revision = 0,
     eventSequenceCeiling: UInt64 = 0, records: [RecordImage] = [],
     tombstones: [TombstoneImage] = [], requests: [RequestImage] = [],
-    kinds: [RegisteredKind] = []
+    kinds: [RegisteredKind] = [], events: [EventImage] = [],
+    lostEvents: [KindName: ClosedRange<UInt64>] = [:]
   ) {
     self.kinds = kinds
+    self.events = events
+    self.lostEvents = lostEvents
     self.epoch = epoch
     self.revision = revision
     self.compactRevision = compactRevision
@@ -48,13 +55,19 @@ public struct CommitGroup: Hashable, Sendable {
   /// Kinds to remove, and kinds to write. A name is in one of them at most.
   public var kindDeletions: [KindName]
   public var kindUpserts: [RegisteredKind]
+  /// What to forget of the events of some kinds. Comes before `events`.
+  public var eventTrims: [EventTrim]
+  /// Events to keep until they are acknowledged.
+  public var events: [EventImage]
 
   public init(
     revision: Revision, compactRevision: Revision, eventSequenceCeiling: UInt64,
     deletions: [WidgetID] = [], upserts: [RecordImage] = [], tombstones: [TombstoneImage] = [],
     requests: [RequestImage] = [], kindDeletions: [KindName] = [],
-    kindUpserts: [RegisteredKind] = []
+    kindUpserts: [RegisteredKind] = [], eventTrims: [EventTrim] = [], events: [EventImage] = []
   ) {
+    self.eventTrims = eventTrims
+    self.events = events
     self.kindDeletions = kindDeletions
     self.kindUpserts = kindUpserts
     self.revision = revision
@@ -64,6 +77,33 @@ public struct CommitGroup: Hashable, Sendable {
     self.upserts = upserts
     self.tombstones = tombstones
     self.requests = requests
+  }
+}
+
+/// An event that a provider has not acknowledged.
+public struct EventImage: Hashable, Sendable {
+  /// The kind of its widget when it was accepted.
+  public var kind: KindName
+  public var event: Event
+
+  public init(kind: KindName, event: Event) {
+    self.kind = kind
+    self.event = event
+  }
+}
+
+/// Which events of a kind need not be stored any more.
+public struct EventTrim: Hashable, Sendable {
+  public var kind: KindName
+  /// All events before this one.
+  public var before: UInt64
+  /// What is noted of events that were forgotten before they were acknowledged.
+  public var lost: ClosedRange<UInt64>?
+
+  public init(kind: KindName, before: UInt64, lost: ClosedRange<UInt64>? = nil) {
+    self.kind = kind
+    self.before = before
+    self.lost = lost
   }
 }
 

@@ -50,6 +50,9 @@ extension WidgetStore {
     case .provide(let updates, let provider):
       try provide(updates, by: provider, at: now)
       outcome = .provided
+    case .acknowledge(let provider, let sequence):
+      acknowledge(sequence, by: provider)
+      outcome = .acknowledged
     case .abandon(let providers):
       abandon(providers, at: now)
       outcome = .abandoned
@@ -324,6 +327,10 @@ extension WidgetStore {
     }
     events.append(event, kind: record.kind, family: record.family, labels: record.labels)
     self.record(.dropEvent)
+    if isKept(record.kind) {
+      unacknowledged.append(event, of: record.kind)
+      self.record(.dropUnacknowledged(record.kind, sequence))
+    }
     if let (patch, effect) = reduction, effect.isChange {
       let revision = advanceRevision()
       let transition = defaultTransition(slot)
@@ -411,7 +418,7 @@ extension Command {
   fileprivate var changesMany: Bool {
     switch self {
     case .setPresence, .apply, .applyKinds, .provide: true
-    case .create, .update, .delete, .move, .sendEvent, .deleteKind, .abandon: false
+    case .create, .update, .delete, .move, .sendEvent, .deleteKind, .abandon, .acknowledge: false
     }
   }
 }

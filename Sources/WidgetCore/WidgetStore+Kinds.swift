@@ -120,6 +120,8 @@ extension WidgetStore {
     record(.kind(name, registeredKinds[name], schemas[name]))
     let wasVolatile = schemas[name]?.kind.persistence == .volatile
     setKind(name, to: registered, schema: schema)
+    // Nobody is there any more who could acknowledge them.
+    if registered == nil { forgetEvents(of: name, through: .max) }
     guard (schema?.kind.persistence == .volatile) != wasVolatile else { return }
     // Their data is stored from now on, or no more.
     for slot in records.indices where records[slot]?.kind == name {

@@ -93,11 +93,76 @@ extension WidgetStore {
     }
   }
 
-  /// Events of widgets of these kinds after a sequence number. O(events looked at).
+  // MARK: - Events
+
+  /// Events of widgets of these kinds after a sequence number. Those that are in the ring no more come
+  /// from what is not acknowledged. A gap is about events of these kinds. Only if nobody attends one of
+  /// them, it can be about others too: then it is not known which were lost. O(events looked at).
   public func events(
     after sequence: UInt64, limit: Int, of kinds: Set<KindName>
   ) -> EventPage {
-    events.page(after: sequence, limit: limit) { kinds.contains($0.kind) }
+    let end = events.sequenceBeforeOldest
+    guard sequence < end else {
+      return events.page(after: sequence, limit: limit) { kinds.contains($0.kind) }
+    }
+    var page = EventPage(cursor: sequence)
+    let kept = unacknowledged.events(after: sequence, through: end, limit: limit, of: kinds)
+    let isAnyUnknown = kinds.contains { kind in
+      registeredKinds[kind].map { !$0.isAttended && !$0.kind.hasLosableEvents } ?? false
+    }
+    let lost =
+      isAnyUnknown
+      ? sequence + 1...end : unacknowledged.lost(after: sequence, through: end, of: kinds)
+    if let lost {
+      // Up to what was lost, and then as far as nothing is missing between the events.
+      for event in kept {
+        guard event.sequence <= max(page.cursor + 1, lost.lowerBound) else { break }
+        page.events.append(event)
+        page.cursor = event.sequence
+      }
+      guard page.events.isEmpty else { return page }
+      let last = kept.first.map { min($0.sequence - 1, lost.upperBound) } ?? lost.upperBound
+      page.gap = max(lost.lowerBound, sequence + 1)...last
+      page.cursor = last
+      return page
+    }
+    page.events = kept
+    if kept.count < limit {
+      let rest = events.page(after: end, limit: limit - kept.count) { kinds.contains($0.kind) }
+      page.events += rest.events
+      page.cursor = rest.cursor
+    } else {
+      page.cursor = kept.last?.sequence ?? sequence
+    }
+    return page
+  }
+
+  /// The sequence number before the first event, or loss of one, that a provider has not acknowledged;
+  /// nil if there is none. Only of events that are kept. O(all kinds).
+  public func sequenceBeforeUnacknowledged(of provider: String) -> UInt64? {
+    unacknowledged.first(of: kindNames(of: provider)).map { $0 - 1 }
+  }
+
+  /// How many events are kept because their providers have not acknowledged them.
+  public var unacknowledgedCount: Int { unacknowledged.count }
+
+  /// Whether events of a kind are kept, and stored, until its provider acknowledges them. O(1).
+  func isKept(_ kind: KindName) -> Bool {
+    registeredKinds[kind].map { $0.isAttended && !$0.kind.hasLosableEvents } ?? false
+  }
+
+  mutating func acknowledge(_ sequence: UInt64, by provider: String) {
+    guard !unacknowledged.queues.isEmpty else { return }
+    for kind in Array(unacknowledged.queues.keys)
+    where registeredKinds[kind]?.provider == provider {
+      forgetEvents(of: kind, through: sequence)
+    }
+  }
+
+  /// Takes events out of those that are not acknowledged.
+  mutating func forgetEvents(of kind: KindName, through sequence: UInt64) {
+    guard let removed = unacknowledged.remove(of: kind, through: sequence) else { return }
+    record(.restoreUnacknowledged(kind, removed))
   }
 
   // MARK: - Kinds

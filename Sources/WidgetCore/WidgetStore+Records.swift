@@ -110,6 +110,9 @@ extension WidgetStore {
         setChunkRevision(of: slot, to: chunk)
       case .dropTombstone: tombstones.removeLast()
       case .dropEvent: events.undoAppend()
+      case .dropUnacknowledged(let kind, _): unacknowledged.undoAppend(of: kind)
+      case .restoreUnacknowledged(let kind, let removed):
+        unacknowledged.undoRemove(of: kind, removed)
       case .lowerEventCeiling(let old): eventSequenceCeiling = old
       case .dropRequest: ledger.undoInsert()
       case .renumber(let kind, let old): numbering[kind] = old

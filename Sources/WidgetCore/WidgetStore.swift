@@ -39,6 +39,9 @@ public struct WidgetStore: ~Copyable {
   var chunkRevisions: [Revision] = []
   var tombstones: Deque<Removal> = []
   var events: EventRing
+  var unacknowledged = UnacknowledgedEvents()
+  /// Kinds of which events were forgotten since the last group that was stored.
+  private var unstoredLosses: Set<KindName> = []
   /// No event may get a higher sequence number before this is raised and made durable.
   var eventSequenceCeiling: UInt64
   var ledger = RequestLedger()
@@ -124,6 +127,13 @@ public struct WidgetStore: ~Copyable {
     for request in image.requests.sorted(by: { $0.expires < $1.expires }) {
       ledger.insert(request)
     }
+    for (kind, lost) in image.lostEvents where registeredKinds[kind] != nil {
+      unacknowledged.note(lost: lost, of: kind)
+    }
+    for image in image.events.sorted(by: { $0.event.sequence < $1.event.sequence })
+    where registeredKinds[image.kind] != nil {
+      unacknowledged.append(image.event, of: image.kind)
+    }
     journal.isRecording = isRevocable
   }
 
@@ -144,6 +154,8 @@ public struct WidgetStore: ~Copyable {
     chunkRevisions = other.chunkRevisions
     tombstones = other.tombstones
     events = other.events
+    unacknowledged = other.unacknowledged
+    unstoredLosses = other.unstoredLosses
     eventSequenceCeiling = other.eventSequenceCeiling
     ledger = other.ledger
     usage = other.usage
@@ -297,7 +309,7 @@ public struct WidgetStore: ~Copyable {
     journal.inverses.contains { inverse in
       switch inverse {
       case .revision, .replace, .remove, .restore, .dropTombstone, .lowerEventCeiling, .dropRequest,
-        .kind, .storeAgain:
+        .kind, .storeAgain, .dropUnacknowledged, .restoreUnacknowledged:
         true
       case .dropEvent, .renumber: false
       }
@@ -322,6 +334,7 @@ public struct WidgetStore: ~Copyable {
     var tombstoneCount = 0
     var requestCount = 0
     var kindNames: Set<KindName> = []
+    var trimmed = unstoredLosses
     for inverse in journal.inverses {
       switch inverse {
       case .replace(let slot, _, _), .remove(let slot, _), .storeAgain(let slot):
@@ -338,8 +351,19 @@ public struct WidgetStore: ~Copyable {
         } else {
           group.kindDeletions.append(name)
         }
+      case .dropUnacknowledged(let kind, let sequence):
+        if let event = unacknowledged.event(sequence, of: kind) {
+          group.events.append(EventImage(kind: kind, event: event))
+        }
+      case .restoreUnacknowledged(let kind, _): trimmed.insert(kind)
       case .revision, .dropEvent, .lowerEventCeiling, .renumber: break
       }
+    }
+    group.eventTrims = trimmed.map { kind in
+      let queue = unacknowledged.queues[kind]
+      return EventTrim(
+        kind: kind, before: queue?.entries.first?.event.sequence ?? events.lastSequence + 1,
+        lost: queue?.lost)
     }
     for slot in unstored where slots.insert(Int32(slot)).inserted {
       if let record = records[slot] { group.upserts.append(storedImage(of: record)) }
@@ -365,9 +389,14 @@ public struct WidgetStore: ~Copyable {
   /// Removals after `retained` are kept whatever their number, for readers that stand there.
   public mutating func commitGroup(at now: Timestamp, retaining retained: Revision = .max) {
     // A group that failed was taken back, and left nothing pending.
-    if !unstored.isEmpty, hasPendingGroup { unstored.removeAll() }
+    if !(unstored.isEmpty && unstoredLosses.isEmpty), hasPendingGroup {
+      unstored.removeAll()
+      unstoredLosses.removeAll()
+    }
     journal.inverses.removeAll(keepingCapacity: journal.inverses.count < 256)
     events.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax)
+    unstoredLosses.formUnion(
+      unacknowledged.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax))
     ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
     ledger.expire(at: now)
     if tombstones.count > limits.tombstonesMax { compact(upTo: retained) }

@@ -24,6 +24,8 @@ public struct Kind: Hashable, Sendable {
   public var content: [ContentTemplate]
   /// What of an instance outlives a restart of the daemon.
   public var persistence: Persistence
+  /// Whether events may be lost while the provider is away; then they are not stored.
+  public var hasLosableEvents: Bool
 
   /// What of a widget outlives a restart of the daemon.
   public enum Persistence: UInt8, Hashable, Sendable, CaseIterable {
@@ -37,8 +39,9 @@ public struct Kind: Hashable, Sendable {
     name: KindName, displayName: String = "", summary: String = "", families: [Family] = [],
     parameters: [Field] = [], data: [Field] = [], isOpen: Bool = false, events: [EventType] = [],
     transition: Transition? = nil, reducers: [Reducer] = [], content: [ContentTemplate] = [],
-    persistence: Persistence = .durable
+    persistence: Persistence = .durable, hasLosableEvents: Bool = false
   ) {
+    self.hasLosableEvents = hasLosableEvents
     self.reducers = reducers
     self.content = content
     self.persistence = persistence

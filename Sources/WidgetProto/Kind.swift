@@ -28,7 +28,8 @@ extension RegisteredKind: ConvertibleMessage {
           (element) throws(WireError) in
           try ContentTemplate(c: element, reader)
         },
-        persistence: try reader.persistence(c.pointee.persistence)),
+        persistence: try reader.persistence(c.pointee.persistence),
+        hasLosableEvents: c.pointee.losable_events != 0),
       provider: reader.string(c.pointee.provider), ownerUID: c.pointee.owner_uid,
       revision: c.pointee.revision,
       updateTime: try reader.timestamp("update_time", c.pointee.update_time) ?? .epoch)
@@ -53,6 +54,7 @@ extension RegisteredKind: ConvertibleMessage {
     c.pointee.n_content = kind.content.count
     c.pointee.content = try writer.list("content", kind.content)
     c.pointee.persistence = Widgetd__V1__Persistence(UInt32(kind.persistence.rawValue))
+    c.pointee.losable_events = kind.hasLosableEvents ? 1 : 0
     c.pointee.provider = try writer.string("provider", provider)
     c.pointee.revision = revision
     // What is built in has no history.

@@ -27,7 +27,7 @@ struct AnyProvidedWidget: Sendable {
       families: widget.families, parameters: W.Parameters.schema, data: W.State.schema,
       isOpen: W.State.isOpen || W.Parameters.isOpen,
       events: AnyProvidedWidget.declared(W.Event.events), content: widget.content,
-      persistence: widget.persistence)
+      persistence: widget.persistence, hasLosableEvents: widget.hasLosableEvents)
     schedule = widget.schedule
     act = { occasion, current, now in
       await AnyProvidedWidget.act(widget, occasion, on: current, now)

@@ -39,6 +39,9 @@ public protocol Widget: Sendable {
   var content: [ContentTemplate] { get }
   /// Whether what its widgets hold outlives a restart of the daemon. Volatile without: it is fed anew.
   var persistence: Kind.Persistence { get }
+  /// Whether events may be lost while this program is away. Default: they may not, and are stored until
+  /// `handle` has dealt with them.
+  var hasLosableEvents: Bool { get }
   /// When `refresh` is called by itself.
   var schedule: Schedule { get }
 
@@ -96,6 +99,7 @@ extension Widget {
   public var families: [Family] { [] }
   public var content: [ContentTemplate] { [] }
   public var persistence: Kind.Persistence { .volatile }
+  public var hasLosableEvents: Bool { false }
   public var schedule: Schedule { .never }
   public func refresh(_ instance: inout Instance<Self>) async throws {}
   public func handle(_ event: Event, _ instance: inout Instance<Self>) async throws {}

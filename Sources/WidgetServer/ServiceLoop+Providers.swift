@@ -89,6 +89,7 @@ extension ServiceLoop {
     let known = [own, providers.resumePoints[name]].compactMap { $0 }.max() ?? last
     session.acknowledged = min(known, last)
     session.eventCursor = session.acknowledged
+    if let own { acknowledge(own, by: session, name) }
     session.outputs.append(.opened)
     watchLease(of: session)
   }
@@ -163,7 +164,18 @@ extension ServiceLoop {
         try provide(id, WidgetPatch(error: .some(error)), nil, session, provider)
       }
     }
+    self.acknowledge(acknowledge.sequence, by: session, provider)
     session.effects.append(.acknowledged(acknowledge.sequence))
+  }
+
+  /// Lets the store forget events that are dealt with. While the store takes no changes they come again
+  /// after a restart.
+  private func acknowledge(
+    _ sequence: UInt64, by session: ProviderSession, _ provider: String
+  ) {
+    let caller = Caller(uid: session.peer.uid, pid: session.peer.pid, client: provider)
+    _ = try? store.apply(
+      .acknowledge(provider: provider, through: sequence), by: caller, at: now)
   }
 
   /// Changes one widget for a frame that does not name it.
@@ -230,7 +242,9 @@ extension ServiceLoop {
   private func start(_ session: ProviderSession) {
     guard let provider = session.provider else { return }
     // What was taken back since has never happened.
-    session.acknowledged = min(session.acknowledged, store.lastEventSequence)
+    session.acknowledged = min(
+      session.acknowledged, store.lastEventSequence,
+      store.sequenceBeforeUnacknowledged(of: provider) ?? .max)
     session.eventCursor = session.acknowledged
     session.isStarted = true
     session.revisionCursor = store.revision

@@ -20,7 +20,8 @@ struct Loader {
       image: StoreImage(
         epoch: saved.epoch, revision: saved.revision, compactRevision: saved.compactRevision,
         eventSequenceCeiling: saved.eventSequenceCeiling, records: try loadRecords(),
-        tombstones: try loadTombstones(), requests: requests.images, kinds: try loadKinds()),
+        tombstones: try loadTombstones(), requests: requests.images, kinds: try loadKinds(),
+        events: try loadEvents(), lostEvents: try loadLostEvents()),
       expiredThrough: requests.expiredThrough)
   }
 
@@ -52,6 +53,33 @@ struct Loader {
       kinds.append(registered)
     }
     return kinds
+  }
+
+  private func loadEvents() throws(StorageError) -> [EventImage] {
+    var images: [EventImage] = []
+    let rows = try Statement(
+      "SELECT sequence, kind, body FROM events ORDER BY sequence", on: connection)
+    while try rows.step() {
+      let sequence = UInt64(bitPattern: rows.number(0))
+      let event = try decode(Event.self, rows.blob(2), what: "event \(sequence)")
+      guard event.sequence == sequence, (1...saved.eventSequenceCeiling).contains(sequence),
+        let kind = KindName(rows.text(1))
+      else { throw corrupt("the row of event \(sequence) holds another one") }
+      images.append(EventImage(kind: kind, event: event))
+    }
+    return images
+  }
+
+  private func loadLostEvents() throws(StorageError) -> [KindName: ClosedRange<UInt64>] {
+    var ranges: [KindName: ClosedRange<UInt64>] = [:]
+    let rows = try Statement("SELECT kind, first, last FROM lost_events", on: connection)
+    while try rows.step() {
+      guard let kind = KindName(rows.text(0)), rows.number(1) > 0,
+        rows.number(1) <= rows.number(2)
+      else { throw corrupt("the range of lost events of '\(rows.text(0))' is impossible") }
+      ranges[kind] = UInt64(rows.number(1))...UInt64(rows.number(2))
+    }
+    return ranges
   }
 
   private func loadTombstones() throws(StorageError) -> [TombstoneImage] {

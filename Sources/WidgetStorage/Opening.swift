@@ -97,6 +97,10 @@ struct Statements {
   let upsertKind: Statement
   let insertTombstone: Statement
   let dropTombstones: Statement
+  let dropEvents: Statement
+  let insertEvent: Statement
+  let dropLoss: Statement
+  let upsertLoss: Statement
   let insertRequest: Statement
   let dropRequests: Statement
   let updateState: Statement
@@ -116,6 +120,12 @@ struct Statements {
     insertTombstone = try prepare(
       "INSERT OR REPLACE INTO tombstones (revision, id, body) VALUES (?1, ?2, ?3)")
     dropTombstones = try prepare("DELETE FROM tombstones WHERE revision <= ?1")
+    dropEvents = try prepare("DELETE FROM events WHERE kind = ?1 AND sequence < ?2")
+    insertEvent = try prepare(
+      "INSERT OR REPLACE INTO events (kind, sequence, body) VALUES (?1, ?2, ?3)")
+    dropLoss = try prepare("DELETE FROM lost_events WHERE kind = ?1")
+    upsertLoss = try prepare(
+      "INSERT OR REPLACE INTO lost_events (kind, first, last) VALUES (?1, ?2, ?3)")
     insertRequest = try prepare(
       """
       INSERT INTO requests (sequence, uid, request_id, fingerprint, response, expires_seconds,

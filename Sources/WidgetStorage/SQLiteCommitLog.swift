@@ -209,12 +209,37 @@ public final class SQLiteCommitLog: CommitLog {
       try statements.dropTombstones.bind(group.compactRevision, at: 1)
       try statements.dropTombstones.run()
     }
+    try writeEvents(of: group, statements)
     if !group.requests.isEmpty { try write(group.requests, statements) }
     guard saved.isChanged(by: group) else { return }
     try statements.updateState.bind(group.revision, at: 1)
     try statements.updateState.bind(group.compactRevision, at: 2)
     try statements.updateState.bind(group.eventSequenceCeiling, at: 3)
     try statements.updateState.run()
+  }
+
+  private func writeEvents(
+    of group: CommitGroup, _ statements: Statements
+  ) throws(StorageError) {
+    for trim in group.eventTrims {
+      try statements.dropEvents.bind(trim.kind.rawValue, at: 1)
+      try statements.dropEvents.bind(trim.before, at: 2)
+      try statements.dropEvents.run()
+      if let lost = trim.lost {
+        try statements.upsertLoss.bind(trim.kind.rawValue, at: 1)
+        try statements.upsertLoss.bind(lost.lowerBound, at: 2)
+        try statements.upsertLoss.bind(lost.upperBound, at: 3)
+        try statements.upsertLoss.run()
+      } else {
+        try statements.dropLoss.bind(trim.kind.rawValue, at: 1)
+        try statements.dropLoss.run()
+      }
+    }
+    for image in group.events {
+      try statements.insertEvent.bind(image.event.sequence, at: 2)
+      try writeRow(
+        image.event, key: image.kind.rawValue, at: (1, 3), statements.insertEvent)
+    }
   }
 
   /// Runs a statement with a key and an encoded message, both bound where they lie.

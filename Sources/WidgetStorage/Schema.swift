@@ -12,6 +12,10 @@
 /// Version 3 adds:
 /// - `kinds.is_attended`: 1 if the kind was declared in a session of its provider.
 ///
+/// Version 4 adds:
+/// - `events`: one row an event that its provider has not acknowledged; the body is an encoded `Event`.
+/// - `lost_events`: for a kind, between which numbers such events were forgotten.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -63,6 +67,19 @@ struct Schema: Sendable {
     """,
     """
     ALTER TABLE kinds ADD COLUMN is_attended INTEGER NOT NULL DEFAULT 0;
+    """,
+    """
+    CREATE TABLE events (
+      kind TEXT NOT NULL,
+      sequence INTEGER NOT NULL,
+      body BLOB NOT NULL,
+      PRIMARY KEY (kind, sequence)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE lost_events (
+      kind TEXT PRIMARY KEY,
+      first INTEGER NOT NULL,
+      last INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
     """,
   ])
 

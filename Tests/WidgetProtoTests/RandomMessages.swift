@@ -355,7 +355,7 @@ struct RandomMessages {
         data: many { $0.field() }, isOpen: flag(), events: many { $0.eventType() },
         transition: maybe { $0.transition() }, reducers: many { $0.reducer() },
         content: many { $0.contentTemplate() },
-        persistence: pick(Kind.Persistence.allCases)),
+        persistence: pick(Kind.Persistence.allCases), hasLosableEvents: flag()),
       provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: max(1, number()),
       updateTime: time())
   }

@@ -811,6 +811,74 @@ import WidgetTransport
     }
   }
 
+  @Test func `get what was sent while they were away and the daemon was restarted`() async throws {
+    let log = TestLog.State()
+    let folder = try TestFolder()
+    try await withServer(log: log, folder: folder) { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [Self.gauge])
+      try client.create("a", kind: "gauge")
+      try client.create("free")
+      _ = try provider.dataRequest()
+      #expect(try client.event("a") == 1)
+      _ = try provider.event()
+      try provider.send(.acknowledge(ProvideAcknowledge(id: 1, sequence: 1)))
+      _ = try provider.result()
+      try provider.halfClose()
+      #expect(try provider.stream.end() == nil)
+      for id in ["a", "free", "a"] { try client.event(id) }
+    }
+    for acknowledges in [false, true] {
+      try await withServer(log: log, folder: folder) { server in
+        // It has forgotten how far it was; the daemon has not.
+        let provider = try RawProvider(server.connect())
+        try provider.send(.open(ProvideOpen(provider: "desk")))
+        guard case .opened(let opened) = try provider.next() else { throw TestFault("not opened") }
+        #expect(opened.firstSequence == 2)
+        // No gap: event 3 was nobody's.
+        #expect(try provider.event().sequence == 2)
+        #expect(try provider.event().sequence == 4)
+        _ = try provider.dataRequest()
+        guard case .synced = try provider.next() else { throw TestFault("not synced") }
+        guard acknowledges else { return }
+        try provider.send(.acknowledge(ProvideAcknowledge(id: 1, sequence: 4)))
+        _ = try provider.result()
+      }
+    }
+    try await withServer(log: log, folder: folder) { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      // What it says it has done last counts for nothing: the daemon knows better.
+      try provider.open(after: 2)
+      try provider.settle()
+      #expect(try client.event("a") == 5)
+      #expect(try provider.event().sequence == 5)
+    }
+  }
+
+  @Test func `an event that cannot be stored is refused, and one that may be lost is not`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      var log = Self.gauge
+      (log.name, log.hasLosableEvents) = (try .make("log"), true)
+      try provider.open(kinds: [Self.gauge, log])
+      for kind in ["gauge", "log"] {
+        try client.create(kind, kind: kind)
+        _ = try provider.dataRequest()
+      }
+      try client.event("log")
+      _ = try provider.event()
+      server.log.failure = .closed(path: "test")
+      #expect(throws: RPCStatus.self) { try client.event("gauge") }
+      try client.event("log")
+      #expect(try provider.event().widgetID == .make("log"))
+    }
+  }
+
   // MARK: - What cannot be stored
 
   @Test func `an update that cannot be stored was never made`() async throws {

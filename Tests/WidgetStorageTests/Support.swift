@@ -85,6 +85,11 @@ struct NaiveHistory {
       image.kinds.removeAll { $0.kind.name == registered.kind.name }
       image.kinds.append(registered)
     }
+    for trim in group.eventTrims {
+      image.events.removeAll { $0.kind == trim.kind && $0.event.sequence < trim.before }
+      image.lostEvents[trim.kind] = trim.lost
+    }
+    image.events += group.events
     // Records, tombstones and kinds have no order of their own.
     image.kinds.sort { $0.kind.name.rawValue < $1.kind.name.rawValue }
     image.records.sort { $0.widget.id.rawValue < $1.widget.id.rawValue }
@@ -153,6 +158,7 @@ func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
   var revision: Revision = 0
   var compact: Revision = 0
   var ceiling: UInt64 = 0
+  var events: UInt64 = 0
   var alive: Set<String> = []
   return try (0..<count).map { number in
     var result = group(0)
@@ -189,6 +195,22 @@ func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
       }
     }
     if Int.random(in: 0..<5, using: &random) == 0 { ceiling += 4_096 }
+    if ceiling > 0 {
+      let name = try kind("k\(Int.random(in: 0..<4, using: &random))")
+      if Int.random(in: 0..<4, using: &random) == 0 {
+        let before = events - UInt64.random(in: 0..<min(events + 1, 4), using: &random)
+        result.eventTrims.append(
+          EventTrim(kind: name, before: before, lost: Bool.random(using: &random) ? 1...9 : nil))
+      }
+      events += 1
+      result.events.append(
+        EventImage(
+          kind: name,
+          event: Event(
+            sequence: events, widgetID: try id("w1"), nodeID: "plus", name: "click",
+            payload: ["n": .list([.double(-0.0), .null])], time: noon, revision: revision,
+            origin: EventOrigin(uid: 7, pid: 8, client: "é"), isForced: number % 2 == 0)))
+    }
     if Int.random(in: 0..<8, using: &random) == 0 { compact = revision / 2 }
     if Bool.random(using: &random) { result.requests.append(request("r\(number)")) }
     result.revision = revision

@@ -304,6 +304,8 @@ class Kind:
     content: Sequence[ContentTemplate] = ()
     #: What of a widget outlives a restart of the daemon, Persistence or by word.
     persistence: Union[Persistence, str] = Persistence.UNSPECIFIED
+    #: Whether events may be lost while the provider is away; then they are not stored.
+    losable_events: bool = False
     #: Whose it is. Set by the daemon, as is everything below.
     provider: str = ""
     #: The revision that last changed it; 0 for what is built in.
@@ -328,6 +330,7 @@ class Kind:
             transition=None if self.transition is None else self.transition.message_pb(),
             content=[template.message_pb() for template in self.content],
             persistence=_number(Persistence.of(self.persistence)) if self.persistence else None,
+            losable_events=self.losable_events,
         )
 
     @staticmethod
@@ -346,6 +349,7 @@ class Kind:
             transition=Transition.from_pb(message.transition) if has_hint else None,
             content=tuple(ContentTemplate.from_pb(each) for each in message.content),
             persistence=Persistence.read(message.persistence),
+            losable_events=message.losable_events,
             provider=message.provider,
             revision=message.revision,
             update_time=from_timestamp(message.update_time) if has_time else None,

@@ -5,7 +5,7 @@ import WidgetModel
 extension Kind {
   static let fields = [
     "name", "displayName", "description", "families", "parameters", "data", "events", "open",
-    "transition", "reducers", "content", "persistence",
+    "transition", "reducers", "content", "persistence", "losableEvents",
   ]
   /// Fields that are printed but belong to the daemon.
   private static let passedOver: Set<String> = ["ownerUid", "provider", "revision", "updateTime"]
@@ -44,6 +44,7 @@ extension Kind {
       kind.persistence = persistence
     }
     kind.isOpen = try map.bool("open") ?? false
+    kind.hasLosableEvents = try map.bool("losableEvents") ?? false
     if let text = try map.text("transition") {
       do throws(SyntaxFailure) { kind.transition = try TransitionSyntax.parse(text) } catch {
         throw FieldFailure("transition", "\(error)")
@@ -178,6 +179,7 @@ extension RegisteredKind {
     if !kind.content.isEmpty { map["content"] = .list(kind.content.map(\.document)) }
     if kind.persistence != .durable { map["persistence"] = .string("\(kind.persistence)") }
     if kind.isOpen { map["open"] = .bool(true) }
+    if kind.hasLosableEvents { map["losableEvents"] = .bool(true) }
     if let transition = kind.transition {
       map["transition"] = .string(TransitionSyntax.text(transition))
     }

@@ -38,6 +38,10 @@ extension WidgetStore {
       }
     }
     violations += events.checkInvariants() + ledger.checkInvariants()
+    violations += unacknowledged.checkInvariants()
+    for kind in unacknowledged.queues.keys {
+      expect(registeredKinds[kind] != nil, "events of \(kind) are kept, and nobody gets them")
+    }
     expect(events.lastSequence <= eventSequenceCeiling, "an event is beyond the ceiling")
     expect(compactRevision <= revision, "compacted beyond the store's revision")
     return violations
@@ -180,6 +184,24 @@ extension EventRing {
     }
     if bytes != entries.reduce(0, { $0 + $1.costBytes }) {
       violations.append("events have another cost")
+    }
+    return violations
+  }
+}
+
+extension UnacknowledgedEvents {
+  func checkInvariants() -> [String] {
+    var violations: [String] = []
+    for (kind, queue) in queues {
+      let sequences = queue.entries.map(\.event.sequence)
+      if sequences != sequences.sorted() || Set(sequences).count != sequences.count {
+        violations.append("events of \(kind) are out of order: \(sequences)")
+      }
+      if queue.isEmpty { violations.append("there is an empty queue of \(kind)") }
+    }
+    let all = queues.values.flatMap(\.entries)
+    if count != all.count || bytes != all.reduce(0, { $0 + $1.costBytes }) {
+      violations.append("\(count) events with \(bytes) bytes are miscounted")
     }
     return violations
   }

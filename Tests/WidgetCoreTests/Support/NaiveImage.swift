@@ -17,6 +17,11 @@ extension StoreImage {
       kinds.removeAll { $0.kind.name == upsert.kind.name }
       kinds.append(upsert)
     }
+    for trim in group.eventTrims {
+      events.removeAll { $0.kind == trim.kind && $0.event.sequence < trim.before }
+      lostEvents[trim.kind] = trim.lost
+    }
+    events += group.events
     tombstones += group.tombstones
     tombstones.removeAll { $0.revision <= compactRevision }
     for request in group.requests {

@@ -75,6 +75,14 @@ struct Store {
   var contentCost: Int { box.store.contentCost }
   var records: [Record] { box.store.records.compactMap { $0 } }
 
+  func events(after sequence: UInt64, limit: Int, of kinds: Set<KindName>) -> EventPage {
+    box.store.events(after: sequence, limit: limit, of: kinds)
+  }
+  func sequenceBeforeUnacknowledged(of provider: String) -> UInt64? {
+    box.store.sequenceBeforeUnacknowledged(of: provider)
+  }
+  var unacknowledgedCount: Int { box.store.unacknowledgedCount }
+
   var attendingProviders: Set<String> { box.store.attendingProviders }
 
   func providedChanges(

@@ -102,6 +102,11 @@ extension StoreImage {
     let named = Set(group.kindDeletions).union(group.kindUpserts.map(\.kind.name))
     kinds.removeAll { named.contains($0.kind.name) }
     kinds += group.kindUpserts
+    for trim in group.eventTrims {
+      events.removeAll { $0.kind == trim.kind && $0.event.sequence < trim.before }
+      lostEvents[trim.kind] = trim.lost
+    }
+    events += group.events
     requests += group.requests
   }
 

@@ -11,7 +11,7 @@ SERVICES = {
     "ApplyKinds": "CatalogService", "GetKind": "CatalogService", "ListKinds": "CatalogService",
     "DeleteKind": "CatalogService", "Provide": "ProviderService"}
 REQUEST, RESPONSE, DATA = 1, 2, 3
-REMOTE_CLOSED = 1
+REMOTE_CLOSED, REMOTE_OPEN = 1, 2
 
 
 class Refused(Exception):
@@ -100,6 +100,10 @@ class Connection:
             raise Refused(response["status"])
         return SCHEMA.decode(f"widgetd.v1.{method}Response", response.get("payload", b""))
 
+    def provide(self, **frame):
+        """Begins a provider's session with its first frame."""
+        return Session(self, self.open("Provide", frame, REMOTE_OPEN))
+
     def stream(self, method, **request):
         """Opens a server stream and yields its messages, until it ends or raises."""
         stream = self.open(method, request, REMOTE_CLOSED)
@@ -113,3 +117,36 @@ class Connection:
             if flags & REMOTE_CLOSED:
                 return
             yield SCHEMA.decode(f"widgetd.v1.{method}Response", data)
+
+
+class Session:
+    """A provider's session on a connection."""
+
+    def __init__(self, connection, stream):
+        self.connection, self.stream = connection, stream
+
+    def send(self, **frame):
+        data = SCHEMA.encode("widgetd.v1.ProvideRequest", frame)
+        self.connection.socket.sendall(
+            struct.pack(">IIBB", len(data), self.stream, DATA, 0) + data)
+
+    def next(self):
+        """The next frame; raises Refused or Lost at the end."""
+        while True:
+            at, kind, flags, data = self.connection.frame()
+            if at != self.stream:
+                continue
+            if kind == RESPONSE:
+                Connection._answer("Provide", data)
+            if kind == RESPONSE or flags & REMOTE_CLOSED:
+                raise Lost("the session ended")
+            return SCHEMA.decode("widgetd.v1.ProvideResponse", data)
+
+    def until(self, name):
+        """The next frame of this name, and the frames before it."""
+        before = []
+        while True:
+            frame = self.next()
+            if name in frame:
+                return frame[name], before
+            before.append(frame)

@@ -62,6 +62,7 @@ class Kind(_message.Message):
     DISPLAY_NAME_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     FAMILIES_FIELD_NUMBER: _ClassVar[int]
+    LOSABLE_EVENTS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
     OWNER_UID_FIELD_NUMBER: _ClassVar[int]
@@ -78,6 +79,7 @@ class Kind(_message.Message):
     display_name: str
     events: _containers.RepeatedCompositeFieldContainer[EventType]
     families: _containers.RepeatedScalarFieldContainer[_widget_pb2.Family]
+    losable_events: bool
     name: str
     open: bool
     owner_uid: int
@@ -88,7 +90,7 @@ class Kind(_message.Message):
     revision: int
     transition: _widget_pb2.Transition
     update_time: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., reducers: _Optional[_Iterable[_Union[Reducer, _Mapping[str, object]]]] = ..., content: _Optional[_Iterable[_Union[ContentTemplate, _Mapping[str, object]]]] = ..., persistence: _Optional[_Union[Persistence, str]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., reducers: _Optional[_Iterable[_Union[Reducer, _Mapping[str, object]]]] = ..., content: _Optional[_Iterable[_Union[ContentTemplate, _Mapping[str, object]]]] = ..., persistence: _Optional[_Union[Persistence, str]] = ..., losable_events: bool = ...) -> None: ...
 
 class NodeTemplate(_message.Message):
     __slots__: tuple[str, ...]

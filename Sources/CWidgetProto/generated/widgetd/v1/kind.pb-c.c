@@ -380,7 +380,7 @@ void   widgetd__v1__event_type__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__event_type__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[16] =
+static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[17] =
 {
   {
     "name",
@@ -574,6 +574,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[16] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "losable_events",
+    17,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind, losable_events),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   14,   /* field[14] = content */
@@ -582,6 +594,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   1,   /* field[1] = display_name */
   7,   /* field[7] = events */
   3,   /* field[3] = families */
+  16,   /* field[16] = losable_events */
   0,   /* field[0] = name */
   6,   /* field[6] = open */
   12,   /* field[12] = owner_uid */
@@ -596,7 +609,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__kind__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 16 }
+  { 0, 17 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
 {
@@ -606,7 +619,7 @@ const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
   "Widgetd__V1__Kind",
   "widgetd.v1",
   sizeof(Widgetd__V1__Kind),
-  16,
+  17,
   widgetd__v1__kind__field_descriptors,
   widgetd__v1__kind__field_indices_by_name,
   1,  widgetd__v1__kind__number_ranges,

@@ -68,10 +68,11 @@ struct  Widgetd__V1__Kind
   size_t n_content;
   Widgetd__V1__ContentTemplate **content;
   Widgetd__V1__Persistence persistence;
+  protobuf_c_boolean losable_events;
 };
 #define WIDGETD__V1__KIND__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__kind__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED, 0 }
 
 
 struct  Widgetd__V1__ContentTemplate

@@ -1,0 +1,178 @@
+import DequeModule
+import WidgetModel
+
+/// The events that providers have not acknowledged: what is stored of events.
+///
+/// The ring of events is for readers who listen, and a restart empties it. A provider that is away must
+/// still get the events of its widgets, so these are kept until it acknowledges them. They are kept by
+/// kind, because a provider has kinds, and bounded over all kinds: the oldest go first. `Queue.lost`
+/// says what went unacknowledged, so that the provider is told of a gap, and nobody else is.
+///
+/// Invariants: a queue's entries are in order of sequence; `count` and `bytes` are the sums over all
+/// queues; there is no queue without entries and losses.
+struct UnacknowledgedEvents {
+  struct Entry {
+    let event: Event
+    let costBytes: Int
+  }
+
+  struct Queue {
+    var entries: Deque<Entry> = []
+    /// The numbers of events that were forgotten are in this range.
+    var lost: ClosedRange<UInt64>?
+
+    var isEmpty: Bool { entries.isEmpty && lost == nil }
+
+    /// The place of the first entry after a sequence number. O(log entries).
+    func index(after sequence: UInt64) -> Int {
+      var (low, high) = (0, entries.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if entries[middle].event.sequence > sequence { high = middle } else { low = middle + 1 }
+      }
+      return low
+    }
+  }
+
+  /// What was taken out of a queue, for undoing.
+  struct Removed {
+    let entries: [Entry]
+    let lost: ClosedRange<UInt64>?
+  }
+
+  private(set) var queues: [KindName: Queue] = [:]
+  private(set) var count = 0
+  private(set) var bytes = 0
+
+  mutating func append(_ event: Event, of kind: KindName) {
+    let entry = Entry(event: event, costBytes: 64 + event.payload.costBytes)
+    queues[kind, default: Queue()].entries.append(entry)
+    count += 1
+    bytes += entry.costBytes
+  }
+
+  /// Takes the last event of a kind back.
+  mutating func undoAppend(of kind: KindName) {
+    guard let entry = queues[kind]?.entries.popLast() else { return }
+    discount(entry)
+    dropIfEmpty(kind)
+  }
+
+  /// Takes out the events of a kind up to a sequence number, and what is known of losses up to it.
+  /// Returns nil if there are none.
+  mutating func remove(of kind: KindName, through sequence: UInt64) -> Removed? {
+    guard let queue = queues[kind] else { return nil }
+    let end = queue.index(after: sequence)
+    let forgetsLoss = queue.lost.map { $0.lowerBound <= sequence } ?? false
+    guard end > 0 || forgetsLoss else { return nil }
+    let removed = Removed(entries: Array(queue.entries.prefix(end)), lost: queue.lost)
+    queues[kind]?.entries.removeFirst(end)
+    for entry in removed.entries { discount(entry) }
+    if forgetsLoss, let lost = queue.lost {
+      queues[kind]?.lost =
+        lost.upperBound > sequence ? (sequence + 1)...lost.upperBound : nil
+    }
+    dropIfEmpty(kind)
+    return removed
+  }
+
+  mutating func undoRemove(of kind: KindName, _ removed: Removed) {
+    var queue = queues[kind] ?? Queue()
+    queue.entries.prepend(contentsOf: removed.entries)
+    queue.lost = removed.lost
+    queues[kind] = queue
+    count += removed.entries.count
+    bytes += removed.entries.reduce(0) { $0 + $1.costBytes }
+  }
+
+  /// Takes over what is known of losses, when a store is opened.
+  mutating func note(lost: ClosedRange<UInt64>, of kind: KindName) {
+    queues[kind, default: Queue()].lost = lost
+  }
+
+  /// Forgets the oldest events beyond the limits. Returns the kinds that lost some.
+  /// O(events forgotten × kinds with events).
+  mutating func trim(countMax: Int, bytesMax: Int) -> Set<KindName> {
+    var kinds: Set<KindName> = []
+    while count > countMax || bytes > bytesMax {
+      var oldest: (kind: KindName, sequence: UInt64)?
+      for (kind, queue) in queues {
+        guard let sequence = queue.entries.first?.event.sequence,
+          sequence < oldest?.sequence ?? .max
+        else { continue }
+        oldest = (kind, sequence)
+      }
+      guard let (kind, sequence) = oldest, let entry = queues[kind]?.entries.popFirst() else {
+        break
+      }
+      discount(entry)
+      let first = queues[kind]?.lost?.lowerBound ?? sequence
+      queues[kind]?.lost = first...sequence
+      kinds.insert(kind)
+    }
+    return kinds
+  }
+
+  // MARK: - Reading
+
+  /// An event that is kept. O(log events of the kind).
+  func event(_ sequence: UInt64, of kind: KindName) -> Event? {
+    guard sequence > 0, let queue = queues[kind] else { return nil }
+    let index = queue.index(after: sequence - 1)
+    guard index < queue.entries.count, queue.entries[index].event.sequence == sequence else {
+      return nil
+    }
+    return queue.entries[index].event
+  }
+
+  /// Events of some kinds in a range of sequence numbers, in order. O(kinds + limit × log limit).
+  func events(
+    after sequence: UInt64, through end: UInt64, limit: Int, of kinds: Set<KindName>
+  ) -> [Event] {
+    var events: [Event] = []
+    for kind in kinds {
+      guard let queue = queues[kind] else { continue }
+      let entries = queue.entries[queue.index(after: sequence)...]
+      events += entries.prefix(limit).lazy.map(\.event).prefix { $0.sequence <= end }
+    }
+    return Array(events.sorted { $0.sequence < $1.sequence }.prefix(limit))
+  }
+
+  /// What was lost of some kinds in a range of sequence numbers: from the first to the last of it.
+  func lost(
+    after sequence: UInt64, through end: UInt64, of kinds: Set<KindName>
+  ) -> ClosedRange<UInt64>? {
+    var all: ClosedRange<UInt64>?
+    for kind in kinds {
+      guard let lost = queues[kind]?.lost, lost.upperBound > sequence, lost.lowerBound <= end
+      else { continue }
+      let first = max(lost.lowerBound, sequence + 1)
+      let last = min(lost.upperBound, end)
+      all = min(first, all?.lowerBound ?? first)...max(last, all?.upperBound ?? 0)
+    }
+    return all
+  }
+
+  /// The first number that a provider of these kinds has to be told of: an event, or a loss.
+  func first(of kinds: Set<KindName>) -> UInt64? {
+    var first: UInt64?
+    for kind in kinds {
+      guard let queue = queues[kind] else { continue }
+      for number in [queue.entries.first?.event.sequence, queue.lost?.lowerBound] {
+        if let number { first = min(number, first ?? number) }
+      }
+    }
+    return first
+  }
+
+  // MARK: - Bookkeeping
+
+  private mutating func discount(_ entry: Entry) {
+    count -= 1
+    bytes -= entry.costBytes
+  }
+
+  private mutating func dropIfEmpty(_ kind: KindName) {
+    if queues[kind]?.isEmpty == true { queues[kind] = nil }
+  }
+}
