@@ -406,6 +406,17 @@ class ProviderTest(unittest.TestCase):
         with self.assertRaises(widgetd.KindClaimed):
             next(provider)
 
+    def test_a_fault_of_the_library_ends_it_instead_of_leaving_everybody_waiting(self):
+        provider, session = self.begin()
+        changing = Doing(lambda: provider.update("a"))
+        session.hear("update")
+        with mock.patch.object(provider, "_receive", side_effect=KeyError("x")):
+            session.say(synced=pb.ProvideSynced(revision=5))
+            with self.assertRaisesRegex(widgetd.WidgetdError, "broke off: KeyError"):
+                next(provider)
+        with self.assertRaises(widgetd.WidgetdError):
+            changing.result()
+
     def test_closing_ends_the_iteration_and_every_wait(self):
         provider, session = self.begin()
         reading = Doing(lambda: list(provider))

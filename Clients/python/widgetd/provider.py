@@ -553,6 +553,15 @@ class Provider:
     # --- The connection ---
 
     def _run(self) -> None:
+        try:
+            self._keep_open()
+        except Exception as error:
+            # Without this thread everybody would wait for ever.
+            failure = WidgetdError(f"the provider {self.name!r} broke off: {error!r}")
+            failure.__cause__ = error
+            self._end(failure)
+
+    def _keep_open(self) -> None:
         attempt = 0
         while not self._is_over:
             failure: WidgetdError
