@@ -136,7 +136,8 @@ let package = Package(
       swiftSettings: strict),
     // Widgets in Swift, with types.
     .target(
-      name: "WidgetProvider", dependencies: ["WidgetClient", "WidgetModel", "WidgetProcess"],
+      name: "WidgetProvider",
+      dependencies: ["WidgetClient", "WidgetModel", "WidgetProcess", "WidgetSystemd"],
       swiftSettings: strict),
     .executableTarget(
       name: "widgetctl",
@@ -148,7 +149,10 @@ let package = Package(
       path: "Clients/widgetctl", swiftSettings: strict),
     .executableTarget(
       name: "widgetd-sysmon",
-      dependencies: ["WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider", arguments],
+      dependencies: [
+        "WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider", "WidgetSystemd",
+        arguments,
+      ],
       path: "Clients/widgetd-sysmon", swiftSettings: strict),
 
     // Bundles, run. What it touches is in the adapters; the rest is a state machine.

@@ -11,7 +11,7 @@ import WidgetTimeZones
 @main
 enum Main {
   static func main() async {
-    Signals.take(Signals.stopping + [SIGCHLD], complain: writeError)
+    Signals.take(Signals.stopping + [SIGCHLD], complain: { errorLog.write($0, .error) })
     do {
       var command = try await HostCommand.asyncParseAsRoot()
       if let host = command as? HostCommand { try await host.run() } else { try command.run() }
@@ -19,7 +19,7 @@ enum Main {
       guard HostCommand.exitCode(for: error) == .validationFailure else {
         HostCommand.exit(withError: error)
       }
-      writeError(HostCommand.message(for: error))
+      errorLog.write(HostCommand.message(for: error), .error)
       exit(2)
     }
   }
@@ -88,14 +88,15 @@ struct HostCommand: AsyncParsableCommand {
             return .failure(BundleRefusal(problems: error.problems.map { "\($0)" }))
           }
         },
-        report: writeError,
+        report: { errorLog.write($0, .warning) },
+        note: { errorLog.write($0, .info) },
         status: { running, failed in
           let count = running == 1 ? "1 bundle" : "\(running) bundles"
           _ = try? notifier.notify(
             .status("Runs \(count)" + (failed > 0 ? "; \(failed) cannot be run" : "")))
         })
     } catch {
-      writeError("\(error)")
+      errorLog.write("\(error)", .error)
       throw ExitCode(1)
     }
     tellOfRoots()
@@ -122,7 +123,7 @@ struct HostCommand: AsyncParsableCommand {
     }
     children.cancel()
     if let refusal {
-      writeError(refusal.message)
+      errorLog.write(refusal.message, .error)
       throw ExitCode(1)
     }
   }
@@ -133,7 +134,7 @@ struct HostCommand: AsyncParsableCommand {
     // Of the usual folders, one is enough.
     guard missing.count == roots.count || !bundles.isEmpty, !missing.isEmpty else { return }
     let list = missing.joined(separator: ", ")
-    writeError("not there yet: \(list); bundles are run as soon as they come")
+    errorLog.write("not there yet: \(list); bundles are run as soon as they come", .warning)
   }
 
   private var home: String {
@@ -170,9 +171,5 @@ struct HostCommand: AsyncParsableCommand {
   }
 }
 
-/// Writes to standard error, in one piece, each line with the program's name.
-@Sendable func writeError(_ message: String) {
-  let lines = message.split(separator: "\n").map { "widgetd-host: \($0)\n" }
-  let bytes = Array(lines.joined().utf8)
-  _ = write(STDERR_FILENO, bytes, bytes.count)
-}
+/// What it says, with the priority that the journal shows.
+let errorLog = StandardErrorLog(name: "widgetd-host")

@@ -3,19 +3,20 @@ import Glibc
 import WidgetClient
 import WidgetProcess
 import WidgetProvider
+import WidgetSystemd
 
 /// Starts the program, and ends it with the exit status that the help text promises.
 @main
 enum Main {
   static func main() async {
-    Signals.take(Signals.stopping, complain: writeError)
+    Signals.take(Signals.stopping) { errorLog.write($0, .error) }
     signal(SIGPIPE, SIG_IGN)
     do {
       var command = try await Sysmon.asyncParseAsRoot()
       if let sysmon = command as? Sysmon { try await sysmon.run() } else { try command.run() }
     } catch {
       guard Sysmon.exitCode(for: error) == .validationFailure else { Sysmon.exit(withError: error) }
-      writeError(Sysmon.message(for: error))
+      errorLog.write(Sysmon.message(for: error), .error)
       exit(2)
     }
   }
@@ -75,7 +76,7 @@ struct Sysmon: AsyncParsableCommand {
       }
       await client.close()
     } catch {
-      writeError("\(error)")
+      errorLog.write("\(error)", .error)
       throw ExitCode(1)
     }
   }
@@ -85,7 +86,8 @@ struct Sysmon: AsyncParsableCommand {
     _ machine: some Machine, every interval: Duration, client: WidgetClient,
     now: @escaping @Sendable () -> Timestamp = { .ofSystem },
     clock: any Clock<Duration> = ContinuousClock(),
-    report: @escaping @Sendable (String) -> Void = writeError
+    report: @escaping @Sendable (String) -> Void = { errorLog.write($0, .warning) },
+    note: @escaping @Sendable (String) -> Void = { errorLog.write($0, .info) }
   ) -> ProviderRunner {
     @WidgetsBuilder var widgets: Widgets {
       ClockWidget(machine: machine, interval: interval)
@@ -97,7 +99,7 @@ struct Sysmon: AsyncParsableCommand {
     }
     return ProviderRunner(
       name: "sysmon", widgets: widgets, instances: instances, client: client, now: now,
-      clock: clock, report: report)
+      clock: clock, report: report, note: note)
   }
 
   static let instances: [WidgetSpec] = [
@@ -117,8 +119,5 @@ struct Sysmon: AsyncParsableCommand {
   }
 }
 
-/// Writes a line to standard error, in one piece, with the program's name.
-@Sendable func writeError(_ message: String) {
-  let bytes = Array("widgetd-sysmon: \(message)\n".utf8)
-  _ = write(STDERR_FILENO, bytes, bytes.count)
-}
+/// What it says, with the priority that the journal shows.
+let errorLog = StandardErrorLog(name: "widgetd-sysmon")

@@ -2,6 +2,7 @@ import Glibc
 import WidgetClient
 public import WidgetModel
 import WidgetProcess
+import WidgetSystemd
 
 /// A program that provides widgets:
 ///
@@ -32,25 +33,23 @@ extension Provider {
   public static func main() async {
     Signals.take(Signals.stopping)
     let program = CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? name
-    @Sendable func say(_ message: String, to file: Int32 = STDERR_FILENO) {
-      let bytes = Array("\(message)\n".utf8)
-      _ = write(file, bytes, bytes.count)
-    }
+    let errorLog = StandardErrorLog(name: program)
     let socket: String?
     switch Array(CommandLine.arguments.dropFirst()) {
     case []: socket = nil
     case ["--help"], ["-h"]:
-      say(
+      print(
         """
         usage: \(program) [--socket PATH]
 
         Provides widgets to widgetd until it is stopped. The socket is that of --socket, of
         $WIDGETD_SOCKET, or in the usual places.
-        """, to: STDOUT_FILENO)
+        """)
       exit(0)
     case let words where words.count == 2 && words[0] == "--socket": socket = words[1]
     case let words:
-      say("\(program): cannot make sense of \"\(words.joined(separator: " "))\"; try --help")
+      errorLog.write(
+        "cannot make sense of \"\(words.joined(separator: " "))\"; try --help", .error)
       exit(2)
     }
     do {
@@ -59,10 +58,10 @@ extension Provider {
       let client = WidgetClient(socketPath: try SocketPath.discover(explicit: socket))
       try await ProviderRunner(
         name: name, widgets: provider.widgets, instances: provider.instances, client: client,
-        report: { say("\(program): \($0)") }
+        report: { errorLog.write($0, .warning) }, note: { errorLog.write($0, .info) }
       ).runUntilStopped()
     } catch {
-      say("\(program): \(error)")
+      errorLog.write("\(error)", .error)
       exit(1)
     }
   }

@@ -15,8 +15,10 @@ public struct ProviderRunner: Sendable {
   private let options: ProviderOptions
   private let now: @Sendable () -> Timestamp
   private let clock: any Clock<Duration>
-  /// Says what is worth knowing, a line at a time.
+  /// Says what does not work, or may not, a line at a time.
   private let report: @Sendable (String) -> Void
+  /// Says what it does when all is well.
+  private let note: @Sendable (String) -> Void
 
   /// - Parameters:
   ///   - name: whose kinds they are: an id.
@@ -25,13 +27,15 @@ public struct ProviderRunner: Sendable {
   ///   - client: where the daemon is. It need not run yet.
   ///   - now: what time it is.
   ///   - clock: what schedules wait by.
-  ///   - report: says what is worth knowing, a line at a time.
+  ///   - report: says what does not work, or may not, a line at a time.
+  ///   - note: says what it does when all is well.
   public init(
     name: String, widgets: Widgets, instances: [WidgetSpec] = [], client: WidgetClient,
     options: ProviderOptions = ProviderOptions(prunesKinds: true),
     now: @escaping @Sendable () -> Timestamp = { .ofSystem },
     clock: any Clock<Duration> = ContinuousClock(),
-    report: @escaping @Sendable (String) -> Void = { _ in }
+    report: @escaping @Sendable (String) -> Void = { _ in },
+    note: @escaping @Sendable (String) -> Void = { _ in }
   ) {
     self.name = name
     self.widgets = Dictionary(
@@ -42,6 +46,7 @@ public struct ProviderRunner: Sendable {
     self.now = now
     self.clock = clock
     self.report = report
+    self.note = note
   }
 
   /// Runs until SIGTERM or SIGINT.
@@ -87,7 +92,7 @@ public struct ProviderRunner: Sendable {
           switch request {
           case .disconnected: isLost = true
           case .connected where isLost:
-            report("the daemon is back")
+            note("the daemon is back")
             isLost = false
           default: break
           }

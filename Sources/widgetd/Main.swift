@@ -1,13 +1,14 @@
 import ArgumentParser
 import Glibc
 import WidgetProcess
+import WidgetSystemd
 
 /// Parses the arguments and runs the daemon. Wrong arguments end with the same status as in the
 /// other programs of this package, 2.
 @main
 enum Main {
   static func main() async {
-    Signals.take(Signals.stopping + [SIGHUP]) { writeError("widgetd: \($0)") }
+    Signals.take(Signals.stopping + [SIGHUP]) { errorLog.write($0, .error) }
     signal(SIGPIPE, SIG_IGN)
     do {
       var command = try await Widgetd.asyncParseAsRoot()
@@ -21,7 +22,7 @@ enum Main {
         Widgetd.exit(withError: error)
       }
       let text = Widgetd.fullMessage(for: error)
-      writeError("widgetd: " + (text.hasPrefix("Error: ") ? String(text.dropFirst(7)) : text))
+      errorLog.write(text.hasPrefix("Error: ") ? String(text.dropFirst(7)) : text, .error)
       Glibc.exit(2)
     }
   }

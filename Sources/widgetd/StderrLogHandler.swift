@@ -1,13 +1,15 @@
+import Glibc
 import Logging
+import WidgetSystemd
 
 /// Logs to standard error, one line each: level, message, then the metadata sorted by key.
 ///
-/// Under systemd (`JOURNAL_STREAM` is set) lines begin with the priority that journald reads.
+/// Where standard error leads to the journal, lines begin with the priority that journald reads.
 struct StderrLogHandler: LogHandler {
   var logLevel = Logger.Level.info
   var metadata: Logger.Metadata = [:]
   private let label: String
-  private let hasPriority = environment("JOURNAL_STREAM") != nil
+  private let hasPriority = JournalSocket.isJournal(STDERR_FILENO)
 
   init(label: String) { self.label = label }
 

@@ -1,4 +1,5 @@
 import Glibc
+import WidgetSystemd
 
 /// An environment variable that is set and not empty.
 func environment(_ name: String) -> String? {
@@ -6,6 +7,9 @@ func environment(_ name: String) -> String? {
   let text = String(cString: value)
   return text.isEmpty ? nil : text
 }
+
+/// What it says before it has a logger.
+let errorLog = StandardErrorLog(name: "widgetd")
 
 /// Writes a line to standard error, in one piece.
 func writeError(_ line: String) {

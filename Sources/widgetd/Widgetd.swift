@@ -5,6 +5,7 @@ import WidgetCore
 import WidgetProcess
 import WidgetServer
 import WidgetStorage
+import WidgetSystemd
 
 #if GRPC
   import WidgetGRPC
@@ -134,7 +135,7 @@ struct Widgetd: AsyncParsableCommand {
 
   /// Says why there is no daemon.
   private static func failure(_ message: String, status: CInt) -> ExitCode {
-    writeError("widgetd: \(message)")
+    errorLog.write(message, .error)
     return ExitCode(status)
   }
 

@@ -36,7 +36,12 @@ struct FailureTests {
   }
 
   private func reports(_ scene: inout Scene) -> [String] {
-    scene.taken().compactMap { if case .report(let text) = $0 { text } else { nil } }
+    scene.taken().compactMap {
+      switch $0 {
+      case .report(let text), .note(let text): text
+      default: nil
+      }
+    }
   }
 
   @Test func `a source that fails is marked with its reason and since when, and the mark goes`()

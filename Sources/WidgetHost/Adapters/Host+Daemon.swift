@@ -227,7 +227,7 @@ extension Host {
     case .answer(_, let id, let patch):
       try? await session?.answer(id, patch)
       return nil
-    case .acknowledge, .readFile, .watchFile, .run, .web, .cancel, .report: return nil
+    case .acknowledge, .readFile, .watchFile, .run, .web, .cancel, .report, .note: return nil
     }
   }
 
@@ -355,7 +355,7 @@ extension Host {
   private func heard(_ news: SessionNews, _ session: any DaemonSession) async {
     switch news {
     case .opened:
-      if self.session != nil { report("the daemon is back") }
+      if self.session != nil { note("the daemon is back") }
       self.session = session
       do throws(Failure) { try await session.ready() } catch { return }
       isHolding = true

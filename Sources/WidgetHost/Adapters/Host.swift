@@ -36,6 +36,7 @@ public actor Host {
   let daemon: any DaemonConnection
   let read: @Sendable (String) -> Result<Bundle, BundleRefusal>
   let report: @Sendable (String) -> Void
+  let note: @Sendable (String) -> Void
   /// Told whenever it has changed: how many bundles run, and how many cannot.
   let status: @Sendable (_ running: Int, _ failed: Int) -> Void
 
@@ -87,18 +88,21 @@ public actor Host {
 
   /// - Parameters:
   ///   - read: makes a bundle of a file's text.
-  ///   - report: says what is worth knowing, a line or several at a time.
+  ///   - report: says what does not work, or may not, a line or several at a time.
+  ///   - note: says what the host does when all is well.
   /// - Throws: what keeps it from watching files.
   public init(
     _ options: Options, daemon: any DaemonConnection,
     read: @escaping @Sendable (String) -> Result<Bundle, BundleRefusal>,
     report: @escaping @Sendable (String) -> Void,
+    note: @escaping @Sendable (String) -> Void = { _ in },
     status: @escaping @Sendable (_ running: Int, _ failed: Int) -> Void = { _, _ in }
   ) throws(Failure) {
     self.options = options
     self.daemon = daemon
     self.read = read
     self.report = report
+    self.note = note
     self.status = status
     watcher = try FileWatcher()
     processes = ProcessRunner(home: options.home)
@@ -210,6 +214,7 @@ public actor Host {
         let failed = state.standings.count { $0.state == .failed }
         status(specs.count - failed, failed)
       case .report(let text): report(text)
+      case .note(let text): note(text)
       }
     }
     closeRetired()
@@ -270,6 +275,7 @@ public actor Host {
       watcher.unwatch(.request(id))
       tasks[id]?.cancel()
     case .report(let text): report(text)
+    case .note(let text): note(text)
     }
   }
 

@@ -82,7 +82,7 @@ extension BundleInstance {
 
   mutating func succeeded(_ id: WidgetID, _ key: FailureKey) {
     guard widgets[id]?.failures.removeValue(forKey: key) != nil else { return }
-    effects.append(.report("\(place(id, key)) works again"))
+    effects.append(.note("\(place(id, key)) works again"))
     if case .source(let index) = key {
       deadlines[.stale(id, index)] = nil
       showStaleness(id)

@@ -134,8 +134,10 @@ public enum Effect: Hashable, Sendable {
   case answer(RequestID, WidgetID, WidgetPatch)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
-  /// Something worth knowing for whoever runs the host.
+  /// Something that does not work, or may not, for whoever runs the host.
   case report(String)
+  /// What the host does when all is well.
+  case note(String)
 }
 
 /// What happened.

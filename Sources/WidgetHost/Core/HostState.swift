@@ -29,7 +29,10 @@ public struct HostState: Sendable {
     case effect(Effect)
     /// How all bundles stand has changed: the widgets of kind `bundle` to declare.
     case standing([WidgetSpec])
+    /// Something that does not work, or may not, for whoever runs the host.
     case report(String)
+    /// What the host does when all is well.
+    case note(String)
   }
 
   /// How a bundle is known outside.
@@ -174,7 +177,7 @@ public struct HostState: Sendable {
       instance: instance, folder: path, loaded: now.wall, previous: before?.instance.bundle)
     outputs.append(.open(generation: lastGeneration, bundle))
     let what = before == nil ? "loaded" : "loaded anew"
-    outputs.append(.report("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
+    outputs.append(.note("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
     for remark in bundle.remarks { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
     return outputs
   }
@@ -190,7 +193,7 @@ public struct HostState: Sendable {
       return outputs + start(bundle, in: path, at: now)
     }
     outputs.append(.withdraw(id: id))
-    outputs.append(.report("bundle \(id) removed"))
+    outputs.append(.note("bundle \(id) removed"))
     return outputs
   }
 
@@ -314,7 +317,7 @@ public struct HostState: Sendable {
     let known = Set(standings.map(\.id))
     for (id, _) in bundles where !known.contains(id) {
       outputs.append(.withdraw(id: id))
-      outputs.append(.report("bundle \(id) is gone; removing what is left of it"))
+      outputs.append(.note("bundle \(id) is gone; removing what is left of it"))
     }
     return outputs + standing()
   }
