@@ -6,7 +6,7 @@ build_packages=(libprotobuf-c-dev libsqlite3-dev libarchive-dev pkg-config)
 # What the tests need beyond that.
 test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
   golang-github-containerd-ttrpc-dev gogoprotobuf python3 python3-venv gcc libc6-dev make binutils
-  scdoc debhelper dpkg-dev fakeroot lintian systemd procps tzdata)
+  scdoc debhelper dpkg-dev fakeroot lintian systemd procps tzdata iproute2 man-db)
 
 say() { printf '%s\n' "$*"; }
 
