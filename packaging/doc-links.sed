@@ -1,4 +1,6 @@
-# What documentation links to in the source tree, where packages have it: for usr/share/doc/PACKAGE.
+# Makes pages of the source tree those of a package: what tests read goes, and links lead to where
+# packages have things, seen from usr/share/doc/PACKAGE.
+/^<!-- test:.*-->$/d
 s|](\.\./Protos|](Protos|g
 s|\[Clients/bundles\](\.\./Clients/bundles)|[Examples](../widgetd-host/examples/bundles)|g
 s|](\.\./README\.md[^)]*)|](service.md)|g
