@@ -1,4 +1,5 @@
 import ArgumentParser
+import WidgetModel
 
 /// Lets global options stand before the command's name, as in `widgetctl --socket S ls`.
 ///
@@ -74,6 +75,15 @@ enum ArgumentOrder {
     return "\(word) \(inner)"
   }
 
+  /// The command that is nearest to a word that `unknownCommand` returned; nil if none is near.
+  static func nearestCommand(to word: String) -> String? {
+    let parts = word.split(separator: " ").map(String.init)
+    if parts.count == 2 {
+      return parts[1].closest(among: innerCommands(of: parts[0])).map { "\(parts[0]) \($0)" }
+    }
+    return word.closest(among: commandNames)
+  }
+
   /// Where help on the command line is to be had: `widgetctl ls --help`.
   static func help(_ arguments: [String]) -> String {
     var command = arguments.first.map { isCommand($0) ? "\($0) " : "" } ?? ""
@@ -92,10 +102,12 @@ enum ArgumentOrder {
     return (command?.configuration.subcommands ?? []).compactMap { $0.configuration.commandName }
   }
 
-  private static func isCommand(_ word: String) -> Bool {
-    let commands = Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands)
-    return commands.contains { command in
-      command.configuration.commandName == word || command.configuration.aliases.contains(word)
+  private static func isCommand(_ word: String) -> Bool { commandNames.contains(word) }
+
+  /// Of all commands, with their other names.
+  private static var commandNames: [String] {
+    Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).flatMap { command in
+      [command.configuration.commandName].compactMap(\.self) + command.configuration.aliases
     }
   }
 }

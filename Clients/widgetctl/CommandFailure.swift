@@ -6,7 +6,7 @@ import WidgetModel
 struct CommandFailure: Error, Hashable {
   let exit: ExitStatus
   /// What happened and what to do next, without "widgetctl:" and without a final period.
-  let message: String
+  private(set) var message: String
   /// The canonical code, if the daemon answered with one.
   var code: String?
   /// The daemon's stable reason.
@@ -41,6 +41,20 @@ struct CommandFailure: Error, Hashable {
     metadata = status.errorInfo?.metadata ?? [:]
     violations = status.fieldViolations
     message = CommandFailure.words(for: status, reason: error.reason ?? "")
+  }
+
+  /// The same, with the name that was probably meant.
+  func suggesting(_ name: String?) -> CommandFailure {
+    guard let name else { return self }
+    var failure = self
+    let question = "did you mean \"\(name)\"?"
+    // Before the command that lists all of them.
+    if let end = message.firstIndex(of: ";") {
+      failure.message = message[..<end] + "; \(question)" + message[message.index(after: end)...]
+    } else {
+      failure.message += "; \(question)"
+    }
+    return failure
   }
 
   /// What happened, and what looks further into it.

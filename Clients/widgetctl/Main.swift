@@ -14,7 +14,8 @@ enum Main {
     do {
       if let word = ArgumentOrder.unknownCommand(arguments) {
         throw CommandFailure(
-          .usage, "there is no command \"\(word)\"; `widgetctl --help` lists them")
+          .usage, "there is no command \"\(word)\"; `widgetctl --help` lists them"
+        ).suggesting(ArgumentOrder.nearestCommand(to: word))
       }
       var command = try await Widgetctl.asyncParseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
@@ -24,11 +25,11 @@ enum Main {
       }
       exit(ExitStatus.ok.rawValue)
     } catch {
-      end(with: error, arguments)
+      await end(with: error, arguments)
     }
   }
 
-  private static func end(with error: any Error, _ arguments: [String]) -> Never {
+  private static func end(with error: any Error, _ arguments: [String]) async -> Never {
     let isJSON = ArgumentOrder.wantsJSON(arguments)
     switch error {
     case let status as ExitStatus:
@@ -40,7 +41,9 @@ enum Main {
       report(failure, isJSON: isJSON)
       exit(failure.exit.rawValue)
     case let error as ClientError:
-      let failure = CommandFailure(error, socket: ArgumentOrder.socket(arguments))
+      let socket = ArgumentOrder.socket(arguments)
+      let failure = await NearestName.completed(
+        CommandFailure(error, socket: socket), socket: socket)
       report(failure, isJSON: isJSON)
       exit(failure.exit.rawValue)
     default:

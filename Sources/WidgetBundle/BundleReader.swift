@@ -64,7 +64,27 @@ struct DocumentReader {
 
   init(_ reading: Reading) { self.reading = reading }
 
+  /// Whether it is a file for `widgetctl apply`: it names a set, or has a list of kinds with names.
+  private static func isForApply(_ item: Item) -> Bool {
+    switch item.node.content {
+    case .list: return true
+    case .map(let entries):
+      let keys = Set(entries.map(\.key))
+      guard !keys.contains("bundle") else { return false }
+      let kinds = entries.first { $0.key == "kinds" }
+      if case .list? = kinds?.value.content { return true }
+      return keys.contains("set")
+    default: return false
+    }
+  }
+
   func read(_ item: Item) -> Bundle? {
+    if DocumentReader.isForApply(item) {
+      reading.report(
+        item, "this is no bundle, but a set of widgets and kinds",
+        hint: "make it true with `widgetctl apply -f FILE`, or begin a bundle with bundle: ID")
+      return nil
+    }
     guard let object = reading.object(item, .bundle) else { return nil }
     var bundle = Bundle(id: "", version: "")
     if let item = object["bundle"] {

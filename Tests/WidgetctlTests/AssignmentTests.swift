@@ -18,7 +18,7 @@ struct AssignmentTests {
       ("t=", "t", .string("")),
       ("t=01", "t", .string("01")),
       ("t=a=b", "t", .string("a=b")),
-      ("t=[draft] x", "t", .string("[draft] x")),
+      ("t=[draft] x", "t", .string("[draft] x")), ("t=={x", "t", .string("{x")),
       ("l=[1,\"a\"]", "l", .list([.int(1), .string("a")])),
       ("m={\"b\":2,\"a\":1}", "m", .map(["a": .int(1), "b": .int(2)])),
       ("b={\"$bytes\":\"aGk=\"}", "b", .bytes([104, 105])),

@@ -66,15 +66,20 @@ struct CommandLineTests {
   }
 
   @Test func `the example of a form is an event with values`() throws {
-    let example = "values:={\"title\": \"Buy milk\", \"urgent\": true}"
     #expect(
-      SendCommand.configuration.discussion.contains("send todo submit --node new '\(example)'"))
-    let arguments = ["send", "todo", "submit", "--node", "new", example]
-    let command = try #require(try Widgetctl.parseAsRoot(arguments) as? SendCommand)
-    #expect(
-      try command.payload.values() == [
-        "values": .map(["title": .string("Buy milk"), "urgent": .bool(true)])
-      ])
+      SendCommand.configuration.discussion.contains(
+        "send todo submit --node new --value title=='Buy milk' --value urgent=true"))
+    let expected: ValueMap = [
+      "values": .map(["title": .string("Buy milk"), "urgent": .bool(true)])
+    ]
+    for words in [
+      ["--value", "title==Buy milk", "--value", "urgent=true"],
+      ["values:={\"title\": \"Buy milk\", \"urgent\": true}"],
+    ] {
+      let arguments = ["send", "todo", "submit", "--node", "new"] + words
+      let command = try #require(try Widgetctl.parseAsRoot(arguments) as? SendCommand)
+      #expect(try command.allOfPayload() == expected)
+    }
   }
 
   @Test(arguments: Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).map(Kind.init))

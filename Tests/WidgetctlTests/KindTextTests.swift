@@ -40,7 +40,7 @@ struct KindTextTests {
       text(kind) == """
         todo
 
-        Provider: desk
+        Declared by: desk
         Families: small, inline
 
         Data

@@ -74,6 +74,17 @@ struct DocumentTests {
       ])
   }
 
+  @Test func `a change has no time that was not asked for`() throws {
+    let update = WidgetUpdate(id: Samples.id("a"), revision: 5, updateTime: .epoch)
+    let set = ChangeSet(fromRevision: 4, toRevision: 6, changes: [.updated(update)])
+    let mask = try ReadMask(paths: ["data"])
+    #expect(
+      WatchFrame.changes(set).documents(mask: mask).map(JSONWriter.compact) == [
+        #"{"changes":[{"updated":{"id":"a","revision":5}}],"fromRevision":4,"resumeToken":"","#
+          + #""toRevision":6,"type":"changes"}"#
+      ])
+  }
+
   @Test func `a piece of a change set says that more comes`() {
     let set = ChangeSet(fromRevision: 4, more: true)
     #expect(
@@ -113,7 +124,7 @@ struct TableTests {
     #expect(
       table.text(width: nil, Samples.plain) == """
         ID            KIND   STATE          REVISION  AGE  DATA
-        clock         clock  disabled       9         60s  n=1 text="12:00"
+        clock         clock  disabled       9         60s  text="12:00" n=1
         a-longer-one  clock  visible,stale  9         60s
 
         """)
@@ -212,7 +223,7 @@ struct WatchPrinterTests {
       ]
     #expect(
       try Self.text(frames) == """
-        2000 current clock  clock  disabled  n=1 text="12:00"
+        2000 current clock  clock  disabled  text="12:00" n=1
         2000 added   cpu  clock
         3000 updated clock  state: disabled -> visible  n: 1 -> nothing  new: true  text: "12:00" \
         -> "12:01"
@@ -232,7 +243,7 @@ struct WatchPrinterTests {
       ]
     #expect(
       try Self.text(frames) == """
-        2000 current clock  clock  disabled  n=1 text="12:00"
+        2000 current clock  clock  disabled  text="12:00" n=1
         2000 updated clock  n: 1 -> 2
 
         """)

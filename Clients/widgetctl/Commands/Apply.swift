@@ -197,14 +197,14 @@ struct SendCommand: AsyncParsableCommand {
       does at once. If one fails its reason is told, and the exit status is 11.
 
       `describe KIND` says what nodes take: a toggle and an input a value, a form the values of its \
-      inputs, each under the name that its input has.
+      inputs: --value for each, with the name that its input has.
 
       Examples:
         widgetctl send counter click
         widgetctl send todo press --node clear
         widgetctl send todo change --node done/7 value=true
         widgetctl send todo change --node search value==milk
-        widgetctl send todo submit --node new 'values:={"title": "Buy milk", "urgent": true}'
+        widgetctl send todo submit --node new --value title=='Buy milk' --value urgent=true
         widgetctl send cpu alarm above=90 who==Ada
         widgetctl send notes press --node save --wait --timeout 10s
       """)
@@ -226,6 +226,13 @@ struct SendCommand: AsyncParsableCommand {
     completion: nodeCompletion)
   var node: String?
 
+  @Option(
+    name: .customLong("value"),
+    help: ArgumentHelp(
+      "An input of a form that is submitted; may be repeated.", valueName: "name=value"),
+    transform: parseAssignment)
+  var values: [Assignment] = []
+
   @Flag(help: "Send it even if the widget is hidden or disabled.")
   var force = false
 
@@ -236,9 +243,22 @@ struct SendCommand: AsyncParsableCommand {
 
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws {
+    guard values.isEmpty || !payload.contains(where: { $0.key == "values" }) else {
+      throw ValidationError("--value and values=… say the same; use one of them")
+    }
+  }
+
+  /// The payload, with the form's values in it.
+  func allOfPayload() throws(CommandFailure) -> ValueMap {
+    var map = try payload.values()
+    if !values.isEmpty { map["values"] = .map(try values.values()) }
+    return map
+  }
+
   func run() async throws {
     let request = SendEventRequest(
-      widgetID: id, nodeID: node ?? "", name: name, payload: try payload.values(), force: force,
+      widgetID: id, nodeID: node ?? "", name: name, payload: try allOfPayload(), force: force,
       client: "widgetctl", requestID: global.requestId ?? "", wantsOutcome: waits)
     let session = try global.session()
     guard !waits else { return try await OutcomeWait(request, session, global).run() }

@@ -59,7 +59,8 @@ struct EventsCommand: AsyncParsableCommand {
       selector: selection.selector(ids: ids), names: names, afterSequence: afterSequence,
       retry: FollowOptions.retry)
     let format = global.output ?? (Terminal.outputIsTerminal ? .table : .jsonl)
-    let printer = WatchPrinter(format: format, mask: .all, painter: global.painter)
+    let printer = WatchPrinter(
+      format: format, mask: .all, painter: global.painter, width: Terminal.width)
     Output.endWithReader()
     try await follow.limited {
       var notes = ConnectionNotes(follow)

@@ -47,14 +47,18 @@ struct FollowOptions: Sendable {
   static func noteMissing(of ids: [WidgetID], _ session: Session) async throws(ClientError) {
     guard !ids.isEmpty else { return }
     let there = try await session.list(Selector(ids: ids), mask: .idsOnly).widgets
-    noteMissing(of: ids, among: Set(there.map(\.widget.id)), waits: true)
+    await noteMissing(of: ids, among: Set(there.map(\.widget.id)), waits: true, session)
   }
 
   /// The same, of what is known to be there.
-  static func noteMissing(of ids: [WidgetID], among there: Set<WidgetID>, waits: Bool) {
-    for id in ids where !there.contains(id) {
+  static func noteMissing(
+    of ids: [WidgetID], among there: Set<WidgetID>, waits: Bool, _ session: Session
+  ) async {
+    var told = there
+    for id in ids where told.insert(id).inserted {
+      let nearest = await session.nearestID(to: id).map { "; did you mean \"\($0)\"?" } ?? ""
       Output.writeError(
-        "widgetctl: no widget \"\(id)\"" + (waits ? " yet; waiting for it\n" : "\n"))
+        "widgetctl: no widget \"\(id)\"" + (waits ? " yet; waiting for it" : "") + "\(nearest)\n")
     }
   }
 

@@ -24,7 +24,7 @@ struct KindsCommand: AsyncParsableCommand {
     session.printer.print(
       list: kinds.map(\.document), around: { .map(["revision": .revision(revision), "kinds": $0]) }
     ) {
-      var table = Table("NAME", "PROVIDER", "FAMILIES", "DESCRIPTION")
+      var table = Table("NAME", "DECLARED BY", "FAMILIES", "DESCRIPTION")
       for registered in kinds {
         let kind = registered.kind
         table.add(

@@ -108,6 +108,10 @@ struct GetCommand: AsyncParsableCommand {
   {
     guard case .map(let map) = document else { return "" }
     var value = map[FieldOptions.camelCase(path)]
+    if path == "presence" {
+      value = .map(["visible": map["visible"] ?? .null, "enabled": map["enabled"] ?? .null])
+    }
+    if path == "stale" { value = value ?? .bool(false) }
     for scope in ["data", "parameters"] {
       guard let key = path[...].droppingPrefix(scope + "."), !key.isEmpty else { continue }
       guard case .map(let entries)? = map[scope], let entry = entries[String(key)] else {
@@ -130,7 +134,7 @@ struct FieldOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Only this of each widget; may be repeated: data.KEY, parameters.KEY, or a field's name, such \
-      as data, labels, presence, position.
+      as data, labels, state, position.
       """, valueName: "path"))
   var paths: [String] = []
 
@@ -140,13 +144,22 @@ struct FieldOptions: ParsableArguments {
   func mask(adding needed: [String] = []) throws -> ReadMask {
     guard !paths.isEmpty else { return .all }
     do throws(ReadMask.UnknownPath) {
-      return try ReadMask(paths: paths.map(FieldOptions.snakeCase) + needed)
+      return try ReadMask(paths: paths.map(FieldOptions.field) + needed)
     } catch {
-      let names = ReadMask.Field.allCases.map(\.rawValue).joined(separator: ", ")
+      let names = ReadMask.Field.allCases.map(\.rawValue) + FieldOptions.ofPresence
+      let nearest = error.path.closest(among: names).map { "did you mean \"\($0)\"? " } ?? ""
       throw ValidationError(
-        "--field \(error.path): a widget has no such field; use data.KEY, parameters.KEY or one of "
-          + names)
+        "--field \(error.path): a widget has no such field; \(nearest)use data.KEY, parameters.KEY "
+          + "or one of " + names.joined(separator: ", "))
     }
+  }
+
+  /// What documents say of a widget's presence, each by its own name.
+  private static let ofPresence = ["state", "visible", "enabled"]
+
+  /// The field of the message that has what a path names.
+  private static func field(_ path: String) -> String {
+    ofPresence.contains(path) ? "presence" : snakeCase(path)
   }
 
   /// `createTime` as `create_time`; what follows a dot is a key and stays.

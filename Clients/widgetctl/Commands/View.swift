@@ -224,7 +224,8 @@ private actor ViewScreen {
     do throws(ClientError) { try await kinds.look(for: widgets, session) } catch {}
     self.kinds = kinds
     if !wasSynced {
-      FollowOptions.noteMissing(of: page.ids, among: Set(mirror.widgets.map(\.id)), waits: true)
+      await FollowOptions.noteMissing(
+        of: page.ids, among: Set(mirror.widgets.map(\.id)), waits: true, session)
     }
     draw()
   }

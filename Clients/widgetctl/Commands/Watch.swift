@@ -95,14 +95,16 @@ struct WatchCommand: AsyncParsableCommand {
     let follow = FollowOptions(global: global, waits: wait)
     let session = try follow.session()
     let format = global.output ?? (once || Terminal.outputIsTerminal ? .table : .jsonl)
-    let printer = WatchPrinter(format: format, mask: mask, painter: global.painter)
+    let printer = WatchPrinter(
+      format: format, mask: mask, painter: global.painter, width: Terminal.width)
     Output.endWithReader()
     try await follow.limited {
       if once {
         try await WatchCommand.printState(session, options, follow, mask: mask, ids: ids)
       } else {
         try await WatchCommand.follow(
-          session, options, follow, printer: printer, until: until, ids: ids)
+          session, options, follow, printer: printer, until: until,
+          ids: ids.isEmpty ? until.filter { $0.test != .removed }.map(\.id) : ids)
       }
     }
   }
@@ -138,7 +140,9 @@ struct WatchCommand: AsyncParsableCommand {
       switch frame {
       case .snapshot(let chunk): found?.formUnion(chunk.widgets.map(\.id))
       case .synced:
-        if let there = found { FollowOptions.noteMissing(of: ids, among: there, waits: true) }
+        if let there = found {
+          await FollowOptions.noteMissing(of: ids, among: there, waits: true, session)
+        }
         found = nil
       default: break
       }
@@ -155,7 +159,8 @@ struct WatchCommand: AsyncParsableCommand {
       try progress.note(frame)
       _ = try mirror.apply(frame)
       guard mirror.isSynced else { continue }
-      FollowOptions.noteMissing(of: ids, among: Set(mirror.widgets.map(\.id)), waits: false)
+      await FollowOptions.noteMissing(
+        of: ids, among: Set(mirror.widgets.map(\.id)), waits: false, session)
       let (revision, token) = (mirror.revision, mirror.resumeToken)
       session.printer.print(
         list: mirror.widgets.map { $0.document(mask: mask) },

@@ -108,7 +108,7 @@ extension WidgetChange {
       if let transition { map["transition"] = transition.document }
       return .map(["added": .map(map)])
     case .updated(let update):
-      return .map(["updated": update.document])
+      return .map(["updated": update.document(mask: mask)])
     case .removed(let id, let transition):
       var map: ValueMap = ["id": .string(id.rawValue)]
       if let transition { map["transition"] = transition.document }
@@ -118,11 +118,11 @@ extension WidgetChange {
 }
 
 extension WidgetUpdate {
-  var document: Value {
+  func document(mask: ReadMask) -> Value {
     var map: ValueMap = [
       "id": .string(id.rawValue), "revision": .revision(revision),
-      "updateTime": .string(RFC3339.text(updateTime)),
     ]
+    if mask.wants(.updateTime) { map["updateTime"] = .string(RFC3339.text(updateTime)) }
     if !setData.isEmpty { map["setData"] = .map(setData) }
     if !unsetData.isEmpty { map["unsetData"] = .list(unsetData.map { .string($0) }) }
     if !setParameters.isEmpty { map["setParameters"] = .map(setParameters) }

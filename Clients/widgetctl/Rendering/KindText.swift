@@ -21,7 +21,7 @@ struct KindText {
     if !kind.displayName.isEmpty { text += " (\(kind.displayName.safeForTerminal))" }
     text += "\n"
     if !kind.summary.isEmpty { text += "\(kind.summary.safeForTerminal)\n" }
-    text += "\nProvider: \(registered.provider.safeForTerminal)\n"
+    text += "\nDeclared by: \(registered.provider.safeForTerminal)\n"
     if !kind.families.isEmpty {
       text += "Families: \(kind.families.map(\.name).joined(separator: ", "))\n"
     }

@@ -8,16 +8,19 @@ struct WatchPrinter: Sendable {
   let format: OutputFormat
   let mask: ReadMask
   let painter: Painter
+  /// The columns of the terminal, in which a line is kept; nil if there is none.
+  let width: Int?
   /// The time now, for what has no time of its own.
   var now: @Sendable () -> Timestamp = { Terminal.now }
   /// A time of day as people read it.
   var clock: @Sendable (Timestamp) -> String = { Terminal.timeOfDay($0) }
   private var shown: [WidgetID: Widget] = [:]
 
-  init(format: OutputFormat, mask: ReadMask, painter: Painter) {
+  init(format: OutputFormat, mask: ReadMask, painter: Painter, width: Int? = nil) {
     self.format = format
     self.mask = mask
     self.painter = painter
+    self.width = width
   }
 
   /// What to print for a frame.
@@ -103,7 +106,7 @@ struct WatchPrinter: Sendable {
   private func description(_ widget: Widget) -> [String] {
     var phrases = [widget.kind.rawValue]
     if mask.wants(.presence), widget.stateWords != "visible" { phrases.append(widget.stateWords) }
-    if !widget.data.isEmpty { phrases.append(widget.data.summary) }
+    if !widget.data.isEmpty { phrases.append(widget.data.dataSummary) }
     return phrases
   }
 
@@ -114,9 +117,13 @@ struct WatchPrinter: Sendable {
     _ time: Timestamp, _ verb: String, _ style: Style, _ id: WidgetID, _ phrases: [String]
   ) -> String {
     let padding = String(repeating: " ", count: max(0, 7 - verb.count))
-    let rest = phrases.isEmpty ? "" : "  " + phrases.joined(separator: "  ")
-    return painter.paint(clock(time), .dim) + " " + painter.paint(verb, style) + padding
-      + " \(id)\(rest)\n"
+    let time = clock(time)
+    var rest = " \(id)" + (phrases.isEmpty ? "" : "  " + phrases.joined(separator: "  "))
+    if let width {
+      let used = time.columns + 1 + verb.count + padding.count
+      rest = rest.cut(toColumns: max(width - used, 8))
+    }
+    return painter.paint(time, .dim) + " " + painter.paint(verb, style) + padding + rest + "\n"
   }
 
   /// An event.

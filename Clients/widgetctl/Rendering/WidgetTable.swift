@@ -16,7 +16,7 @@ extension Table {
         Cell(
           mask.wants(.createTime)
             ? DurationSyntax.age(now.duration(since: widget.createTime)) : ""),
-        Cell(widget.data.summary))
+        Cell(widget.data.dataSummary))
     }
     return table
   }
@@ -41,7 +41,16 @@ extension Widget {
 
 extension ValueMap {
   /// On one line: `n=1 text="hi"`.
-  var summary: String {
+  var summary: String { ValueMap.summary(entries) }
+
+  /// The same for a widget's data: what says most to people comes first, since the end may be cut off.
+  var dataSummary: String {
+    let telling = ["text", "title", "value", "state"]
+    let first = telling.compactMap { key in entries.first { $0.key == key } }
+    return ValueMap.summary(first + entries.filter { !telling.contains($0.key) })
+  }
+
+  private static func summary(_ entries: some Sequence<Entry>) -> String {
     entries.map { "\($0.key.safeForTerminal)=\(JSONWriter.compact($0.value))" }
       .joined(separator: " ")
   }

@@ -4,7 +4,7 @@ import WidgetModel
 ///
 /// | written | means |
 /// | --- | --- |
-/// | `key=value` | the value as JSON if it is JSON, else as text: `n=1`, `n=1.0`, `on=true`, `t=hi` |
+/// | `key=value` | the value as JSON if it is JSON, else as text: `n=1`, `n=1.0`, `on=true`, `t=hi`. What begins with `{`, `[{` or `["` must be JSON |
 /// | `key==text` | text, whatever it looks like: `zip==01234`, `flag==true` |
 /// | `key:=json` | JSON; an error if it is not |
 /// | `key=@file` | the file's content as text; `-` is standard input |
@@ -21,7 +21,7 @@ struct Assignment: Hashable {
 
   static let help = """
     key=value takes the value as JSON if it is JSON (n=1, n=1.0, on=true, list='[1,2]'), else as \
-    text; key==text is always text; key:=json must be JSON; key=@file and key:=@file read a file.
+    text, unless it begins with {; key==text is always text; key:=json must be JSON; key=@file and key:=@file read a file.
     """
 
   let key: String
@@ -55,10 +55,14 @@ struct Assignment: Hashable {
   }
 
   /// JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error rather
-  /// than text, so that a key's type does not depend on a number's size.
+  /// than text, so that a key's type does not depend on a number's size. So is text that begins as
+  /// an object does, or a list of objects or texts: a slip in JSON must not become text.
   static func inferred(_ text: some StringProtocol) throws(SyntaxFailure) -> Value {
     let value: Value
     do throws(JSONReader.Failure) { value = try JSONReader.value(of: text) } catch {
+      guard !["{", "[{", "[\""].contains(where: { text.hasPrefix($0) }) else {
+        throw SyntaxFailure("\(text) looks like JSON, but \(error); write ==\(text) for text")
+      }
       let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
       guard digits.utf8.count >= 19, digits.utf8.allSatisfy(\.isDigit), !digits.hasPrefix("0")
       else { return .string(String(text)) }

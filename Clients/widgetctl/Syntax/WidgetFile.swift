@@ -75,6 +75,9 @@ struct WidgetFile: Hashable {
     switch document {
     case .list(let elements):
       try add(elements, of: name)
+    case .map(let map) where map["bundle"] != nil && map["id"] == nil:
+      throw FieldFailure(
+        "bundle", "this is a bundle; install it with `widgetctl bundle install`")
     case .map(let map)
     where map["widgets"] != nil || map["kinds"] != nil
       || (map["kind"] == nil && map["id"] == nil):
