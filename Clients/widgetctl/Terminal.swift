@@ -1,4 +1,5 @@
 import Glibc
+import WidgetClient
 import WidgetModel
 
 /// What standard output and standard error lead to.
@@ -71,6 +72,13 @@ enum Output {
 
   /// Writes text to standard error. If that cannot be written there is nobody to tell.
   static func writeError(_ text: String) { _ = write(text, to: STDERR_FILENO) }
+
+  /// Tells of what was done and may be a mistake.
+  static func warn(_ warnings: [Warning]) {
+    for warning in warnings {
+      writeError("widgetctl: warning: \(warning.message.safeForTerminal)\n")
+    }
+  }
 
   /// Returns the `errno` of a failure.
   private static func write(_ text: String, to descriptor: Int32) -> Int32? {

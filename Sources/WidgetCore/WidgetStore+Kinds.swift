@@ -10,6 +10,12 @@ extension WidgetStore {
     registeredKinds[name] ?? HelpKind.builtIn(name)
   }
 
+  /// The kind whose name this is most likely a slip for; nil if none is near. O(all kinds).
+  public func nearestKind(to name: KindName) -> KindName? {
+    let names = registeredKinds.keys.map(\.rawValue).sorted() + [HelpKind.name.rawValue]
+    return name.rawValue.closest(among: names).flatMap { KindName($0) }
+  }
+
   /// How many kinds there are, without those that are built in.
   public var kindCount: Int { registeredKinds.count }
 

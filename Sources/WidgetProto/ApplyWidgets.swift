@@ -82,8 +82,14 @@ public struct ApplyWidgetsResponse: Hashable, Sendable {
   public var revision: Revision
   /// How many widgets were removed.
   public var deletedCount: UInt64
+  /// What may be a mistake, though it was done.
+  public var warnings: [Warning]
 
-  public init(results: [ApplyResult] = [], revision: Revision = 0, deletedCount: UInt64 = 0) {
+  public init(
+    results: [ApplyResult] = [], revision: Revision = 0, deletedCount: UInt64 = 0,
+    warnings: [Warning] = []
+  ) {
+    self.warnings = warnings
     self.results = results
     self.revision = revision
     self.deletedCount = deletedCount
@@ -98,6 +104,7 @@ extension ApplyWidgetsResponse: ConvertibleMessage {
     }
     revision = c.pointee.revision
     deletedCount = c.pointee.deleted_count
+    warnings = try reader.warnings(c.pointee.n_warnings, c.pointee.warnings)
   }
 
   func fill(
@@ -107,5 +114,7 @@ extension ApplyWidgetsResponse: ConvertibleMessage {
     c.pointee.results = try writer.list("results", results)
     c.pointee.revision = revision
     c.pointee.deleted_count = deletedCount
+    c.pointee.n_warnings = warnings.count
+    c.pointee.warnings = try writer.list("warnings", warnings)
   }
 }

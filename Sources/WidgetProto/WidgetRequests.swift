@@ -40,16 +40,20 @@ public struct CreateWidgetResponse: Hashable, Sendable {
   public var widget: Widget
   /// The widget's etag now; empty if the read mask leaves it out.
   public var etag: String
+  /// What may be a mistake, though the widget was added.
+  public var warnings: [Warning]
 
-  public init(widget: Widget, etag: String = "") {
+  public init(widget: Widget, etag: String = "", warnings: [Warning] = []) {
     self.widget = widget
     self.etag = etag
+    self.warnings = warnings
   }
 }
 
 extension CreateWidgetResponse: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__CreateWidgetResponse>, _ reader: Reader) throws(WireError) {
     (widget, etag) = try reader.requiredWidget(c.pointee.widget)
+    warnings = try reader.warnings(c.pointee.n_warnings, c.pointee.warnings)
   }
 
   func fill(
@@ -57,6 +61,8 @@ extension CreateWidgetResponse: ConvertibleMessage {
   ) throws(WireError) {
     c.pointee.widget = try writer.message(
       "widget", TaggedWidget(widget: widget, etag: etag))
+    c.pointee.n_warnings = warnings.count
+    c.pointee.warnings = try writer.list("warnings", warnings)
   }
 }
 

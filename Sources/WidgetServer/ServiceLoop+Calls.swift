@@ -63,8 +63,9 @@ extension ServiceLoop {
         let commit = try self.apply(
           .create(request.widget, transition: request.transition), responder)
         guard case .created(let id) = commit.outcome else { throw .lost }
+        let tagged = try self.tagged(id)
         return CreateWidgetResponse(
-          widget: try self.tagged(id).widget, etag: try self.tagged(id).etag)
+          widget: tagged.widget, etag: tagged.etag, warnings: self.warnings(for: [request.widget]))
       }
     case .listWidgets:
       let request = try decode(ListWidgetsRequest.self, payload)
@@ -114,7 +115,8 @@ extension ServiceLoop {
         let deleted = results.count - declaration.widgets.count
         return ApplyWidgetsResponse(
           results: Array(results.prefix(declaration.widgets.count + ServiceLoop.listedMax)),
-          revision: commit.revision, deletedCount: UInt64(deleted))
+          revision: commit.revision, deletedCount: UInt64(deleted),
+          warnings: self.warnings(for: declaration.widgets))
       }
     case .sendEvent:
       let request = try decode(SendEventRequest.self, payload)

@@ -4,6 +4,21 @@ import WidgetProto
 
 /// The calls of CatalogService.
 extension ServiceLoop {
+  /// How many warnings an answer has.
+  static var warningsMax: Int { 64 }
+
+  /// What may be a mistake in widgets that were declared: kinds that nobody has registered, each once.
+  func warnings(for specs: [WidgetSpec]) -> [Warning] {
+    var seen: Set<KindName> = []
+    var warnings: [Warning] = []
+    for spec in specs where warnings.count < ServiceLoop.warningsMax {
+      guard seen.insert(spec.kind).inserted, store.kind(spec.kind) == nil else { continue }
+      warnings.append(
+        .kindNotRegistered(spec.kind, nearest: store.nearestKind(to: spec.kind)))
+    }
+    return warnings
+  }
+
   func performCatalog(
     _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
     _ responder: any CallResponder

@@ -27,7 +27,7 @@ struct RandomMessages {
         CreateWidgetRequest(
           widget: spec(), requestID: name(), transition: maybe { $0.transition() })
       ),
-      Sample(CreateWidgetResponse(widget: widget(), etag: text())),
+      Sample(CreateWidgetResponse(widget: widget(), etag: text(), warnings: warnings())),
       Sample(GetWidgetRequest(id: id(), readMask: mask())),
       Sample(GetWidgetResponse(widget: widget(), etag: text())),
       Sample(
@@ -66,7 +66,9 @@ struct RandomMessages {
       Sample(ApplyResult(id: id(), action: pick(ApplyAction.allCases))),
       Sample(
         ApplyWidgetsResponse(
-          results: many { ApplyResult(id: $0.id(), action: .created) }, revision: number())),
+          results: many { ApplyResult(id: $0.id(), action: .created) }, revision: number(),
+          warnings: warnings())),
+      Sample(Warning(reason: text(), message: text(), metadata: ["kind": text()])),
       Sample(registeredKind()), Sample(field()), Sample(eventType()), Sample(reducer()),
       Sample(contentTemplate()), Sample(nodeTemplate()), Sample(binding()), Sample(rows()),
       Sample(content()), Sample(node()), Sample(contentChange()),
@@ -249,6 +251,10 @@ struct RandomMessages {
 
   private mutating func many<T>(_ make: (inout RandomMessages) -> T) -> [T] {
     (0..<pick([0, 1, 3])).map { _ in make(&self) }
+  }
+
+  private mutating func warnings() -> [Warning] {
+    many { Warning(reason: $0.text(), message: $0.text(), metadata: ["kind": $0.text()]) }
   }
 
   private mutating func number() -> UInt64 { pick([0, 1, 127, 128, .max, random.next()]) }

@@ -25,6 +25,41 @@ import WidgetTransport
 
   // MARK: - CreateWidget and GetWidget
 
+  @Test func `a widget of a kind that nobody has registered is made, with a warning`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      let kinds = try ["counter", "clock"].map { Kind(name: try .make($0)) }
+      _ = try client.call(
+        "ApplyKinds", ApplyKindsRequest(provider: "desk", kinds: kinds),
+        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+      func warnings(_ kind: String, _ id: String) throws -> [[String: String]] {
+        try client.call(
+          "CreateWidget", CreateWidgetRequest(widget: WidgetSpec(id: .make(id), kind: .make(kind))),
+          as: CreateWidgetResponse.self
+        ).warnings.map { warning in
+          #expect(warning.reason == "KIND_NOT_REGISTERED")
+          #expect(warning.message.contains("\"\(kind)\""))
+          return warning.metadata
+        }
+      }
+      #expect(try warnings("couter", "a") == [["kind": "couter", "suggestion": "counter"]])
+      #expect(try warnings("weather", "b") == [["kind": "weather"]])
+      #expect(try warnings("counter", "c") == [])
+      #expect(try warnings("help", "d") == [])
+      let specs = try (0..<70).map { index in
+        WidgetSpec(id: try .make("w\(index)"), kind: try .make(index < 3 ? "same" : "k\(index)"))
+      }
+      let applied = try client.apply(specs)
+      #expect(applied.results.count == 70)
+      #expect(applied.warnings.count == 64)
+      #expect(applied.warnings.count { $0.metadata["kind"] == "same" } == 1)
+      // They are widgets like others, and a kind that comes takes them over.
+      #expect(try client.get("a").kind == .make("couter"))
+    }
+  }
+
   @Test func `of CreateWidget makes a widget that GetWidget returns`() async throws {
     try await withServer { server in
       let client = try server.connect()

@@ -87,6 +87,9 @@ struct ApplyCommand: AsyncParsableCommand {
       applySet: target, widgets: file.widgets, prune: prune,
       validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition)
     let answer = try await session.client.applyWidgets(request, options: session.options)
+    // A dry run does not know the kinds that it would register.
+    let declared = Set((dryRun ? file.kinds ?? [] : []).map(\.name.rawValue))
+    Output.warn(answer.warnings.filter { !declared.contains($0.metadata["kind"] ?? "") })
     session.printer.print(document(kinds, answer)) {
       ApplyCommand.text(kinds, dryRun: dryRun)
         + ApplyCommand.text(

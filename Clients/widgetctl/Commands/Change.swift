@@ -62,6 +62,7 @@ struct AddCommand: AsyncParsableCommand {
       CreateWidgetRequest(
         widget: spec, requestID: global.requestId ?? "", transition: transition.transition),
       options: session.options)
+    Output.warn(answer.warnings)
     session.printer.print(answer.widget.document(etag: answer.etag)) {
       "\(answer.widget.id) added\n"
     }
@@ -163,12 +164,11 @@ struct SetCommand: AsyncParsableCommand {
       setLabels: labels.labels, unsetLabels: unsetLabels, isStale: stale)
     if clearError { patch.error = .some(nil) } else if let error { patch.error = .some(error) }
     let session = try global.session()
-    let isTable = session.printer.format == .table
     let answer = try await session.client.updateWidget(
       UpdateWidgetRequest(
         id: id, patch: patch, etag: etag ?? "", requestID: global.requestId ?? "",
-        transition: transition.transition, omitWidget: isTable),
-      options: session.options)
+        transition: transition.transition), options: session.options)
+    await session.warn(ofKind: answer.widget?.kind)
     session.printer.print(answer.widget?.document(etag: answer.etag) ?? .null) {
       "\(id) \(answer.changed ? "updated" : "unchanged") (revision \(answer.revision))\n"
     }

@@ -274,6 +274,10 @@ wp_descriptor_widgetd__v1__update_widget_response(void) { return &widgetd__v1__u
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__value(void) { return &widgetd__v1__value__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__warning(void) { return &widgetd__v1__warning__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__warning__metadata_entry(void) { return &widgetd__v1__warning__metadata_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_events_opened(void) { return &widgetd__v1__watch_events_opened__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_events_request(void) { return &widgetd__v1__watch_events_request__descriptor; }

@@ -499,6 +499,14 @@ extension Widgetd__V1__Value: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__value() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__value__init(message) }
 }
+extension Widgetd__V1__Warning: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__warning() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__warning__init(message) }
+}
+extension Widgetd__V1__Warning__MetadataEntry: CStringEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__warning__metadata_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__warning__metadata_entry__init(message) }
+}
 extension Widgetd__V1__WatchEventsOpened: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__watch_events_opened() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__watch_events_opened__init(message) }

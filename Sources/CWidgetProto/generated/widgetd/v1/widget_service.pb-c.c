@@ -161,6 +161,57 @@ void   widgetd__v1__create_widget_response__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__create_widget_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__warning__metadata_entry__init
+                     (Widgetd__V1__Warning__MetadataEntry         *message)
+{
+  static const Widgetd__V1__Warning__MetadataEntry init_value = WIDGETD__V1__WARNING__METADATA_ENTRY__INIT;
+  *message = init_value;
+}
+void   widgetd__v1__warning__init
+                     (Widgetd__V1__Warning         *message)
+{
+  static const Widgetd__V1__Warning init_value = WIDGETD__V1__WARNING__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__warning__get_packed_size
+                     (const Widgetd__V1__Warning *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__warning__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__warning__pack
+                     (const Widgetd__V1__Warning *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__warning__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__warning__pack_to_buffer
+                     (const Widgetd__V1__Warning *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__warning__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__Warning *
+       widgetd__v1__warning__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__Warning *)
+     protobuf_c_message_unpack (&widgetd__v1__warning__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__warning__free_unpacked
+                     (Widgetd__V1__Warning *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__warning__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__get_widget_request__init
                      (Widgetd__V1__GetWidgetRequest         *message)
 {
@@ -2394,7 +2445,7 @@ const ProtobufCMessageDescriptor widgetd__v1__create_widget_request__descriptor 
   (ProtobufCMessageInit) widgetd__v1__create_widget_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__create_widget_response__field_descriptors[1] =
+static const ProtobufCFieldDescriptor widgetd__v1__create_widget_response__field_descriptors[2] =
 {
   {
     "widget",
@@ -2408,14 +2459,27 @@ static const ProtobufCFieldDescriptor widgetd__v1__create_widget_response__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "warnings",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__CreateWidgetResponse, n_warnings),
+    offsetof(Widgetd__V1__CreateWidgetResponse, warnings),
+    &widgetd__v1__warning__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__create_widget_response__field_indices_by_name[] = {
+  1,   /* field[1] = warnings */
   0,   /* field[0] = widget */
 };
 static const ProtobufCIntRange widgetd__v1__create_widget_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 1 }
+  { 0, 2 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__create_widget_response__descriptor =
 {
@@ -2425,11 +2489,126 @@ const ProtobufCMessageDescriptor widgetd__v1__create_widget_response__descriptor
   "Widgetd__V1__CreateWidgetResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__CreateWidgetResponse),
-  1,
+  2,
   widgetd__v1__create_widget_response__field_descriptors,
   widgetd__v1__create_widget_response__field_indices_by_name,
   1,  widgetd__v1__create_widget_response__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__create_widget_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__warning__metadata_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Warning__MetadataEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Warning__MetadataEntry, value),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__warning__metadata_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__warning__metadata_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__warning__metadata_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Warning.MetadataEntry",
+  "MetadataEntry",
+  "Widgetd__V1__Warning__MetadataEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__Warning__MetadataEntry),
+  2,
+  widgetd__v1__warning__metadata_entry__field_descriptors,
+  widgetd__v1__warning__metadata_entry__field_indices_by_name,
+  1,  widgetd__v1__warning__metadata_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__warning__metadata_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__warning__field_descriptors[3] =
+{
+  {
+    "reason",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Warning, reason),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "message",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Warning, message),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "metadata",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Warning, n_metadata),
+    offsetof(Widgetd__V1__Warning, metadata),
+    &widgetd__v1__warning__metadata_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__warning__field_indices_by_name[] = {
+  1,   /* field[1] = message */
+  2,   /* field[2] = metadata */
+  0,   /* field[0] = reason */
+};
+static const ProtobufCIntRange widgetd__v1__warning__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__warning__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Warning",
+  "Warning",
+  "Widgetd__V1__Warning",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__Warning),
+  3,
+  widgetd__v1__warning__field_descriptors,
+  widgetd__v1__warning__field_indices_by_name,
+  1,  widgetd__v1__warning__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__warning__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__get_widget_request__field_descriptors[2] =
@@ -3727,7 +3906,7 @@ const ProtobufCMessageDescriptor widgetd__v1__apply_result__descriptor =
   (ProtobufCMessageInit) widgetd__v1__apply_result__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_response__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_response__field_descriptors[4] =
 {
   {
     "results",
@@ -3765,16 +3944,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_response__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "warnings",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ApplyWidgetsResponse, n_warnings),
+    offsetof(Widgetd__V1__ApplyWidgetsResponse, warnings),
+    &widgetd__v1__warning__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__apply_widgets_response__field_indices_by_name[] = {
   2,   /* field[2] = deleted_count */
   0,   /* field[0] = results */
   1,   /* field[1] = revision */
+  3,   /* field[3] = warnings */
 };
 static const ProtobufCIntRange widgetd__v1__apply_widgets_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__apply_widgets_response__descriptor =
 {
@@ -3784,7 +3976,7 @@ const ProtobufCMessageDescriptor widgetd__v1__apply_widgets_response__descriptor
   "Widgetd__V1__ApplyWidgetsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__ApplyWidgetsResponse),
-  3,
+  4,
   widgetd__v1__apply_widgets_response__field_descriptors,
   widgetd__v1__apply_widgets_response__field_indices_by_name,
   1,  widgetd__v1__apply_widgets_response__number_ranges,
