@@ -3,13 +3,14 @@
   import NIOCore
   import NIOHPACK
   import NIOHTTP2
+  import WidgetProto
   import WidgetServer
 
   /// Stands between an HTTP/2 stream and grpc-swift.
   ///
   /// - It overwrites the reserved header, so that the call can be found; see `Callers`.
-  /// - It takes out a `grpc-timeout` that is none, on whose sign grpc-swift traps, and ends a call
-  ///   whose time is over when it begins.
+  /// - It refuses a call with more metadata than `metadata_bytes_max`, or with a `grpc-timeout` that is
+  ///   none, on whose sign grpc-swift traps, and ends a call whose time is over when it begins.
   /// - It passes on the end of a stream that has no data as data: grpc-swift misses it in the head.
   /// - It bounds what a request may take, which is the peer's to fill: each and all of a connection.
   ///   What is refused gets a status; grpc-swift would reset the stream without one.
@@ -60,13 +61,32 @@
     private func receive(_ head: HTTP2Frame.FramePayload.Headers, _ context: ChannelHandlerContext)
     {
       var head = head
-      head.headers.replaceOrAdd(name: Callers.header, value: number)
-      let timeout = "grpc-timeout"
-      if !head.headers[timeout].allSatisfy(CallGuard.isTimeout) {
-        head.headers.remove(name: timeout)
+      let size = CallGuard.size(of: head.headers)
+      guard size <= connection.metadataBytesMax else {
+        return refuse(
+          .refused(
+            .resourceExhausted, "QUOTA_EXCEEDED",
+            "The call has \(size) bytes of metadata; metadata_bytes_max = "
+              + "\(connection.metadataBytesMax). Send less, or raise the limit in the daemon's "
+              + "configuration.",
+            metadata: [
+              "limit": "metadata_bytes_max", "maximum": "\(connection.metadataBytesMax)",
+            ]), context)
       }
-      if head.headers[timeout].contains(where: CallGuard.isZero) {
-        return refuse(.deadlineExceeded, "The call's time was over when it began.", context)
+      head.headers.replaceOrAdd(name: Callers.header, value: number)
+      for timeout in head.headers["grpc-timeout"] {
+        guard CallGuard.isTimeout(timeout) else {
+          return refuse(
+            .protocolError(
+              "\"\(timeout.prefix(32))\" is no grpc-timeout; send 1 to 8 digits and one of HMSmun."),
+            context)
+        }
+        guard !CallGuard.isZero(timeout) else {
+          return refuse(
+            .refused(
+              .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's time was over when it began."),
+            context)
+        }
       }
       if head.headers.first(name: ":path")?.contains("ServerReflection/") == true {
         isSingle = false
@@ -82,6 +102,11 @@
       guard isEmpty else { return }
       let body = HTTP2Frame.FramePayload.Data(data: .byteBuffer(ByteBuffer()), endStream: true)
       context.fireChannelRead(wrapInboundOut(.data(body)))
+    }
+
+    /// What metadata counts, as HTTP/2 counts a list of headers.
+    private static func size(of headers: HPACKHeaders) -> Int {
+      headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
     }
 
     /// One to eight digits and a unit.
@@ -109,8 +134,10 @@
         case .tooLarge: return refuseSize(context)
         case .compressed:
           return refuse(
-            .internalError,
-            "The message says that it is compressed, and no grpc-encoding says how. Send it plain.",
+            .refused(
+              .internalError, "PROTOCOL_ERROR",
+              "The message says that it is compressed, and no grpc-encoding says how. Send it plain."
+            ),
             context)
         }
       }
@@ -118,29 +145,32 @@
       hold(request: body.endStream ? 0 : isSingle ? receivedBytes : scanner.incompleteBytes)
       if connection.receivingBytes > CallerConnection.receivingBytesMax {
         return refuse(
-          .resourceExhausted,
-          "This connection has more than \(CallerConnection.receivingBytesMax >> 20) MiB of requests "
-            + "under way. Send fewer at a time.", context)
+          .refused(
+            .resourceExhausted, "PROTOCOL_ERROR",
+            "This connection has more than \(CallerConnection.receivingBytesMax >> 20) MiB of "
+              + "requests under way. Send fewer at a time."), context)
       }
       context.fireChannelRead(data)
     }
 
     private func refuseSize(_ context: ChannelHandlerContext) {
       refuse(
-        .resourceExhausted,
-        "The message is larger than \(scanner.bytesMax) bytes. Send less at a time.", context)
+        .refused(
+          .resourceExhausted, "PROTOCOL_ERROR",
+          "The message is larger than \(scanner.bytesMax) bytes. Send less at a time."), context)
     }
 
     /// Answers with an error and ends the stream.
-    private func refuse(
-      _ code: Status.Code, _ message: String, _ context: ChannelHandlerContext
-    ) {
+    private func refuse(_ status: RPCStatus, _ context: ChannelHandlerContext) {
       isRefused = true
       hold(request: 0)
-      let headers: HPACKHeaders = [
-        ":status": "200", "content-type": "application/grpc", "grpc-status": "\(code.rawValue)",
-        "grpc-message": message,
+      var headers: HPACKHeaders = [
+        ":status": "200", "content-type": "application/grpc",
+        "grpc-status": "\(status.code.rawValue)", "grpc-message": status.message,
       ]
+      if let details = try? WireCodec().encode(status) {
+        headers.add(name: RPCError.detailsKey, value: Metadata.Value.binary(details).encoded())
+      }
       let head = HTTP2Frame.FramePayload.Headers(headers: headers, endStream: true)
       context.write(wrapOutboundOut(.headers(head)), promise: nil)
       // Whatever else the peer sends is of no use. Any other reason would hide the status from it.

@@ -134,12 +134,10 @@
     func onlyMessage() async throws -> ByteBuffer {
       var iterator = messages.makeAsyncIterator()
       guard let message = try await iterator.next() else {
-        throw RPCError(
-          code: .invalidArgument, message: "The call has no message; send exactly one.")
+        throw RPCError(.protocolError("The call has no message; send exactly one."))
       }
       guard try await iterator.next() == nil else {
-        throw RPCError(
-          code: .invalidArgument, message: "The call has several messages; send exactly one.")
+        throw RPCError(.protocolError("The call has several messages; send exactly one."))
       }
       return message
     }

@@ -27,10 +27,11 @@
     private let state = Mutex(State())
 
     /// Takes a connection in, until it is closed.
-    func add(_ client: InProcessClient, on channel: any Channel) {
+    func add(_ client: InProcessClient, on channel: any Channel, metadataBytesMax: Int) {
       let id = ObjectIdentifier(channel)
       let connection = NIOLoopBound(
-        CallerConnection(client: client), eventLoop: channel.eventLoop)
+        CallerConnection(client: client, metadataBytesMax: metadataBytesMax),
+        eventLoop: channel.eventLoop)
       state.withLock { $0.connections[id] = connection }
       channel.closeFuture.whenComplete { _ in
         self.state.withLock { $0.connections[id] = nil }
@@ -71,6 +72,8 @@
   /// wait while the answers that were made and not taken are more than a bound.
   final class CallerConnection {
     let client: InProcessClient
+    /// How many bytes of metadata a call may have.
+    let metadataBytesMax: Int
     /// Bytes of requests that are not complete.
     var receivingBytes = 0
     private var answerBytes = 0
@@ -81,8 +84,9 @@
     /// How many bytes of incomplete requests a connection may have.
     static let receivingBytesMax = 16 << 20
 
-    init(client: InProcessClient) {
+    init(client: InProcessClient, metadataBytesMax: Int) {
       self.client = client
+      self.metadataBytesMax = metadataBytesMax
     }
 
     func admit(_ call: CallGuard, _ start: @escaping (_ isCancelled: Bool) -> Int) {

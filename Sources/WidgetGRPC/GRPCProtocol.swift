@@ -23,6 +23,7 @@
       var server: GRPCServer<HTTP2ServerTransport.Custom<HandedConnections>>?
       var serving: Task<Void, any Error>?
       var connections: HandedConnections?
+      var metadataBytesMax = 0
     }
 
     public init() {}
@@ -36,14 +37,16 @@
       let executor = EventLoopTaskExecutor(eventLoop: host.eventLoop)
       let serving = Task(executorPreference: executor) { try await server.serve() }
       state.withLock {
-        $0 = State(server: server, serving: serving, connections: connections)
+        $0 = State(
+          server: server, serving: serving, connections: connections,
+          metadataBytesMax: host.limits.metadataBytesMax)
       }
       try await connections.ready.get()
     }
 
     public func adopt(_ channel: any Channel, for client: InProcessClient) {
-      let connections = state.withLock { $0.connections }
-      callers.add(client, on: channel)
+      let (connections, metadataBytesMax) = state.withLock { ($0.connections, $0.metadataBytesMax) }
+      callers.add(client, on: channel, metadataBytesMax: metadataBytesMax)
       guard let connections, connections.hand(over: channel) else {
         return channel.close(promise: nil)
       }

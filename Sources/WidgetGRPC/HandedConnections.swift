@@ -66,6 +66,9 @@
         return false
       }
       context.fireChannelActive()
+      guard
+        (try? pipeline.addHandler(HeaderAllowance(), position: .after(context.handler))) != nil
+      else { return false }
       let id = ObjectIdentifier(channel)
       open.withLock { $0[id] = channel }
       channel.closeFuture.whenComplete { _ in self.open.withLock { $0[id] = nil } }
@@ -75,6 +78,26 @@
     /// Closes what was handed over and is still open, whatever waits to be sent.
     func closeAll() {
       for channel in open.withLock({ Array($0.values) }) { channel.close(promise: nil) }
+    }
+  }
+
+  /// Lets a peer send more headers than grpc-swift would take, so that a call that has too many can be
+  /// refused: what HTTP/2 itself refuses ends the connection, with all that is on it.
+  ///
+  /// It holds from when the peer has acknowledged it. Beyond it, the connection ends still.
+  private final class HeaderAllowance: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    /// How many bytes of headers HTTP/2 takes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
+    static let headerBytesMax = 1 << 20
+
+    func handlerAdded(context: ChannelHandlerContext) {
+      let settings: HTTP2Settings = [
+        HTTP2Setting(parameter: .maxHeaderListSize, value: HeaderAllowance.headerBytesMax)
+      ]
+      let frame = HTTP2Frame(streamID: .rootStream, payload: .settings(.settings(settings)))
+      context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
   }
 

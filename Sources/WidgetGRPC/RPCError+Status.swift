@@ -2,9 +2,23 @@
   import GRPCCore
   import WidgetProto
 
+  extension RPCStatus {
+    /// A call that broke the rules of the transport.
+    static func refused(
+      _ code: StatusCode, _ reason: String, _ message: String, metadata: [String: String] = [:]
+    ) -> RPCStatus {
+      RPCStatus(
+        code: code, message: message, errorInfo: ErrorInfo(reason: reason, metadata: metadata))
+    }
+
+    static func protocolError(_ message: String) -> RPCStatus {
+      refused(.invalidArgument, "PROTOCOL_ERROR", message)
+    }
+  }
+
   extension RPCError {
     /// Where gRPC puts the details of an error: the encoded `google.rpc.Status`.
-    private static let detailsKey = "grpc-status-details-bin"
+    static let detailsKey = "grpc-status-details-bin"
     /// Clients take 8 KiB of metadata; details larger than this are left out. They are sent as
     /// base64, which makes 4 bytes of 3.
     private static let detailsBytesMax = 3 << 10

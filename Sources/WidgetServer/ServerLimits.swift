@@ -12,6 +12,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var firstByteMilliseconds = 60_000
   /// How many streams one connection may have open.
   public var streamsPerConnectionMax = 1_024
+  /// How many bytes of metadata a call over gRPC may have, as HTTP/2 counts them.
+  public var metadataBytesMax = 16 << 10
   /// How many streams one user may have open.
   public var subscriptionsPerUIDMax = 16_384
   /// How many providers of one user may have a session.
@@ -47,7 +49,8 @@ public struct ServerLimits: Hashable, Sendable {
   /// How high some limits may be set at most: what they bound has to fit in a frame.
   public static let ceilings: [String: Int] = [
     "widget_bytes_max": 3 << 20, "page_bytes_max": 2 << 20, "frame_bytes_target": 2 << 20,
-    "event_payload_bytes_max": 1 << 20, "value_depth_max": 16,
+    "event_payload_bytes_max": 1 << 20, "metadata_bytes_max": 512 << 10,
+    "value_depth_max": 16,
   ]
 
   /// Every limit by its name, for `GetStats` and the configuration.
@@ -82,6 +85,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("connections_per_uid_max", \.connectionsPerUIDMax),
       ("first_byte_milliseconds", \.firstByteMilliseconds),
       ("streams_per_connection_max", \.streamsPerConnectionMax),
+      ("metadata_bytes_max", \.metadataBytesMax),
       ("subscriptions_per_uid_max", \.subscriptionsPerUIDMax),
       ("providers_per_uid_max", \.providersPerUIDMax),
       ("provider_events_unacknowledged_max", \.providerEventsUnacknowledgedMax),

@@ -184,6 +184,55 @@
       }
     }
 
+    @Test func `with too much metadata is refused alone, at the edge`() async throws {
+      try await withServer(limits: .with { $0.metadataBytesMax = 20_000 }) { server in
+        let client = try server.connect()
+        let watch = try Watcher(client).sync()
+        // What is answered now was asked after the client has acknowledged the settings.
+        while client.settings[6] != 1 << 20 { #expect(try client.fill()) }
+        _ = try client.create("a")
+        /// What a call with so many bytes in one header ends with. Few bits a byte: it is one frame.
+        func ending(_ count: Int) throws -> RawHTTP2.Ending {
+          try client.ending(
+            of: client.start(
+              "GetWidget", GetWidgetRequest(id: .make("a")),
+              [("x", String(repeating: "0", count: count))]))
+        }
+        // The rest of the head has a few hundred bytes.
+        #expect(try ending(20_000 - 600).code == 0)
+        let refused = try ending(20_000)
+        #expect(refused.code == 8)
+        #expect(refused.reason == "QUOTA_EXCEEDED")
+        #expect(refused.details?.errorInfo?.metadata["limit"] == "metadata_bytes_max")
+        #expect(refused.details?.errorInfo?.metadata["maximum"] == "20000")
+        try watch.catchUp(to: client.create("b").revision)
+        #expect(client.goAways.isEmpty)
+      }
+    }
+
+    @Test func `that breaks the rules of the transport learns why, with a reason`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let path = "\(RawHTTP2.widgets)/GetWidget"
+        let none = try client.begin(path, isEnd: true)
+        let several = try client.begin(path)
+        let message = try client.codec.encode(GetWidgetRequest(id: .make("a")))
+        try client.sendData(
+          RawHTTP2.prefixed(message) + RawHTTP2.prefixed(message), on: several, isEnd: true)
+        let timeout = try client.start(path, payload: message, [("grpc-timeout", "-1S")])
+        let large = try client.begin(path)
+        try client.sendData([0] + RawHTTP2.bigEndian(5 << 20), on: large, isEnd: false)
+        for (stream, code) in [(none, 3), (several, 3), (timeout, 3), (large, 8)] {
+          let ending = try client.ending(of: stream)
+          #expect(ending.code == code)
+          #expect(ending.reason == "PROTOCOL_ERROR")
+          #expect(ending.details?.message == ending.message)
+        }
+        let over = try client.start(path, payload: message, [("grpc-timeout", "0S")])
+        #expect(try client.ending(of: over).reason == "DEADLINE_EXCEEDED")
+      }
+    }
+
     @Test func `of bytes that are no message says so`() async throws {
       try await withServer { server in
         let client = try server.connect()
