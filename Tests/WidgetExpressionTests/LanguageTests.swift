@@ -68,6 +68,9 @@ struct LanguageTests {
       ("dyn(1).map(x, x)", "NO_SUCH_OVERLOAD"), ("dyn([1])['a']", "NO_SUCH_OVERLOAD"),
       ("string(b'\\xff')", "INVALID_ARGUMENT"), ("double('0x10')", "INVALID_ARGUMENT"),
       ("[1, 'a'].sort()", "NO_SUCH_OVERLOAD"), ("'a'.indexOf('', -1)", "INDEX_OUT_OF_RANGE"),
+      ("'abc'.indexOf('', 4)", "INDEX_OUT_OF_RANGE"), ("[1].first(-1)", "INDEX_OUT_OF_RANGE"),
+      ("'abc'.indexOf('c', 9)", "INDEX_OUT_OF_RANGE"),
+      ("'abc'.lastIndexOf('c', 9)", "INDEX_OUT_OF_RANGE"),
       ("'abc'.substring(2, 1)", "INDEX_OUT_OF_RANGE"),
     ] as [(String, String)])
   func `what cannot be computed is an error with a reason`(source: String, reason: String) {
@@ -175,8 +178,11 @@ struct LanguageTests {
   @Test(
     arguments: [
       ("'héllo'.indexOf('l', 3)", "3"), ("'abc'.indexOf('', 1)", "1"),
-      ("'abc'.indexOf('', 9)", "3"),
-      ("'abc'.indexOf('c', 9)", "-1"), ("'abc'.lastIndexOf('', 9)", "3"),
+      ("'abc'.indexOf('', 3)", "3"),
+      ("'abc'.indexOf('c', 3)", "-1"), ("'abc'.lastIndexOf('', 3)", "3"),
+      ("[1, 2, 3].first(2)", "[1, 2]"), ("[1, 2].first(9)", "[1, 2]"), ("[1].first(0)", "[]"),
+      ("[1, 2, 3].last(2)", "[2, 3]"), ("[1, 2].last(9)", "[1, 2]"),
+      ("type(null) == null_type", "true"),
       ("'abcabc'.lastIndexOf('abc', 2)", "0"),
       ("'abab'.lastIndexOf('ab', 2)", "2"), ("'ab'.indexOf('abc')", "-1"),
       ("'abc'.replace('', '-')", "'-a-b-c-'"),

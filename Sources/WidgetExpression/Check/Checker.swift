@@ -336,7 +336,9 @@ struct Checker {
   // MARK: Operators
 
   private static let negation = FunctionTable.read(["int -> int", "double -> double"])
-  private static let equality = FunctionTable.read(["A, A -> bool"])
+  private static let equality = FunctionTable.read([
+    "A, A -> bool", "A, null -> bool", "null, A -> bool",
+  ])
   private static let membership = FunctionTable.read([
     "A, list(A) -> bool", "A, map(A, B) -> bool",
   ])

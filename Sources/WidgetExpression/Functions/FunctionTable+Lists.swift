@@ -37,6 +37,17 @@ extension FunctionTable {
       try context.meter.charge(Int(end - start))
       return .list((start..<end).map { list[Int($0)] })
     }
+    for isLast in [false, true] {
+      two(isLast ? "last" : "first", isMember: true, "list(A), int -> list(A)") {
+        a, b, context throws(ExpressionFailure) in
+        guard case .list(let list) = a, case .int(let count) = b else { return nil }
+        guard count >= 0 else { throw Self.outside(count) }
+        let taken = Int(min(count, Int64(list.count)))
+        try context.meter.charge(taken)
+        let start = isLast ? list.count - taken : 0
+        return .list((start..<(start + taken)).map { list[$0] })
+      }
+    }
     one("sort", isMember: true, "list(A) -> list(A)") { value, context throws(ExpressionFailure) in
       guard case .list(let list) = value else { return nil }
       try context.meter.charge(list.count)

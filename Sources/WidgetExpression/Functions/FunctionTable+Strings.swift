@@ -49,9 +49,8 @@ extension FunctionTable {
   ) throws(ExpressionFailure) -> Int64 {
     let (whole, wanted) = (try scalars(text, &context), try scalars(part, &context))
     if let start {
-      guard start >= 0 else { throw outside(start) }
-      if wanted.isEmpty { return min(start, Int64(whole.count)) }
-      if start >= whole.count { return -1 }
+      guard start >= 0, start <= whole.count else { throw outside(start) }
+      if wanted.isEmpty { return start }
     } else if wanted.isEmpty {
       return isLast ? Int64(whole.count) : 0
     }

@@ -115,7 +115,7 @@ enum DatePattern {
         guard var letter = scalars.popFirst() else { throw failure("the pattern ends after a %") }
         if letter == "-", let next = scalars.popFirst() { letter = next }
         guard let isRead = reader.read(letter) else {
-          throw failure("'%\(letter)' cannot be read; there are \(known) but for A a j u V Z")
+          throw failure("'%\(letter)' cannot be read; there are \(known) but for j u V Z")
         }
         guard isRead else { throw mismatch(text, pattern) }
       } else if !reader.skip(scalar) {
@@ -186,6 +186,9 @@ private struct DateReader {
       return true
     case "B", "b":
       return set(\.month, name(DatePattern.months, least: 3).map { $0 + 1 })
+    case "A", "a":
+      // The day follows from the date; the name must be one.
+      return name(DatePattern.weekdays, least: 3) != nil
     case "F":
       return read("Y") == true && skip("-") && read("m") == true && skip("-") && read("d") == true
     case "T": return read("R") == true && skip(":") && read("S") == true
