@@ -164,6 +164,20 @@ struct AdapterTests {
     #expect((failure?.message.utf8.count ?? .max) < 200)
   }
 
+  @Test(arguments: [
+    ("echo no socket >&2; echo more >&2; exit 1", "status 1: no socket\nmore"),
+    ("echo why >&2; yes word | head -c 100000 >&2; exit 1", "status 1: why\nword"),
+    ("echo 100% packet loss; exit 1", "status 1: 100% packet loss"),
+    ("exit 1", "status 1"),
+  ])
+  func `a program that fails says why, with the first line of its own words`(
+    script: String, words: String
+  ) async {
+    let message = await failure(script)?.message
+    #expect(message?.contains(words) == true)
+    #expect(words != "status 1" || message?.hasSuffix(words) == true)
+  }
+
   @Test func `what prints too much is killed`() async {
     #expect(await failure("yes", bytesMax: 1_000)?.code == "OUT_OF_RANGE")
   }

@@ -55,6 +55,8 @@ struct ProgramConversation {
   private var areErrorsOpen = true
   private var output: [UInt8] = []
   private var errors: [UInt8] = []
+  /// The beginning of what it said on standard error: the first line is what matters.
+  private var firstErrors: [UInt8] = []
   private var cause: Cause?
   private let clock = ContinuousClock()
   private var deadline: ContinuousClock.Instant?
@@ -62,6 +64,9 @@ struct ProgramConversation {
 
   /// Why it was made to end.
   private enum Cause { case time, output, cancelled }
+
+  /// The longest first line that is told, in bytes.
+  private static let firstErrorBytesMax = 512
 
   init(
     _ started: StartedProgram, _ request: CommandRequest, stop: CInt,
@@ -168,6 +173,8 @@ struct ProgramConversation {
         return
       }
       errors += buffer[..<count]
+      let room = ProgramConversation.firstErrorBytesMax - firstErrors.count
+      if room > 0 { firstErrors += buffer[..<min(count, room)] }
       if errors.count > request.stderrBytesMax {
         errors.removeFirst(errors.count - request.stderrBytesMax)
       }
@@ -202,7 +209,7 @@ struct ProgramConversation {
         Failure(
           "OUT_OF_RANGE",
           "\(name) was killed because it printed more than \(request.outputBytesMax) bytes"
-            + (request.isContinuous ? " on one line" : "")))
+            + (request.isContinuous ? " on one line" : "") + said))
     case .cancelled?: return .failure(Failure("CANCELLED", "\(name) was ended"))
     case nil: break
     }
@@ -216,15 +223,24 @@ struct ProgramConversation {
       return .failure(Failure("ABORTED", "\(name) failed with status \(code)\(said)"))
     }
     guard !request.isContinuous else {
-      return .failure(Failure("ABORTED", "\(name) has ended, and is started again"))
+      return .failure(Failure("ABORTED", "\(name) has ended, and is started again\(said)"))
     }
     return .success(output)
   }
 
-  /// The end of what it said on standard error.
+  /// What it said: the first line on standard error, and below it the end of the rest. Of a program that
+  /// said nothing there, the last line that it printed.
   private var said: String {
-    let text = String(decoding: errors, as: UTF8.self)
-    let trimmed = text.split(whereSeparator: \.isNewline).suffix(20).joined(separator: "\n")
-    return trimmed.isEmpty ? "" : ": \(trimmed)"
+    func lines(_ bytes: [UInt8]) -> [String] {
+      String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
+        .filter { !$0.allSatisfy(\.isWhitespace) }
+    }
+    guard let first = lines(firstErrors).first else {
+      return lines(output).last.map { ": \($0.prefix(ProgramConversation.firstErrorBytesMax))" }
+        ?? ""
+    }
+    let last = lines(errors).suffix(20)
+    return ": "
+      + ([first] + (last.first == first ? last.dropFirst() : last)).joined(separator: "\n")
   }
 }
