@@ -69,6 +69,94 @@ struct WebFetcherTests {
 
   }
 
+  /// A server that reads a body only as far as it is let.
+  private final class Gate: Sendable {
+    let port: Int
+    private let allowed: AsyncStream<Int>.Continuation
+
+    init() throws {
+      let (stream, continuation) = AsyncStream<Int>.makeStream()
+      allowed = continuation
+      let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+      // As small as it gets, so that the kernel reads nothing for the server.
+      var room: CInt = 4_096
+      setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<CInt>.size))
+      var address = sockaddr_in()
+      address.sin_family = sa_family_t(AF_INET)
+      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let bound = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(listener, $0, size) == 0 && listen(listener, 8) == 0
+            && getsockname(listener, $0, &size) == 0
+        }
+      }
+      try #require(bound)
+      port = Int(UInt16(bigEndian: address.sin_port))
+      Task.detached {
+        let client = await Host.blocking { accept(listener, nil, nil) }
+        for await bytes in stream {
+          await Host.blocking {
+            var buffer = [UInt8](repeating: 0, count: 16_384)
+            var left = bytes
+            while left > 0 {
+              let count = Glibc.read(client, &buffer, min(left, buffer.count))
+              guard count > 0 else { return }
+              left -= count
+            }
+          }
+        }
+        await Host.blocking {
+          // What is left of the head and the body.
+          var buffer = [UInt8](repeating: 0, count: 16_384)
+          var answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
+          _ = write(client, &answer, answer.count)
+          while Glibc.read(client, &buffer, buffer.count) > 0 {}
+          close(client)
+          close(listener)
+        }
+      }
+    }
+
+    func read(_ bytes: Int) { allowed.yield(bytes) }
+    func finish() { allowed.finish() }
+
+  }
+
+  @Test func `progress follows what the server reads, and not what the kernel takes`() async throws
+  {
+    let gate = try Gate()
+    let bytes = 3 << 20
+    let (told, continuation) = AsyncStream<Double>.makeStream()
+    let permissions = BundlePermissions(
+      Bundle(
+        id: "b", version: "1.0.0", permissions: Permissions(hosts: ["127.0.0.1:\(gate.port)"])),
+      folder: "/", home: "/")
+    let request = WebRequest(
+      method: "POST", address: try WebAddress("http://127.0.0.1:\(gate.port)/"), headers: [],
+      body: .bytes([UInt8](repeating: 1, count: bytes)), auth: nil, timeout: .seconds(60),
+      bodyBytesMax: 1 << 20, permissions: permissions)
+    let fetcher = WebFetcher()
+    async let answer = fetcher.fetch(request) { continuation.yield($0) }
+    var shares: [Double] = []
+    var next = told.makeAsyncIterator()
+    // The server has read nothing: what was sent is what buffers hold, and far from all.
+    for share in [0.3, 0.6, 0.9] {
+      gate.read(bytes * 3 / 10)
+      while let fraction = await next.next() {
+        shares.append(fraction)
+        // It goes on only when the server does.
+        if fraction >= share - 0.1 { break }
+      }
+      #expect((shares.last ?? 1) < share + 0.25)
+    }
+    gate.read(bytes / 10)
+    gate.finish()
+    #expect(try await answer.status == 200)
+    #expect(shares == shares.sorted() && Set(shares).count >= 4)
+    await fetcher.shutdown()
+  }
+
   private func fetch(
     _ server: Server, method: String = "GET", timeout: Duration = .seconds(60),
     hosts: [String]? = nil, body: WebRequest.Body = .none,

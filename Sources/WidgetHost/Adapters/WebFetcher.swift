@@ -14,6 +14,10 @@ struct WebFetcher: Sendable {
   /// Connections to one host at once.
   private static let connectionsPerHost = 4
 
+  /// What the kernel takes of a body before the server does, in bytes: with its usual megabytes, a body is
+  /// sent as far as anybody can see when its first byte is.
+  private static let sendBufferBytes = 64 << 10
+
   private let client: HTTPClient
 
   init() {
@@ -26,6 +30,12 @@ struct WebFetcher: Sendable {
     // Otherwise the client tries again until the request's time is up, and the reason is lost. A source or
     // an action has a retry of its own.
     configuration.connectionPool.retryConnectionEstablishment = false
+    configuration.http1_1ConnectionDebugInitializer = { channel in
+      channel.setOption(
+        .socketOption(.so_sndbuf), value: SocketOptionValue(WebFetcher.sendBufferBytes))
+    }
+    // Only such connections say how much was sent; nobody here needs another.
+    configuration.httpVersion = .http1Only
     client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }
 
@@ -223,9 +233,11 @@ struct BodyProgress: Sendable {
   /// Less passes at once.
   private static let bytesMin = 1 << 17
   private static let interval = Duration.milliseconds(100)
+  /// What has passed since is told at once if it is so much of all.
+  private static let steps = 20
 
   private let total: Int
-  private var last: ContinuousClock.Instant?
+  private var last: (time: ContinuousClock.Instant, count: Int)?
 
   /// nil for a body that is not worth telling of.
   init?(bytes: Int) {
@@ -236,8 +248,13 @@ struct BodyProgress: Sendable {
   /// What to tell after so many bytes, if anything.
   mutating func fraction(after count: Int) -> Double? {
     let now = ContinuousClock.now
-    if let last, now - last < BodyProgress.interval { return nil }
-    last = now
+    if let last, count < total, now - last.time < BodyProgress.interval,
+      count - last.count < total / BodyProgress.steps
+    {
+      return nil
+    }
+    guard last?.count != count else { return nil }
+    last = (now, count)
     return min(Double(count) / Double(total), 1)
   }
 }
