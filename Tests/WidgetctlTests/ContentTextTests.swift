@@ -45,6 +45,8 @@ struct ContentTextTests {
     (node(.label), ""),
     (node(.image, ["alt": .string("a cat"), "source": .string("/c.png")]), "[a cat]"),
     (node(.image, ["source": .string("/c.png")]), "[/c.png]"),
+    (node(.image, ["source": .string("/c.png"), "fallback": .string("x")]), "[/c.png]"),
+    (node(.image, ["fallback": .string("no-picture")]), "[no-picture]"),
     (node(.button, ["text": .string("Go")]), "[ Go ]"),
     (node(.button, ["icon": .string("plus")]), "[ plus ]"),
     (node(.toggle, ["text": .string("Wifi"), "value": .bool(true)]), "[x] Wifi"),

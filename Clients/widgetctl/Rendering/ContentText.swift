@@ -64,7 +64,10 @@ struct ContentText {
       case .label:
         return .lines(of: node.text("text"), width: width, most: node.int("lines") ?? 0)
       case .image:
-        let words = [node.text("alt"), node.text("source")].first { !$0.isEmpty } ?? "image"
+        let words =
+          [node.text("alt"), node.text("source"), node.text("fallback")].first {
+            !$0.isEmpty
+          } ?? "image"
         return TextBlock("[\(words.onOneLine)]")
       case .button:
         return pressable(node, width: width, depth: depth)
