@@ -162,6 +162,10 @@ public struct Source: Sendable {
   /// The data is stale when readings have failed for so long.
   public var staleAfter: Duration
 
+  /// What of the widget the input depends on, but for what the source itself sets: it is read again when
+  /// one of these changes.
+  public var dependencies: [ExpressionReference] = []
+
   /// What `staleAfter` is if the file does not say.
   public static let staleAfterDefault = Duration.seconds(30)
 
@@ -453,16 +457,19 @@ public struct FormField: Hashable, Sendable {
   public var minLength: Int
   /// 0 for any number.
   public var maxLength: Int
+  /// A number, or a text that is one.
+  public var isNumber: Bool
 
   public init(
     name: String, label: String = "", isRequired: Bool = false, minLength: Int = 0,
-    maxLength: Int = 0
+    maxLength: Int = 0, isNumber: Bool = false
   ) {
     self.name = name
     self.label = label
     self.isRequired = isRequired
     self.minLength = minLength
     self.maxLength = maxLength
+    self.isNumber = isNumber
   }
 }
 

@@ -126,6 +126,10 @@ final class TemplateReader {
   /// takes.
   static let depthMax = 16
   static let rowDepthMax = 4
+  /// The colours that a theme names.
+  static let colorTokens = [
+    "primary", "secondary", "accent", "success", "warning", "error", "background", "surface",
+  ]
 
   private let kindReader: KindReader
   private var reading: Reading { kindReader.reading }
@@ -415,11 +419,15 @@ final class TemplateReader {
     case (.date, "style"): words = ["date", "time", "datetime", "relative", "timer"]
     case (_, "color"), (_, "background"), (_, "tint"):
       let digits = text.dropFirst()
-      guard text.hasPrefix("#"),
-        ![6, 8].contains(digits.count) || !digits.allSatisfy({ $0.isASCII && $0.isHexDigit })
-      else { return }
+      let isNumber =
+        text.hasPrefix("#") && [6, 8].contains(digits.count)
+        && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
+      guard !isNumber, !TemplateReader.colorTokens.contains(text) else { return }
       reading.report(
-        item, "\"\(text.prefix(40))\" is no colour", hint: "write #rrggbb or #rrggbbaa")
+        item, "\"\(text.prefix(40))\" is no colour",
+        hint:
+          "write #rrggbb, #rrggbbaa, or one of \(TemplateReader.colorTokens.joined(separator: ", "))"
+      )
       return
     default: return
     }
@@ -597,6 +605,7 @@ final class TemplateReader {
     var field = FormField(name: name)
     if case .string(let label)? = node.properties["text"]?.value { field.label = label }
     if case .bool(true)? = node.properties["required"]?.value { field.isRequired = true }
+    field.isNumber = node.properties["mode"]?.value == .string("number")
     let lengths = 0...1_000_000
     field.minLength = reading.int(object["minLength"], in: lengths) ?? 0
     field.maxLength = reading.int(object["maxLength"], in: lengths) ?? 0

@@ -28,6 +28,8 @@ extension KindReader {
       }
     }
     var input: Source.Input?
+    var references: Set<ExpressionReference> = []
+    reading.onCompiled = { references.formUnion($0.references) }
     switch inputName {
     case "file": input = file(inputItem, variables).map { .file($0) }
     case "http": input = http(inputItem, variables).map { .http($0) }
@@ -41,6 +43,7 @@ extension KindReader {
       input = interval == nil ? nil : .timer
     default: input = reading.template(inputItem, variables).map { .constant($0) }
     }
+    reading.onCompiled = nil
     let parse = self.parse(object["parse"])
     if ["timer", "value"].contains(inputName), let item = object["parse"] {
       reading.report(item, "a \(inputName) is not parsed", hint: "leave out parse")
@@ -55,10 +58,26 @@ extension KindReader {
     let stub = self.stub(object["stub"], parse)
     let staleAfter = reading.duration(object["staleAfter"], atLeast: .zero)
     guard let input else { return nil }
-    return Source(
+    var source = Source(
       name: named.name, input: input, interval: interval, isAligned: isAligned,
       isLoadedAtStart: reading.bool(object["start"]) ?? true, condition: condition, parse: parse,
       assignments: assignments, stub: stub, staleAfter: staleAfter ?? Source.staleAfterDefault)
+    let own = Set(assignments.values.map(\.key))
+    source.dependencies = references.filter { KindReader.isDependency($0, own) }
+      .sorted { $0.description < $1.description }
+    return source
+  }
+
+  /// Whether a source is to be read again when this changes. What it sets itself would have it read for
+  /// ever, and so would the status of what runs.
+  private static func isDependency(_ reference: ExpressionReference, _ own: Set<String>) -> Bool {
+    switch reference.variable {
+    case "parameters", "widget": return true
+    case "data":
+      guard case .field(let key)? = reference.path.first else { return false }
+      return key != BundleScope.statusKey && !own.contains(key)
+    default: return false
+    }
   }
 
   // MARK: - Parsing

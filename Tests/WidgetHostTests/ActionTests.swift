@@ -367,6 +367,99 @@ struct ActionTests {
     #expect(scene.status("save", "fields") == .map([:]))
   }
 
+  struct WrongForm: Sendable {
+    let values: ValueMap
+    let wrong: [String: String]
+  }
+
+  private static let wrongForms: [WrongForm] = [
+    WrongForm(
+      values: ["title": Value.list([Value.string("a")])],
+      wrong: ["title": "not a value of type list"]),
+    WrongForm(
+      values: ["title": Value.string("abc"), "extra": Value.int(1)],
+      wrong: ["extra": "no field \"extra\""]),
+    WrongForm(values: ["title": Value.int(5)], wrong: ["title": "not a value of type int"]),
+    WrongForm(
+      values: ["title": Value.map([:]), "more": Value.null],
+      wrong: ["title": "type map", "more": "no field"]),
+  ]
+
+  @Test(arguments: wrongForms)
+  func `a form takes what its fields are for, and nothing else`(form: WrongForm) throws {
+    let (values, wrong) = (form.values, form.wrong)
+    let body = ActionTests.form.split(separator: "\n").filter { !$0.contains("action: save") }
+      .joined(separator: "\n")
+    var scene = try Scene(body, permissions: ActionTests.hosts)
+    try scene.event("submit", node: "editor", ["values": .map(values)])
+    #expect(scene.webRequest() == nil)
+    guard case .map(let fields)? = scene.status("save", "fields") else {
+      Issue.record("no words about fields")
+      return
+    }
+    #expect(Set(fields.keys) == Set(wrong.keys))
+    for (name, words) in wrong {
+      guard case .string(let message)? = fields[name] else { continue }
+      #expect(message.contains(words), "\(message)")
+    }
+  }
+
+  private static let numbers: [Value] = [
+    .string("12"), .string("-1.5"), .int(3), .double(0.5), .string(""),
+  ]
+  private static let noNumbers: [Value] = [
+    .string("twelve"), .string("nan"), .bool(true), .list([.int(1)]),
+  ]
+
+  @Test(arguments: numbers + noNumbers)
+  func `a field for a number takes numbers`(value: Value) throws {
+    let isTaken = ActionTests.numbers.contains(value)
+    var scene = try Scene(
+      """
+      content: {form: [{input: n, mode: number}], id: f, on: {submit: save}}
+      actions: {save: {do: [{http: "http://a.example/"}]}}
+      """, permissions: ActionTests.hosts)
+    try scene.event("submit", node: "f", ["values": .map(["n": value])])
+    #expect((scene.webRequest() != nil) == isTaken)
+  }
+
+  @Test func `an event loop ends, and is told with its chain`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 6
+    var scene = try Scene(
+      "{data: {n: 0}, on: {ping: [{emit: pong}], pong: [{emit: ping}]}}", limits: limits)
+    try scene.event("ping")
+    var count = 0
+    while let sent = scene.sentEvent(), count < 100 {
+      count += 1
+      scene.tell(.sent(sent.id, 0))
+      try scene.event(sent.name, client: "widgetd-host")
+    }
+    // Five of the chain, and the one that tells of the failure.
+    #expect(count == 6)
+    let error = WidgetID("w").flatMap { scene.widgets[$0]?.error }
+    #expect(error?.reason == "ACTION_FAILED")
+    #expect(
+      error?.message.contains("event loop: … → pong → ping → pong → ping") == true,
+      "\(error as Any)")
+    #expect(scene.instance.failures.count == 1)
+  }
+
+  @Test func `events that follow from one another after a delay are no loop`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 3
+    var scene = try Scene(
+      "{data: {n: 0}, on: {ping: {delay: 1s, do: [{emit: ping}]}}}", limits: limits)
+    try scene.event("ping")
+    for _ in 0..<10 {
+      scene.pass(.seconds(1))
+      let sent = try need(scene.sentEvent())
+      scene.tell(.sent(sent.id, 0))
+      try scene.event(sent.name, client: "widgetd-host")
+    }
+    #expect(scene.instance.failures.isEmpty)
+  }
+
   @Test func `an event in a row is about that row`() throws {
     var scene = try Scene(
       """

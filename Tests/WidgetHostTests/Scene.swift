@@ -131,14 +131,15 @@ struct Scene {
 
   mutating func event(
     _ name: String, node: String = "", _ payload: ValueMap = [:], of id: String = "w",
-    wantsOutcome: Bool = false
+    wantsOutcome: Bool = false, client: String = ""
   ) throws {
     sequence += 1
     tell(
       .event(
         Event(
           sequence: sequence, widgetID: try #require(WidgetID(id)), nodeID: node, name: name,
-          payload: payload, time: time.wall, wantsOutcome: wantsOutcome)))
+          payload: payload, time: time.wall, origin: EventOrigin(client: client),
+          wantsOutcome: wantsOutcome)))
   }
 
   /// Changes a widget as somebody else would.

@@ -68,6 +68,68 @@ struct SourceTests {
     #expect(scene.fileRequest() == nil)
   }
 
+  @Test func `a source is read again when what its input reads changes`() throws {
+    var scene = try Scene(
+      """
+      parameters: {user: {type: string, default: me}}
+      data: {city: Ulm, note: "", other: 0}
+      sources: {feed: {http: {url: "http://h/x", query: {q: =data.city}}, set: {note: result}}}
+      """, permissions: "{hosts: [h]}")
+    let first = try need(scene.webRequest())
+    #expect(first.request.address.query == "q=Ulm")
+    try scene.answer(first.id, 200, "\"1\"")
+    scene.pass(.seconds(1))
+    try scene.change { $0.data["other"] = .int(1) }
+    #expect(scene.webRequest() == nil)
+    try scene.change { $0.data["city"] = .string("Bonn") }
+    let second = try need(scene.webRequest())
+    #expect(second.request.address.query == "q=Bonn")
+    // While it is read, it changes again: it is read once more, for the last one.
+    try scene.change { $0.data["city"] = .string("Kiel") }
+    try scene.change { $0.data["city"] = .string("Jena") }
+    #expect(scene.webRequest() == nil)
+    try scene.answer(second.id, 200, "\"2\"")
+    scene.pass(.seconds(1))
+    #expect(try need(scene.webRequest()).request.address.query == "q=Jena")
+    #expect(scene.webRequest() == nil)
+  }
+
+  @Test func `a source is not read again for what it sets itself`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {count: {value: =data.n + 1, every: 1s, set: {n: result}}}
+      """)
+    scene.pass(.seconds(10))
+    #expect(scene["n"] == .int(11))
+  }
+
+  @Test func `a value follows what it is made of`() throws {
+    var scene = try Scene(
+      """
+      data: {a: 1, sum: 0}
+      sources: {sum: {value: =data.a * 2, set: {sum: result}}}
+      """)
+    #expect(scene["sum"] == .int(2))
+    scene.pass(.seconds(1))
+    try scene.change { $0.data["a"] = .int(4) }
+    scene.pass(.seconds(1))
+    #expect(scene["sum"] == .int(8))
+  }
+
+  @Test func `a program that goes on is started again with what its arguments are now`() throws {
+    var scene = try Scene(
+      """
+      data: {name: a, line: ""}
+      sources: {log: {command: [tail, =data.name], lines: true, parse: text, set: {line: result}}}
+      """, permissions: "{commands: [tail]}")
+    let first = try need(scene.program())
+    scene.pass(.seconds(1))
+    try scene.change { $0.data["name"] = .string("b") }
+    #expect(scene.cancelled() == first.id)
+    #expect(try need(scene.program()).request.arguments == ["b"])
+  }
+
   @Test func `the kernel's own files are read at intervals and not watched`() throws {
     var scene = try Scene(
       """

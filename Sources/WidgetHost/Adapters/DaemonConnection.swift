@@ -138,7 +138,7 @@ public struct ClientConnection: DaemonConnection {
     do throws(ClientError) {
       _ = try await client.sendEvent(
         SendEventRequest(
-          widgetID: id, name: name, payload: payload, force: force, client: "widgetd-host"),
+          widgetID: id, name: name, payload: payload, force: force, client: BundleInstance.sender),
         options: options)
     } catch {
       throw Failure(error)

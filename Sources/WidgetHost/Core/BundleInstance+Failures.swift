@@ -11,6 +11,8 @@ enum FailureKey: Hashable, Sendable {
   case action(String)
   /// Steps without a name: the trigger that set them off.
   case trigger(Int)
+  /// Something was left out because too much happened.
+  case dropped
 }
 
 /// Something that has failed, and has not succeeded since.
@@ -102,6 +104,7 @@ extension BundleInstance {
       case .source(let index): "source \(source(id, index)?.name ?? "?")"
       case .action(let name): "action \(name)"
       case .trigger(let index): triggerName(id, index)
+      case .dropped: "its events"
       }
     return "bundle \(bundle.id): widget \(id): \(what)"
   }
@@ -240,6 +243,7 @@ extension KindFacts {
     case .source: false
     case .action(let name): kind.actions[name]?.failure.isEmpty == false || handlesErrors
     case .trigger: handlesErrors
+    case .dropped: false
     }
   }
 

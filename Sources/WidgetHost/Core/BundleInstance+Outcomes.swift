@@ -20,11 +20,12 @@ extension BundleInstance {
 
   /// Tells the outcome of events of which nothing is under way any more.
   mutating func tellOutcomes() {
-    guard !outcomes.isEmpty else { return }
+    guard !outcomes.isEmpty || !chains.isEmpty else { return }
     var open = Set(runs.values.compactMap(\.event?.sequence))
     for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
     open.formUnion(throttled.values.map(\.sequence))
     for case .event(let event) in purposes.values { open.insert(event.sequence) }
+    forgetChains(open: open)
     for (sequence, outcome) in outcomes.sorted(by: { $0.key < $1.key })
     where !open.contains(sequence) {
       outcomes[sequence] = nil

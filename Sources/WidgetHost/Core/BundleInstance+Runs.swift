@@ -91,6 +91,7 @@ extension BundleInstance {
       }
       var map = ValueMap()
       for (key, template) in payload { map[key] = try value(template, moment) }
+      try extendChain(of: run, sending: name, to: receiver ?? widget)
       flush(widget, isForced: true)
       let details = map
       wait(id) {
@@ -178,6 +179,8 @@ extension BundleInstance {
       if isSame { abandon(other) }
     }
     runs[id]?.wait = .delay
+    // Who waits in between may go on for ever.
+    runs[id]?.chain = []
     runs[id]?.hasActed = true
     deadlines[.delay(id)] = now.uptime + delay
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))

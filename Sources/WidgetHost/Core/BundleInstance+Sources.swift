@@ -1,4 +1,5 @@
 import WidgetBundle
+import WidgetExpression
 import WidgetModel
 
 // Reading sources: when, and what becomes of it.
@@ -49,6 +50,8 @@ extension BundleInstance {
       let isOn = try holds(source.condition, moment)
       widgets[id]?.sources[index].isOn = isOn
       guard isOn else { return turnOff(id, index) }
+      let inputs = inputs(of: source, moment.widget)
+      widgets[id]?.sources[index].inputs = inputs
       try start(id, index, source, moment, isAsked: isAsked)
     } catch {
       sourceFailed(id, index, error)
@@ -274,6 +277,43 @@ extension BundleInstance {
     arm(id, index, source, atLeast: backoff(attempts + 1))
   }
 
+  // MARK: What the input depends on
+
+  private func inputs(of source: Source, _ widget: Widget) -> [Value] {
+    source.dependencies.map { reference in
+      switch reference.variable {
+      case "data": return widget.data.value(at: reference.path)
+      case "parameters": return widget.parameters.value(at: reference.path)
+      default:
+        let labels = widget.labels.entries.map {
+          ValueMap.Entry(key: $0.key, value: .string($0.value))
+        }
+        let map: ValueMap = [
+          "labels": .map(ValueMap(labels)), "family": .string(widget.family.name),
+          "visible": .bool(widget.presence.isVisible), "enabled": .bool(widget.presence.isEnabled),
+        ]
+        return map.value(at: reference.path)
+      }
+    }
+  }
+
+  /// Reads sources again whose input is another than when they were read.
+  mutating func lookAtInputs(_ id: WidgetID) {
+    guard let facts = facts(of: id), let widget = widgets[id]?.view else { return }
+    for (index, source) in facts.kind.sources.enumerated() where !source.dependencies.isEmpty {
+      guard let known = state(id, index).inputs, state(id, index).isOn,
+        case let inputs = inputs(of: source, widget), inputs != known
+      else { continue }
+      widgets[id]?.sources[index].inputs = inputs
+      if case .command(_, true) = source.input, let request = state(id, index).request {
+        // It would go on for ever with what it was started with.
+        cancel(request)
+        widgets[id]?.sources[index].request = nil
+      }
+      fileChanged(id, index)
+    }
+  }
+
   // MARK: Conditions
 
   /// Turns sources on and off that depend on what has changed.
@@ -315,5 +355,21 @@ extension Duration {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
     return overflow ? .max : max(1, product + attoseconds / 1_000_000_000)
+  }
+}
+
+extension ValueMap {
+  /// What is there; null if nothing is.
+  fileprivate func value(at path: [ExpressionReference.Step]) -> Value {
+    var value = Value.map(self)
+    for step in path {
+      switch (step, value) {
+      case (.field(let key), .map(let map)): value = map[key] ?? .null
+      case (.index(let index), .list(let list)):
+        value = Int(exactly: index).flatMap { list.indices.contains($0) ? list[$0] : nil } ?? .null
+      default: return .null
+      }
+    }
+    return value
   }
 }

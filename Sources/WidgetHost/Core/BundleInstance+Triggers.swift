@@ -5,6 +5,7 @@ import WidgetModel
 extension BundleInstance {
   mutating func take(_ event: Event) {
     guard duties.open(event) else { return }
+    follow(event)
     if event.wantsOutcome { outcomes[event.sequence] = PendingOutcome(widgetID: event.widgetID) }
     if let facts = facts(of: event.widgetID), !isMeant(event, facts) { return }
     // Steps are to see what was set before the event, and what the daemon's reducers made of it. That
@@ -107,8 +108,12 @@ extension BundleInstance {
         state: .failure, title: "Left out",
         message: "More happens than can be done; try again later.",
         code: "RESOURCE_EXHAUSTED"))
-    effects.append(
-      .report("bundle \(bundle.id): widget \(id): more happens than can be done; left out"))
+    failed(
+      id, .dropped,
+      ActionStatus(
+        state: .failure, title: event.map { "Event \($0.name)" } ?? "",
+        message: "more happens than can be done; left out", code: "RESOURCE_EXHAUSTED"))
+    deadlines[.dropped(id)] = now.uptime + limits.droppedFor
   }
 
   private func isBusy(_ key: QueueKey) -> Bool {
@@ -125,6 +130,7 @@ extension BundleInstance {
       id: nextRunID(), widgetID: key.widgetID, trigger: key.trigger, event: firing.event,
       row: firing.row, frames: [Run.Frame(Action(steps: steps))])
     runs[run.id] = run
+    runs[run.id]?.chain = firing.event.flatMap { chains[$0.sequence] } ?? []
     advance(run.id)
   }
 
@@ -154,8 +160,13 @@ extension BundleInstance {
         wrong[field.name] = message
       }
     }
+    let declared = Set(form.fields.map(\.name))
+    let others = values.keys.filter { !declared.contains($0) }.prefix(limits.formProblemsMax)
+    for name in others {
+      wrong[name] = "The form has no field \"\(name.prefix(64))\"; leave it out."
+    }
     guard !wrong.isEmpty else { return true }
-    let messages = form.fields.compactMap { wrong[$0.name] }
+    let messages = (form.fields.map(\.name) + others).compactMap { wrong[$0] }
     let status = ActionStatus(
       state: .failure, title: title(of: form.action, facts, event),
       message: messages.joined(separator: "\n"),
@@ -191,8 +202,19 @@ extension BundleInstance {
     case .map(let map): isEmpty = map.isEmpty
     default: isEmpty = false
     }
-    if isEmpty { return field.isRequired ? "\(label) is needed." : nil }
-    guard case .string = value else { return nil }
+    if isEmpty, value.isTextOrNull { return field.isRequired ? "\(label) is needed." : nil }
+    switch value {
+    case .string(let text) where field.isNumber:
+      guard let number = Double(text.filter { !$0.isWhitespace }), number.isFinite else {
+        return "\(label) takes a number, not \"\(text.prefix(40))\"."
+      }
+    case .int where field.isNumber: return nil
+    case .double(let number) where field.isNumber && number.isFinite: return nil
+    case .string: break
+    default:
+      return "\(label) takes a \(field.isNumber ? "number" : "text"), not a value of type "
+        + "\(value.typeName)."
+    }
     if count < field.minLength {
       return "\(label) needs at least \(BundleInstance.characters(field.minLength))."
     }
@@ -204,5 +226,14 @@ extension BundleInstance {
 
   private static func characters(_ count: Int) -> String {
     count == 1 ? "1 character" : "\(count) characters"
+  }
+}
+
+extension Value {
+  fileprivate var isTextOrNull: Bool {
+    switch self {
+    case .null, .string: true
+    default: false
+    }
   }
 }

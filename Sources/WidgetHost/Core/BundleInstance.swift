@@ -36,6 +36,10 @@ public struct BundleInstance: Sendable {
   private(set) var problem: String?
   /// Changes whenever `failures` may.
   var failuresVersion: UInt64 = 0
+  /// What led to events that steps of this bundle sent: until they come, by receiver and name, then by
+  /// their numbers until nothing of them is under way.
+  var sentChains: [SentEvent: [[String]]] = [:]
+  var chains: [UInt64: [String]] = [:]
   /// What becomes of events whose sender waits for it, by their numbers.
   var outcomes: [UInt64: PendingOutcome] = [:]
 
@@ -59,6 +63,12 @@ public struct BundleInstance: Sendable {
   struct QueueKey: Hashable, Sendable {
     let widgetID: WidgetID
     let trigger: Int
+  }
+
+  /// An event on its way through the daemon.
+  struct SentEvent: Hashable, Sendable {
+    let widgetID: WidgetID
+    let name: String
   }
 
   struct Firing: Sendable {
@@ -132,7 +142,10 @@ public struct BundleInstance: Sendable {
   private mutating func finish() -> [Effect] {
     // What was changed can turn sources on, and those change things in turn: once is enough, the rest
     // is looked at when the changes were made.
-    for id in touched.sorted(by: WidgetID.inOrder) { lookAtConditions(id) }
+    for id in touched.sorted(by: WidgetID.inOrder) {
+      lookAtConditions(id)
+      lookAtInputs(id)
+    }
     startWaiting()
     tellOutcomes()
     for id in touched.sorted(by: WidgetID.inOrder) {
@@ -280,6 +293,7 @@ public struct BundleInstance: Sendable {
         }
       case .delay(let run): delayIsOver(run)
       case .stale(let id, let index): armStaleness(id, index)
+      case .dropped(let id): succeeded(id, .dropped)
       case .release(let id):
         widgets[id]?.release()
         touched.insert(id)
@@ -490,7 +504,9 @@ extension WidgetID {
 extension TimerKey {
   var widgetID: WidgetID? {
     switch self {
-    case .source(let id, _), .trigger(let id, _), .release(let id), .stale(let id, _): id
+    case .source(let id, _), .trigger(let id, _), .release(let id), .stale(let id, _),
+      .dropped(let id):
+      id
     case .throttle(let key): key.widgetID
     case .delay: nil
     }

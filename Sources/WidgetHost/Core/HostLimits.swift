@@ -21,6 +21,12 @@ public struct HostLimits: Hashable, Sendable {
   public var runsMax = 32
   /// Outcomes of events that a widget's status keeps for those who wait for them.
   public var outcomesMax = 16
+  /// Fields that a form does not have, told of at once.
+  public var formProblemsMax = 16
+  /// Events that follow from one another without a delay between them; more are a loop.
+  public var chainMax = 64
+  /// How long it shows that something was left out because too much happened.
+  public var droppedFor = Duration.seconds(30)
   /// Failures that the widget of a bundle lists.
   public var failuresShownMax = 20
   /// What one evaluation may cost; see `CompiledExpression.evaluate`.

@@ -55,6 +55,8 @@ struct Run: Sendable {
   /// Something was begun that should not be done a second time, or that takes its time: the event need
   /// not come again.
   var hasActed = false
+  /// The names of the events that led to it without a delay, the first one first.
+  var chain: [String] = []
 
   var isDelayed: Bool { wait == .delay }
 
@@ -70,6 +72,8 @@ enum TimerKey: Hashable, Sendable {
   case delay(UInt64)
   /// Try to reach the daemon again.
   case release(WidgetID)
+  /// Nothing was left out for a while.
+  case dropped(WidgetID)
   /// A source has failed for so long that its widget is stale.
   case stale(WidgetID, Int)
 }

@@ -165,6 +165,8 @@ struct SourceState: Sendable {
   var attempts = 0
   var watch: (request: RequestID, path: String)?
   var lastRead: Duration?
+  /// What the input depended on when it was read last, or is to be read; nil before that.
+  var inputs: [Value]?
   /// For asking a server only for what is new.
   var cached: (address: String, etag: String?, lastModified: String?)?
   /// When the program that goes on was started.

@@ -1,0 +1,47 @@
+import WidgetBundle
+import WidgetModel
+
+// Events that steps send start other steps: a chain that has no end is ended here, and told as a failure
+// of the steps that would have gone on with it.
+extension BundleInstance {
+  /// What the host calls itself as the sender of events.
+  static let sender = "widgetd-host"
+
+  /// Remembers what leads to an event that a run sends.
+  ///
+  /// - Throws: the chain, if it has become a loop.
+  mutating func extendChain(
+    of run: Run, sending name: String, to receiver: WidgetID
+  ) throws(Failure) {
+    let chain = run.chain + [run.event?.name ?? triggerName(run.widgetID, run.trigger)]
+    guard chain.count < limits.chainMax else {
+      let shown = (chain.suffix(BundleInstance.chainShown) + [name]).joined(separator: " → ")
+      throw Failure(
+        "RESOURCE_EXHAUSTED",
+        "event loop: … → \(shown); \(chain.count) events follow from one another without a delay")
+    }
+    // What another bundle is sent does not come here.
+    guard widgets[receiver] != nil else { return }
+    let sent = SentEvent(widgetID: receiver, name: name)
+    guard sentChains[sent, default: []].count < limits.queuedMax else { return }
+    sentChains[sent, default: []].append(chain)
+  }
+
+  /// How many events of a loop are named.
+  private static var chainShown: Int { 3 }
+
+  /// Takes over what led to an event, if steps of this bundle have sent it.
+  mutating func follow(_ event: Event) {
+    guard event.origin.client == BundleInstance.sender else { return }
+    let sent = SentEvent(widgetID: event.widgetID, name: event.name)
+    guard var waiting = sentChains[sent], !waiting.isEmpty else { return }
+    chains[event.sequence] = waiting.removeFirst()
+    sentChains[sent] = waiting.isEmpty ? nil : waiting
+  }
+
+  /// Forgets what led to events of which nothing is under way any more.
+  mutating func forgetChains(open: Set<UInt64>) {
+    guard !chains.isEmpty else { return }
+    chains = chains.filter { open.contains($0.key) }
+  }
+}
