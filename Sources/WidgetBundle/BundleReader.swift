@@ -67,7 +67,9 @@ struct DocumentReader {
   /// Whether it is a file for `widgetctl apply`: it names a set, or has a list of kinds with names.
   private static func isForApply(_ item: Item) -> Bool {
     switch item.node.content {
-    case .list: return true
+    case .list(let elements):
+      guard case .map(let entries)? = elements.first?.content else { return false }
+      return entries.contains { $0.key == "kind" }
     case .map(let entries):
       let keys = Set(entries.map(\.key))
       guard !keys.contains("bundle") else { return false }
