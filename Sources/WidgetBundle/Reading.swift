@@ -97,7 +97,9 @@ final class Reading {
       report(
         line: entry.line, column: entry.column, item.path,
         "there is no such key \"\(entry.key.prefix(64))\" here",
-        hint: suggestion(entry.key, among: shape.keys))
+        hint: entry.key.contains { ")]'\"".contains($0) }
+          ? "the comma before it ended a value; put that value in quotes"
+          : suggestion(entry.key, among: shape.keys))
     }
   }
 

@@ -77,7 +77,7 @@ struct SourceReader {
         encoding: .utf8)
       root = try parser.singleRoot()
     } catch let error as YamlError {
-      throw problem(for: error)
+      throw problem(for: error, in: text)
     } catch {
       throw BundleProblem(line: 1, column: 1, message: "this is neither JSON nor YAML")
     }
@@ -198,17 +198,16 @@ struct SourceReader {
 
   // MARK: - Yams
 
-  private static func problem(for error: YamlError) -> BundleProblem {
+  private static func problem(for error: YamlError, in text: String) -> BundleProblem {
     switch error {
-    case .scanner(let context, let problem, let mark, _),
-      .parser(let context, let problem, let mark, _),
-      .composer(let context, let problem, let mark, _):
-      var message = problem
-      if let context, !context.text.isEmpty { message += " \(context.text)" }
-      if problem.contains("another document") {
-        message = "there is more than one document"
-      }
-      return BundleProblem(line: max(1, mark.line), column: max(1, mark.column), message: message)
+    case .scanner(_, let problem, let mark, _),
+      .parser(_, let problem, let mark, _),
+      .composer(_, let problem, let mark, _):
+      let (line, column) = (max(1, mark.line), max(1, mark.column))
+      let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+      let rest = line <= lines.count ? lines[line - 1].unicodeScalars.dropFirst(column - 1) : nil
+      let words = YAMLWords.translated(problem, at: rest?.first.map { Character($0) })
+      return BundleProblem(line: line, column: column, message: words.message, hint: words.hint)
     case .duplicatedKeysInMapping(let duplicates, let context):
       let names = duplicates.map { "\"\($0.prefix(64))\"" }.joined(separator: ", ")
       return BundleProblem(
