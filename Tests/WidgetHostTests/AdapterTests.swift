@@ -174,7 +174,7 @@ struct AdapterTests {
     script: String, words: String
   ) async {
     let message = await failure(script)?.message
-    #expect(message?.contains(words) == true)
+    #expect(message?.contains(words) == true, "\(message ?? "nothing")")
     #expect(words != "status 1" || message?.hasSuffix(words) == true)
   }
 

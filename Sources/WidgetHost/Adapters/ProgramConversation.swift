@@ -55,6 +55,8 @@ struct ProgramConversation {
   private var areErrorsOpen = true
   private var output: [UInt8] = []
   private var errors: [UInt8] = []
+  /// Whether what it said before `errors` was dropped, so that these may begin within a line.
+  private var areErrorsCut = false
   /// The beginning of what it said on standard error: the first line is what matters.
   private var firstErrors: [UInt8] = []
   private var cause: Cause?
@@ -176,6 +178,7 @@ struct ProgramConversation {
       let room = ProgramConversation.firstErrorBytesMax - firstErrors.count
       if room > 0 { firstErrors += buffer[..<min(count, room)] }
       if errors.count > request.stderrBytesMax {
+        areErrorsCut = true
         errors.removeFirst(errors.count - request.stderrBytesMax)
       }
     }
@@ -239,7 +242,8 @@ struct ProgramConversation {
       return lines(output).last.map { ": \($0.prefix(ProgramConversation.firstErrorBytesMax))" }
         ?? ""
     }
-    let last = lines(errors).suffix(20)
+    let newline = areErrorsCut ? errors.firstIndex(of: UInt8(ascii: "\n")) : nil
+    let last = lines(Array(errors[(newline ?? 0)...])).suffix(20)
     return ": "
       + ([first] + (last.first == first ? last.dropFirst() : last)).joined(separator: "\n")
   }
