@@ -290,10 +290,11 @@ final class TemplateReader {
         reading.report(item, "the list is missing", hint: "add list: EXPRESSION")
       }
     }
-    guard let listItem,
-      let list = reading.expression(listItem, variables, giving: .list(.any), for: "a row's list")
-    else { return nil }
-    var rows = RowTemplate(list: list.compiled.source)
+    // If the list is wrong, that is the only mistake: the rows' variables are there all the same.
+    let list = listItem.flatMap {
+      reading.expression($0, variables, giving: .list(.any), for: "a row's list")
+    }
+    var rows = RowTemplate(list: list?.compiled.source ?? "")
     if let item = object?["as"], let name = reading.text(item) {
       let taken = variables.environment.variables.map(\.name)
       if !name.isFieldName || taken.contains(name) || taken.contains(name + "Index") {
@@ -305,7 +306,7 @@ final class TemplateReader {
       }
     }
     var element = ExpressionType.dyn
-    if case .list(let type) = list.compiled.resultType { element = type }
+    if case .list(let type)? = list?.compiled.resultType { element = type }
     let inner = variables.adding(rows.name, element).adding(rows.name + "Index", .int)
     if let key = reading.expression(object?["key"], inner) {
       switch key.compiled.resultType {

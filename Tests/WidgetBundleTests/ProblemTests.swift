@@ -210,6 +210,15 @@ import WidgetModel
     #expect(problems.contains { $0.description.hasPrefix(problem) }, "\(problems)")
   }
 
+  @Test func `rows whose list is wrong make no other mistakes`() {
+    let problems = Samples.problems(
+      Samples.kind(
+        "content: {stack: [{label: =item.a, rows: {list: =data.nosuch, key: =item.id}, "
+          + "color: =item.c}]}"))
+    #expect(problems.count == 1, "\(problems)")
+    #expect(problems.first?.message == "unknown field 'nosuch'", "\(problems)")
+  }
+
   @Test func `all problems are told at once, in the order of the file`() {
     let problems = Samples.problems(
       Samples.kind("content: {label: =dta}\nfoo: 1\nactions: {a: b}\nfamilies: [x]"))
