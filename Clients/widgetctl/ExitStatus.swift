@@ -25,7 +25,8 @@ enum ExitStatus: Int32, CaseIterable, Error {
     case .usage: "the command line is wrong"
     case .notFound: "there is no such widget"
     case .alreadyExists: "the id is taken"
-    case .refused: "refused in this state: hidden, disabled, etag mismatch, kind mismatch"
+    case .refused:
+      "refused in this state: hidden, disabled, etag or kind mismatch, part of a bundle"
     case .permissionDenied: "this user may not do that"
     case .unavailable: "the daemon cannot be reached, or is not serving"
     case .timedOut: "not done within --timeout"

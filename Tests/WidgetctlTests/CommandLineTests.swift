@@ -12,7 +12,7 @@ struct CommandLineTests {
     ["get", "a", "--field", "data.n", "--field", "createTime"],
     ["add", "k", "--id", "a", "-l", "x=y", "--param", "p=1", "--data", "d==2", "--hidden"],
     ["set", "a", "n=1", "t=hi", "--unset", "x", "--etag", "e", "--replace", "--no-stale"],
-    ["set", "a", "--clear-error"], ["rm", "a", "b", "--allow-missing"],
+    ["set", "a", "--clear-error"], ["rm", "a", "b", "--allow-missing", "--force"],
     ["move", "a", "--before", "b"], ["apply", "-f", "-", "--prune", "--dry-run", "--set", "s"],
     ["send", "a", "click", "n=1", "--node", "x", "--force"], ["show", "a", "b"],
     ["toggle", "--all", "--transition", "spring:1s"], ["hide", "-l", "x"],
@@ -49,6 +49,21 @@ struct CommandLineTests {
   func `these command lines are wrong usage`(_ arguments: [String]) {
     let error = #expect(throws: (any Error).self) { try Widgetctl.parseAsRoot(arguments) }
     if let error { #expect(Widgetctl.exitCode(for: error) == .validationFailure) }
+  }
+
+  @Test func `a widget of a bundle is not removed, and the message says what to do`() throws {
+    let id = try #require(WidgetID("face"))
+    let failure = try #require(RemoveCommand.refusal(of: id, in: "bundle/clock"))
+    #expect(failure.exit == .refused)
+    for words in [
+      "widget \"face\"", "the bundle \"clock\"", "widgetctl bundle rm clock", "the bundle's file",
+      "--force",
+    ] { #expect(failure.message.contains(words)) }
+  }
+
+  @Test(arguments: ["", "desk", "bundle", "bundle/", "widgetd-host"])
+  func `a widget of no bundle is removed`(set: String) throws {
+    #expect(RemoveCommand.refusal(of: try #require(WidgetID("face")), in: set) == nil)
   }
 
   @Test(

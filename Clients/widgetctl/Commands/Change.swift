@@ -183,6 +183,9 @@ struct RemoveCommand: AsyncParsableCommand {
       One after the other: if one cannot be removed the others still are, and the exit status is \
       the first failure's. With several ids, --request-id R stands for R-1, R-2, and so on.
 
+      A widget of a bundle is refused: remove the bundle, or edit its file. --force removes the \
+      widget all the same; widgetd-host restores it while it runs the bundle.
+
       Examples:
         widgetctl rm clock
         widgetctl rm clock cpu --allow-missing
@@ -193,6 +196,9 @@ struct RemoveCommand: AsyncParsableCommand {
 
   @Flag(help: "A widget that is not there is no error.")
   var allowMissing = false
+
+  @Flag(help: "Also remove widgets of bundles; widgetd-host restores those of bundles it runs.")
+  var force = false
 
   @Option(help: "Only if the widget still has this etag; else status 5.")
   var etag: String?
@@ -211,6 +217,11 @@ struct RemoveCommand: AsyncParsableCommand {
     var firstFailure: ExitStatus?
     for (index, id) in ids.enumerated() {
       do throws(ClientError) {
+        if !force, let failure = try await refusal(of: id, session) {
+          Main.report(failure, isJSON: session.printer.isJSON)
+          firstFailure = firstFailure ?? failure.exit
+          continue
+        }
         let answer = try await session.client.deleteWidget(
           DeleteWidgetRequest(
             id: id, etag: etag ?? "", allowMissing: allowMissing,
@@ -228,6 +239,32 @@ struct RemoveCommand: AsyncParsableCommand {
       }
     }
     if let firstFailure { throw firstFailure }
+  }
+
+  /// Why a widget is not removed: its bundle, which stays, declares it.
+  private func refusal(
+    of id: WidgetID, _ session: Session
+  ) async throws(ClientError) -> CommandFailure? {
+    do throws(ClientError) {
+      let answer = try await session.client.getWidget(
+        GetWidgetRequest(id: id), options: session.options)
+      return RemoveCommand.refusal(of: id, in: answer.widget.applySet)
+    } catch {
+      // Whether a missing widget is an error, the removal decides.
+      guard error.status?.code == .notFound else { throw error }
+      return nil
+    }
+  }
+
+  static func refusal(of id: WidgetID, in applySet: String) -> CommandFailure? {
+    let prefix = "bundle/"
+    guard applySet.hasPrefix(prefix), applySet != prefix else { return nil }
+    let bundle = applySet.dropFirst(prefix.count)
+    return CommandFailure(
+      .refused,
+      "widget \"\(id)\" belongs to the bundle \"\(bundle)\"; remove the bundle with "
+        + "`widgetctl bundle rm \(bundle)`, or edit the bundle's file; --force removes the widget "
+        + "until the bundle is loaded again or widgetd-host restores it")
   }
 }
 

@@ -19,6 +19,7 @@ extension Host {
     guard let link = links.removeValue(forKey: generation) else { return }
     link.following?.cancel()
     link.watching?.cancel()
+    link.restoring?.cancel()
     link.calling?.cancel()
     if let session = link.session { retiring[link.bundle.id, default: []].append(session) }
   }
@@ -54,7 +55,7 @@ extension Host {
       } catch {
         if Task.isCancelled { return }
         links[generation]?.session = nil
-        links[generation]?.watching?.cancel()
+        endWatch(generation)
         await session.close()
         attempts += 1
         // Of a host that has just ended the daemon may not know it yet.
@@ -82,7 +83,7 @@ extension Host {
     switch news {
     case .opened(let epoch):
       tell(.opened(epoch: epoch), generation)
-      links[generation]?.watching?.cancel()
+      endWatch(generation)
       links[generation]?.watching = Task { await self.watch(generation, bundle, session) }
     case .lost: break
     case .refused(let words):
@@ -97,7 +98,14 @@ extension Host {
     }
   }
 
-  /// Declares a bundle's widgets and hears how they are, until the session is opened anew or closed.
+  private func endWatch(_ generation: UInt64) {
+    links[generation]?.watching?.cancel()
+    links[generation]?.restoring?.cancel()
+    links[generation]?.restoring = nil
+    links[generation]?.restoration.settle()
+  }
+
+  /// Declares a bundle's widgets and hears how they are, until the session is opened again or closed.
   private func watch(
     _ generation: UInt64, _ bundle: Bundle, _ session: any DaemonSession
   ) async {
@@ -105,14 +113,14 @@ extension Host {
     guard !Task.isCancelled, links[generation] != nil else { return }
     // The next version's kinds are there: now the one before can go.
     closeRetired(bundle.id)
-    let kinds = bundle.kinds.map(\.kind.name)
+    // The bundle hears of its kinds' widgets; those of others' kinds are watched to restore them.
+    let kinds = Array(Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind)))
     var last: Failure?
     while !Task.isCancelled, links[generation] != nil {
       guard await declare(generation, bundle) else {
         try? await clock.sleep(for: Host.refusalPause)
         continue
       }
-      // Widgets of others' kinds are others' to keep true.
       if kinds.isEmpty { return }
       do throws(Failure) {
         try await daemon.follow(kinds: kinds) { await self.heard($0, generation) }
@@ -126,12 +134,55 @@ extension Host {
   }
 
   private func heard(_ news: DaemonNews, _ generation: UInt64) {
-    guard !Task.isCancelled else { return }
+    guard !Task.isCancelled, let bundle = links[generation]?.bundle else { return }
+    let declared = Set(bundle.widgets.compactMap(\.id))
     switch news {
-    case .snapshot(let widgets): tell(.snapshot(widgets), generation)
-    case .widget(let widget): tell(.widget(widget), generation)
-    case .removed(let id): tell(.removed(id), generation)
+    case .snapshot(let widgets):
+      tell(.snapshot(widgets), generation)
+      restore(declared.subtracting(widgets.map(\.id)), generation)
+    case .widget(let widget):
+      tell(.widget(widget), generation)
+      // Somebody removed the bundle's and made another: declaring says whose it is.
+      if widget.applySet != HostState.provider(of: bundle.id) {
+        restore(declared.intersection([widget.id]), generation)
+      }
+    case .removed(let id):
+      tell(.removed(id), generation)
+      restore(declared.intersection([id]), generation)
     }
+  }
+
+  /// Has a bundle's widgets declared again that somebody removed.
+  private func restore(_ ids: Set<WidgetID>, _ generation: UInt64) {
+    guard !ids.isEmpty, let link = links[generation], !isStopped else { return }
+    links[generation]?.restoration.lost(ids, at: now.uptime, options.limits)
+    guard link.restoring == nil else { return }
+    links[generation]?.restoring = Task { await self.restoreLost(generation, link.bundle) }
+  }
+
+  private func restoreLost(_ generation: UInt64, _ bundle: Bundle) async {
+    while let wait = nextRestoration(generation) {
+      try? await clock.sleep(for: wait)
+      guard !Task.isCancelled else { return }
+      let ids = links[generation]?.restoration.begin(at: now.uptime) ?? []
+      report(
+        "bundle \(bundle.id): restoring what somebody removed: "
+          + ids.map(\.rawValue).joined(separator: ", "))
+      while !(await declare(generation, bundle)) {
+        guard !Task.isCancelled, links[generation] != nil else { return }
+        try? await clock.sleep(for: Host.refusalPause)
+      }
+    }
+  }
+
+  /// - Returns: how long to wait before the next; nil if nothing is missing.
+  private func nextRestoration(_ generation: UInt64) -> Duration? {
+    guard !Task.isCancelled, let link = links[generation] else { return nil }
+    guard !link.restoration.missing.isEmpty else {
+      links[generation]?.restoring = nil
+      return nil
+    }
+    return link.restoration.wait(options.limits)
   }
 
   /// Declares a bundle's widgets, as often as it takes.

@@ -81,6 +81,10 @@ public actor Host {
     var following: Task<Void, Never>?
     /// Declares the widgets, and hears how they are.
     var watching: Task<Void, Never>?
+    /// Declared widgets that somebody removed.
+    var restoration = Restoration()
+    /// Declares them again.
+    var restoring: Task<Void, Never>?
     /// Calls that are to be made one after the other.
     var calls: [Effect] = []
     var calling: Task<Void, Never>?

@@ -52,6 +52,10 @@ public struct HostLimits: Hashable, Sendable {
   public var backoffMax = Duration.seconds(300)
   /// A program that ran so long before it ended begins its waits anew.
   public var steadyAfter = Duration.seconds(30)
+  /// Before a removed widget is restored: the first wait, which doubles if widgets are removed again and
+  /// again, and the longest.
+  public var restoreWaitInitial = Duration.milliseconds(100)
+  public var restoreWaitMax = Duration.seconds(60)
 
   public init() {}
 }

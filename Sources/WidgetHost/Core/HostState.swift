@@ -251,8 +251,13 @@ public struct HostState: Sendable {
     }
     let whose =
       taken.applySet.isEmpty ? "was made by somebody else" : "belongs to \(taken.applySet)"
+    let prefix = provider(of: "")
+    let step =
+      taken.applySet.hasPrefix(prefix)
+      ? "remove that bundle (widgetctl bundle rm \(taken.applySet.dropFirst(prefix.count)))"
+      : "remove that one (widgetctl rm \(taken.id))"
     return "widget \"\(taken.id)\" is there already and \(whose); give the bundle's another id, or"
-      + " remove that one (widgetctl rm \(taken.id))"
+      + " \(step)"
   }
 
   /// What to declare of a bundle's widgets, if the daemon has these: what a widget shows and holds at

@@ -1,0 +1,56 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetHost
+
+@Suite struct RestorationTests {
+  private let limits: HostLimits = {
+    var limits = HostLimits()
+    limits.restoreWaitInitial = .seconds(1)
+    limits.restoreWaitMax = .seconds(5)
+    return limits
+  }()
+
+  @Test func `all that is removed within a wait is declared at once`() throws {
+    var restoration = Restoration()
+    let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))
+    restoration.lost([b], at: .zero, limits)
+    restoration.lost([a, b], at: .zero, limits)
+    let ids = restoration.begin(at: .seconds(1))
+    #expect(ids == [a, b])
+    #expect(restoration.missing.isEmpty)
+    restoration.lost([a], at: .seconds(1), limits)
+    #expect(restoration.missing == [a])
+    restoration.settle()
+    #expect(restoration.missing.isEmpty)
+  }
+
+  @Test func `the wait doubles while a program removes widgets again and again`() throws {
+    var restoration = Restoration()
+    let id = try #require(WidgetID("a"))
+    var now = Duration.zero
+    var waits: [Duration] = []
+    for _ in 0..<6 {
+      restoration.lost([id], at: now, limits)
+      let wait = restoration.wait(limits)
+      waits.append(wait)
+      now += wait
+      _ = restoration.begin(at: now)
+    }
+    #expect(waits == [1, 2, 4, 5, 5, 5].map { .seconds($0) })
+  }
+
+  @Test(arguments: [(4, 4), (5, 1), (500, 1)])
+  func `the first wait is back when a widget has stayed for the longest`(
+    stayed: Int, wait: Int
+  ) throws {
+    var restoration = Restoration()
+    let id = try #require(WidgetID("a"))
+    for second in 0..<2 {
+      restoration.lost([id], at: .seconds(second), limits)
+      _ = restoration.begin(at: .seconds(second))
+    }
+    restoration.lost([id], at: .seconds(1 + stayed), limits)
+    #expect(restoration.wait(limits) == .seconds(wait))
+  }
+}
