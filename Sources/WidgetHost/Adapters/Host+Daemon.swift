@@ -389,9 +389,11 @@ extension Host {
         if Task.isCancelled { return }
         attempts += 1
         if error.isProvidedAlready, attempts == 1 {
-          report("another widgetd-host serves this daemon; waiting some seconds for it to end")
+          sayNow(
+            .report("another widgetd-host serves this daemon; waiting some seconds for it to end"))
         }
         guard error.isProvidedAlready, attempts < Host.attemptsMax else {
+          if error.isProvidedAlready { discard() }
           throw error.isProvidedAlready
             ? Failure(
               error.code,
@@ -406,6 +408,7 @@ extension Host {
   private func heard(_ news: SessionNews, _ session: any DaemonSession) async {
     switch news {
     case .opened:
+      release()
       if self.session != nil { note("the daemon is back") }
       self.session = session
       do throws(Failure) { try await session.ready() } catch { return }
@@ -417,6 +420,7 @@ extension Host {
     case .lost(let words), .refused(let words):
       // Another host may come before this one does.
       (isHolding, isServing) = (false, false)
+      release()
       report(
         self.session == nil
           ? "waiting for the daemon: \(words)"

@@ -35,8 +35,10 @@ public actor Host {
   let options: Options
   let daemon: any DaemonConnection
   let read: @Sendable (String) -> Result<Bundle, BundleRefusal>
-  let report: @Sendable (String) -> Void
-  let note: @Sendable (String) -> Void
+  private let sayReport: @Sendable (String) -> Void
+  private let sayNote: @Sendable (String) -> Void
+  /// What is held back; nil once it is known that no other host serves the daemon.
+  private var held: HeldReports?
   /// Told whenever it has changed: how many bundles run, and how many cannot.
   let status: @Sendable (_ running: Int, _ failed: Int) -> Void
 
@@ -105,8 +107,9 @@ public actor Host {
     self.options = options
     self.daemon = daemon
     self.read = read
-    self.report = report
-    self.note = note
+    sayReport = report
+    sayNote = note
+    held = HeldReports(countMax: options.limits.heldReportsMax)
     self.status = status
     watcher = try FileWatcher()
     processes = ProcessRunner(home: options.home)
@@ -170,6 +173,7 @@ public actor Host {
   /// Ends everything. The host is of no more use.
   func stop() async {
     isStopped = true
+    release()
     alarm?.task.cancel()
     let (cancelled, specs) = state.stop()
     for effect in cancelled { perform(effect) }
@@ -200,6 +204,38 @@ public actor Host {
   var now: HostTime {
     HostTime(wall: Host.wall(), uptime: clock.now - start)
   }
+
+  // MARK: What it says
+
+  /// Says what does not work, or may not.
+  func report(_ text: String) { say(.report(text)) }
+
+  /// Says what the host does when all is well.
+  func note(_ text: String) { say(.note(text)) }
+
+  private func say(_ line: HeldReports.Line) {
+    if held?.hold(line) == true { return }
+    // There is more than can be held.
+    release()
+    sayNow(line)
+  }
+
+  func sayNow(_ line: HeldReports.Line) {
+    switch line {
+    case .report(let text): sayReport(text)
+    case .note(let text): sayNote(text)
+    }
+  }
+
+  /// Says what was held back, and holds nothing back from now on.
+  func release() {
+    guard let held else { return }
+    self.held = nil
+    for line in held.lines { sayNow(line) }
+  }
+
+  /// Forgets what was held back: another host serves the daemon, and nothing that was loaded runs.
+  func discard() { held?.discard() }
 
   // MARK: What came out of the state machine
 

@@ -57,6 +57,9 @@ public struct HostLimits: Hashable, Sendable {
   public var restoreWaitInitial = Duration.milliseconds(100)
   public var restoreWaitMax = Duration.seconds(60)
 
+  /// What the host holds back, at most, until the daemon has accepted it: lines. With more, all is said.
+  public var heldReportsMax = 1000
+
   public init() {}
 }
 
