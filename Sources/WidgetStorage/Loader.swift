@@ -62,7 +62,7 @@ struct Loader {
     while try rows.step() {
       let sequence = UInt64(bitPattern: rows.number(0))
       let event = try decode(Event.self, rows.blob(2), what: "event \(sequence)")
-      guard event.sequence == sequence, (1...saved.eventSequenceCeiling).contains(sequence),
+      guard event.sequence == sequence, sequence >= 1, sequence <= saved.eventSequenceCeiling,
         let kind = KindName(rows.text(1))
       else { throw corrupt("the row of event \(sequence) holds another one") }
       images.append(EventImage(kind: kind, event: event))
