@@ -62,11 +62,17 @@ extension BundleInstance {
     _ id: WidgetID, _ index: Int, _ source: Source, _ moment: BundleScope.Moment, isAsked: Bool
   ) throws(Failure) {
     switch source.input {
-    case .timer: return deliver(id, index, .timestamp(now.wall))
-    case .constant(let template): return deliver(id, index, try value(template, moment))
+    // These take no time, so sources that depend on one another are slowed down by this alone.
+    case .timer:
+      widgets[id]?.sources[index].lastRead = now.uptime
+      return deliver(id, index, .timestamp(now.wall))
+    case .constant(let template):
+      widgets[id]?.sources[index].lastRead = now.uptime
+      return deliver(id, index, try value(template, moment))
     case .file, .command, .http: break
     }
     if isStub {
+      widgets[id]?.sources[index].lastRead = now.uptime
       guard let stub = source.stub else {
         return setStatus(id, source.name, ActionStatus(state: .success))
       }
@@ -96,6 +102,7 @@ extension BundleInstance {
       begin(id, index, source, isAsked: isAsked, isContinuous: isContinuous) { .run($0, request) }
     case .http(let http):
       var request = try webRequest(http, source.parse, moment)
+      widgets[id]?.sources[index].asked = AskedRequest(request)
       makeConditional(&request, state(id, index).cached)
       let final = request
       begin(id, index, source, isAsked: isAsked) { .web($0, final) }
@@ -128,9 +135,9 @@ extension BundleInstance {
 
   /// Asks only for what is newer than what was read last.
   private func makeConditional(
-    _ request: inout WebRequest, _ cached: (address: String, etag: String?, lastModified: String?)?
+    _ request: inout WebRequest, _ cached: CachedAnswer?
   ) {
-    guard request.method == "GET", let cached, cached.address == request.address.description,
+    guard request.method == "GET", let cached, cached.request == AskedRequest(request),
       !request.headers.contains(where: { $0.name.lowercased().hasPrefix("if-") })
     else { return }
     if let etag = cached.etag { request.headers.append(.init("If-None-Match", etag)) }
@@ -192,7 +199,7 @@ extension BundleInstance {
         let result = try ResultParsing.value(
           of: answer.body, as: source.parse, hint: answer.contentType)
         deliver(id, index, result)
-        if status(id, source.name) != .failure { remember(id, index, source, answer) }
+        if status(id, source.name) != .failure { remember(id, index, answer) }
       } catch {
         sourceFailed(id, index, error)
       }
@@ -202,16 +209,13 @@ extension BundleInstance {
     readAgainIfWanted(id, index)
   }
 
-  private mutating func remember(
-    _ id: WidgetID, _ index: Int, _ source: Source, _ answer: WebAnswer
-  ) {
+  private mutating func remember(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
     widgets[id]?.sources[index].cached = nil
-    guard answer.etag != nil || answer.lastModified != nil, case .http(let http) = source.input,
-      let moment = try? moment(id), let request = try? webRequest(http, source.parse, moment)
+    // The request that was answered: by now the widget's data can ask for something else.
+    guard answer.etag != nil || answer.lastModified != nil, let asked = state(id, index).asked
     else { return }
-    widgets[id]?.sources[index].cached = (
-      request.address.description, answer.etag, answer.lastModified
-    )
+    widgets[id]?.sources[index].cached = CachedAnswer(
+      request: asked, etag: answer.etag, lastModified: answer.lastModified)
   }
 
   /// Parses what was read, and makes data of it.

@@ -168,7 +168,27 @@ struct SourceState: Sendable {
   /// What the input depended on when it was read last, or is to be read; nil before that.
   var inputs: [Value]?
   /// For asking a server only for what is new.
-  var cached: (address: String, etag: String?, lastModified: String?)?
+  var cached: CachedAnswer?
+  /// The request that was sent last.
+  var asked: AskedRequest?
   /// When the program that goes on was started.
   var started: Duration?
+}
+
+/// What an HTTP request asks for: all that an answer can depend on.
+struct AskedRequest: Hashable {
+  let address: String
+  let headers: [String]
+
+  init(_ request: WebRequest) {
+    address = request.address.description
+    headers = request.headers.map { "\($0.name): \($0.value)" }
+  }
+}
+
+/// What an answer said of itself, to ask only for what is newer.
+struct CachedAnswer: Hashable {
+  let request: AskedRequest
+  let etag: String?
+  let lastModified: String?
 }
