@@ -27,6 +27,19 @@ extension BundleInstance {
     sentChains[sent, default: []].append(chain)
   }
 
+  /// Forgets what leads to an event that was not accepted.
+  mutating func retractChain(of id: UInt64) {
+    guard let run = runs[id], case .emit(let name, _, _)? = waitingStep(id) else { return }
+    let chain = run.chain + [run.event?.name ?? triggerName(run.widgetID, run.trigger)]
+    // The receiver may be computed. The chain says enough.
+    for (sent, chains) in sentChains where sent.name == name {
+      guard let index = chains.lastIndex(of: chain) else { continue }
+      sentChains[sent]?.remove(at: index)
+      if sentChains[sent]?.isEmpty == true { sentChains[sent] = nil }
+      return
+    }
+  }
+
   /// How many events of a loop are named.
   private static var chainShown: Int { 3 }
 

@@ -386,7 +386,7 @@ extension BundleInstance {
   // MARK: Answers
 
   /// The step that a run waits with.
-  private func waitingStep(_ id: UInt64) -> Step? {
+  func waitingStep(_ id: UInt64) -> Step? {
     guard let frame = runs[id]?.frames.last, frame.current.indices.contains(frame.index - 1) else {
       return nil
     }
@@ -409,6 +409,7 @@ extension BundleInstance {
   }
 
   mutating func stepFailed(_ id: UInt64, _ failure: Failure) {
+    retractChain(of: id)
     runs[id]?.wait = .nothing
     fail(id, failure)
     advance(id)
