@@ -354,7 +354,9 @@ extension KindReader {
     } else {
       steps = self.steps(item, variables)
     }
+    // What a form brings is checked by the host, before anything is done with it.
     if throttle == nil, minLength == nil, case .event(let name, let nodeID) = when,
+      name != "submit" || nodeID == nil,
       let reducers = reducers(steps, event: name, nodeID: nodeID ?? "")
     {
       kind.reducers += reducers

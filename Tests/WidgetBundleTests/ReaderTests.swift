@@ -337,4 +337,21 @@ import WidgetModel
     #expect(bundle.kinds[0].kind.reducers.map(\.nodeID) == ["click"])
     #expect(bundle.widgets.count == 1)
   }
+
+  @Test func `what a form submits is left to the host, which checks it first`() throws {
+    let bundle = try Samples.read(
+      Samples.kind(
+        """
+        content:
+          form:
+            - {input: title, required: true}
+          id: f
+          on: {submit: save}
+        actions: {save: {do: {set: {text: =event.payload.values.title}}}}
+        on: {click: {set: {n: =data.n + 1}}}
+        """))
+    let kind = try #require(bundle.kinds.first)
+    #expect(kind.kind.reducers.map(\.event) == ["click"])
+    #expect(kind.triggers.count == 1)
+  }
 }
