@@ -4,29 +4,47 @@ import WidgetBundle
 
 // The versions before: `.versions/ID/NUMBER-VERSION`, the highest number being the latest.
 //
-// A version that gives way is kept as it is, in one piece. One that an installer wrote is deleted when a
-// later one is kept. One that holds anything that somebody wrote there stays until `rm --force`.
+// A version that gives way is kept. One that an installer wrote is deleted when a later one is kept, and
+// files that somebody put into its folder move along to the next version. One that somebody wrote by hand is
+// kept in one piece, and the next version gets copies. What somebody wrote stays until `rm --force`.
 extension BundleStore {
   static let versionsName = ".versions"
   /// Versions before the live one that are kept, of those that an installer wrote.
   static let versionsKeptMax = 1
 
-  /// Puts the former version back in the place of the live one, which is kept in turn.
-  public func rollback(_ id: String) throws(BundleStoreError) -> Outcome {
+  /// Puts a former version back in the place of the live one, which is kept in turn. If the live one is
+  /// gone, it is put where that was.
+  ///
+  /// - Parameter version: which one; nil for the latest.
+  public func rollback(
+    _ id: String, to version: String? = nil
+  ) throws(BundleStoreError) -> Outcome {
     let store = try existing(id)
     let lock = try StoreLock(store)
     defer { lock.release() }
-    try checkIsBundle(id, in: store)
-    guard let versions = try versions(of: id, in: store), let name = try latest(in: versions) else {
+    let versions = try self.versions(of: id, in: store)
+    if versions == nil || store.entry(id) != nil { try checkIsBundle(id, in: store) }
+    guard let versions, let name = try latest(in: versions, version) else {
+      var kept = ""
+      if let versions { kept = try shownVersions(versions) }
       throw .notFound(
-        "there is no version before of the bundle \"\(id)\"",
-        hint: "a version is kept when another is installed in its place")
+        "there is no version \(version ?? "before") of the bundle \"\(id)\"",
+        hint: kept.isEmpty
+          ? "a version is kept when another is installed in its place" : "there is \(kept)")
     }
     let bundle = try read(in: try versions.folder(name)).bundle
     guard bundle.id == id else {
       throw .refused(
         "\(versions.path)/\(name) holds the bundle \"\(bundle.id)\"",
         hint: "install the version that you want")
+    }
+    guard store.entry(id) != nil else {
+      guard rename("\(versions.path)/\(name)", "\(path)/\(id)") == 0 else {
+        throw Folder.failure("make", "\(path)/\(id)")
+      }
+      return Outcome(
+        bundle: bundle, former: nil, wasThere: false,
+        digest: BundleOrigin(in: try store.folder(id))?.digest, warnings: [])
     }
     let former = try? read(in: try store.folder(id)).bundle.version
     let next = try nextName(in: versions, version: former)
@@ -71,7 +89,8 @@ extension BundleStore {
     if isWritten {
       warnings.append(
         "\(to) was written there, not installed; it is kept as \(kept); "
-          + "`widgetctl bundle rollback \(id)` brings it back")
+          + "`widgetctl bundle rollback \(id)\(version.map { " --to \($0)" } ?? "")` brings it back"
+      )
     }
     try prune(versions)
     return (version, true, warnings)
@@ -94,6 +113,7 @@ extension BundleStore {
   }
 
   /// Moves what nobody installed from one version's folder to that of the next, where its place is free.
+  /// What was written by hand as a whole is copied instead; hidden files stay with it.
   ///
   /// - Returns: warnings about what stays behind.
   private func carryOver(
@@ -103,7 +123,10 @@ extension BundleStore {
     var staying: [String] = []
     for path in try BundleOrigin.written(in: former) {
       // Two files that describe a bundle are none.
-      guard !BundleStore.fileNames.contains(path), try move(path, from: former, to: live) else {
+      let isHidden = path.split(separator: "/").contains { $0.hasPrefix(".") }
+      guard !BundleStore.fileNames.contains(path), isInstalled || !isHidden,
+        try carry(path, from: former, to: live, moving: isInstalled)
+      else {
         staying.append(path)
         continue
       }
@@ -114,9 +137,9 @@ extension BundleStore {
     ]
   }
 
-  /// Moves a file, making the folders that it is in. False if its place is taken.
-  private func move(
-    _ path: String, from source: Folder, to target: Folder
+  /// Moves or copies a file, making the folders that it is in. False if another is in its place.
+  private func carry(
+    _ path: String, from source: Folder, to target: Folder, moving: Bool
   ) throws(BundleStoreError) -> Bool {
     let parts = path.split(separator: "/").map(String.init)
     var (source, target) = (source, target)
@@ -125,7 +148,17 @@ extension BundleStore {
       (source, target) = (try source.folder(part), try target.making(part))
     }
     let name = parts[parts.count - 1]
-    guard target.entry(name) == nil else { return false }
+    if let taken = target.entry(name) {
+      guard case .file = taken, case .file? = source.entry(name) else { return false }
+      return try target.read(name, bytesMax: .max) == source.read(name, bytesMax: .max)
+    }
+    guard moving else {
+      // A link could lead anywhere.
+      guard case .file(_, let isExecutable)? = source.entry(name) else { return false }
+      let bytes = try source.read(name, bytesMax: .max)
+      try target.write(name, WholeBytes(bytes), isExecutable: isExecutable)
+      return true
+    }
     guard renameat(source.descriptor, name, target.descriptor, name) == 0 else {
       throw Folder.failure("keep", "\(source.path)/\(name)")
     }
@@ -148,8 +181,18 @@ extension BundleStore {
     return (try? read(in: versions.folder(name)))?.bundle.version
   }
 
-  private func latest(in versions: Folder) throws(BundleStoreError) -> String? {
-    try numbered(versions).last
+  /// - Parameter version: which one; nil for any.
+  private func latest(
+    in versions: Folder, _ version: String? = nil
+  ) throws(BundleStoreError) -> String? {
+    try numbered(versions).last { version == nil || $0.hasSuffix("-\(version ?? "")") }
+  }
+
+  /// `1.0.0, 1.2.0`
+  private func shownVersions(_ versions: Folder) throws(BundleStoreError) -> String {
+    let names = try numbered(versions)
+    return names.map { $0.split(separator: "-", maxSplits: 1).last.map(String.init) ?? $0 }
+      .joined(separator: ", ")
   }
 
   /// The names of versions, the oldest first.

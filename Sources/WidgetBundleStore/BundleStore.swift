@@ -260,6 +260,15 @@ public struct BundleStore: Sendable {
     let origin = try BundleOrigin(digest: digest, of: root)
     try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
     let others = try list().filter { $0.id != bundle.id }
+    if let live = try? store.folder(bundle.id), BundleOrigin(in: live) == origin,
+      try BundleOrigin.written(in: live).isEmpty
+    {
+      // It would only push out the version before.
+      return Outcome(
+        bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
+        warnings: bundle.remarks.map(\.description)
+          + BundleStore.clashes(of: bundle, with: others))
+    }
     let former = try replace(bundle.id, by: rootName, in: store)
     fsync(store.descriptor)
     return Outcome(
@@ -372,10 +381,12 @@ public struct BundleStore: Sendable {
     let store = try existing(id)
     let lock = try StoreLock(store)
     defer { lock.release() }
-    try checkIsBundle(id, in: store)
-    let versions = try versions(of: id, in: store)
+    let versions = try self.versions(of: id, in: store)
+    let isLive = versions == nil || store.entry(id) != nil
+    if isLive { try checkIsBundle(id, in: store) }
     if !force {
-      var written = try BundleOrigin.written(in: try store.folder(id)).map { "\(id)/\($0)" }
+      var written =
+        isLive ? try BundleOrigin.written(in: try store.folder(id)).map { "\(id)/\($0)" } : []
       for name in try versions?.names() ?? [] where versions?.entry(name) == .folder {
         guard let version = try versions?.folder(name) else { continue }
         written += try BundleOrigin.written(in: version).map {
@@ -390,13 +401,18 @@ public struct BundleStore: Sendable {
       }
     }
     // Gone at once for whoever watches; then its files go.
-    let aside = "\(BundleStore.stagingPrefix)\(getpid())"
-    try store.remove(aside)
-    guard rename("\(path)/\(id)", "\(path)/\(aside)") == 0 else {
-      throw Folder.failure("remove", "\(path)/\(id)")
+    if isLive {
+      let aside = "\(BundleStore.stagingPrefix)\(getpid())"
+      try store.remove(aside)
+      guard rename("\(path)/\(id)", "\(path)/\(aside)") == 0 else {
+        throw Folder.failure("remove", "\(path)/\(id)")
+      }
+      try store.remove(aside)
     }
-    try store.remove(aside)
-    if versions != nil { try store.folder(BundleStore.versionsName).remove(id) }
+    guard versions != nil else { return }
+    let all = try store.folder(BundleStore.versionsName)
+    try all.remove(id)
+    if try all.names().isEmpty { try store.remove(BundleStore.versionsName) }
   }
 
   /// The folder of bundles, if it may have this bundle.

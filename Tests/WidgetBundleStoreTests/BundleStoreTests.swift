@@ -154,7 +154,7 @@ import WidgetBundleStore
       scratch.listing("bundles/.versions/desk").filter { $0.hasSuffix("/bundle.yaml") }
         == ["bundles/.versions/desk/3-1.2.0/bundle.yaml"])
     try store.remove("desk")
-    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.versions/"])
+    #expect(scratch.listing("bundles") == ["bundles/.lock"])
   }
 
   @Test func `a bundle without a version before cannot be rolled back`() throws {
@@ -188,9 +188,38 @@ import WidgetBundleStore
     let message = refusal { () throws(BundleStoreError) in try store.remove("desk") }
     #expect(
       message.hasSuffix(
-        "desk/data/own.json, desk/notes.txt, .versions/desk/1-0.1.0/bundle.yaml"), "\(message)")
+        "desk/data/own.json, desk/notes.txt, .versions/desk/1-0.1.0/bundle.yaml and 2 more"),
+      "\(message)")
+    // And can be had again, whatever came after it.
+    #expect(try store.rollback("desk", to: "0.1.0").bundle.version == "0.1.0")
+    #expect(scratch.read("bundles/desk/data/own.json") == "[2]")
+    #expect(scratch.read("bundles/desk/data/items.json") == nil)
     try store.remove("desk", force: true)
-    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.versions/"])
+    #expect(scratch.listing("bundles") == ["bundles/.lock"])
+  }
+
+  @Test func `the same archive again leaves the version before alone`() throws {
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    for _ in 0..<2 {
+      let outcome = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+      #expect(outcome.bundle.version == "2.0.0")
+    }
+    #expect(try store.rollback("desk").bundle.version == "1.0.0")
+  }
+
+  @Test func `a version before comes back also if the live one is gone`() throws {
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    rename("\(scratch.path)/bundles/desk", "\(scratch.path)/gone")
+    #expect(try store.rollback("desk").bundle.version == "1.0.0")
+    #expect(try store.list().map(\.id) == ["desk"])
+    for version in ["1.0.0", "2.0.0"] {
+      _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
+    }
+    rename("\(scratch.path)/bundles/desk", "\(scratch.path)/gone too")
+    try store.remove("desk")
+    #expect(scratch.listing("bundles") == ["bundles/.lock"])
   }
 
   @Test func `a hand-made bundle comes back with a rollback`() throws {

@@ -228,17 +228,24 @@ struct BundleRollbackCommand: AsyncParsableCommand {
 
       Examples:
         widgetctl bundle rollback clock
+        widgetctl bundle rollback clock --to 1.2.0
       """)
 
   @Argument(help: "The bundle's id.")
   var id: String
+
+  @Option(
+    name: .customLong("to"),
+    help: ArgumentHelp("The version that is to come back. Default: the last.", valueName: "version")
+  )
+  var version: String?
 
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
     let store = try folder.store()
-    let outcome = try inStore { () throws(BundleStoreError) in try store.rollback(id) }
+    let outcome = try inStore { () throws(BundleStoreError) in try store.rollback(id, to: version) }
     BundleText.warn(outcome)
     let host = await BundleHost.ask(global)
     if let problem = host.problem(of: store.path) { BundleText.warn(problem) }
