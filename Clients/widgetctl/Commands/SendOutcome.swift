@@ -43,7 +43,7 @@ struct OutcomeWait: Sendable {
       guard let widget = mirror[request.widgetID] else {
         throw CommandFailure(.notFound, "widget \"\(request.widgetID)\" was removed meanwhile")
       }
-      guard case .map(let status)? = widget.data["status"] else {
+      guard case .map(let status)? = widget.data["status"], await isOfBundle(widget.kind) else {
         return told(answer, "done", .null)
       }
       guard case .map(let outcomes)? = status["$outcomes"],
@@ -52,6 +52,13 @@ struct OutcomeWait: Sendable {
       guard outcome["failed"] == .bool(true) else { return told(answer, "done", .map(outcome)) }
       throw failure(outcome)
     }
+  }
+
+  /// Whether a bundle declares the kind: only these tell outcomes.
+  private func isOfBundle(_ kind: KindName) async -> Bool {
+    let answer = try? await session.client.getKind(
+      GetKindRequest(name: kind), options: session.options)
+    return answer?.kind.provider.hasPrefix("bundle/") ?? true
   }
 
   private func told(_ answer: SendEventResponse, _ word: String, _ outcome: Value) {
