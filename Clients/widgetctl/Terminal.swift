@@ -74,7 +74,7 @@ enum Output {
   static func writeError(_ text: String) { _ = write(text, to: STDERR_FILENO) }
 
   /// Tells of what was done and may be a mistake.
-  static func warn(_ warnings: [Warning]) {
+  static func warn(_ warnings: [RequestWarning]) {
     for warning in warnings {
       writeError("widgetctl: warning: \(warning.message.safeForTerminal)\n")
     }

@@ -83,11 +83,11 @@ public struct ApplyWidgetsResponse: Hashable, Sendable {
   /// How many widgets were removed.
   public var deletedCount: UInt64
   /// What may be a mistake, though it was done.
-  public var warnings: [Warning]
+  public var warnings: [RequestWarning]
 
   public init(
     results: [ApplyResult] = [], revision: Revision = 0, deletedCount: UInt64 = 0,
-    warnings: [Warning] = []
+    warnings: [RequestWarning] = []
   ) {
     self.warnings = warnings
     self.results = results

@@ -41,9 +41,9 @@ public struct CreateWidgetResponse: Hashable, Sendable {
   /// The widget's etag now; empty if the read mask leaves it out.
   public var etag: String
   /// What may be a mistake, though the widget was added.
-  public var warnings: [Warning]
+  public var warnings: [RequestWarning]
 
-  public init(widget: Widget, etag: String = "", warnings: [Warning] = []) {
+  public init(widget: Widget, etag: String = "", warnings: [RequestWarning] = []) {
     self.widget = widget
     self.etag = etag
     self.warnings = warnings

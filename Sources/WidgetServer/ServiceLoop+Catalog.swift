@@ -8,9 +8,9 @@ extension ServiceLoop {
   static var warningsMax: Int { 64 }
 
   /// What may be a mistake in widgets that were declared: kinds that nobody has registered, each once.
-  func warnings(for specs: [WidgetSpec]) -> [Warning] {
+  func warnings(for specs: [WidgetSpec]) -> [RequestWarning] {
     var seen: Set<KindName> = []
-    var warnings: [Warning] = []
+    var warnings: [RequestWarning] = []
     for spec in specs where warnings.count < ServiceLoop.warningsMax {
       guard seen.insert(spec.kind).inserted, store.kind(spec.kind) == nil else { continue }
       warnings.append(

@@ -68,7 +68,7 @@ struct RandomMessages {
         ApplyWidgetsResponse(
           results: many { ApplyResult(id: $0.id(), action: .created) }, revision: number(),
           warnings: warnings())),
-      Sample(Warning(reason: text(), message: text(), metadata: ["kind": text()])),
+      Sample(RequestWarning(reason: text(), message: text(), metadata: ["kind": text()])),
       Sample(registeredKind()), Sample(field()), Sample(eventType()), Sample(reducer()),
       Sample(contentTemplate()), Sample(nodeTemplate()), Sample(binding()), Sample(rows()),
       Sample(content()), Sample(node()), Sample(contentChange()),
@@ -253,8 +253,8 @@ struct RandomMessages {
     (0..<pick([0, 1, 3])).map { _ in make(&self) }
   }
 
-  private mutating func warnings() -> [Warning] {
-    many { Warning(reason: $0.text(), message: $0.text(), metadata: ["kind": $0.text()]) }
+  private mutating func warnings() -> [RequestWarning] {
+    many { RequestWarning(reason: $0.text(), message: $0.text(), metadata: ["kind": $0.text()]) }
   }
 
   private mutating func number() -> UInt64 { pick([0, 1, 127, 128, .max, random.next()]) }

@@ -24,7 +24,7 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(LabelRequirement.self), MessageType(Event.self), MessageType(EventOrigin.self),
     MessageType(EventBatch.self), MessageType(EventGap.self), MessageType(WidgetSpec.self),
     MessageType(WidgetPatch.self), MessageType(CreateWidgetRequest.self),
-    MessageType(CreateWidgetResponse.self), MessageType(Warning.self),
+    MessageType(CreateWidgetResponse.self), MessageType(RequestWarning.self),
     MessageType(GetWidgetRequest.self),
     MessageType(GetWidgetResponse.self), MessageType(ListWidgetsRequest.self),
     MessageType(ListWidgetsResponse.self), MessageType(UpdateWidgetRequest.self),

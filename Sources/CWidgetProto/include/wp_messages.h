@@ -244,6 +244,10 @@ wp_descriptor_widgetd__v1__request_progress_request(void) { return &widgetd__v1_
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__request_progress_response(void) { return &widgetd__v1__request_progress_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__request_warning(void) { return &widgetd__v1__request_warning__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__request_warning__metadata_entry(void) { return &widgetd__v1__request_warning__metadata_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__row_template(void) { return &widgetd__v1__row_template__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__send_event_request(void) { return &widgetd__v1__send_event_request__descriptor; }
@@ -273,10 +277,6 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__update_widget_response(void) { return &widgetd__v1__update_widget_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__value(void) { return &widgetd__v1__value__descriptor; }
-static inline const ProtobufCMessageDescriptor *_Nonnull
-wp_descriptor_widgetd__v1__warning(void) { return &widgetd__v1__warning__descriptor; }
-static inline const ProtobufCMessageDescriptor *_Nonnull
-wp_descriptor_widgetd__v1__warning__metadata_entry(void) { return &widgetd__v1__warning__metadata_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_events_opened(void) { return &widgetd__v1__watch_events_opened__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

@@ -439,6 +439,14 @@ extension Widgetd__V1__RequestProgressResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__request_progress_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__request_progress_response__init(message) }
 }
+extension Widgetd__V1__RequestWarning: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__request_warning() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__request_warning__init(message) }
+}
+extension Widgetd__V1__RequestWarning__MetadataEntry: CStringEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__request_warning__metadata_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__request_warning__metadata_entry__init(message) }
+}
 extension Widgetd__V1__RowTemplate: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__row_template() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__row_template__init(message) }
@@ -498,14 +506,6 @@ extension Widgetd__V1__UpdateWidgetResponse: CMessage {
 extension Widgetd__V1__Value: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__value() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__value__init(message) }
-}
-extension Widgetd__V1__Warning: CMessage {
-  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__warning() }
-  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__warning__init(message) }
-}
-extension Widgetd__V1__Warning__MetadataEntry: CStringEntry {
-  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__warning__metadata_entry() }
-  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__warning__metadata_entry__init(message) }
 }
 extension Widgetd__V1__WatchEventsOpened: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__watch_events_opened() }

@@ -57,8 +57,8 @@ class ApplyWidgetsResponse(_message.Message):
     deleted_count: int
     results: _containers.RepeatedCompositeFieldContainer[ApplyResult]
     revision: int
-    warnings: _containers.RepeatedCompositeFieldContainer[Warning]
-    def __init__(self, results: _Optional[_Iterable[_Union[ApplyResult, _Mapping[str, object]]]] = ..., revision: _Optional[int] = ..., deleted_count: _Optional[int] = ..., warnings: _Optional[_Iterable[_Union[Warning, _Mapping[str, object]]]] = ...) -> None: ...
+    warnings: _containers.RepeatedCompositeFieldContainer[RequestWarning]
+    def __init__(self, results: _Optional[_Iterable[_Union[ApplyResult, _Mapping[str, object]]]] = ..., revision: _Optional[int] = ..., deleted_count: _Optional[int] = ..., warnings: _Optional[_Iterable[_Union[RequestWarning, _Mapping[str, object]]]] = ...) -> None: ...
 
 class ChangeSet(_message.Message):
     __slots__: tuple[str, ...]
@@ -88,9 +88,9 @@ class CreateWidgetResponse(_message.Message):
     __slots__: tuple[str, ...]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
     WIDGET_FIELD_NUMBER: _ClassVar[int]
-    warnings: _containers.RepeatedCompositeFieldContainer[Warning]
+    warnings: _containers.RepeatedCompositeFieldContainer[RequestWarning]
     widget: _widget_pb2.Widget
-    def __init__(self, widget: _Optional[_Union[_widget_pb2.Widget, _Mapping[str, object]]] = ..., warnings: _Optional[_Iterable[_Union[Warning, _Mapping[str, object]]]] = ...) -> None: ...
+    def __init__(self, widget: _Optional[_Union[_widget_pb2.Widget, _Mapping[str, object]]] = ..., warnings: _Optional[_Iterable[_Union[RequestWarning, _Mapping[str, object]]]] = ...) -> None: ...
 
 class DeleteWidgetRequest(_message.Message):
     __slots__: tuple[str, ...]
@@ -227,6 +227,23 @@ class RequestProgressResponse(_message.Message):
     __slots__: tuple[str, ...] = ()
     def __init__(self) -> None: ...
 
+class RequestWarning(_message.Message):
+    __slots__: tuple[str, ...]
+    class MetadataEntry(_message.Message):
+        __slots__: tuple[str, ...]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    message: str
+    metadata: _containers.ScalarMap[str, str]
+    reason: str
+    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
 class SendEventRequest(_message.Message):
     __slots__: tuple[str, ...]
     class PayloadEntry(_message.Message):
@@ -331,23 +348,6 @@ class UpdateWidgetResponse(_message.Message):
     revision: int
     widget: _widget_pb2.Widget
     def __init__(self, widget: _Optional[_Union[_widget_pb2.Widget, _Mapping[str, object]]] = ..., revision: _Optional[int] = ..., changed: bool = ...) -> None: ...
-
-class Warning(_message.Message):
-    __slots__: tuple[str, ...]
-    class MetadataEntry(_message.Message):
-        __slots__: tuple[str, ...]
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: str
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
-    MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    METADATA_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    message: str
-    metadata: _containers.ScalarMap[str, str]
-    reason: str
-    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., metadata: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class WatchEventsOpened(_message.Message):
     __slots__: tuple[str, ...]

@@ -161,55 +161,55 @@ void   widgetd__v1__create_widget_response__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__create_widget_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   widgetd__v1__warning__metadata_entry__init
-                     (Widgetd__V1__Warning__MetadataEntry         *message)
+void   widgetd__v1__request_warning__metadata_entry__init
+                     (Widgetd__V1__RequestWarning__MetadataEntry         *message)
 {
-  static const Widgetd__V1__Warning__MetadataEntry init_value = WIDGETD__V1__WARNING__METADATA_ENTRY__INIT;
+  static const Widgetd__V1__RequestWarning__MetadataEntry init_value = WIDGETD__V1__REQUEST_WARNING__METADATA_ENTRY__INIT;
   *message = init_value;
 }
-void   widgetd__v1__warning__init
-                     (Widgetd__V1__Warning         *message)
+void   widgetd__v1__request_warning__init
+                     (Widgetd__V1__RequestWarning         *message)
 {
-  static const Widgetd__V1__Warning init_value = WIDGETD__V1__WARNING__INIT;
+  static const Widgetd__V1__RequestWarning init_value = WIDGETD__V1__REQUEST_WARNING__INIT;
   *message = init_value;
 }
-size_t widgetd__v1__warning__get_packed_size
-                     (const Widgetd__V1__Warning *message)
+size_t widgetd__v1__request_warning__get_packed_size
+                     (const Widgetd__V1__RequestWarning *message)
 {
-  assert(message->base.descriptor == &widgetd__v1__warning__descriptor);
+  assert(message->base.descriptor == &widgetd__v1__request_warning__descriptor);
   return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
 }
-size_t widgetd__v1__warning__pack
-                     (const Widgetd__V1__Warning *message,
+size_t widgetd__v1__request_warning__pack
+                     (const Widgetd__V1__RequestWarning *message,
                       uint8_t       *out)
 {
-  assert(message->base.descriptor == &widgetd__v1__warning__descriptor);
+  assert(message->base.descriptor == &widgetd__v1__request_warning__descriptor);
   return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
 }
-size_t widgetd__v1__warning__pack_to_buffer
-                     (const Widgetd__V1__Warning *message,
+size_t widgetd__v1__request_warning__pack_to_buffer
+                     (const Widgetd__V1__RequestWarning *message,
                       ProtobufCBuffer *buffer)
 {
-  assert(message->base.descriptor == &widgetd__v1__warning__descriptor);
+  assert(message->base.descriptor == &widgetd__v1__request_warning__descriptor);
   return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
 }
-Widgetd__V1__Warning *
-       widgetd__v1__warning__unpack
+Widgetd__V1__RequestWarning *
+       widgetd__v1__request_warning__unpack
                      (ProtobufCAllocator  *allocator,
                       size_t               len,
                       const uint8_t       *data)
 {
-  return (Widgetd__V1__Warning *)
-     protobuf_c_message_unpack (&widgetd__v1__warning__descriptor,
+  return (Widgetd__V1__RequestWarning *)
+     protobuf_c_message_unpack (&widgetd__v1__request_warning__descriptor,
                                 allocator, len, data);
 }
-void   widgetd__v1__warning__free_unpacked
-                     (Widgetd__V1__Warning *message,
+void   widgetd__v1__request_warning__free_unpacked
+                     (Widgetd__V1__RequestWarning *message,
                       ProtobufCAllocator *allocator)
 {
   if(!message)
     return;
-  assert(message->base.descriptor == &widgetd__v1__warning__descriptor);
+  assert(message->base.descriptor == &widgetd__v1__request_warning__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   widgetd__v1__get_widget_request__init
@@ -2466,7 +2466,7 @@ static const ProtobufCFieldDescriptor widgetd__v1__create_widget_response__field
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Widgetd__V1__CreateWidgetResponse, n_warnings),
     offsetof(Widgetd__V1__CreateWidgetResponse, warnings),
-    &widgetd__v1__warning__descriptor,
+    &widgetd__v1__request_warning__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
@@ -2496,7 +2496,7 @@ const ProtobufCMessageDescriptor widgetd__v1__create_widget_response__descriptor
   (ProtobufCMessageInit) widgetd__v1__create_widget_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__warning__metadata_entry__field_descriptors[2] =
+static const ProtobufCFieldDescriptor widgetd__v1__request_warning__metadata_entry__field_descriptors[2] =
 {
   {
     "key",
@@ -2504,7 +2504,7 @@ static const ProtobufCFieldDescriptor widgetd__v1__warning__metadata_entry__fiel
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_STRING,
     0,   /* quantifier_offset */
-    offsetof(Widgetd__V1__Warning__MetadataEntry, key),
+    offsetof(Widgetd__V1__RequestWarning__MetadataEntry, key),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -2516,38 +2516,38 @@ static const ProtobufCFieldDescriptor widgetd__v1__warning__metadata_entry__fiel
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_STRING,
     0,   /* quantifier_offset */
-    offsetof(Widgetd__V1__Warning__MetadataEntry, value),
+    offsetof(Widgetd__V1__RequestWarning__MetadataEntry, value),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned widgetd__v1__warning__metadata_entry__field_indices_by_name[] = {
+static const unsigned widgetd__v1__request_warning__metadata_entry__field_indices_by_name[] = {
   0,   /* field[0] = key */
   1,   /* field[1] = value */
 };
-static const ProtobufCIntRange widgetd__v1__warning__metadata_entry__number_ranges[1 + 1] =
+static const ProtobufCIntRange widgetd__v1__request_warning__metadata_entry__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor widgetd__v1__warning__metadata_entry__descriptor =
+const ProtobufCMessageDescriptor widgetd__v1__request_warning__metadata_entry__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "widgetd.v1.Warning.MetadataEntry",
+  "widgetd.v1.RequestWarning.MetadataEntry",
   "MetadataEntry",
-  "Widgetd__V1__Warning__MetadataEntry",
+  "Widgetd__V1__RequestWarning__MetadataEntry",
   "widgetd.v1",
-  sizeof(Widgetd__V1__Warning__MetadataEntry),
+  sizeof(Widgetd__V1__RequestWarning__MetadataEntry),
   2,
-  widgetd__v1__warning__metadata_entry__field_descriptors,
-  widgetd__v1__warning__metadata_entry__field_indices_by_name,
-  1,  widgetd__v1__warning__metadata_entry__number_ranges,
-  (ProtobufCMessageInit) widgetd__v1__warning__metadata_entry__init,
+  widgetd__v1__request_warning__metadata_entry__field_descriptors,
+  widgetd__v1__request_warning__metadata_entry__field_indices_by_name,
+  1,  widgetd__v1__request_warning__metadata_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__request_warning__metadata_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__warning__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__request_warning__field_descriptors[3] =
 {
   {
     "reason",
@@ -2555,7 +2555,7 @@ static const ProtobufCFieldDescriptor widgetd__v1__warning__field_descriptors[3]
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_STRING,
     0,   /* quantifier_offset */
-    offsetof(Widgetd__V1__Warning, reason),
+    offsetof(Widgetd__V1__RequestWarning, reason),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -2567,7 +2567,7 @@ static const ProtobufCFieldDescriptor widgetd__v1__warning__field_descriptors[3]
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_STRING,
     0,   /* quantifier_offset */
-    offsetof(Widgetd__V1__Warning, message),
+    offsetof(Widgetd__V1__RequestWarning, message),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -2578,37 +2578,37 @@ static const ProtobufCFieldDescriptor widgetd__v1__warning__field_descriptors[3]
     3,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_MESSAGE,
-    offsetof(Widgetd__V1__Warning, n_metadata),
-    offsetof(Widgetd__V1__Warning, metadata),
-    &widgetd__v1__warning__metadata_entry__descriptor,
+    offsetof(Widgetd__V1__RequestWarning, n_metadata),
+    offsetof(Widgetd__V1__RequestWarning, metadata),
+    &widgetd__v1__request_warning__metadata_entry__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned widgetd__v1__warning__field_indices_by_name[] = {
+static const unsigned widgetd__v1__request_warning__field_indices_by_name[] = {
   1,   /* field[1] = message */
   2,   /* field[2] = metadata */
   0,   /* field[0] = reason */
 };
-static const ProtobufCIntRange widgetd__v1__warning__number_ranges[1 + 1] =
+static const ProtobufCIntRange widgetd__v1__request_warning__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 3 }
 };
-const ProtobufCMessageDescriptor widgetd__v1__warning__descriptor =
+const ProtobufCMessageDescriptor widgetd__v1__request_warning__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "widgetd.v1.Warning",
-  "Warning",
-  "Widgetd__V1__Warning",
+  "widgetd.v1.RequestWarning",
+  "RequestWarning",
+  "Widgetd__V1__RequestWarning",
   "widgetd.v1",
-  sizeof(Widgetd__V1__Warning),
+  sizeof(Widgetd__V1__RequestWarning),
   3,
-  widgetd__v1__warning__field_descriptors,
-  widgetd__v1__warning__field_indices_by_name,
-  1,  widgetd__v1__warning__number_ranges,
-  (ProtobufCMessageInit) widgetd__v1__warning__init,
+  widgetd__v1__request_warning__field_descriptors,
+  widgetd__v1__request_warning__field_indices_by_name,
+  1,  widgetd__v1__request_warning__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__request_warning__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__get_widget_request__field_descriptors[2] =
@@ -3951,7 +3951,7 @@ static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_response__field
     PROTOBUF_C_TYPE_MESSAGE,
     offsetof(Widgetd__V1__ApplyWidgetsResponse, n_warnings),
     offsetof(Widgetd__V1__ApplyWidgetsResponse, warnings),
-    &widgetd__v1__warning__descriptor,
+    &widgetd__v1__request_warning__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */

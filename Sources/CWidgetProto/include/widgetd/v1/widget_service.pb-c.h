@@ -28,8 +28,8 @@ typedef struct Widgetd__V1__WidgetSpec__ParametersEntry Widgetd__V1__WidgetSpec_
 typedef struct Widgetd__V1__WidgetSpec__DataEntry Widgetd__V1__WidgetSpec__DataEntry;
 typedef struct Widgetd__V1__CreateWidgetRequest Widgetd__V1__CreateWidgetRequest;
 typedef struct Widgetd__V1__CreateWidgetResponse Widgetd__V1__CreateWidgetResponse;
-typedef struct Widgetd__V1__Warning Widgetd__V1__Warning;
-typedef struct Widgetd__V1__Warning__MetadataEntry Widgetd__V1__Warning__MetadataEntry;
+typedef struct Widgetd__V1__RequestWarning Widgetd__V1__RequestWarning;
+typedef struct Widgetd__V1__RequestWarning__MetadataEntry Widgetd__V1__RequestWarning__MetadataEntry;
 typedef struct Widgetd__V1__GetWidgetRequest Widgetd__V1__GetWidgetRequest;
 typedef struct Widgetd__V1__GetWidgetResponse Widgetd__V1__GetWidgetResponse;
 typedef struct Widgetd__V1__ListWidgetsRequest Widgetd__V1__ListWidgetsRequest;
@@ -190,34 +190,34 @@ struct  Widgetd__V1__CreateWidgetResponse
   ProtobufCMessage base;
   Widgetd__V1__Widget *widget;
   size_t n_warnings;
-  Widgetd__V1__Warning **warnings;
+  Widgetd__V1__RequestWarning **warnings;
 };
 #define WIDGETD__V1__CREATE_WIDGET_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__create_widget_response__descriptor) \
     , NULL, 0,NULL }
 
 
-struct  Widgetd__V1__Warning__MetadataEntry
+struct  Widgetd__V1__RequestWarning__MetadataEntry
 {
   ProtobufCMessage base;
   char *key;
   char *value;
 };
-#define WIDGETD__V1__WARNING__METADATA_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__warning__metadata_entry__descriptor) \
+#define WIDGETD__V1__REQUEST_WARNING__METADATA_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__request_warning__metadata_entry__descriptor) \
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
-struct  Widgetd__V1__Warning
+struct  Widgetd__V1__RequestWarning
 {
   ProtobufCMessage base;
   char *reason;
   char *message;
   size_t n_metadata;
-  Widgetd__V1__Warning__MetadataEntry **metadata;
+  Widgetd__V1__RequestWarning__MetadataEntry **metadata;
 };
-#define WIDGETD__V1__WARNING__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__warning__descriptor) \
+#define WIDGETD__V1__REQUEST_WARNING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__request_warning__descriptor) \
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL }
 
 
@@ -487,7 +487,7 @@ struct  Widgetd__V1__ApplyWidgetsResponse
   uint64_t revision;
   uint64_t deleted_count;
   size_t n_warnings;
-  Widgetd__V1__Warning **warnings;
+  Widgetd__V1__RequestWarning **warnings;
 };
 #define WIDGETD__V1__APPLY_WIDGETS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__apply_widgets_response__descriptor) \
@@ -1006,27 +1006,27 @@ Widgetd__V1__CreateWidgetResponse *
 void   widgetd__v1__create_widget_response__free_unpacked
                      (Widgetd__V1__CreateWidgetResponse *message,
                       ProtobufCAllocator *allocator);
-/* Widgetd__V1__Warning__MetadataEntry methods */
-void   widgetd__v1__warning__metadata_entry__init
-                     (Widgetd__V1__Warning__MetadataEntry         *message);
-/* Widgetd__V1__Warning methods */
-void   widgetd__v1__warning__init
-                     (Widgetd__V1__Warning         *message);
-size_t widgetd__v1__warning__get_packed_size
-                     (const Widgetd__V1__Warning   *message);
-size_t widgetd__v1__warning__pack
-                     (const Widgetd__V1__Warning   *message,
+/* Widgetd__V1__RequestWarning__MetadataEntry methods */
+void   widgetd__v1__request_warning__metadata_entry__init
+                     (Widgetd__V1__RequestWarning__MetadataEntry         *message);
+/* Widgetd__V1__RequestWarning methods */
+void   widgetd__v1__request_warning__init
+                     (Widgetd__V1__RequestWarning         *message);
+size_t widgetd__v1__request_warning__get_packed_size
+                     (const Widgetd__V1__RequestWarning   *message);
+size_t widgetd__v1__request_warning__pack
+                     (const Widgetd__V1__RequestWarning   *message,
                       uint8_t             *out);
-size_t widgetd__v1__warning__pack_to_buffer
-                     (const Widgetd__V1__Warning   *message,
+size_t widgetd__v1__request_warning__pack_to_buffer
+                     (const Widgetd__V1__RequestWarning   *message,
                       ProtobufCBuffer     *buffer);
-Widgetd__V1__Warning *
-       widgetd__v1__warning__unpack
+Widgetd__V1__RequestWarning *
+       widgetd__v1__request_warning__unpack
                      (ProtobufCAllocator  *allocator,
                       size_t               len,
                       const uint8_t       *data);
-void   widgetd__v1__warning__free_unpacked
-                     (Widgetd__V1__Warning *message,
+void   widgetd__v1__request_warning__free_unpacked
+                     (Widgetd__V1__RequestWarning *message,
                       ProtobufCAllocator *allocator);
 /* Widgetd__V1__GetWidgetRequest methods */
 void   widgetd__v1__get_widget_request__init
@@ -1848,11 +1848,11 @@ typedef void (*Widgetd__V1__CreateWidgetRequest_Closure)
 typedef void (*Widgetd__V1__CreateWidgetResponse_Closure)
                  (const Widgetd__V1__CreateWidgetResponse *message,
                   void *closure_data);
-typedef void (*Widgetd__V1__Warning__MetadataEntry_Closure)
-                 (const Widgetd__V1__Warning__MetadataEntry *message,
+typedef void (*Widgetd__V1__RequestWarning__MetadataEntry_Closure)
+                 (const Widgetd__V1__RequestWarning__MetadataEntry *message,
                   void *closure_data);
-typedef void (*Widgetd__V1__Warning_Closure)
-                 (const Widgetd__V1__Warning *message,
+typedef void (*Widgetd__V1__RequestWarning_Closure)
+                 (const Widgetd__V1__RequestWarning *message,
                   void *closure_data);
 typedef void (*Widgetd__V1__GetWidgetRequest_Closure)
                  (const Widgetd__V1__GetWidgetRequest *message,
@@ -2150,8 +2150,8 @@ extern const ProtobufCMessageDescriptor widgetd__v1__widget_spec__parameters_ent
 extern const ProtobufCMessageDescriptor widgetd__v1__widget_spec__data_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__create_widget_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__create_widget_response__descriptor;
-extern const ProtobufCMessageDescriptor widgetd__v1__warning__descriptor;
-extern const ProtobufCMessageDescriptor widgetd__v1__warning__metadata_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__request_warning__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__request_warning__metadata_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_widget_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_widget_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__list_widgets_request__descriptor;

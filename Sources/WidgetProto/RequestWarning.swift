@@ -2,7 +2,7 @@ import CWidgetProto
 public import WidgetModel
 
 /// Something that was done as asked and may be a mistake.
-public struct Warning: Hashable, Sendable {
+public struct RequestWarning: Hashable, Sendable {
   /// Stable, UPPER_SNAKE_CASE.
   public var reason: String
   /// For people.
@@ -16,41 +16,43 @@ public struct Warning: Hashable, Sendable {
   }
 
   /// Nobody has registered a kind.
-  public static func kindNotRegistered(_ kind: KindName, nearest: KindName?) -> Warning {
+  public static func kindNotRegistered(_ kind: KindName, nearest: KindName?) -> RequestWarning {
     var metadata = ["kind": kind.rawValue]
     metadata["suggestion"] = nearest?.rawValue
     let hint =
       nearest.map { "Did you mean \"\($0)\"?" }
-      ?? "Register it, or list the kinds with ListKinds."
-    return Warning(
+      ?? "Register it, or choose one that is registered."
+    return RequestWarning(
       reason: "KIND_NOT_REGISTERED",
       message: "Nobody has registered the kind \"\(kind)\": its widgets are not checked and show "
         + "nothing but their data. \(hint)", metadata: metadata)
   }
 }
 
-extension Warning: ConvertibleMessage {
-  init(c: UnsafePointer<Widgetd__V1__Warning>, _ reader: Reader) {
+extension RequestWarning: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__RequestWarning>, _ reader: Reader) {
     self.init(
       reason: reader.string(c.pointee.reason), message: reader.string(c.pointee.message),
       metadata: reader.dictionary(c.pointee.n_metadata, c.pointee.metadata))
   }
 
-  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Warning>, _ writer: Writer) throws(WireError) {
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__RequestWarning>, _ writer: Writer)
+    throws(WireError)
+  {
     c.pointee.reason = try writer.string("reason", reason)
     c.pointee.message = try writer.string("message", message)
     c.pointee.n_metadata = metadata.count
     c.pointee.metadata = try writer.entries(
-      "metadata", metadata, of: Widgetd__V1__Warning__MetadataEntry.self)
+      "metadata", metadata, of: Widgetd__V1__RequestWarning__MetadataEntry.self)
   }
 }
 
 extension Reader {
   func warnings(
-    _ count: Int, _ list: CList<Widgetd__V1__Warning>?
-  ) throws(WireError) -> [Warning] {
+    _ count: Int, _ list: CList<Widgetd__V1__RequestWarning>?
+  ) throws(WireError) -> [RequestWarning] {
     try self.list("warnings", count, list) { (element) throws(WireError) in
-      Warning(c: element, self)
+      RequestWarning(c: element, self)
     }
   }
 }
