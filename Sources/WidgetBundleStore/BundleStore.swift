@@ -208,7 +208,7 @@ public struct BundleStore: Sendable {
     if let digest, digest.lowercased() != found {
       throw .refused(
         "its SHA-256 is \(found), not \(digest.lowercased())",
-        hint: "it is not what was promised; do not install it, or check the digest")
+        hint: "fetch the archive again; if the digest still differs, do not install it")
     }
     if !BundleStore.isArchive(bytes) {
       guard BundleStore.isFile(name) else {
