@@ -22,20 +22,9 @@ struct WebFetcherTests {
     ///   - body: how many bytes are read before anything is said.
     init(_ head: String, flood: [UInt8] = [], after body: Int = 0) throws {
       bodyBytes = body
-      let listener = socket(
-        AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
-      var address = sockaddr_in()
-      address.sin_family = sa_family_t(AF_INET)
-      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-      let bound = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          bind(listener, $0, size) == 0 && listen(listener, 8) == 0
-            && getsockname(listener, $0, &size) == 0
-        }
-      }
-      try #require(bound)
-      port = Int(UInt16(bigEndian: address.sin_port))
+      let listener: CInt
+      (listener, port) = try boundToLoopback()
+      try #require(listen(listener, 8) == 0)
       let isStarted = startThread { [self] in
         while true {
           let client = accept(listener, nil, nil)
@@ -77,22 +66,12 @@ struct WebFetcherTests {
     init() throws {
       let (stream, continuation) = AsyncStream<Int>.makeStream()
       allowed = continuation
-      let listener = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+      let listener: CInt
+      (listener, port) = try boundToLoopback()
       // As small as it gets, so that the kernel reads nothing for the server.
       var room: CInt = 4_096
       setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<CInt>.size))
-      var address = sockaddr_in()
-      address.sin_family = sa_family_t(AF_INET)
-      address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-      let bound = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          bind(listener, $0, size) == 0 && listen(listener, 8) == 0
-            && getsockname(listener, $0, &size) == 0
-        }
-      }
-      try #require(bound)
-      port = Int(UInt16(bigEndian: address.sin_port))
+      try #require(listen(listener, 8) == 0)
       Task.detached {
         let client = await Host.blocking { accept(listener, nil, nil) }
         for await bytes in stream {
@@ -248,19 +227,8 @@ struct WebFetcherTests {
 
   @Test func `a server where nobody listens is told of at once, with the reason`() async throws {
     // A port that is bound, so that no other process gets it, and where nobody listens.
-    let bound = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+    let (bound, port) = try boundToLoopback()
     defer { close(bound) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(bound, $0, size) == 0 && getsockname(bound, $0, &size) == 0
-      }
-    }
-    try #require(isBound)
-    let port = Int(UInt16(bigEndian: address.sin_port))
     guard case .failure(let failure) = try await fetch(port: port) else {
       Issue.record("somebody answered")
       return
@@ -300,4 +268,20 @@ struct WebFetcherTests {
     let server = try Server("SSH-2.0-OpenSSH_9.2\r\n")
     #expect(code(try await fetch(server)) == "UNAVAILABLE")
   }
+}
+
+/// A socket with a port of the loopback address that no other process has.
+private func boundToLoopback() throws -> (socket: CInt, port: Int) {
+  let bound = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+  var address = sockaddr_in()
+  address.sin_family = sa_family_t(AF_INET)
+  address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+  var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+  let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+    pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      bind(bound, $0, size) == 0 && getsockname(bound, $0, &size) == 0
+    }
+  }
+  try #require(isBound)
+  return (bound, Int(UInt16(bigEndian: address.sin_port)))
 }
