@@ -426,7 +426,7 @@ public struct BundleStore: Sendable {
     return try Folder(path)
   }
 
-  /// Refuses what is not there, and what is no bundle.
+  /// Throws if there is no folder of this id, or if the folder holds no bundle.
   func checkIsBundle(_ id: String, in store: Folder) throws(BundleStoreError) {
     guard let entry = store.entry(id) else {
       throw BundleStore.noBundle(id, try list().map(\.id))

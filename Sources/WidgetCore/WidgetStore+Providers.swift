@@ -95,9 +95,9 @@ extension WidgetStore {
 
   // MARK: - Events
 
-  /// Events of widgets of these kinds after a sequence number. Those that are in the ring no more come
-  /// from what is not acknowledged. A gap is about events of these kinds. Only if nobody attends one of
-  /// them, it can be about others too: then it is not known which were lost. O(events looked at).
+  /// Events of widgets of these kinds after a sequence number. Events that the ring has dropped come from
+  /// `unacknowledged`. A gap counts events of these kinds alone, if all kinds are attended. If one of them
+  /// is not, the gap covers all numbers that the ring has dropped. O(events looked at).
   public func events(
     after sequence: UInt64, limit: Int, of kinds: Set<KindName>
   ) -> EventPage {

@@ -199,7 +199,7 @@ extension BundleInstance {
 
   // MARK: What was there before
 
-  /// Takes over the failures that a widget's data tells of, and takes back a mark of what is no more.
+  /// Takes over the failures in a widget's data. Clears the mark if its source or action no longer exists.
   mutating func inheritFailures(_ id: WidgetID, _ facts: KindFacts) {
     guard let state = widgets[id] else { return }
     let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
