@@ -63,7 +63,7 @@ let package = Package(
     .target(name: "WidgetModel", swiftSettings: strict),
     .target(
       name: "WidgetExpression", dependencies: ["WidgetModel"],
-      exclude: ["Text/generate-folding-table"], swiftSettings: strict,
+      exclude: ["Text/generate-folding-table", "Text/generate-date-names"], swiftSettings: strict,
       linkerSettings: [.linkedLibrary("m")]),  // What the standard library rounds doubles with.
     .target(
       name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections],

@@ -45,6 +45,11 @@ extension Checker {
     let others = candidates(name, isAbsolute).flatMap { functions.all(named: $0, isMember: false) }
     if let message = Self.wrongCount(name, arguments.count, others) {
       report(.noSuchOverload, message, at: offset)
+    } else if name == "asc" || name == "desc" {
+      report(
+        .unknownFunction,
+        "'\(name)' says how sortBy() sorts by a key: write list.sortBy(x, [\(name)(x.name)])",
+        at: offset)
     } else if functions.find(name, isMember: true, arity: max(1, arguments.count)) != nil {
       report(.unknownFunction, "'\(name)' is a method: write x.\(name)(…)", at: offset)
     } else if MacroKind(rawValue: name) != nil {
@@ -202,6 +207,14 @@ extension Checker {
       condition = typed
     }
     let last = macro.bodies[macro.bodies.count - 1]
+    if macro.kind == .sortBy {
+      let keys = sortKeys(last)
+      let index = builder.add(
+        Program.Macro(
+          kind: .sortBy, range: range.code, first: depth, second: -1, condition: -1, result: -1,
+          sortKeys: keys))
+      return emit(.list(types.0), .macro(index), at: node)
+    }
     let result = check(last)
     let type: ExpressionType
     switch macro.kind {
@@ -215,16 +228,13 @@ extension Checker {
     case .transformMapEntry:
       require(result, .anyMap, at: last) { "transformMapEntry() needs a map, not \($0)" }
       if case .map = solver.resolved(result.type) { type = result.type } else { type = .anyMap }
-    case .sortBy:
-      checkSortable(result, at: last)
-      type = .list(types.0)
-    case .bind: type = result.type
+    case .bind, .sortBy: type = result.type
     }
     let index = builder.add(
       Program.Macro(
         kind: macro.kind, range: range.code, first: depth,
         second: macro.variables.count > 1 ? depth + 1 : -1, condition: condition?.code ?? -1,
-        result: result.code))
+        result: result.code, sortKeys: []))
     return emit(type, .macro(index), at: node)
   }
 
@@ -244,6 +254,28 @@ extension Checker {
         "\(macro.kind.rawValue)() goes over a list\(macro.kind == .sortBy ? "" : " or a map"), "
           + "not \(solver.final(other))", at: offset)
       return (.dyn, .dyn)
+    }
+  }
+
+  /// `x.n`, `desc(x.n)`, or a list of such keys, the most significant first.
+  private mutating func sortKeys(_ body: Int) -> [Program.SortKey] {
+    var keys = [body]
+    if case .list(let elements) = tree[body] {
+      keys = elements
+      if elements.isEmpty {
+        report(.typeMismatch, "sortBy() needs at least one key", at: tree.offsets[body])
+      }
+    }
+    return keys.map { node in
+      var (key, isDescending) = (node, false)
+      if case .call(let name, target: nil, let arguments, isAbsolute: false) = tree[node],
+        ["asc", "desc"].contains(name), arguments.count == 1
+      {
+        (key, isDescending) = (arguments[0], name == "desc")
+      }
+      let typed = check(key)
+      checkSortable(typed, at: key)
+      return Program.SortKey(code: typed.code, isDescending: isDescending)
     }
   }
 

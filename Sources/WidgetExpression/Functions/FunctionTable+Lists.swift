@@ -51,7 +51,9 @@ extension FunctionTable {
     one("sort", isMember: true, "list(A) -> list(A)") { value, context throws(ExpressionFailure) in
       guard case .list(let list) = value else { return nil }
       try context.meter.charge(list.count)
-      return .list(try Operators.sorted(list, by: list.elements, &context.meter))
+      return .list(
+        try Operators.sorted(
+          list, by: [.init(isDescending: false, keys: list.elements)], &context.meter))
     }
   }
 

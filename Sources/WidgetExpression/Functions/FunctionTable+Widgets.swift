@@ -81,39 +81,66 @@ extension FunctionTable {
     }
     two("formatDate", "timestamp, string -> string") {
       a, b, context throws(ExpressionFailure) in
-      try Self.formatDate([a, b, .string("UTC")], &context)
+      try Self.formatDate([a, b], &context)
     }
-    many("formatDate", "timestamp, string, string -> string") {
-      values, context throws(ExpressionFailure) in
-      try Self.formatDate(values, &context)
+    for signature in [
+      "timestamp, string, string -> string", "timestamp, string, string, string -> string",
+    ] {
+      many("formatDate", signature) { values, context throws(ExpressionFailure) in
+        try Self.formatDate(values, &context)
+      }
     }
     two("parseDate", "string, string -> timestamp") { a, b, context throws(ExpressionFailure) in
-      try Self.parseDate([a, b, .string("UTC")], &context)
+      try Self.parseDate([a, b], &context)
     }
-    many("parseDate", "string, string, string -> timestamp") {
-      values, context throws(ExpressionFailure) in
-      try Self.parseDate(values, &context)
+    for signature in [
+      "string, string, string -> timestamp", "string, string, string, string -> timestamp",
+    ] {
+      many("parseDate", signature) { values, context throws(ExpressionFailure) in
+        try Self.parseDate(values, &context)
+      }
     }
   }
 
+  /// A time and a pattern, then a zone and a locale if they are given.
   private static func formatDate(
     _ values: [ExpressionValue], _ context: inout FunctionContext
   ) throws(ExpressionFailure) -> ExpressionValue? {
-    guard case .timestamp(let time) = values[0], case .string(let pattern) = values[1],
-      case .string(let zone) = values[2]
-    else { return nil }
-    // A field makes at most 20 bytes of two.
-    try context.meter.charge(10 * pattern.utf8.count)
-    return .string(try DatePattern.format(time, pattern, try context.rules(of: zone)))
+    guard case .timestamp(let time) = values[0], let texts = texts(values[1...]) else { return nil }
+    // A field makes at most 30 bytes of two, a style at most 100 of four.
+    try context.meter.charge(25 * texts[0].utf8.count)
+    let rules = try context.rules(of: texts.count > 1 ? texts[1] : "UTC")
+    let locale = try locale(texts)
+    return .string(try DatePattern.format(time, texts[0], rules, locale))
+  }
+
+  private static func texts(_ values: ArraySlice<ExpressionValue>) -> [String]? {
+    var texts: [String] = []
+    for value in values {
+      guard case .string(let text) = value else { return nil }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  /// Of a pattern, a zone and a locale.
+  private static func locale(_ texts: [String]) throws(ExpressionFailure) -> DateLocale {
+    guard texts.count > 2 else { return .english }
+    guard let locale = DateLocale.named(texts[2]) else {
+      throw ExpressionFailure(
+        .invalidArgument,
+        "no dates in the language \(SyntaxPrinter.quoted(String(texts[2].prefix(60)))); "
+          + "there are \(DateLocale.languages)")
+    }
+    return locale
   }
 
   private static func parseDate(
     _ values: [ExpressionValue], _ context: inout FunctionContext
   ) throws(ExpressionFailure) -> ExpressionValue? {
-    guard case .string(let text) = values[0], case .string(let pattern) = values[1],
-      case .string(let zone) = values[2]
-    else { return nil }
-    try context.meter.charge(text.utf8.count + 10 * pattern.utf8.count)
-    return .timestamp(try DatePattern.parse(text, pattern, try context.rules(of: zone)))
+    guard case .string(let text) = values[0], let texts = texts(values[1...]) else { return nil }
+    try context.meter.charge(text.utf8.count + 25 * texts[0].utf8.count)
+    let rules = try context.rules(of: texts.count > 1 ? texts[1] : "UTC")
+    return .timestamp(try DatePattern.parse(text, texts[0], rules, try locale(texts)))
   }
 }

@@ -95,13 +95,18 @@ extension Evaluator {
       }
       return try made(builder, node)
     case .sortBy:
-      var keys: [ExpressionValue] = []
+      var columns = macro.sortKeys.map {
+        Operators.SortColumn(isDescending: $0.isDescending, keys: [])
+      }
       for index in 0..<elements.list.count {
         try bind(elements, index, macro, node)
-        keys.append(try value(macro.result))
+        for (column, key) in macro.sortKeys.enumerated() {
+          columns[column].keys.append(try value(key.code))
+        }
       }
       do throws(ExpressionFailure) {
-        return .list(ExpressionList(try Operators.sorted(elements.list, by: keys, &context.meter)))
+        return .list(
+          ExpressionList(try Operators.sorted(elements.list, by: columns, &context.meter)))
       } catch { throw located(error, node) }
     case .bind: return .null
     }

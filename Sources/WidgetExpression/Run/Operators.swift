@@ -124,11 +124,43 @@ enum Operators {
     }
   }
 
-  /// The elements in the order of their keys; equal keys keep their order.
+  /// What a list is sorted by: a key for each of its elements.
+  struct SortColumn {
+    let isDescending: Bool
+    var keys: [ExpressionValue]
+  }
+
+  /// The elements in the order of the first column, equal ones in that of the next, and so on;
+  /// elements whose keys are all equal keep their order. A NaN goes last, in either direction.
   static func sorted(
-    _ list: ExpressionList, by keys: [ExpressionValue], _ meter: inout CostMeter
+    _ list: ExpressionList, by columns: [SortColumn], _ meter: inout CostMeter
   ) throws(ExpressionFailure) -> [ExpressionValue] {
-    guard let first = keys.first else { return [] }
+    let count = list.count
+    let levels = Int.bitWidth - count.leadingZeroBitCount
+    for column in columns {
+      try checkOneKind(column.keys)
+      try meter.charge(count * levels)
+      for case .string(let text) in column.keys {
+        try meter.charge((text.utf8.count >> 4) * levels)
+      }
+    }
+    func precedes(_ a: Int, _ b: Int) -> Bool {
+      for column in columns {
+        let (x, y) = (column.keys[a], column.keys[b])
+        switch x.order(relativeTo: y) {
+        case .before: return !column.isDescending
+        case .after: return column.isDescending
+        case .unordered where isNaN(x) != isNaN(y): return isNaN(y)
+        default: continue
+        }
+      }
+      return a < b
+    }
+    return (0..<count).sorted(by: precedes).map { list[$0] }
+  }
+
+  private static func checkOneKind(_ keys: [ExpressionValue]) throws(ExpressionFailure) {
+    guard let first = keys.first else { return }
     let numbers: Set<ExpressionKind> = [.int, .uint, .double]
     for key in keys {
       let isSame = key.kind == first.kind || numbers.isSuperset(of: [key.kind, first.kind])
@@ -139,21 +171,6 @@ enum Operators {
             + "they must be of one kind that has an order")
       }
     }
-    let levels = Int.bitWidth - keys.count.leadingZeroBitCount
-    try meter.charge(keys.count * levels)
-    for case .string(let text) in keys { try meter.charge((text.utf8.count >> 4) * levels) }
-    // A NaN goes last, so that there is one order.
-    func precedes(_ a: ExpressionValue, _ b: ExpressionValue) -> Bool? {
-      switch a.order(relativeTo: b) {
-      case .before: return true
-      case .after: return false
-      case .unordered:
-        let (x, y) = (isNaN(a), isNaN(b))
-        return x == y ? nil : y
-      default: return nil
-      }
-    }
-    return keys.indices.sorted { precedes(keys[$0], keys[$1]) ?? ($0 < $1) }.map { list[$0] }
   }
 
   private static func isNaN(_ value: ExpressionValue) -> Bool {

@@ -47,6 +47,13 @@ final class Program: Sendable {
     /// -1 without a condition.
     let condition: Int32
     let result: Int32
+    /// What `sortBy` sorts by, the most significant key first; empty for other macros.
+    let sortKeys: [SortKey]
+  }
+
+  struct SortKey: Sendable {
+    let code: Int32
+    let isDescending: Bool
   }
 
   let source: String

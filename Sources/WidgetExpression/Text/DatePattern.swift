@@ -1,14 +1,7 @@
 import WidgetModel
 
-/// Dates by a pattern in the manner of `strftime`, in English.
+/// Dates by a pattern in the manner of `strftime`, or by a style such as `long`.
 enum DatePattern {
-  static let months = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-  ]
-  static let weekdays = [
-    "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
-  ]
   /// For messages.
   private static let known =
     "%Y %y %m %d %e %H %I %M %S %L %f %p %A %a %B %b %j %u %V %F %T %R %z %Z %s %%"
@@ -16,12 +9,13 @@ enum DatePattern {
   // MARK: Writing
 
   static func format(
-    _ time: Timestamp, _ pattern: String, _ rules: TimeZoneRules
+    _ time: Timestamp, _ pattern: String, _ rules: TimeZoneRules,
+    _ locale: DateLocale = .english
   ) throws(ExpressionFailure) -> String {
     let period = rules.period(at: time)
     let civil = CivilTime(time, offset: period.offsetSeconds)
     var result = ""
-    var scalars = pattern.unicodeScalars[...]
+    var scalars = (locale.pattern(ofStyle: pattern) ?? pattern).unicodeScalars[...]
     while let scalar = scalars.popFirst() {
       guard scalar == "%" else {
         result.unicodeScalars.append(scalar)
@@ -33,7 +27,7 @@ enum DatePattern {
         guard let next = scalars.popFirst() else { throw failure("the pattern ends after a %-") }
         letter = next
       }
-      guard let text = field(letter, civil, time, period) else {
+      guard let text = field(letter, civil, time, period, locale) else {
         throw failure("'%\(letter)' is unknown; there are \(known)")
       }
       result += isBare ? bare(text) : text
@@ -52,7 +46,8 @@ enum DatePattern {
   }
 
   private static func field(
-    _ letter: Unicode.Scalar, _ civil: CivilTime, _ time: Timestamp, _ period: TimeZoneRules.Period
+    _ letter: Unicode.Scalar, _ civil: CivilTime, _ time: Timestamp, _ period: TimeZoneRules.Period,
+    _ locale: DateLocale
   ) -> String? {
     switch letter {
     case "Y": Times.padded(civil.year, 4)
@@ -66,11 +61,11 @@ enum DatePattern {
     case "S": Times.padded(civil.second)
     case "L": Times.padded(civil.nanosecond / 1_000_000, 3)
     case "f": Times.padded(civil.nanosecond / 1_000, 6)
-    case "p": civil.hour < 12 ? "AM" : "PM"
-    case "A": weekdays[civil.weekday]
-    case "a": String(weekdays[civil.weekday].prefix(3))
-    case "B": months[civil.month - 1]
-    case "b": String(months[civil.month - 1].prefix(3))
+    case "p": locale.halves[civil.hour < 12 ? 0 : 1]
+    case "A": locale.weekdays[civil.weekday]
+    case "a": locale.shortWeekdays[civil.weekday]
+    case "B": locale.months[civil.month - 1]
+    case "b": locale.shortMonths[civil.month - 1]
     case "j": Times.padded(civil.dayOfYear + 1, 3)
     case "u": String(civil.weekday == 0 ? 7 : civil.weekday)
     case "V": Times.padded(week(of: civil))
@@ -106,10 +101,11 @@ enum DatePattern {
 
   /// The time that a text shows; fields that the pattern leaves out are those of 1970-01-01T00:00.
   static func parse(
-    _ text: String, _ pattern: String, _ rules: TimeZoneRules
+    _ text: String, _ pattern: String, _ rules: TimeZoneRules,
+    _ locale: DateLocale = .english
   ) throws(ExpressionFailure) -> Timestamp {
-    var reader = DateReader(text)
-    var scalars = pattern.unicodeScalars[...]
+    var reader = DateReader(text, locale)
+    var scalars = (locale.pattern(ofStyle: pattern) ?? pattern).unicodeScalars[...]
     while let scalar = scalars.popFirst() {
       if scalar == "%" {
         guard var letter = scalars.popFirst() else { throw failure("the pattern ends after a %") }
@@ -144,7 +140,12 @@ private struct DateReader {
   private var offset: Int?
   private var seconds: Int?
 
-  init(_ text: String) { digits = DigitReader(text) }
+  private let locale: DateLocale
+
+  init(_ text: String, _ locale: DateLocale) {
+    digits = DigitReader(text)
+    self.locale = locale
+  }
 
   var isAtEnd: Bool { digits.isAtEnd }
 
@@ -181,14 +182,14 @@ private struct DateReader {
     case "S": return set(\.second, digits.number(2, isShort: true))
     case "L", "f": return set(\.nanosecond, digits.fraction())
     case "p":
-      guard let found = name(["AM", "PM"], least: 2) else { return false }
+      guard let found = name(locale.halves) else { return false }
       isAfternoon = found == 1
       return true
     case "B", "b":
-      return set(\.month, name(DatePattern.months, least: 3).map { $0 + 1 })
+      return set(\.month, name(locale.months, locale.shortMonths).map { $0 + 1 })
     case "A", "a":
       // The day follows from the date; the name must be one.
-      return name(DatePattern.weekdays, least: 3) != nil
+      return name(locale.weekdays, locale.shortWeekdays) != nil
     case "F":
       return read("Y") == true && skip("-") && read("m") == true && skip("-") && read("d") == true
     case "T": return read("R") == true && skip(":") && read("S") == true
@@ -220,18 +221,26 @@ private struct DateReader {
     return true
   }
 
-  /// The longest fitting form of a name: whole or shortened to its first `least` letters.
-  private mutating func name(_ names: [String], least: Int) -> Int? {
-    for (index, name) in names.enumerated() {
-      for length in [name.utf8.count, least] {
-        let wanted = name.utf8.prefix(length).map { $0 | 32 }
-        if digits.rest.prefix(length).map({ $0 | 32 }) == wanted {
-          digits.skip(length)
-          return index
-        }
+  /// The place of the name that the text begins with, in upper or lower case; of several that fit,
+  /// the longest.
+  private mutating func name(_ lists: [String]...) -> Int? {
+    var found: (index: Int, length: Int)?
+    for (index, name) in lists.flatMap({ $0.enumerated() }) {
+      for spelling in [name, name.lowercased(), name.uppercased()] {
+        let wanted = spelling.utf8.map(Self.lowercased)
+        guard wanted.count > found?.length ?? 0,
+          digits.rest.prefix(wanted.count).map(Self.lowercased) == wanted
+        else { continue }
+        found = (index, wanted.count)
       }
     }
-    return nil
+    if let found { digits.skip(found.length) }
+    return found?.index
+  }
+
+  /// Letters of ASCII; the bytes of others are as they are.
+  private static func lowercased(_ byte: UInt8) -> UInt8 {
+    (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 32 : byte
   }
 
   /// Nil if the fields are no date.
