@@ -60,7 +60,7 @@ struct DocumentReader {
   static let kindsMax = 64
   static let widgetsMax = 1000
 
-  private let reading: Reading
+  let reading: Reading
 
   init(_ reading: Reading) { self.reading = reading }
 
@@ -129,7 +129,8 @@ struct DocumentReader {
     let kinds = self.kinds(object["kinds"])
     let widgetItems = self.widgets(object["widgets"])
     let context = BundleContext(
-      permissions: bundle.permissions, widgetIDs: Set(widgetItems.map(\.name)))
+      permissions: bundle.permissions, widgetIDs: Set(widgetItems.map(\.name)),
+      transforms: transforms(object["transforms"]))
     for kind in kinds {
       guard let name = KindName(kind.name) else {
         reading.report(
@@ -320,4 +321,6 @@ struct BundleContext {
   let permissions: Permissions
   /// Of the widgets that it declares.
   let widgetIDs: Set<String>
+  /// By name.
+  let transforms: [String: Transform]
 }

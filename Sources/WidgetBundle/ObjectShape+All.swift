@@ -17,6 +17,9 @@ extension ObjectShape {
       Key("description", .text, "What it is for."),
       Key("permissions", .shape("permissions"), "What it may touch; nothing else."),
       Key(
+        "transforms", .map(.expression),
+        "Ways to show values, for bindings to name: expressions that read `value`."),
+      Key(
         "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
         "The kinds of widgets that it brings, by name."),
       Key(
@@ -195,6 +198,10 @@ extension ObjectShape {
         "If so; without `if`, always: what is made of `value`. With neither `then` nor `else`, true or "
           + "false."),
       Key("else", .template, "If not."),
+      Key(
+        "transform", .any([.text, .list(.text)]),
+        "Names of transforms, applied in this order before `format`: the bundle's, or one of `string`, "
+          + "`int`, `double`, `number`, `percent`, `bytes` and `duration`."),
       Key("format", .text, "Text in which `%@` is the value, and `%%` a percent sign."),
       Key("placeholder", .constant, "What stands in for nothing, and while the value fails."),
     ])

@@ -95,14 +95,14 @@ extension TemplateReader {
       hint: reading.suggestion(text, among: words))
   }
 
-  /// `from` (or `value`), then `if` chooses between `then` and `else`, `format` makes text of it, and
-  /// `placeholder` stands in for nothing and for failures. Without `if`, `then` is what is made of the
+  /// `from` (or `value`), then `if` chooses between `then` and `else`, `transform` and `format` make
+  /// something else of it, and `placeholder` stands in for nothing and for failures. Without `if`, `then` is what is made of the
   /// value.
   private func long(
     _ item: Item, _ name: String, _ type: FieldType, _ variables: Variables
   ) -> Binding? {
     guard let object = reading.object(item, .binding) else { return nil }
-    let hasMore = ["if", "then", "else", "format"].contains { object.has($0) }
+    let hasMore = ["if", "then", "else", "transform", "format"].contains { object.has($0) }
     let purpose = "\"\(name)\""
     let wanted = hasMore ? nil : type
     if object.has("from"), object.has("value") {
@@ -157,7 +157,7 @@ extension TemplateReader {
   private func body(
     _ object: Object, _ item: Item, _ type: FieldType, _ purpose: String, _ variables: Variables
   ) -> String? {
-    let wanted = object.has("format") ? nil : type
+    let wanted = object.has("format") || object.has("transform") ? nil : type
     var source = "value"
     if let item = object["if"] {
       guard let condition = reading.expression(item, variables, giving: .bool) else { return nil }
@@ -183,6 +183,16 @@ extension TemplateReader {
     } else if object.has("then") {
       guard let value = branch(object["then"], wanted, purpose, variables) else { return nil }
       source = value
+    }
+    if let item = object["transform"] {
+      guard let transformed = transformed(source, by: item, variables) else { return nil }
+      source = transformed.source
+      let isText = type == .string && transformed.type.hasText
+      if !object.has("format"), !isText, !transformed.type.mayFit(type) {
+        reading.report(
+          item, "the transform gives \(transformed.type), but \(purpose) is of type \(type)")
+        return nil
+      }
     }
     guard let formatItem = object["format"], let format = reading.text(formatItem) else {
       return source

@@ -356,7 +356,7 @@ struct ContentTable {
         let paid = error.reason == .costExceeded ? max(1, budget / 8) : budget - rest
         spent += budget - rest - paid
         spend(paid)
-        return .failure(Failure(message: "\(error)"))
+        return .failure(Failure(message: error.quoted))
       }
     }
 

@@ -85,6 +85,47 @@ import WidgetModel
     #expect(nodes.last?.properties["padding"] == .map(["top": .int(0), "left": .int(2)]))
   }
 
+  @Test func `a transform is applied by name, before the format`() throws {
+    let bundle = try Samples.read(
+      "transforms: {price: 'formatNumber(value, 2)', half: value / 2}\n"
+        + Samples.kind(
+          """
+          data: {n: 12, text: "7", late: {type: double}, list: []}
+          content:
+            stack:
+              - label: {from: data.n, transform: [half, price], format: "%@ €"}
+              - label: {from: data.text, transform: int, placeholder: none}
+              - label: {from: data.late, transform: percent, placeholder: soon}
+              - label: {from: data.n, if: value > 3, then: '=2048', else: '=0', transform: bytes}
+              - label: {from: dyn(data.text), transform: duration, placeholder: "?"}
+              - gauge: {from: data.text, transform: double}
+          """, data: "") + "widgets: [{id: w, kind: k}]\n")
+    let daemon = try Daemon(bundle)
+    let nodes = try #require(daemon.widget(WidgetID("w"))?.content?.nodes)
+    #expect(
+      nodes.compactMap { $0.properties["text"] }
+        == ["6.00 €", "7", "soon", "2.0 KiB", "?"].map { .string($0) })
+    #expect(nodes.last?.properties["value"] == .double(7))
+  }
+
+  @Test func `the problem of a node names what failed as it stands in the file`() throws {
+    let bundle = try Samples.read(
+      Samples.kind(
+        """
+        data: {list: {type: list(string)}, n: 0}
+        content:
+          stack:
+            - label: {from: 'string(data.n) + data.list[5]', then: '=value + "!"', format: "%@"}
+            - label: '=string(10 / data.n)'
+        """, data: "") + "widgets: [{id: w, kind: k, data: {list: [a]}}]\n")
+    let daemon = try Daemon(bundle)
+    let nodes = try #require(daemon.widget(WidgetID("w"))?.content?.nodes)
+    let problems = nodes.map(\.problem)
+    #expect(
+      problems[1].hasSuffix(", in `string(data.n) + data.list[5]`"), "\(problems)")
+    #expect(problems[2].hasSuffix(", in `10 / data.n`"), "\(problems)")
+  }
+
   @Test(arguments: 0..<2)
   func `what is left of a mutated bundle is taken too`(seed: Int) {
     var generator = HostileTests.Generator(state: UInt64(seed) &* 104_729 &+ 5)

@@ -279,6 +279,23 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("{ago: 1 +}", "label: x", "ends too early"), ("{int: value}", "label: x", "already"),
+    ("{a-b: value}", "label: x", "cannot be a transform's name"),
+    ("{a: data.n}", "label: x", "unknown variable 'data'"),
+    ("{}", "label: {from: data.n, transform: byte}", "no transform \"byte\""),
+    ("{}", "label: {from: data.n, transform: duration}", "cannot take this"),
+    ("{}", "gauge: {from: data.n, transform: percent}", "gives string"),
+    ("{}", "label: {transform: int}", "the value is missing"),
+  ])
+  func `transforms are checked where they are written and where they are named`(
+    transforms: String, content: String, message: String
+  ) {
+    let problems = Samples.problems(
+      "transforms: \(transforms)\n" + Samples.kind("data: {n: 1}\ncontent: {\(content)}", data: ""))
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test(arguments: [
     ("read: [etc]", "no absolute path"), ("read: [/a/../b]", "has .."),
     ("hosts: ['http://x']", "no host"), ("hosts: ['x:0']", "no host"), ("hosts: ['*']", "no host"),
     ("commands: ['df -h']", "no program"), ("commands: [bin/df]", "no absolute path"),

@@ -40,6 +40,10 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
     return "\(position.line):\(position.column): \(message)"
   }
 
+  /// The message and what failed of the source, in one line. It is for places where people wrote the
+  /// expression in another file, so that a column says nothing.
+  public var quoted: String { "\(message), in `\(SourceText(source).group(at: offset))`" }
+
   /// The message with the source line and a caret under the place.
   public var rendered: String { "\(description)\n" + SourceText(source).excerpt(at: offset) }
 

@@ -25,6 +25,32 @@ struct SourceText: Sendable {
       before: prefix, after: String(line.text.dropFirst(prefix.count)), number: number)
   }
 
+  /// What stands around a place, within the same parentheses and the same line; of a long text, what
+  /// is nearest. Parentheses in texts count like others.
+  func group(at offset: Int) -> String {
+    let line = line(at: offset).line
+    let bytes = Array(line.text.utf8)
+    let place = min(max(0, offset - line.start), bytes.count)
+    func edge(_ range: some Sequence<Int>, _ opening: Character, _ closing: Character) -> Int? {
+      var depth = 0
+      for index in range {
+        if bytes[index] == opening.asciiValue { depth += 1 }
+        if bytes[index] == closing.asciiValue {
+          if depth == 0 { return index }
+          depth -= 1
+        }
+      }
+      return nil
+    }
+    let start = edge((0..<place).reversed(), ")", "(").map { $0 + 1 } ?? 0
+    let end = edge(place..<bytes.count, "(", ")") ?? bytes.count
+    let before = String(decoding: bytes[start..<place], as: UTF8.self)
+    let after = String(decoding: bytes[place..<end], as: UTF8.self)
+    let shownBefore = before.count > 30 ? "…" + before.suffix(29) : before
+    let shownAfter = after.count > 40 ? after.prefix(39) + "…" : Substring(after)
+    return SourceExcerpt.visible(shownBefore + shownAfter)
+  }
+
   private func line(at offset: Int) -> (line: (text: String, start: Int), number: Int) {
     let bytes = text.utf8
     var start = bytes.startIndex
@@ -80,7 +106,7 @@ public enum SourceExcerpt {
   }
 
   /// Control characters other than the tab would upset a terminal.
-  private static func visible(_ text: String) -> String {
+  fileprivate static func visible(_ text: String) -> String {
     String(
       String.UnicodeScalarView(
         text.unicodeScalars.map {

@@ -1,0 +1,84 @@
+import WidgetExpression
+import WidgetModel
+
+/// A named way to make one value of another: an expression that reads `value`.
+///
+/// Bindings apply them by name, so that a way to write prices, say, stands in one place.
+struct Transform {
+  let source: String
+
+  /// What every bundle has.
+  static let standard: [String: Transform] = [
+    "string": Transform(source: "string(value)"), "int": Transform(source: "int(value)"),
+    "double": Transform(source: "double(value)"), "number": Transform(source: "formatNumber(value)"),
+    "percent": Transform(source: "formatPercent(value)"),
+    "bytes": Transform(source: "formatBytes(value)"),
+    "duration": Transform(source: "formatDuration(value)"),
+  ]
+}
+
+extension DocumentReader {
+  static let transformsMax = 256
+
+  /// The bundle's transforms beside the standard ones, which keep their names.
+  func transforms(_ item: Item?) -> [String: Transform] {
+    guard let item, let entries = reading.entries(item, of: "names and expressions") else {
+      return Transform.standard
+    }
+    guard entries.count <= DocumentReader.transformsMax else {
+      reading.report(item, "there are more than \(DocumentReader.transformsMax) transforms")
+      return Transform.standard
+    }
+    var transforms = Transform.standard
+    let variables = Variables([ExpressionVariable("value", .dyn)], timeZones: reading.timeZones)
+    for entry in entries {
+      guard entry.name.isFieldName else {
+        reading.report(
+          entry.nameItem, "\"\(entry.name.prefix(70))\" cannot be a transform's name",
+          hint: String.fieldNameHint)
+        continue
+      }
+      guard Transform.standard[entry.name] == nil else {
+        reading.report(
+          entry.nameItem, "every bundle has a transform \"\(entry.name)\" already",
+          hint: "choose another name")
+        continue
+      }
+      // A wrong one is reported once, here, and not where it is used.
+      let compiled = reading.expression(entry.item, variables)?.compiled.source
+      transforms[entry.name] = Transform(source: compiled ?? "value")
+    }
+    return transforms
+  }
+}
+
+extension TemplateReader {
+  /// The source with the transforms applied, in the order of the list; nil, and reported, if there is
+  /// no such transform or if it cannot take what it is given.
+  func transformed(
+    _ source: String, by item: Item?, _ variables: Variables
+  ) -> (source: String, type: ExpressionType)? {
+    var source = source
+    var type = ExpressionType.dyn
+    for item in reading.oneOrMore(item) {
+      guard let name = reading.text(item, "a transform's name") else { return nil }
+      guard let transform = kindReader.context.transforms[name] else {
+        reading.report(
+          item, "there is no transform \"\(name.prefix(64))\"",
+          hint: reading.suggestion(name, among: kindReader.context.transforms.keys.sorted()))
+        return nil
+      }
+      source =
+        "cel.bind(value, \(CELText.wrapped(source)), \(CELText.wrapped(transform.source)))"
+      do throws(ExpressionError) {
+        type = try CompiledExpression(source, in: variables.environment).resultType
+      } catch {
+        reading.report(
+          item, "the transform \"\(name)\" cannot take this: \(error.problems[0].message)",
+          hint: "convert the value before it")
+        return nil
+      }
+    }
+    return (source, type)
+  }
+}
