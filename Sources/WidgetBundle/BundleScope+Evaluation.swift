@@ -4,7 +4,7 @@ public import WidgetModel
 extension BundleScope {
   /// The variables, in the order of their slots.
   enum Slot: Int, CaseIterable {
-    case data, parameters, status, widget, event, result, error, now, bundle
+    case data, parameters, status, widget, event, result, error, now, bundle, nodes
   }
 
   /// The data key that holds the state of sources and actions.
@@ -54,9 +54,17 @@ extension BundleScope {
       case .bundle:
         ExpressionValue(
           ["id": .string(moment.bundleID), "version": .string(moment.bundleVersion)] as ValueMap)
+      case .nodes: ExpressionValue(nodes(event))
       }
     }
     return SlotBindings(values)
+  }
+
+  private func nodes(_ event: Event?) -> ValueMap {
+    var submitted = ValueMap()
+    if case .map(let values)? = event?.payload["values"] { submitted = values }
+    return ValueMap(
+      formFields.map { .init(key: $0, value: .map(["value": submitted[$0] ?? .null])) })
   }
 }
 

@@ -6,11 +6,17 @@ public import WidgetModel
 /// `data` and `parameters` with the types that the kind declares; `status` (each source's and
 /// action's `ActionStatus`), `widget` (`id`, `kind`, `family`, `labels`, `visible`, `enabled`), `event`
 /// (`name`, `node`, `row`, `rows`, `payload`, `time`; empty outside of events), `result` (what was read),
-/// `error` (`code`, `title`, `message`), `now`, and `bundle` (`id`, `version`).
+/// `error` (`code`, `title`, `message`), `now`, `bundle` (`id`, `version`), and `nodes` (by the names of
+/// inputs in forms, each with the `value` that was submitted; null in other events).
 public struct BundleScope: Sendable {
   public let environment: ExpressionEnvironment
+  /// The names of all inputs in forms of the kind: what `nodes` has.
+  public let formFields: [String]
 
-  public init(environment: ExpressionEnvironment) { self.environment = environment }
+  public init(environment: ExpressionEnvironment, formFields: [String] = []) {
+    self.environment = environment
+    self.formFields = formFields
+  }
 
   /// The values of the variables at one moment.
   public struct Moment: Sendable {

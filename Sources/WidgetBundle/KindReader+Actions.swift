@@ -307,12 +307,14 @@ extension KindReader {
       case "every":
         for item in reading.oneOrMore(object["every"]) { every(item) }
       default:
-        guard checkEvent(entry.name, entry.nameItem) else { continue }
+        let isLife = declareLifeEvent(entry.name, entry.nameItem)
+        guard isLife ?? checkEvent(entry.name, entry.nameItem) else { continue }
         let ofNodes = NodeType.allCases.flatMap(\.events).contains { $0.name == entry.name }
         let isDeclared = kind.events.contains { $0.name == entry.name }
         let payload = ofNodes && !isDeclared ? .map(.string, .dyn) : payloadType(entry.name)
         read(
           entry.item, .event(name: entry.name, nodeID: nil), hostVariables(payload: payload))
+        if isLife == true { checkRest(entry) }
       }
     }
   }

@@ -74,7 +74,8 @@ final class KindReader {
     let tellsOutcomes = addOutcomes()
     return BundleKind(
       kind: kind, sources: sources, actions: actions, triggers: triggers, forms: forms,
-      scope: BundleScope(environment: hostVariables().environment), contentReads: contentReads,
+      scope: BundleScope(environment: hostVariables().environment, formFields: formFields),
+      contentReads: contentReads,
       tellsOutcomes: tellsOutcomes)
   }
 
@@ -318,6 +319,17 @@ final class KindReader {
 
   // MARK: - Scopes
 
+  /// The names of the inputs in forms. Content is read before all that could speak of them.
+  private var formFields: [String] {
+    Set(forms.values.flatMap { $0.fields.map(\.name) }).sorted()
+  }
+
+  private var nodesType: ExpressionType {
+    let input = ExpressionType.record(RecordType(["value": .dyn]))
+    return .record(
+      RecordType(Dictionary(uniqueKeysWithValues: formFields.map { ($0, input) })))
+  }
+
   /// What is known of `status`.
   private var statusType: ExpressionType {
     let one = ExpressionType.record(
@@ -380,6 +392,7 @@ final class KindReader {
       .event: eventType(payload), .result: result,
       .error: .record(RecordType(["code": .string, "title": .string, "message": .string])),
       .now: .timestamp, .bundle: .record(RecordType(["id": .string, "version": .string])),
+      .nodes: nodesType,
     ]
     return Variables(
       BundleScope.Slot.allCases.map { ExpressionVariable("\($0)", types[$0] ?? .dyn) },

@@ -363,7 +363,7 @@ struct ActionTests {
     #expect(fields.count == 1)
     #expect(message.contains("Title") && message.contains(words))
     try scene.event("submit", node: "editor", ["values": .map(["title": .string("abc")])])
-    #expect(scene.webRequest()?.request.text == #"{"title":"abc"}"#)
+    #expect(scene.webRequest()?.request.text == #"{"note":"","title":"abc"}"#)
     #expect(scene.status("save", "fields") == .map([:]))
   }
 

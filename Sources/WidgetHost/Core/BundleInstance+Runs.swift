@@ -151,6 +151,9 @@ extension BundleInstance {
   ) throws(Failure) {
     guard let run = runs[id], let count = runs[id]?.frames.count, count > 0 else { return }
     runs[id]?.frames[count - 1].result = result
+    if let name = run.frames.last(where: { !$0.action.name.isEmpty })?.action.name {
+      tellLife(.ready, of: name, run.widgetID, run: run)
+    }
     set(run.widgetID, try values(assignments, try moment(of: run, result: result)))
   }
 
@@ -209,7 +212,7 @@ extension BundleInstance {
       for requirement in action.requirements where try !holds(requirement.condition, moment) {
         throw Failure(requirement.code, try text(requirement.message, moment))
       }
-      setStatus(run.widgetID, action.name, ActionStatus(state: .running))
+      setStatus(run.widgetID, action.name, ActionStatus(state: .running), run: run)
       let optimistic = try values(action.optimistic, moment)
       let undo = optimistic.map {
         (key: $0.key, before: moment.widget.data[$0.key] ?? .null, set: $0.value)
@@ -240,7 +243,8 @@ extension BundleInstance {
         }
       }
       runs[id]?.frames[top].undo = []
-      setStatus(run.widgetID, frame.action.name, ActionStatus(state: .success, message: message))
+      setStatus(
+        run.widgetID, frame.action.name, ActionStatus(state: .success, message: message), run: run)
       if !frame.action.name.isEmpty {
         succeeded(run.widgetID, .action(frame.action.name))
       } else if top == 0 {
@@ -274,7 +278,7 @@ extension BundleInstance {
       status.title = title(of: frame, run) ?? failure.title
       undo(frame, run.widgetID)
       status = mark(id, frame, status)
-      setStatus(run.widgetID, frame.action.name, status)
+      setStatus(run.widgetID, frame.action.name, status, run: run)
       if !frame.action.name.isEmpty || (top == 0 && !run.isReported) {
         runs[id]?.isReported = true
         if !run.isAboutError {

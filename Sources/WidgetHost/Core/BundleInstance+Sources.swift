@@ -232,6 +232,7 @@ extension BundleInstance {
 
   private mutating func deliver(_ id: WidgetID, _ index: Int, _ result: Value) {
     guard let source = source(id, index) else { return }
+    tellLife(.ready, of: source.name, id)
     do throws(Failure) {
       set(id, try values(source.assignments, try moment(id, result: result)))
       succeeded(id, index, source)

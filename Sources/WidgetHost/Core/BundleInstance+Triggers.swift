@@ -35,6 +35,7 @@ extension BundleInstance {
     guard let facts = facts(of: id) else { return }
     let form = form(of: event, facts)
     if let form, !check(form, event, facts) { return }
+    let event = form.map { BundleInstance.completed(event, by: $0) } ?? event
     var isSetOff = false
     for (index, trigger) in facts.kind.triggers.enumerated()
     where BundleInstance.isSetOff(trigger, by: event) {
@@ -187,6 +188,19 @@ extension BundleInstance {
       let moment = try? moment(id, event: event)
     else { return nil }
     return try? text(template, moment)
+  }
+
+  /// With a value for each field of the form: for a field that was left out, empty text, or null if
+  /// it takes a number.
+  private static func completed(_ event: Event, by form: Form) -> Event {
+    var values = ValueMap()
+    if case .map(let map)? = event.payload["values"] { values = map }
+    for field in form.fields where values[field.name] ?? .null == .null {
+      values[field.name] = field.isNumber ? .null : .string("")
+    }
+    var completed = event
+    completed.payload["values"] = .map(values)
+    return completed
   }
 
   private static func complaint(about field: FormField, _ value: Value) -> String? {

@@ -224,6 +224,7 @@ public struct BundleInstance: Sendable {
     }
     guard let place, status(place.id, place.name) == .running else { return }
     changeStatus(place.id, place.name) { $0["progress"] = .double(progress) }
+    tellLife(.progress, of: place.name, place.id, ["progress": .double(progress)])
   }
 
   private mutating func take(line: [UInt8], for request: RequestID) {
@@ -451,8 +452,12 @@ public struct BundleInstance: Sendable {
     effects.append(.patch(request, id, patch))
   }
 
-  mutating func setStatus(_ id: WidgetID, _ name: String, _ status: ActionStatus) {
+  /// - Parameter run: what it is part of, if it is an action.
+  mutating func setStatus(
+    _ id: WidgetID, _ name: String, _ status: ActionStatus, run: Run? = nil
+  ) {
     guard !name.isEmpty, let facts = facts(of: id), facts.takesStatus else { return }
+    defer { tellLife(status, of: name, id, run: run) }
     var all = ValueMap()
     if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }
     all[name] = status.value

@@ -9,6 +9,9 @@ struct KindFacts: Sendable {
   let takesStatus: Bool
   /// It does something on the event that tells of a failed action.
   let handlesErrors: Bool
+  /// The events of sources' and actions' lives that it takes: those that it declares, and those that
+  /// it does something on.
+  let lifeEvents: Set<String>
 
   init(_ kind: BundleKind) {
     self.kind = kind
@@ -20,6 +23,13 @@ struct KindFacts: Sendable {
     }
     // What only sets data is the daemon's.
     handlesErrors = triggers || kind.kind.reducers.contains { $0.event == "error" }
+    let known = statusNames.flatMap { name in LifePhase.allCases.map { $0.event(of: name) } }
+    let taken =
+      kind.kind.events.map(\.name) + kind.kind.reducers.map(\.event)
+      + kind.triggers.compactMap { trigger in
+        if case .event(let name, nil) = trigger.when { name } else { nil }
+      }
+    lifeEvents = Set(known).intersection(taken)
   }
 
   /// The value as the kind's data takes it.

@@ -1,0 +1,81 @@
+import WidgetModel
+
+/// A moment in the life of a source or an action that is told as an event: `save.success`.
+///
+/// A kind gets such events if it declares them, or if it does something on them.
+public enum LifePhase: String, CaseIterable, Sendable {
+  /// It begins. A source that is read by its interval tells only that it is ready.
+  case start
+  /// A part of a large HTTP body was sent or received.
+  case progress
+  /// The result is there, and the data is not set yet.
+  case ready
+  /// It has ended, and the data is set.
+  case success
+  case error
+
+  /// The event's name for a source or an action.
+  public func event(of name: String) -> String { "\(name).\(rawValue)" }
+
+  /// What the event says.
+  var payload: [Field] {
+    switch self {
+    case .start, .ready: []
+    case .progress: [Field(name: "progress", type: .double, summary: "The share, from 0 to 1.")]
+    case .success: [Field(name: "message", type: .string, summary: "What is said after success.")]
+    case .error:
+      ["code", "title", "message"].map { Field(name: $0, type: .string) }
+    }
+  }
+
+  /// The name and the phase of an event that is called like one; nil for others.
+  static func split(_ event: String) -> (name: String, phase: LifePhase)? {
+    guard let dot = event.lastIndex(of: "."),
+      let phase = LifePhase(rawValue: String(event[event.index(after: dot)...]))
+    else { return nil }
+    return (String(event[..<dot]), phase)
+  }
+}
+
+extension KindReader {
+  /// Declares an event such as `save.success` that the kind does something on.
+  ///
+  /// - Returns: whether it is one; false also if it is wrong, which is reported.
+  func declareLifeEvent(_ name: String, _ item: Item) -> Bool? {
+    guard !kind.events.contains(where: { $0.name == name }), let life = LifePhase.split(name)
+    else { return nil }
+    let names = sourceNames + actionNames
+    guard names.contains(life.name) else {
+      reading.report(
+        item, "there is no source or action \"\(life.name.prefix(64))\"",
+        hint: reading.suggestion(life.name, among: names))
+      return false
+    }
+    // A kind that declares no events takes all of them.
+    if !kind.events.isEmpty {
+      kind.events.append(
+        EventType(
+          name: name, summary: "Told by the host: \(life.phase) of \(life.name).",
+          payload: life.phase.payload))
+    }
+    return true
+  }
+
+  /// A source that is read again whenever it was read would never rest.
+  func checkRest(_ entry: Named) {
+    guard let source = LifePhase.split(entry.name)?.name, sourceNames.contains(source),
+      let trigger = triggers.last, case .event(entry.name, nil) = trigger.when
+    else { return }
+    let readsAgain = trigger.steps.contains { step in
+      switch step {
+      case .run(source): true
+      case .reload(let names): names.isEmpty || names.contains(source)
+      default: false
+      }
+    }
+    guard readsAgain else { return }
+    reading.report(
+      entry.item, "\"\(source)\" would be read again and again without a rest",
+      hint: "give the source every: DURATION")
+  }
+}

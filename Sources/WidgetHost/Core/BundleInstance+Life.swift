@@ -1,0 +1,54 @@
+import WidgetBundle
+import WidgetModel
+
+// The life of sources and actions, told as events to kinds that take them.
+extension BundleInstance {
+  /// Sends `NAME.PHASE` to the widget if its kind takes that event.
+  ///
+  /// - Parameter run: what led to it. A loop of events is told as a failure, and ended.
+  mutating func tellLife(
+    _ phase: LifePhase, of name: String, _ id: WidgetID, _ details: ValueMap = [:],
+    run: Run? = nil
+  ) {
+    let event = phase.event(of: name)
+    guard let facts = facts(of: id), facts.lifeEvents.contains(event) else { return }
+    if let run {
+      do throws(Failure) { try extendChain(of: run, sending: event, to: id) } catch {
+        return dropLife(name, id, error)
+      }
+    }
+    let taken = facts.takesEvent(event).details
+    let payload = ValueMap(details.entries.filter { taken?.contains($0.key) ?? true })
+    // Who is told that something is ready, reads the data of before.
+    flush(id, isForced: true)
+    effects.append(
+      .send(request(for: .notice), id, name: event, payload: payload, force: true))
+  }
+
+  /// Tells of a state that a source or an action has now.
+  mutating func tellLife(
+    _ status: ActionStatus, of name: String, _ id: WidgetID, run: Run? = nil
+  ) {
+    switch status.state {
+    case .idle: break
+    case .running: tellLife(.start, of: name, id, run: run)
+    case .success:
+      tellLife(.success, of: name, id, ["message": .string(status.message)], run: run)
+    case .failure:
+      let details: ValueMap = [
+        "code": .string(status.code), "title": .string(status.title),
+        "message": .string(status.message),
+      ]
+      tellLife(.error, of: name, id, details, run: run)
+    }
+  }
+
+  private mutating func dropLife(_ name: String, _ id: WidgetID, _ failure: Failure) {
+    failed(
+      id, .dropped,
+      ActionStatus(
+        state: .failure, title: facts(of: id)?.failureTitle(name) ?? "", message: failure.message,
+        code: failure.code))
+    deadlines[.dropped(id)] = now.uptime + limits.droppedFor
+  }
+}

@@ -1,0 +1,148 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// The life of sources and actions as events, and what inputs of a form are called.
+struct LifeEventTests {
+  private static let hosts = #"{hosts: ["a.example"]}"#
+  private static let save = """
+    actions: {save: {do: [{http: {method: POST, url: "http://a.example/"}, set: {n: data.n + 1}}],
+      message: Saved}}
+    """
+
+  /// The names of all events that were sent, in order; each is taken and comes back.
+  private func names(_ scene: inout Scene) throws -> [String] {
+    var names: [String] = []
+    while let sent = scene.sentEvent(), names.count < 100 {
+      names.append(sent.name)
+      scene.tell(.sent(sent.id, 0))
+      try scene.event(sent.name, sent.payload, client: "widgetd-host")
+    }
+    return names
+  }
+
+  @Test func `an action tells what becomes of it, to a kind that does something on it`() throws {
+    var scene = try Scene(
+      "data: {n: 0, log: []}\n" + LifeEventTests.save + """
+
+        on:
+          click: save
+          save.start: [{set: {log: 'data.log + ["start"]'}}, {reload: all}]
+          save.ready: [{set: {log: 'data.log + ["ready " + string(data.n)]'}}, {reload: all}]
+          save.success: [{set: {log: 'data.log + [event.payload.message]'}}, {reload: all}]
+        """, permissions: LifeEventTests.hosts)
+    try scene.event("click")
+    #expect(try names(&scene) == ["save.start"])
+    try scene.answer(scene.webRequest()?.id, 200)
+    // Both are sent before the widget is told of either.
+    let ready = try need(scene.sentEvent())
+    let success = try need(scene.sentEvent())
+    #expect([ready.name, success.name] == ["save.ready", "save.success"])
+    #expect(success.payload == ["message": .string("Saved")])
+    try scene.event(success.name, success.payload, client: "widgetd-host")
+    #expect(scene["log"] == .list([.string("start"), .string("Saved")]))
+    #expect(scene["n"] == .int(1))
+  }
+
+  @Test func `an action that fails tells why`() throws {
+    var scene = try Scene(
+      "events: {click: {}, save.error: {payload: {code: {type: string}}}}\ndata: {n: 0}\n"
+        + LifeEventTests.save + "\non: {click: save}", permissions: LifeEventTests.hosts)
+    try scene.event("click")
+    try scene.answer(scene.webRequest()?.id, 403)
+    let sent = try need(scene.sentEvent())
+    #expect(sent.name == "save.error")
+    #expect(sent.payload == ["code": .string("PERMISSION_DENIED")])
+    #expect(scene.sentEvent() == nil)
+  }
+
+  @Test func `a source tells when it is read, and with its progress`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0, part: 0.0, failures: 0}
+      sources: {feed: {http: "http://a.example/", every: 1m, parse: json, set: {n: result}}}
+      on:
+        feed.progress: [{set: {part: event.payload.progress}}, {reload: []}]
+        feed.success: {if: data.n > 1, do: [{emit: much}]}
+      """, permissions: LifeEventTests.hosts)
+    let first = try need(scene.webRequest())
+    scene.tell(.progress(first.id, 0.5))
+    #expect(try names(&scene) == ["feed.progress"])
+    try scene.answer(first.id, 200, "5")
+    #expect(try names(&scene) == ["feed.success", "much"])
+  }
+
+  @Test func `a kind that does nothing on them gets none`() throws {
+    var scene = try Scene(
+      "data: {n: 0}\n" + LifeEventTests.save + "\non: {click: save}",
+      permissions: LifeEventTests.hosts)
+    try scene.event("click")
+    try scene.answer(scene.webRequest()?.id, 200)
+    #expect(scene["n"] == .int(1))
+    #expect(scene.sentEvent() == nil)
+  }
+
+  @Test func `an action that is done again after each success ends as an event loop`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 6
+    var scene = try Scene(
+      "{data: {n: 0}, actions: {a: {do: [{set: {n: data.n + 1}}, {reload: all}]}}, "
+        + "on: {click: a, a.success: a}}", limits: limits)
+    try scene.event("click")
+    #expect(try names(&scene).count { $0 == "a.success" } == 5)
+    let error = WidgetID("w").flatMap { scene.widgets[$0]?.error }
+    #expect(error?.message.contains("event loop: … → ") == true, "\(error as Any)")
+  }
+
+  @Test(
+    arguments: [
+      ("{save.sucess: save}", nil), ("{sav.success: save}", "no source or action \"sav\""),
+      ("{feed.success: feed}", "read again and again"),
+      ("{feed.success: [{reload: all}]}", "read again and again"), ("{feed.error: save}", nil),
+    ] as [(String, String?)])
+  func `names of these events are checked`(on: String, problem: String?) throws {
+    let body = """
+      events: {click: {}, save.sucess: {}}
+      data: {n: 0}
+      sources: {feed: {value: 1, set: {n: result}}}
+      actions: {save: {do: [{set: {n: "2"}}]}}
+      on: \(on)
+      """
+    guard let problem else {
+      _ = try Scene.bundle(body)
+      return
+    }
+    let error = #expect(throws: InvalidBundle.self) { try Scene.bundle(body) }
+    let messages = error?.problems.map(\.message) ?? []
+    #expect(messages.contains { $0.contains(problem) }, "\(messages)")
+  }
+
+  @Test func `an action names the inputs of its form, also those that were left out`() throws {
+    var scene = try Scene(
+      """
+      data: {said: "", extra: none}
+      content: {form: [{input: text}, {input: note}, {input: n, mode: number}], id: f,
+        on: {submit: save}}
+      actions:
+        save:
+          do:
+            set:
+              said: nodes.text.value + nodes.note.value + event.payload.values.note
+              extra: 'nodes.n.value == null ? "no number" : "number"'
+      """)
+    try scene.event("submit", node: "f", ["values": .map(["text": .string("hello")])])
+    #expect(scene["said"] == .string("hello"))
+    #expect(scene["extra"] == .string("no number"))
+    let error = #expect(throws: InvalidBundle.self) {
+      try Scene.bundle(
+        """
+        data: {said: ""}
+        content: {form: [{input: text}], id: f, on: {submit: save}}
+        actions: {save: {do: {set: {said: nodes.txt.value}}}}
+        """)
+    }
+    #expect(error?.problems.first?.hint.contains("text") == true)
+  }
+}
