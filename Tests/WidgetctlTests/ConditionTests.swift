@@ -9,6 +9,11 @@ struct ConditionTests {
     let kind = try #require(KindName("gauge"))
     var widget = Widget(id: id, kind: kind, revision: 7)
     widget.data = ["n": .int(5), "x": .double(0.5), "t": .string("12"), "a.b": .bool(true)]
+    widget.data["status"] = .map(["save": .map(["state": .string("failure")])])
+    widget.data["list"] = .list([.int(1), .int(2)])
+    widget.data["rows"] = .list([.map(["name": .string("Ada")])])
+    widget.data["dotted"] = .map(["key.in": .int(2)])
+    widget.data["dotted.key"] = .map(["in": .int(1)])
     widget.parameters = ["max": .int(100)]
     widget.labels = ["panel": "top", "n": "1"]
     change(&widget)
@@ -26,7 +31,12 @@ struct ConditionTests {
     ("a.b:c.labels.n==1", true), ("a.b:c.labels.n!=1", false), ("a.b:c.revision>=7", true),
     ("a.b:c.revision>7", false), ("a.b:c:exists", true), ("a.b:c:removed", false),
     ("a.b:c:visible", true), ("a.b:c:hidden", false), ("a.b:c:disabled", false),
-    ("a.b:c:fresh", true), ("a.b:c:stale", false),
+    ("a.b:c:fresh", true), ("a.b:c:stale", false), ("a.b:c:ok", true), ("a.b:c:error", false),
+    ("a.b:c.data.status.save.state==failure", true), ("a.b:c.data.status.save.gone==1", false),
+    ("a.b:c.data.list[1]==2", true), ("a.b:c.data.list[1].x==2", false),
+    ("a.b:c.data.list[2]==2", false), ("a.b:c.data.list[x]==2", false),
+    ("a.b:c.data.rows[0].name==Ada", true), ("a.b:c.data.n.x==1", false),
+    ("a.b:c.data.dotted.key.in==1", true),
   ])
   func `a condition is judged on the widget`(_ text: String, holds: Bool) throws {
     let condition = try Condition(text)
@@ -39,6 +49,9 @@ struct ConditionTests {
     #expect(try Condition("a.b:c:hidden").holds(for: hidden))
     let disabled = try Self.widget { $0.presence.isEnabled = false }
     #expect(try Condition("a.b:c:disabled").holds(for: disabled))
+    let failed = try Self.widget { $0.error = WidgetError(reason: "R", message: "m") }
+    #expect(try Condition("a.b:c:error").holds(for: failed))
+    #expect(try !Condition("a.b:c:ok").holds(for: failed))
     let stale = try Self.widget { $0.isStale = true }
     #expect(try Condition("a.b:c:stale").holds(for: stale))
   }
@@ -51,7 +64,8 @@ struct ConditionTests {
   }
 
   @Test func `it names the fields it needs`() throws {
-    #expect(try Condition("a.data.x.y>1").maskPaths == ["data.x.y"])
+    #expect(try Condition("a.data.x.y[0]>1").maskPaths == ["data.x.y[0]", "data.x", "data.x.y"])
+    #expect(try Condition("a:error").maskPaths == ["error"])
     #expect(try Condition("a:hidden").maskPaths == ["presence"])
     #expect(try Condition("a:removed").maskPaths == [])
   }

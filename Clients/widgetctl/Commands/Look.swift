@@ -114,7 +114,9 @@ struct GetCommand: AsyncParsableCommand {
     if path == "stale" { value = value ?? .bool(false) }
     for scope in ["data", "parameters"] {
       guard let key = path[...].droppingPrefix(scope + "."), !key.isEmpty else { continue }
-      guard case .map(let entries)? = map[scope], let entry = entries[String(key)] else {
+      guard case .map(let entries)? = map[scope],
+        let entry = ValuePath(String(key)).value(in: entries)
+      else {
         throw CommandFailure(.notFound, "widget \"\(id)\" has no \(path)")
       }
       value = entry
@@ -134,7 +136,8 @@ struct FieldOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Only this of each widget; may be repeated: data.KEY, parameters.KEY, or a field's name, such \
-      as data, labels, state, position.
+      as data, labels, state, position. get takes parts of values too: data.status.save.state, \
+      data.load[0].
       """, valueName: "path"))
   var paths: [String] = []
 
@@ -144,7 +147,7 @@ struct FieldOptions: ParsableArguments {
   func mask(adding needed: [String] = []) throws -> ReadMask {
     guard !paths.isEmpty else { return .all }
     do throws(ReadMask.UnknownPath) {
-      return try ReadMask(paths: paths.map(FieldOptions.field) + needed)
+      return try ReadMask(paths: paths.flatMap(FieldOptions.fields) + needed)
     } catch {
       let names = ReadMask.Field.allCases.map(\.rawValue) + FieldOptions.ofPresence
       let nearest = error.path.closest(among: names).map { "did you mean \"\($0)\"? " } ?? ""
@@ -157,9 +160,13 @@ struct FieldOptions: ParsableArguments {
   /// What documents say of a widget's presence, each by its own name.
   private static let ofPresence = ["state", "visible", "enabled"]
 
-  /// The field of the message that has what a path names.
-  private static func field(_ path: String) -> String {
-    ofPresence.contains(path) ? "presence" : snakeCase(path)
+  /// The paths of a read mask that have what a path names.
+  private static func fields(_ path: String) -> [String] {
+    for scope in ["data.", "parameters."] {
+      guard let rest = path[...].droppingPrefix(scope), !rest.isEmpty else { continue }
+      return ValuePath(String(rest)).keys.map { scope + $0 }
+    }
+    return [ofPresence.contains(path) ? "presence" : snakeCase(path)]
   }
 
   /// `createTime` as `create_time`; what follows a dot is a key and stays.

@@ -7,7 +7,8 @@ import WidgetModel
 /// | `ID:exists`, `ID:removed` | is there, is not there (or not selected) |
 /// | `ID:visible`, `ID:hidden`, `ID:disabled` | is in this state |
 /// | `ID:stale`, `ID:fresh` | is marked stale, is not |
-/// | `ID.data.KEY OP VALUE` | has a data value for which this is true |
+/// | `ID:error`, `ID:ok` | has an error, has none |
+/// | `ID.data.KEY OP VALUE` | has a data value for which this is true; also a part of one, see `ValuePath` |
 /// | `ID.parameters.KEY OP VALUE` | the same of a parameter |
 /// | `ID.labels.KEY OP VALUE` | the same of a label |
 /// | `ID.revision OP NUMBER` | has such a revision |
@@ -22,12 +23,13 @@ struct Condition: Hashable {
     case removed
     case state(Presence.State)
     case stale(Bool)
+    case error(Bool)
     case compare(Property, Comparison, Value)
   }
 
   enum Property: Hashable {
-    case data(String)
-    case parameter(String)
+    case data(ValuePath)
+    case parameter(ValuePath)
     case label(String)
     case revision
   }
@@ -44,8 +46,9 @@ struct Condition: Hashable {
   }
 
   static let help = """
-    ID:exists, ID:removed, ID:visible, ID:hidden, ID:disabled, ID:stale, ID:fresh, or \
-    ID.data.KEY==VALUE (also .parameters.KEY, .labels.KEY, .revision; also != < <= > >=).
+    ID:exists, ID:removed, ID:visible, ID:hidden, ID:disabled, ID:stale, ID:fresh, ID:error, ID:ok, \
+    or ID.data.KEY==VALUE (also .parameters.KEY, .labels.KEY, .revision; also != < <= > >=). A KEY \
+    may go on into its value: data.status.save.state, data.load[0].
     """
 
   let id: WidgetID
@@ -88,6 +91,8 @@ struct Condition: Hashable {
     case "disabled": test = .state(.disabled)
     case "stale": test = .stale(true)
     case "fresh": test = .stale(false)
+    case "error": test = .error(true)
+    case "ok": test = .error(false)
     default: throw SyntaxFailure("\"\(text)\" is no condition; write \(help)")
     }
     return (try widgetID(text[..<colon]), test)
@@ -99,10 +104,10 @@ struct Condition: Hashable {
       let rest = text[index...]
       let id = text[..<index]
       if let key = rest.droppingPrefix(".data."), !key.isEmpty {
-        return (try widgetID(id), .data(String(key)))
+        return (try widgetID(id), .data(ValuePath(String(key))))
       }
       if let key = rest.droppingPrefix(".parameters."), !key.isEmpty {
-        return (try widgetID(id), .parameter(String(key)))
+        return (try widgetID(id), .parameter(ValuePath(String(key))))
       }
       if let key = rest.droppingPrefix(".labels."), !key.isEmpty {
         return (try widgetID(id), .label(String(key)))
@@ -119,8 +124,9 @@ struct Condition: Hashable {
     case .exists, .removed, .compare(.revision, _, _): []
     case .state: ["presence"]
     case .stale: ["stale"]
-    case .compare(.data(let key), _, _): ["data.\(key)"]
-    case .compare(.parameter(let key), _, _): ["parameters.\(key)"]
+    case .error: ["error"]
+    case .compare(.data(let path), _, _): path.keys.map { "data.\($0)" }
+    case .compare(.parameter(let path), _, _): path.keys.map { "parameters.\($0)" }
     case .compare(.label, _, _): ["labels"]
     }
   }
@@ -133,11 +139,12 @@ struct Condition: Hashable {
     case .removed: return false
     case .state(let state): return widget.presence.state == state
     case .stale(let isStale): return widget.isStale == isStale
+    case .error(let hasError): return (widget.error != nil) == hasError
     case .compare(let property, let comparison, let value):
       let actual: Value? =
         switch property {
-        case .data(let key): widget.data[key]
-        case .parameter(let key): widget.parameters[key]
+        case .data(let path): path.value(in: widget.data)
+        case .parameter(let path): path.value(in: widget.parameters)
         case .label(let key): widget.labels[key].map { .string($0) }
         case .revision: Int64(exactly: widget.revision).map { .int($0) }
         }

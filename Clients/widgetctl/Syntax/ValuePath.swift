@@ -1,0 +1,42 @@
+import WidgetModel
+
+/// A place in data or parameters: a key, and steps into its value: `status.note.state`, `load[0]`.
+///
+/// Keys may hold dots and brackets themselves. A key that is there as it is written counts first,
+/// then the longest beginning of the path that is a key.
+struct ValuePath: Hashable {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+
+  /// All keys whose value may hold the place, so that a read mask can ask for each.
+  var keys: [String] {
+    [text] + text.indices.filter { text[$0] == "." || text[$0] == "[" }.map { String(text[..<$0]) }
+      .filter { !$0.isEmpty }
+  }
+
+  /// The value at the place; nil if there is none.
+  func value(in map: ValueMap) -> Value? { Self.value(text[...], in: map) }
+
+  private static func value(_ path: Substring, in map: ValueMap) -> Value? {
+    if let value = map[String(path)] { return value }
+    for index in path.indices.reversed() where path[index] == "." || path[index] == "[" {
+      if let value = map[String(path[..<index])] { return step(path[index...], into: value) }
+    }
+    return nil
+  }
+
+  /// What `.KEY…` or `[INDEX]…` finds in a value.
+  private static func step(_ rest: Substring, into value: Value) -> Value? {
+    switch value {
+    case _ where rest.isEmpty: return value
+    case .map(let map) where rest.first == ".": return self.value(rest.dropFirst(), in: map)
+    case .list(let elements) where rest.first == "[":
+      guard let end = rest.firstIndex(of: "]"), let index = Int(rest.dropFirst().prefix(upTo: end)),
+        elements.indices.contains(index)
+      else { return nil }
+      return step(rest[rest.index(after: end)...], into: elements[index])
+    default: return nil
+    }
+  }
+}
