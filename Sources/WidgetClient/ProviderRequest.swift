@@ -17,6 +17,9 @@ public enum ProviderRequest: Hashable, Sendable {
   case dataRequest(ProviderDataRequest)
   /// Widgets are gone.
   case removed([WidgetID])
+  /// Kinds of this provider are gone, because somebody deleted them, or the provider did. Events of their
+  /// widgets do not come until it declares them again.
+  case kindsRemoved([KindName])
   /// Since `connected` every widget that there is has been asked about; others are gone.
   case synced(Revision)
 }

@@ -378,6 +378,7 @@ public actor ProviderSession {
       for id in removal.widgetIDs { unread.forgetDataRequest(about: id) }
       deliver(.removed(removal.widgetIDs))
     case .synced(let synced): deliver(.synced(synced.revision))
+    case .kindsRemoved(let removal): deliver(.kindsRemoved(removal.kinds))
     case .keepAlive, .unknown: break
     }
   }

@@ -14,6 +14,7 @@ public enum ProvideResponse: Hashable, Sendable {
   case removed(ProvidedRemoval)
   case synced(ProvideSynced)
   case keepAlive
+  case kindsRemoved(ProvidedKindRemoval)
   /// A frame of a kind that this version does not know. Skip it.
   case unknown
 }
@@ -36,6 +37,8 @@ extension ProvideResponse: ConvertibleMessage {
     case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SYNCED:
       self = .synced(try reader.required("synced", c.pointee.synced))
     case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE: self = .keepAlive
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED:
+      self = .kindsRemoved(try reader.required("kinds_removed", c.pointee.kinds_removed))
     default: self = .unknown
     }
   }
@@ -68,6 +71,9 @@ extension ProvideResponse: ConvertibleMessage {
     case .keepAlive:
       c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE
       c.pointee.keep_alive = try writer.message("keep_alive", ProvideKeepAlive())
+    case .kindsRemoved(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED
+      c.pointee.kinds_removed = try writer.message("kinds_removed", frame)
     case .unknown: break
     }
   }
@@ -250,6 +256,26 @@ extension ProvidedRemoval: ConvertibleMessage {
   ) throws(WireError) {
     c.pointee.n_widget_ids = widgetIDs.count
     c.pointee.widget_ids = try writer.strings("widget_ids", widgetIDs)
+  }
+}
+
+/// Kinds of the provider are gone.
+public struct ProvidedKindRemoval: Hashable, Sendable {
+  public var kinds: [KindName]
+
+  public init(kinds: [KindName] = []) { self.kinds = kinds }
+}
+
+extension ProvidedKindRemoval: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvidedKindRemoval>, _ reader: Reader) throws(WireError) {
+    kinds = try reader.kindNames("kinds", c.pointee.n_kinds, c.pointee.kinds)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvidedKindRemoval>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_kinds = kinds.count
+    c.pointee.kinds = try writer.strings("kinds", kinds)
   }
 }
 

@@ -128,6 +128,21 @@ struct Reader {
     return try widgetID(field, text)
   }
 
+  func kindNames(
+    _ field: StaticString, _ count: Int, _ list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+  ) throws(WireError) -> [KindName] {
+    guard count > 0, let list else { return [] }
+    var result: [KindName] = []
+    for index in 0..<count {
+      guard let name = KindName(string(list[index])) else {
+        throw .invalidField(
+          path: "\(field)[\(index)]", description: Reader.idRule(KindName.lengthMax))
+      }
+      result.append(name)
+    }
+    return result
+  }
+
   func widgetIDs(
     _ field: StaticString, _ count: Int, _ list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
   ) throws(WireError) -> [WidgetID] {

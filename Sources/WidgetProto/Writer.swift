@@ -113,6 +113,12 @@ struct Writer {
     return pointers
   }
 
+  func strings(
+    _ field: StaticString, _ names: [KindName]
+  ) throws(WireError) -> UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? {
+    try strings(field, names.map(\.rawValue))
+  }
+
   func bytes(_ bytes: [UInt8]) throws(WireError) -> ProtobufCBinaryData {
     guard !bytes.isEmpty else { return ProtobufCBinaryData() }
     let copy = try allocate(bytes.count, of: UInt8.self)

@@ -53,6 +53,8 @@ final class ProviderSession {
   /// Everything that happened to widgets up to this revision has been looked at.
   var revisionCursor: Revision = 0
   var removals: [WidgetID] = []
+  /// Kinds that the provider is to be told it does not have any more.
+  var kindRemovals: Set<KindName> = []
   private(set) var queue = CircularBuffer<Pending>()
   private(set) var reasons: [WidgetID: DataRequestReason] = [:]
   private var lastRequestID: UInt64 = 0

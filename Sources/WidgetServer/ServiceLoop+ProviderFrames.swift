@@ -21,6 +21,8 @@ extension ServiceLoop {
     guard let provider = session.provider else { return }
     let kinds = store.kindNames(of: provider)
     let added = kinds.subtracting(session.kinds)
+    session.kindRemovals.formUnion(session.kinds.subtracting(kinds))
+    session.kindRemovals.subtract(kinds)
     session.kinds = kinds
     guard !added.isEmpty else { return }
     for id in store.widgetIDs(of: added) { session.ask(about: id, .providerReturned) }
@@ -36,8 +38,8 @@ extension ServiceLoop {
         return
       }
       guard
-        sendKeepAlive(to: session) || sendEvents(to: session) || sendRemovals(to: session)
-          || takeChanges(for: session) || sendPending(to: session)
+        sendKeepAlive(to: session) || sendEvents(to: session) || sendKindRemovals(to: session)
+          || sendRemovals(to: session) || takeChanges(for: session) || sendPending(to: session)
       else { return }
     }
   }
@@ -93,6 +95,14 @@ extension ServiceLoop {
     session.removals += changes.removed
     for id in changes.created { session.ask(about: id, .created) }
     for id in changes.reconfigured { session.ask(about: id, .parametersChanged) }
+    return true
+  }
+
+  private func sendKindRemovals(to session: ProviderSession) -> Bool {
+    guard !session.kindRemovals.isEmpty else { return false }
+    let names = session.kindRemovals.sorted { $0.rawValue.precedesByBytes($1.rawValue) }
+    session.kindRemovals = []
+    send(.kindsRemoved(ProvidedKindRemoval(kinds: names)), to: session)
     return true
   }
 

@@ -272,6 +272,7 @@ struct AdapterTests {
     }
 
     func ready() async throws(Failure) {}
+    func declareKinds() async throws(Failure) {}
     func acknowledge(_ event: Event) {}
     func flush() async {}
     func acknowledge(missed last: UInt64) async throws(Failure) {}

@@ -16,7 +16,7 @@ import WidgetModel
     let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))
     restoration.lost([b], at: .zero, limits)
     restoration.lost([a, b], at: .zero, limits)
-    let ids = restoration.begin(at: .seconds(1))
+    let ids = restoration.begin(at: .seconds(1)).ids
     #expect(ids == [a, b])
     #expect(restoration.missing.isEmpty)
     restoration.lost([a], at: .seconds(1), limits)
@@ -52,5 +52,19 @@ import WidgetModel
     }
     restoration.lost([id], at: .seconds(1 + stayed), limits)
     #expect(restoration.wait(limits) == .seconds(wait))
+  }
+
+  @Test func `kinds are restored together with widgets`() throws {
+    var restoration = Restoration()
+    let (kind, id) = (try #require(KindName("k")), try #require(WidgetID("a")))
+    restoration.lost(kinds: [kind], at: .zero, limits)
+    #expect(!restoration.isComplete)
+    restoration.lost([id], at: .zero, limits)
+    let (ids, kinds) = restoration.begin(at: .seconds(1))
+    #expect(ids == [id] && kinds == [kind])
+    #expect(restoration.isComplete)
+    restoration.lost(kinds: [kind], at: .seconds(1), limits)
+    restoration.settle()
+    #expect(restoration.isComplete)
   }
 }

@@ -202,6 +202,7 @@ struct RandomMessages {
       id: number(), widget: widget(), reason: pick(DataRequestReason.allCases))
     let removal = ProvidedRemoval(widgetIDs: many { $0.id() })
     let synced = ProvideSynced(revision: number())
+    let kindRemoval = ProvidedKindRemoval(kinds: many { $0.kind() })
     return [
       Sample(open), Sample(kinds), Sample(update), Sample(providedUpdate()), Sample(acknowledge),
       Sample(answer), Sample(ProvideKeepAlive()),
@@ -211,12 +212,13 @@ struct RandomMessages {
           .answer(answer), .keepAlive,
         ])),
       Sample(opened), Sample(result), Sample(provideError()), Sample(request), Sample(removal),
-      Sample(synced),
+      Sample(synced), Sample(kindRemoval),
       Sample(
         pick([
           ProvideResponse.opened(opened), .result(result), .event(event()),
           .gap(EventGap(firstSequence: number(), lastSequence: number())), .dataRequest(request),
-          .removed(removal), .synced(synced), .keepAlive, .unknown,
+          .removed(removal), .synced(synced), .keepAlive,
+          .kindsRemoved(kindRemoval), .unknown,
         ])),
       Sample(RefreshWidgetsRequest(pick([.ids([id(), id()]), .selector(selector()), .all]))),
       Sample(RefreshWidgetsResponse(askedCount: number(), unprovidedCount: number())),

@@ -51,6 +51,7 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(ProvideResponse.self), MessageType(ProvideOpened.self),
     MessageType(ProvideResult.self), MessageType(ProvideError.self),
     MessageType(DataRequest.self), MessageType(ProvidedRemoval.self),
+    MessageType(ProvidedKindRemoval.self),
     MessageType(ProvideSynced.self),
     MessageType(WatchWidgetsRequest.self), MessageType(WatchWidgetsResponse.self),
     MessageType(WatchOpened.self), MessageType(SnapshotChunk.self), MessageType(WatchSynced.self),

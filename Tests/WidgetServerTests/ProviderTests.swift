@@ -559,6 +559,31 @@ import WidgetTransport
     }
   }
 
+  @Test func `learn which of their kinds are gone, and get events again once they are back`()
+    async throws
+  {
+    try await provide { _, client, provider in
+      try client.create("a", kind: "gauge")
+      _ = try provider.dataRequest()
+      _ = try client.call(
+        "DeleteKind", DeleteKindRequest(name: Self.kind("gauge")),
+        as: DeleteKindResponse.self, service: "widgetd.v1.CatalogService")
+      #expect(
+        try provider.next()
+          == .kindsRemoved(ProvidedKindRemoval(kinds: [Self.kind("gauge")])))
+      // What is sent meanwhile is nobody's.
+      _ = try client.event("a")
+      try provider.settle()
+      try provider.send(.kinds(ProvideKinds(id: 9, kinds: [Self.gauge])))
+      #expect(try provider.result().error == nil)
+      #expect(try provider.dataRequest().reason == .providerReturned)
+      guard case .synced = try provider.next() else { throw TestFault("not synced") }
+      let sequence = try client.event("a")
+      guard case .event(let event) = try provider.next() else { throw TestFault("no event") }
+      #expect(event.sequence == sequence)
+    }
+  }
+
   @Test func `an update answers what was asked about its widget`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")

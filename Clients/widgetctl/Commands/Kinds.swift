@@ -91,6 +91,9 @@ struct RemoveKindCommand: AsyncParsableCommand {
     discussion: """
       The kind's widgets keep what they hold, and are no longer checked.
 
+      A kind of a bundle is refused: remove the bundle, or edit its file. --force removes the kind all \
+      the same; widgetd-host restores it while it runs the bundle.
+
       Examples:
         widgetctl rm-kind clock
       """)
@@ -101,10 +104,14 @@ struct RemoveKindCommand: AsyncParsableCommand {
   @Flag(help: "A kind that is not there is no error.")
   var allowMissing = false
 
+  @Flag(help: "Also remove kinds of bundles; widgetd-host restores those of bundles it runs.")
+  var force = false
+
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
     let session = try global.session()
+    if !force, let failure = try await refusal(session) { throw failure }
     let answer = try await session.client.deleteKind(
       DeleteKindRequest(
         name: name, allowMissing: allowMissing, requestID: global.requestId ?? ""),
@@ -112,6 +119,36 @@ struct RemoveKindCommand: AsyncParsableCommand {
     session.printer.print(
       .map(["name": .string(name.rawValue), "revision": .revision(answer.revision)])
     ) { allowMissing ? "\(name) is gone\n" : "\(name) removed\n" }
+  }
+
+  /// Why the kind is not removed: its bundle, which stays, declares it.
+  private func refusal(_ session: Session) async throws(ClientError) -> CommandFailure? {
+    do throws(ClientError) {
+      let answer = try await session.client.getKind(
+        GetKindRequest(name: name), options: session.options)
+      return RemoveKindCommand.refusal(of: name, declaredBy: answer.kind.provider)
+    } catch {
+      // Whether a missing kind is an error, the removal decides.
+      guard error.status?.code == .notFound else { throw error }
+      return nil
+    }
+  }
+
+  static func refusal(of name: KindName, declaredBy provider: String) -> CommandFailure? {
+    if provider == BundleHost.widget {
+      return CommandFailure(
+        .refused,
+        "kind \"\(name)\" belongs to widgetd-host, which shows with it how bundles stand; --force "
+          + "removes the kind until widgetd-host restores it")
+    }
+    let prefix = "bundle/"
+    guard provider.hasPrefix(prefix), provider != prefix else { return nil }
+    let bundle = provider.dropFirst(prefix.count)
+    return CommandFailure(
+      .refused,
+      "kind \"\(name)\" belongs to the bundle \"\(bundle)\"; remove the bundle with "
+        + "`widgetctl bundle rm \(bundle)`, or edit the bundle's file; --force removes the kind "
+        + "until the bundle is loaded again or widgetd-host restores it")
   }
 }
 

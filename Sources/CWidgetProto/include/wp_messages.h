@@ -222,6 +222,8 @@ wp_descriptor_widgetd__v1__provide_synced(void) { return &widgetd__v1__provide_s
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_update(void) { return &widgetd__v1__provide_update__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provided_kind_removal(void) { return &widgetd__v1__provided_kind_removal__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provided_removal(void) { return &widgetd__v1__provided_removal__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provided_update(void) { return &widgetd__v1__provided_update__descriptor; }

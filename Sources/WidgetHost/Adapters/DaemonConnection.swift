@@ -52,6 +52,8 @@ public protocol DaemonSession: Sendable {
   func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure)
   /// Waits until the daemon has taken the kinds.
   func ready() async throws(Failure)
+  /// Declares the kinds again, after some were removed.
+  func declareKinds() async throws(Failure)
   /// Says that an event, and all before it, are dealt with. It is said soon, and before the session is
   /// closed; of several the last one says it all.
   func acknowledge(_ event: Event)
@@ -78,6 +80,8 @@ public enum SessionNews: Hashable, Sendable {
   case missed(last: UInt64)
   case asked(WidgetID, isRefresh: Bool)
   case removed([WidgetID])
+  /// Kinds of the provider are gone.
+  case kindsRemoved([KindName])
 }
 
 /// The daemon as an ordinary client of its sees it.
@@ -92,7 +96,7 @@ public struct ClientConnection: DaemonConnection {
     ClientSession(
       client.provide(
         provider, kinds: kinds,
-        options: ProviderOptions(takesOver: takesOver, prunesKinds: true)))
+        options: ProviderOptions(takesOver: takesOver, prunesKinds: true)), kinds: kinds)
   }
 
   public func removeKinds(of provider: String) async throws(Failure) {
@@ -202,6 +206,7 @@ public struct ClientConnection: DaemonConnection {
 /// A session of the client library's.
 private final class ClientSession: DaemonSession {
   private let session: ProviderSession
+  private let kinds: [Kind]
   /// What was asked last about each widget.
   private let questions = Mutex<[WidgetID: ProviderDataRequest]>([:])
   private let isOpen = Mutex(false)
@@ -214,7 +219,10 @@ private final class ClientSession: DaemonSession {
     var task: Task<Void, Never>?
   }
 
-  init(_ session: ProviderSession) { self.session = session }
+  init(_ session: ProviderSession, kinds: [Kind]) {
+    self.session = session
+    self.kinds = kinds
+  }
 
   func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure) {
     do throws(ClientError) {
@@ -236,6 +244,7 @@ private final class ClientSession: DaemonSession {
         case .removed(let ids):
           questions.withLock { questions in for id in ids { questions[id] = nil } }
           await tell(.removed(ids))
+        case .kindsRemoved(let names): await tell(.kindsRemoved(names))
         case .synced: break
         }
       }
@@ -246,6 +255,12 @@ private final class ClientSession: DaemonSession {
 
   func ready() async throws(Failure) {
     try await call { () async throws(ClientError) in try await session.ready() }
+  }
+
+  func declareKinds() async throws(Failure) {
+    try await call { () async throws(ClientError) in
+      _ = try await session.declare(kinds, prunes: true)
+    }
   }
 
   func acknowledge(_ event: Event) {

@@ -95,6 +95,8 @@ extension Host {
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
     // What is there the watch tells, in its own time.
     case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
+    case .kindsRemoved(let names):
+      restore(kinds: Set(bundle.kinds.map(\.kind.name)).intersection(names), generation)
     }
   }
 
@@ -152,10 +154,12 @@ extension Host {
     }
   }
 
-  /// Has a bundle's widgets declared again that somebody removed.
-  private func restore(_ ids: Set<WidgetID>, _ generation: UInt64) {
-    guard !ids.isEmpty, let link = links[generation], !isStopped else { return }
-    links[generation]?.restoration.lost(ids, at: now.uptime, options.limits)
+  /// Has a bundle's widgets and kinds declared again that somebody removed.
+  private func restore(
+    _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], _ generation: UInt64
+  ) {
+    guard !ids.isEmpty || !kinds.isEmpty, let link = links[generation], !isStopped else { return }
+    links[generation]?.restoration.lost(ids, kinds: kinds, at: now.uptime, options.limits)
     guard link.restoring == nil else { return }
     links[generation]?.restoring = Task { await self.restoreLost(generation, link.bundle) }
   }
@@ -164,10 +168,13 @@ extension Host {
     while let wait = nextRestoration(generation) {
       try? await clock.sleep(for: wait)
       guard !Task.isCancelled else { return }
-      let ids = links[generation]?.restoration.begin(at: now.uptime) ?? []
+      guard let link = links[generation] else { return }
+      let (ids, kinds) = links[generation]?.restoration.begin(at: now.uptime) ?? ([], [])
       report(
         "bundle \(bundle.id): restoring what somebody removed: "
-          + ids.map(\.rawValue).joined(separator: ", "))
+          + (kinds.map { "kind \($0)" } + ids.map(\.rawValue)).joined(separator: ", "))
+      // A session that is lost meanwhile declares its kinds when it is opened again.
+      if !kinds.isEmpty { await restoreKinds(link.session, of: generation) }
       while !(await declare(generation, bundle)) {
         guard !Task.isCancelled, links[generation] != nil else { return }
         try? await clock.sleep(for: Host.refusalPause)
@@ -175,10 +182,20 @@ extension Host {
     }
   }
 
+  /// Declares a bundle's kinds again.
+  private func restoreKinds(_ session: (any DaemonSession)?, of generation: UInt64) async {
+    do throws(Failure) {
+      try await session?.declareKinds()
+    } catch {
+      guard !error.isTransient, error.code != "CANCELLED" else { return }
+      handle(state.declared(generation: generation, refusal: error.message, at: now))
+    }
+  }
+
   /// - Returns: how long to wait before the next; nil if nothing is missing.
   private func nextRestoration(_ generation: UInt64) -> Duration? {
     guard !Task.isCancelled, let link = links[generation] else { return nil }
-    guard !link.restoration.missing.isEmpty else {
+    guard !link.restoration.isComplete else {
       links[generation]?.restoring = nil
       return nil
     }
@@ -430,7 +447,28 @@ extension Host {
     case .event(let event): session.acknowledge(event)
     case .missed(let last): try? await session.acknowledge(missed: last)
     case .removed: break
+    case .kindsRemoved(let names): restoreOwn(names, session)
     }
+  }
+
+  /// Declares the host's kinds again that somebody removed.
+  private func restoreOwn(_ names: [KindName], _ session: any DaemonSession) {
+    restoration.lost(kinds: Set(names), at: now.uptime, options.limits)
+    guard restoring == nil, !isStopped else { return }
+    restoring = Task {
+      while !restoration.isComplete {
+        try? await clock.sleep(for: restoration.wait(options.limits))
+        guard !Task.isCancelled else { return }
+        let kinds = restoration.begin(at: now.uptime).kinds
+        report("restoring what somebody removed: \(Host.list(kinds))")
+        do throws(Failure) { try await session.declareKinds() } catch { report(error.message) }
+      }
+      restoring = nil
+    }
+  }
+
+  private static func list(_ kinds: [KindName]) -> String {
+    kinds.map { "kind \($0)" }.joined(separator: ", ")
   }
 
   /// Lets the bundles speak with the daemon.

@@ -70,6 +70,10 @@ public actor Host {
   var elsewhere: [WidgetSpec] = []
   var isStandingDirty = false
   var standingTask: Task<Void, Never>?
+  /// Kinds of the host's that somebody removed.
+  var restoration = Restoration()
+  /// Declares them again.
+  var restoring: Task<Void, Never>?
   var isDaemonKnown = false
   /// The folders in which bundles can be, that are watched.
   var watchedFolders: Set<String> = []
@@ -181,6 +185,7 @@ public actor Host {
     for generation in Array(links.keys) { close(generation) }
     for task in withdrawals.values { task.cancel() }
     standingTask?.cancel()
+    restoring?.cancel()
     // Best effort: who stopped the daemon first has stopped all its widgets too.
     let (daemon, isServing, last) = (
       daemon, isServing, ownWidget + specs + others(than: specs)

@@ -395,6 +395,10 @@ extension Widgetd__V1__ProvideUpdate: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_update() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_update__init(message) }
 }
+extension Widgetd__V1__ProvidedKindRemoval: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provided_kind_removal() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provided_kind_removal__init(message) }
+}
 extension Widgetd__V1__ProvidedRemoval: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provided_removal() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provided_removal__init(message) }

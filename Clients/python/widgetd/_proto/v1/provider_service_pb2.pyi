@@ -139,6 +139,7 @@ class ProvideResponse(_message.Message):
     EVENT_FIELD_NUMBER: _ClassVar[int]
     GAP_FIELD_NUMBER: _ClassVar[int]
     KEEP_ALIVE_FIELD_NUMBER: _ClassVar[int]
+    KINDS_REMOVED_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
@@ -147,11 +148,12 @@ class ProvideResponse(_message.Message):
     event: _event_pb2.Event
     gap: _widget_service_pb2.EventGap
     keep_alive: ProvideKeepAlive
+    kinds_removed: ProvidedKindRemoval
     opened: ProvideOpened
     removed: ProvidedRemoval
     result: ProvideResult
     synced: ProvideSynced
-    def __init__(self, opened: _Optional[_Union[ProvideOpened, _Mapping[str, object]]] = ..., result: _Optional[_Union[ProvideResult, _Mapping[str, object]]] = ..., event: _Optional[_Union[_event_pb2.Event, _Mapping[str, object]]] = ..., gap: _Optional[_Union[_widget_service_pb2.EventGap, _Mapping[str, object]]] = ..., data_request: _Optional[_Union[DataRequest, _Mapping[str, object]]] = ..., removed: _Optional[_Union[ProvidedRemoval, _Mapping[str, object]]] = ..., synced: _Optional[_Union[ProvideSynced, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, opened: _Optional[_Union[ProvideOpened, _Mapping[str, object]]] = ..., result: _Optional[_Union[ProvideResult, _Mapping[str, object]]] = ..., event: _Optional[_Union[_event_pb2.Event, _Mapping[str, object]]] = ..., gap: _Optional[_Union[_widget_service_pb2.EventGap, _Mapping[str, object]]] = ..., data_request: _Optional[_Union[DataRequest, _Mapping[str, object]]] = ..., removed: _Optional[_Union[ProvidedRemoval, _Mapping[str, object]]] = ..., synced: _Optional[_Union[ProvideSynced, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., kinds_removed: _Optional[_Union[ProvidedKindRemoval, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideResult(_message.Message):
     __slots__: tuple[str, ...]
@@ -178,6 +180,12 @@ class ProvideUpdate(_message.Message):
     id: int
     updates: _containers.RepeatedCompositeFieldContainer[ProvidedUpdate]
     def __init__(self, id: _Optional[int] = ..., updates: _Optional[_Iterable[_Union[ProvidedUpdate, _Mapping[str, object]]]] = ...) -> None: ...
+
+class ProvidedKindRemoval(_message.Message):
+    __slots__: tuple[str, ...]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, kinds: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ProvidedRemoval(_message.Message):
     __slots__: tuple[str, ...]

@@ -644,6 +644,51 @@ void   widgetd__v1__provided_removal__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__provided_removal__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__provided_kind_removal__init
+                     (Widgetd__V1__ProvidedKindRemoval         *message)
+{
+  static const Widgetd__V1__ProvidedKindRemoval init_value = WIDGETD__V1__PROVIDED_KIND_REMOVAL__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__provided_kind_removal__get_packed_size
+                     (const Widgetd__V1__ProvidedKindRemoval *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__provided_kind_removal__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__provided_kind_removal__pack
+                     (const Widgetd__V1__ProvidedKindRemoval *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__provided_kind_removal__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__provided_kind_removal__pack_to_buffer
+                     (const Widgetd__V1__ProvidedKindRemoval *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__provided_kind_removal__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ProvidedKindRemoval *
+       widgetd__v1__provided_kind_removal__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ProvidedKindRemoval *)
+     protobuf_c_message_unpack (&widgetd__v1__provided_kind_removal__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__provided_kind_removal__free_unpacked
+                     (Widgetd__V1__ProvidedKindRemoval *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__provided_kind_removal__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__provide_synced__init
                      (Widgetd__V1__ProvideSynced         *message)
 {
@@ -1233,7 +1278,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_keep_alive__descriptor =
   (ProtobufCMessageInit) widgetd__v1__provide_keep_alive__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descriptors[8] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descriptors[9] =
 {
   {
     "opened",
@@ -1331,12 +1376,25 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descr
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "kinds_removed",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideResponse, frame_case),
+    offsetof(Widgetd__V1__ProvideResponse, kinds_removed),
+    &widgetd__v1__provided_kind_removal__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_response__field_indices_by_name[] = {
   4,   /* field[4] = data_request */
   2,   /* field[2] = event */
   3,   /* field[3] = gap */
   7,   /* field[7] = keep_alive */
+  8,   /* field[8] = kinds_removed */
   0,   /* field[0] = opened */
   5,   /* field[5] = removed */
   1,   /* field[1] = result */
@@ -1345,7 +1403,7 @@ static const unsigned widgetd__v1__provide_response__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__provide_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor =
 {
@@ -1355,7 +1413,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor =
   "Widgetd__V1__ProvideResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideResponse),
-  8,
+  9,
   widgetd__v1__provide_response__field_descriptors,
   widgetd__v1__provide_response__field_indices_by_name,
   1,  widgetd__v1__provide_response__number_ranges,
@@ -1783,6 +1841,44 @@ const ProtobufCMessageDescriptor widgetd__v1__provided_removal__descriptor =
   widgetd__v1__provided_removal__field_indices_by_name,
   1,  widgetd__v1__provided_removal__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__provided_removal__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__provided_kind_removal__field_descriptors[1] =
+{
+  {
+    "kinds",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__ProvidedKindRemoval, n_kinds),
+    offsetof(Widgetd__V1__ProvidedKindRemoval, kinds),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__provided_kind_removal__field_indices_by_name[] = {
+  0,   /* field[0] = kinds */
+};
+static const ProtobufCIntRange widgetd__v1__provided_kind_removal__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__provided_kind_removal__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ProvidedKindRemoval",
+  "ProvidedKindRemoval",
+  "Widgetd__V1__ProvidedKindRemoval",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ProvidedKindRemoval),
+  1,
+  widgetd__v1__provided_kind_removal__field_descriptors,
+  widgetd__v1__provided_kind_removal__field_indices_by_name,
+  1,  widgetd__v1__provided_kind_removal__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__provided_kind_removal__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__provide_synced__field_descriptors[1] =

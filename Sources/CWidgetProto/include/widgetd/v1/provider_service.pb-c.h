@@ -37,6 +37,7 @@ typedef struct Widgetd__V1__ProvideError Widgetd__V1__ProvideError;
 typedef struct Widgetd__V1__ProvideError__MetadataEntry Widgetd__V1__ProvideError__MetadataEntry;
 typedef struct Widgetd__V1__DataRequest Widgetd__V1__DataRequest;
 typedef struct Widgetd__V1__ProvidedRemoval Widgetd__V1__ProvidedRemoval;
+typedef struct Widgetd__V1__ProvidedKindRemoval Widgetd__V1__ProvidedKindRemoval;
 typedef struct Widgetd__V1__ProvideSynced Widgetd__V1__ProvideSynced;
 
 
@@ -196,7 +197,8 @@ typedef enum {
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_DATA_REQUEST = 5,
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_REMOVED = 6,
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SYNCED = 7,
-  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE = 8
+  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE = 8,
+  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED = 9
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_RESPONSE__FRAME__CASE)
 } Widgetd__V1__ProvideResponse__FrameCase;
 
@@ -213,6 +215,7 @@ struct  Widgetd__V1__ProvideResponse
     Widgetd__V1__ProvidedRemoval *removed;
     Widgetd__V1__ProvideSynced *synced;
     Widgetd__V1__ProvideKeepAlive *keep_alive;
+    Widgetd__V1__ProvidedKindRemoval *kinds_removed;
   };
 };
 #define WIDGETD__V1__PROVIDE_RESPONSE__INIT \
@@ -295,6 +298,17 @@ struct  Widgetd__V1__ProvidedRemoval
 };
 #define WIDGETD__V1__PROVIDED_REMOVAL__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provided_removal__descriptor) \
+    , 0,NULL }
+
+
+struct  Widgetd__V1__ProvidedKindRemoval
+{
+  ProtobufCMessage base;
+  size_t n_kinds;
+  char **kinds;
+};
+#define WIDGETD__V1__PROVIDED_KIND_REMOVAL__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provided_kind_removal__descriptor) \
     , 0,NULL }
 
 
@@ -577,6 +591,25 @@ Widgetd__V1__ProvidedRemoval *
 void   widgetd__v1__provided_removal__free_unpacked
                      (Widgetd__V1__ProvidedRemoval *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__ProvidedKindRemoval methods */
+void   widgetd__v1__provided_kind_removal__init
+                     (Widgetd__V1__ProvidedKindRemoval         *message);
+size_t widgetd__v1__provided_kind_removal__get_packed_size
+                     (const Widgetd__V1__ProvidedKindRemoval   *message);
+size_t widgetd__v1__provided_kind_removal__pack
+                     (const Widgetd__V1__ProvidedKindRemoval   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__provided_kind_removal__pack_to_buffer
+                     (const Widgetd__V1__ProvidedKindRemoval   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ProvidedKindRemoval *
+       widgetd__v1__provided_kind_removal__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__provided_kind_removal__free_unpacked
+                     (Widgetd__V1__ProvidedKindRemoval *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__ProvideSynced methods */
 void   widgetd__v1__provide_synced__init
                      (Widgetd__V1__ProvideSynced         *message);
@@ -643,6 +676,9 @@ typedef void (*Widgetd__V1__DataRequest_Closure)
 typedef void (*Widgetd__V1__ProvidedRemoval_Closure)
                  (const Widgetd__V1__ProvidedRemoval *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__ProvidedKindRemoval_Closure)
+                 (const Widgetd__V1__ProvidedKindRemoval *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__ProvideSynced_Closure)
                  (const Widgetd__V1__ProvideSynced *message,
                   void *closure_data);
@@ -689,6 +725,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__provide_error__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_error__metadata_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__data_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provided_removal__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__provided_kind_removal__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_synced__descriptor;
 extern const ProtobufCServiceDescriptor widgetd__v1__provider_service__descriptor;
 
