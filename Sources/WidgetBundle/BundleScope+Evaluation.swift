@@ -14,6 +14,10 @@ extension BundleScope {
   /// action can be called so.
   public static let outcomesKey = "$outcomes"
 
+  /// The key in the status under which the numbers of events are whose outcome is not told yet and which do
+  /// not come again.
+  public static let pendingKey = "$pending"
+
   /// The values of all variables at a moment, in the order of the environment's. O(1) but for the
   /// widget's labels.
   public func bindings(for moment: Moment) -> SlotBindings {

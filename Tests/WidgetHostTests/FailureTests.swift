@@ -198,14 +198,67 @@ struct FailureTests {
     #expect(reports(&scene).count == 1)
   }
 
-  @Test func `who clears a mark does not get it again for the same failure`() throws {
+  @Test func `who clears a mark gets it again with the next failure, also the same`() throws {
     var scene = try scene()
     try fail(&scene)
+    let marked = try need(error(scene))
     try scene.change { $0.error = nil }
-    try fail(&scene)
+    scene.pass(.milliseconds(500))
     #expect(error(scene) == nil)
+    scene.pass(.milliseconds(500))
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "cat failed")))
+    #expect(error(scene) == marked)
     try fail(&scene, "another reason")
     #expect(error(scene)?.message == "Feed failed: another reason")
+  }
+
+  @Test func `what somebody else says is wrong stays while the same failure goes on`() throws {
+    var scene = try scene()
+    try fail(&scene)
+    let theirs = WidgetError(reason: "THEIRS", message: "look at this")
+    try scene.change { $0.error = theirs }
+    try fail(&scene)
+    #expect(error(scene) == theirs)
+  }
+
+  @Test func `of several failures the newest is shown, and how many there are`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources:
+        first: {command: [cat, a], every: 1m, set: {n: int(result)}}
+        second: {command: [cat, b], every: 1m, set: {n: int(result)}}
+      """, permissions: "{commands: [cat]}")
+    let (a, b) = (try need(scene.program()).id, try need(scene.program()).id)
+    scene.tell(.failed(b, Failure("ABORTED", "no b")))
+    scene.pass(.seconds(1))
+    scene.tell(.failed(a, Failure("ABORTED", "no a")))
+    #expect(error(scene)?.message == "First failed: no a (and 1 more failure)")
+    #expect(scene.instance.failures.map(\.message) == ["no a", "no b"])
+  }
+
+  @Test func `a refused input is told with the form, and is no failure of the bundle`() throws {
+    let body = """
+      actions: {save: {do: [{http: "http://h/x"}]}}
+      content: {form: [{input: title, required: true}], id: f, on: {submit: save}}
+      """
+    var scene = try Scene(body, permissions: "{hosts: [h]}")
+    try scene.event("submit", node: "f", ["values": .map([:])], wantsOutcome: true)
+    #expect(error(scene) == nil)
+    #expect(scene.instance.failures == [])
+    #expect(scene.status("save", "code") == .string("INVALID_ARGUMENT"))
+    #expect(scene.status("save", "fields") == .map(["title": .string("title is needed.")]))
+    #expect(outcome(scene) == .string("failure"))
+    // Nor is it one for the next host.
+    let widgets = scene.widgets.values.map(\.self)
+    var next = try Scene(body, permissions: "{hosts: [h]}", widgets: [], generation: 2)
+    for widget in widgets { next.widgets[widget.id] = widget }
+    next.tell(.snapshot(widgets))
+    #expect(next.instance.failures == [] && error(next) == nil)
+    // What fails after a right one is.
+    try next.event("submit", node: "f", ["values": .map(["title": .string("x")])])
+    try next.answer(next.webRequest()?.id, 500)
+    #expect(error(next)?.reason == "ACTION_FAILED")
   }
 
   @Test func `the next host goes on with what failed, and since when`() throws {
@@ -225,12 +278,14 @@ struct FailureTests {
 
   // MARK: Outcomes
 
-  private func outcome(_ scene: Scene, _ sequence: Int = 1) -> Value? {
+  private func outcome(
+    _ scene: Scene, _ sequence: Int = 1, _ detail: String = "state"
+  ) -> Value? {
     guard case .map(let all)? = scene["status"],
       case .map(let told)? = all[BundleScope.outcomesKey],
       case .map(let one)? = told["\(sequence)"]
     else { return nil }
-    return one["state"]
+    return one[detail]
   }
 
   @Test(arguments: [(200, "success"), (500, "failure")])
@@ -279,7 +334,72 @@ struct FailureTests {
     var scene = try Scene(
       "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}", limits: limits)
     for _ in 0..<3 { try scene.event("other", wantsOutcome: true) }
+    scene.pass(limits.outcomeHeldFor)
     #expect(outcome(scene, 1) == nil)
     #expect(outcome(scene, 2) != nil && outcome(scene, 3) != nil)
+  }
+
+  @Test func `no outcome goes before everybody who waits can have seen it`() throws {
+    let limits = HostLimits()
+    var scene = try Scene(
+      "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}")
+    let count = 3 * limits.outcomesMax
+    for _ in 0..<count { try scene.event("other", wantsOutcome: true) }
+    func isTold(_ sequence: Int) -> Bool { outcome(scene, sequence) != nil }
+    #expect((1...count).allSatisfy(isTold))
+    scene.pass(limits.outcomeHeldFor - .milliseconds(1))
+    #expect((1...count).allSatisfy(isTold))
+    scene.pass(.milliseconds(1))
+    #expect((1...count).filter(isTold) == Array((count - limits.outcomesMax + 1)...count))
+    #expect(scene.instance.nextDeadline == nil)
+  }
+
+  @Test func `outcomes beyond what a status holds wait, and hold up their acknowledgement`() throws
+  {
+    var limits = HostLimits()
+    (limits.outcomesMax, limits.outcomesHeldMax) = (1, 2)
+    var scene = try Scene(
+      "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}", limits: limits)
+    for _ in 0..<3 { try scene.event("other", wantsOutcome: true) }
+    #expect(outcome(scene, 1) != nil && outcome(scene, 2) != nil)
+    #expect(outcome(scene, 3) == nil)
+    #expect(scene.acknowledged.last == 2)
+    scene.pass(limits.outcomeHeldFor)
+    #expect(outcome(scene, 3) == .string("success"))
+    #expect(scene.acknowledged.last == 3)
+  }
+
+  /// The same widgets with the next host, or the next version of the bundle.
+  private func next(_ scene: Scene, _ body: String, permissions: String) throws -> Scene {
+    let widgets = scene.widgets.values.map(\.self)
+    var next = try Scene(body, permissions: permissions, widgets: [], generation: 2)
+    for widget in widgets { next.widgets[widget.id] = widget }
+    next.tell(.snapshot(widgets))
+    return next
+  }
+
+  @Test func `what was interrupted has the outcome ABORTED, and what comes again has none yet`()
+    throws
+  {
+    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
+    var scene = try Scene(body, permissions: "{commands: [x]}")
+    try scene.event("other", wantsOutcome: true)
+    try scene.event("go", wantsOutcome: true)
+    // Waits for the one before, and comes again.
+    try scene.event("go", wantsOutcome: true)
+    #expect(scene.acknowledged.last == 2)
+    let next = try next(scene, body, permissions: "{commands: [x]}")
+    #expect(outcome(next, 1) == .string("success"))
+    #expect(outcome(next, 2, "code") == .string("ABORTED"))
+    #expect(outcome(next, 3) == nil)
+  }
+
+  @Test func `what ended in time is not told as interrupted`() throws {
+    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
+    var scene = try Scene(body, permissions: "{commands: [x]}")
+    try scene.event("go", wantsOutcome: true)
+    try scene.print(scene.program()?.id, "")
+    let next = try next(scene, body, permissions: "{commands: [x]}")
+    #expect(outcome(next) == .string("success"))
   }
 }

@@ -1,3 +1,4 @@
+import Synchronization
 import WidgetClient
 import WidgetModel
 
@@ -10,8 +11,10 @@ struct OutcomeWait: Sendable {
   private let session: Session
   private let limit: Duration?
   private let follow: FollowOptions
+  private let global: GlobalOptions
 
   init(_ request: SendEventRequest, _ session: Session, _ global: GlobalOptions) {
+    self.global = global
     self.request = request
     self.session = session
     limit = global.timeout == nil ? GlobalOptions.timeoutDefault : global.limit
@@ -20,11 +23,76 @@ struct OutcomeWait: Sendable {
     follow = FollowOptions(global: limited, waits: false)
   }
 
-  func run() async throws {
-    try await follow.limited { try await self.wait() }
+  /// The event, once the daemon has taken it.
+  private final class Sent: Sendable {
+    let answer = Mutex<SendEventResponse?>(nil)
   }
 
-  private func wait() async throws {
+  func run() async throws {
+    let sent = Sent()
+    do {
+      try await follow.limited { try await self.wait(sent) }
+    } catch let failure as CommandFailure where failure.exit == .timedOut {
+      throw await timedOut(sent.answer.withLock { $0 })
+    }
+  }
+
+  /// What becomes of the event now that nobody waits for it.
+  private func timedOut(_ answer: SendEventResponse?) async -> CommandFailure {
+    let time = DurationSyntax.seconds(limit ?? .zero)
+    guard let answer else {
+      return CommandFailure(
+        .timedOut, "the event was not sent within \(time); allow more with --timeout")
+    }
+    let options = CallOptions(timeout: .seconds(2))
+    let widget = try? await session.client.getWidget(
+      GetWidgetRequest(id: request.widgetID), options: options
+    ).widget
+    var kind: RegisteredKind?
+    if let widget {
+      kind = try? await session.client.getKind(
+        GetKindRequest(name: widget.kind), options: options
+      ).kind
+    }
+    let isStored = kind.map { !$0.kind.hasLosableEvents }
+    return CommandFailure(
+      .timedOut,
+      OutcomeWait.words(
+        event: answer.sequence, of: request.widgetID, within: time, isStored: isStored,
+        isProvided: widget.map { !$0.isStale }, host: await BundleHost.ask(global)))
+  }
+
+  /// - Parameters:
+  ///   - isStored: whether the event waits for its provider; nil if nobody knows.
+  ///   - isProvided: whether the widget is fresh, as it is while its bundle runs.
+  static func words(
+    event: UInt64, of id: WidgetID, within time: String, isStored: Bool?, isProvided: Bool?,
+    host: BundleHost
+  ) -> String {
+    let start = "event \(event) has not ended within \(time); "
+    let stored =
+      switch isStored {
+      case true?: "it is stored"
+      case false?: "its kind stores no events"
+      case nil: "whether it is stored is not known"
+      }
+    let next: String
+    switch host {
+    case .running:
+      next =
+        isProvided == false
+        ? "widgetd-host runs, but not its bundle: `widgetctl bundle ls` says why"
+        : "widgetd-host runs and goes on with it: `widgetctl get \(id) --field data.status` shows how"
+    case .missing:
+      let outcome = isStored == true ? "the event is done when one starts" : "the event is lost"
+      next = "no widgetd-host runs, and \(outcome): `\(host.mend ?? "widgetd-host")`"
+    case .unknown:
+      next = "the daemon does not answer: `widgetctl doctor` says why"
+    }
+    return "\(start)\(stored), and \(next)"
+  }
+
+  private func wait(_ result: Sent) async throws {
     let options = WatchOptions(
       selector: Selector(ids: [request.widgetID]), retry: FollowOptions.retry)
     var notes = ConnectionNotes(follow)
@@ -39,6 +107,7 @@ struct OutcomeWait: Sendable {
       } else {
         answer = try await session.client.sendEvent(request, options: session.options)
         sent = answer
+        result.answer.withLock { $0 = answer }
       }
       guard let widget = mirror[request.widgetID] else {
         throw CommandFailure(.notFound, "widget \"\(request.widgetID)\" was removed meanwhile")

@@ -43,7 +43,7 @@ extension BundleInstance {
     error.map { [invalid, sourceFailed, actionFailed].contains($0.reason) } ?? false
   }
 
-  /// All that fails and is not shown, the oldest first.
+  /// All that fails and is not shown, the newest first.
   public var failures: [BundleFailure] {
     sortedIDs.flatMap { id in
       unshown(id).map { failure in
@@ -51,7 +51,7 @@ extension BundleInstance {
           widgetID: id, title: failure.status.title, message: failure.status.message,
           code: failure.status.code, since: failure.since)
       }
-    }.sorted { $0.since < $1.since }
+    }.sorted { $0.since > $1.since }
   }
 
   // MARK: Failing and succeeding
@@ -71,6 +71,7 @@ extension BundleInstance {
     var status = status
     status.since = known[key]?.since ?? now.wall
     let failure = StandingFailure(status: status, names: names, isCaught: isCaught)
+    showAgain(id)
     guard known[key] != failure else { return status }
     // Who fails once a second is not told of once a second.
     if known[key]?.status.code != status.code {
@@ -80,6 +81,13 @@ extension BundleInstance {
     failuresChanged(id)
     if case .source(let index) = key, known[key] == nil { armStaleness(id, index) }
     return status
+  }
+
+  /// Has the mark of what still fails come again, if somebody took it away.
+  private mutating func showAgain(_ id: WidgetID) {
+    guard let state = widgets[id], state.mark != nil, state.view.error == nil else { return }
+    widgets[id]?.mark = nil
+    touched.insert(id)
   }
 
   mutating func succeeded(_ id: WidgetID, _ key: FailureKey) {
@@ -127,12 +135,13 @@ extension BundleInstance {
     unshownEntries(id).map(\.value)
   }
 
+  /// The newest first.
   private func unshownEntries(_ id: WidgetID) -> [(key: FailureKey, value: StandingFailure)] {
     guard let state = widgets[id], !state.failures.isEmpty, let facts = facts(of: id) else {
       return []
     }
     return state.failures.filter { !facts.isShown($0.key, $0.value, on: state.view) }
-      .sorted { ($0.value.since, "\($0.key)") < ($1.value.since, "\($1.key)") }
+      .sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
 
   /// Says in the widget's error what is wrong: with the bundle's file, or else what fails.
@@ -145,7 +154,7 @@ extension BundleInstance {
       let entries = unshownEntries(id)
       wanted = entries.first.map { BundleInstance.mark($0, and: entries.count - 1) }
     }
-    // Who takes a mark away has seen it: it comes again with another failure.
+    // Who takes a mark away has seen it: it comes again with the next failure.
     guard wanted != state.mark || (problem != nil && state.view.error != wanted) else { return }
     widgets[id]?.mark = wanted
     touched.insert(id)
@@ -205,7 +214,8 @@ extension BundleInstance {
     let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
     let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
     for (name, key) in names + actions {
-      guard let status = self.failure(id, name) else { continue }
+      // What somebody filled in wrong is no failure of the bundle.
+      guard let status = self.failure(id, name), status.fields.isEmpty else { continue }
       widgets[id]?.failures[key] = StandingFailure(
         status: status, names: [name], isCaught: facts.isCaught(key))
       if case .source(let index) = key { armStaleness(id, index) }
@@ -228,11 +238,17 @@ extension BundleInstance {
     func text(_ key: String) -> String {
       if case .string(let text)? = map[key] { text } else { "" }
     }
+    var fields: [String: String] = [:]
+    if case .map(let known)? = map["fields"] {
+      for case (let key, .string(let text)) in known.entries.map({ ($0.key, $0.value) }) {
+        fields[key] = text
+      }
+    }
     var since = now.wall
     if case .timestamp(let time)? = map["since"] { since = time }
     return ActionStatus(
       state: .failure, title: text("title"), message: text("message"), code: text("code"),
-      since: since)
+      fields: fields, since: since)
   }
 }
 

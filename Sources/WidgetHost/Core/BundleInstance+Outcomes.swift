@@ -2,13 +2,25 @@ import WidgetBundle
 import WidgetModel
 
 // What becomes of events whose sender waits for it: told in the widget's status, by the event's number,
-// when all that follows from the event has ended.
+// when all that follows from the event has ended. An event that is acknowledged earlier does not come
+// again; until its outcome is told, the status lists it as pending, for the host or version that comes after
+// one that was interrupted.
 
 /// An event whose outcome is not told yet.
 struct PendingOutcome: Sendable {
   let widgetID: WidgetID
   /// The first failure among what follows from it.
   var failure: ActionStatus?
+  /// The status lists it.
+  var isListed = false
+  /// All that follows has ended; there is no room yet to tell it.
+  var hasEnded = false
+}
+
+/// An outcome in a widget's status.
+struct ToldOutcome: Hashable, Sendable {
+  let sequence: UInt64
+  let time: Duration
 }
 
 extension BundleInstance {
@@ -26,24 +38,100 @@ extension BundleInstance {
     open.formUnion(throttled.values.map(\.sequence))
     for case .event(let event) in purposes.values { open.insert(event.sequence) }
     forgetChains(open: open)
-    for (sequence, outcome) in outcomes.sorted(by: { $0.key < $1.key })
-    where !open.contains(sequence) {
-      outcomes[sequence] = nil
-      tell(outcome, of: sequence)
+    let unacknowledged = workedOn()
+    for (sequence, outcome) in outcomes.sorted(by: { $0.key < $1.key }) {
+      if !open.contains(sequence) {
+        outcomes[sequence]?.hasEnded = true
+        if tell(outcome, of: sequence) { outcomes[sequence] = nil }
+      } else if !outcome.isListed, !unacknowledged.contains(sequence) {
+        outcomes[sequence]?.isListed = true
+        changeOutcomes(outcome.widgetID) { _, pending in pending.insert(sequence) }
+      }
     }
   }
 
-  private mutating func tell(_ outcome: PendingOutcome, of sequence: UInt64) {
+  /// - Returns: whether it is told, or nobody can be told.
+  private mutating func tell(_ outcome: PendingOutcome, of sequence: UInt64) -> Bool {
     let id = outcome.widgetID
+    guard facts(of: id)?.kind.tellsOutcomes == true else { return true }
+    let recent = told[id, default: []].filter { !isOver($0) }
+    if let first = recent.first, recent.count >= limits.outcomesHeldMax {
+      deadlines[.outcomes(id)] = first.time + limits.outcomeHeldFor
+      return false
+    }
+    var status = outcome.failure ?? ActionStatus(state: .success)
+    status.message = String(status.message.prefix(limits.outcomeMessageMax))
+    changeOutcomes(id) { told, pending in
+      told[sequence] = status.value
+      pending.remove(sequence)
+    }
+    told[id, default: []].append(ToldOutcome(sequence: sequence, time: now.uptime))
+    forgetOutcomes(id)
+    return true
+  }
+
+  private func isOver(_ outcome: ToldOutcome) -> Bool {
+    outcome.time + limits.outcomeHeldFor <= now.uptime
+  }
+
+  /// Takes outcomes away that everybody who waits has seen, but for the last ones.
+  mutating func forgetOutcomes(_ id: WidgetID) {
+    let known = told[id, default: []]
+    let count = known.prefix(max(0, known.count - limits.outcomesMax)).prefix(while: isOver).count
+    if count > 0 {
+      changeOutcomes(id) { told, _ in
+        for outcome in known.prefix(count) { told[outcome.sequence] = nil }
+      }
+    }
+    let left = Array(known.dropFirst(count))
+    told[id] = left.isEmpty ? nil : left
+    guard let first = left.first, left.count > limits.outcomesMax else { return }
+    deadlines[.outcomes(id)] = first.time + limits.outcomeHeldFor
+  }
+
+  /// Takes over what a host or version before has told, and tells what it has left undone.
+  mutating func inheritOutcomes(_ id: WidgetID) {
+    var numbers: [UInt64] = []
+    let interrupted = ActionStatus(
+      state: .failure, title: "Interrupted",
+      message: "The host ended, or the bundle was loaded again, before this was done; try again.",
+      code: "ABORTED")
+    changeOutcomes(id) { told, pending in
+      for sequence in pending { told[sequence] = interrupted.value }
+      pending = []
+      numbers = told.keys.sorted()
+    }
+    told[id] =
+      numbers.isEmpty ? nil : numbers.map { ToldOutcome(sequence: $0, time: now.uptime) }
+    forgetOutcomes(id)
+  }
+
+  private mutating func changeOutcomes(
+    _ id: WidgetID, _ body: (_ told: inout [UInt64: Value], _ pending: inout Set<UInt64>) -> Void
+  ) {
     guard facts(of: id)?.kind.tellsOutcomes == true else { return }
     var all = ValueMap()
     if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }
-    var told = ValueMap()
-    if case .map(let known)? = all[BundleScope.outcomesKey] { told = known }
-    told["\(sequence)"] = (outcome.failure ?? ActionStatus(state: .success)).value
-    let numbers = told.keys.compactMap { UInt64($0) }.sorted()
-    for number in numbers.dropLast(limits.outcomesMax) { told["\(number)"] = nil }
-    all[BundleScope.outcomesKey] = .map(told)
+    var told: [UInt64: Value] = [:]
+    if case .map(let known)? = all[BundleScope.outcomesKey] {
+      for entry in known.entries {
+        if let sequence = UInt64(entry.key) { told[sequence] = entry.value }
+      }
+    }
+    var pending: Set<UInt64> = []
+    if case .list(let known)? = all[BundleScope.pendingKey] {
+      for case .int(let number) in known {
+        if let sequence = UInt64(exactly: number) { pending.insert(sequence) }
+      }
+    }
+    let before = (told, pending)
+    body(&told, &pending)
+    guard before != (told, pending) else { return }
+    all[BundleScope.outcomesKey] =
+      told.isEmpty
+      ? nil : .map(ValueMap(told.map { ValueMap.Entry(key: "\($0.key)", value: $0.value) }))
+    all[BundleScope.pendingKey] =
+      pending.isEmpty ? nil : .list(pending.sorted().map { .int(Int64(clamping: $0)) })
     widgets[id]?.set(BundleScope.statusKey, .map(all))
     touched.insert(id)
   }

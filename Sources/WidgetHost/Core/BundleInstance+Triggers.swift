@@ -171,8 +171,9 @@ extension BundleInstance {
     let status = ActionStatus(
       state: .failure, title: title(of: form.action, facts, event),
       message: messages.joined(separator: "\n"),
-      code: "INVALID_ARGUMENT", fields: wrong)
-    setFailure(event.widgetID, form.action, status)
+      code: "INVALID_ARGUMENT", fields: wrong, since: now.wall)
+    // Who filled it in is told; the bundle does not fail.
+    setStatus(event.widgetID, form.action, status)
     recordOutcome(of: event, status)
     sendError(event.widgetID, form.action, status, cause: event)
     return false

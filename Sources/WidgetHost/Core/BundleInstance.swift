@@ -42,6 +42,8 @@ public struct BundleInstance: Sendable {
   var chains: [UInt64: [String]] = [:]
   /// What becomes of events whose sender waits for it, by their numbers.
   var outcomes: [UInt64: PendingOutcome] = [:]
+  /// Outcomes in the widgets' status, in the order in which they were told.
+  var told: [WidgetID: [ToldOutcome]] = [:]
 
   /// What an answer is for.
   enum Purpose: Hashable, Sendable {
@@ -269,7 +271,7 @@ public struct BundleInstance: Sendable {
     var known = ValueMap()
     if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
     for entry in told.entries where known[entry.key] != entry.value {
-      guard entry.key != BundleScope.outcomesKey else { continue }
+      guard ![BundleScope.outcomesKey, BundleScope.pendingKey].contains(entry.key) else { continue }
       setFailure(
         id, entry.key,
         ActionStatus(
@@ -295,6 +297,7 @@ public struct BundleInstance: Sendable {
       case .delay(let run): delayIsOver(run)
       case .stale(let id, let index): armStaleness(id, index)
       case .dropped(let id): succeeded(id, .dropped)
+      case .outcomes(let id): forgetOutcomes(id)
       case .release(let id):
         widgets[id]?.release()
         touched.insert(id)
@@ -334,6 +337,7 @@ public struct BundleInstance: Sendable {
       widget, sources: facts.kind.sources.map { _ in SourceState() })
     touched.insert(id)
     settleStatuses(id, facts)
+    inheritOutcomes(id)
     inheritFailures(id, facts)
     for (index, source) in facts.kind.sources.enumerated() {
       if source.isLoadedAtStart {
@@ -359,6 +363,7 @@ public struct BundleInstance: Sendable {
     var known = ValueMap()
     if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
     var settled = ValueMap()
+    for key in [BundleScope.outcomesKey, BundleScope.pendingKey] { settled[key] = known[key] }
     for name in facts.statusNames {
       settled[name] = known[name] ?? ActionStatus().value
       guard case .map(let status)? = known[name], status["running"] == .bool(true) else { continue }
@@ -383,6 +388,7 @@ public struct BundleInstance: Sendable {
     }
     if !state.failures.isEmpty { failuresVersion += 1 }
     widgets[id] = nil
+    told[id] = nil
     touched.remove(id)
     throttled = throttled.filter { $0.key.widgetID != id }
     waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
@@ -510,7 +516,7 @@ extension TimerKey {
   var widgetID: WidgetID? {
     switch self {
     case .source(let id, _), .trigger(let id, _), .release(let id), .stale(let id, _),
-      .dropped(let id):
+      .dropped(let id), .outcomes(let id):
       id
     case .throttle(let key): key.widgetID
     case .delay: nil

@@ -66,6 +66,14 @@ extension BundleInstance {
   /// done twice, and the changes that were made of their widgets are stored.
   mutating func acknowledgeEvents() {
     guard duties.eventCount > 0 else { return }
+    let open = workedOn()
+    if let last = duties.dealtWith(isWorkedOn: { open.contains($0.sequence) }, widgets) {
+      effects.append(.acknowledge(.unanswered(generation), last))
+    }
+  }
+
+  /// The events that are to come again if this is interrupted now.
+  func workedOn() -> Set<UInt64> {
     var open: Set<UInt64> = []
     if duties.eventCount <= Duties.eventsHeldMax {
       open = Set(runs.values.filter { !$0.hasActed }.compactMap(\.event?.sequence))
@@ -73,9 +81,9 @@ extension BundleInstance {
       open.formUnion(throttled.values.map(\.sequence))
     }
     for case .event(let event) in purposes.values { open.insert(event.sequence) }
-    if let last = duties.dealtWith(isWorkedOn: { open.contains($0.sequence) }, widgets) {
-      effects.append(.acknowledge(.unanswered(generation), last))
-    }
+    // What cannot be told yet holds up what comes after.
+    for (sequence, outcome) in outcomes where outcome.hasEnded { open.insert(sequence) }
+    return open
   }
 
   mutating func asked(about id: WidgetID, isRefresh: Bool) {

@@ -19,8 +19,14 @@ public struct HostLimits: Hashable, Sendable {
   public var queuedMax = 16
   /// Actions of a widget under way at once.
   public var runsMax = 32
-  /// Outcomes of events that a widget's status keeps for those who wait for them.
+  /// Outcomes of events that a widget's status keeps.
   public var outcomesMax = 16
+  /// How long an outcome stays at least, so that everybody who waits for it sees it.
+  public var outcomeHeldFor = Duration.seconds(10)
+  /// Outcomes that a status has at most, of these; further ones wait until there is room.
+  public var outcomesHeldMax = 512
+  /// Characters of the message of an outcome.
+  public var outcomeMessageMax = 500
   /// Fields that a form does not have, told of at once.
   public var formProblemsMax = 16
   /// Events that follow from one another without a delay between them; more are a loop.
@@ -56,6 +62,11 @@ public struct HostLimits: Hashable, Sendable {
   /// again, and the longest.
   public var restoreWaitInitial = Duration.milliseconds(100)
   public var restoreWaitMax = Duration.seconds(60)
+
+  /// After the daemon has refused a bundle: how often the host looks whether anything has changed that may
+  /// mend it, and after what time it tries again in any case.
+  public var refusalLookInterval = Duration.seconds(1)
+  public var refusalRetryInterval = Duration.seconds(30)
 
   /// What the host holds back, at most, until the daemon has accepted it: lines. With more, all is said.
   public var heldReportsMax = 1000
