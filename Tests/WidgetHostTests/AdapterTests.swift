@@ -323,6 +323,10 @@ struct AdapterTests {
 
     func widgets(kinds: [KindName]) async throws(Failure) -> [Widget] { [] }
 
+    func standing(
+      kinds: [KindName], widgets: [WidgetID]
+    ) async throws(Failure) -> Circumstances { Circumstances() }
+
     nonisolated func follow(
       kinds: [KindName], _ tell: @Sendable (DaemonNews) async -> Void
     ) async throws(Failure) {

@@ -111,6 +111,28 @@ struct HostStateTests {
     #expect(standing("a")?.state == .running)
   }
 
+  @Test mutating func `a refused version is tried again when somebody may have mended it`() throws {
+    _ = state.found(bundle(), in: "/b/x", at: now)
+    _ = state.declared(generation: 1, refusal: nil, at: now)
+    #expect(state.retry("a", at: now).isEmpty)
+    let second = state.found(bundle(version: "2.0.0"), in: "/b/x", at: now)
+    let refused = state.declared(
+      generation: try #require(second.generations.first), refusal: "no", at: now)
+    #expect(refused.refused == ["2.0.0"])
+    #expect(standing("a")?.problem.contains("`widgetctl refresh bundle/a`") == true)
+    let again = state.retry("a", at: now)
+    #expect(again.opened == ["a 2.0.0"])
+    #expect(again.refused == [nil])
+    _ = state.declared(generation: try #require(again.generations.first), refusal: nil, at: now)
+    #expect(standing("a")?.state == .running && standing("a")?.version == "2.0.0")
+    #expect(state.retry("a", at: now).isEmpty)
+    // What was replaced or is gone is not tried again.
+    let third = state.found(bundle(version: "3.0.0"), in: "/b/x", at: now)
+    _ = state.declared(generation: try #require(third.generations.first), refusal: "no", at: now)
+    #expect(state.found(bundle(version: "4.0.0"), in: "/b/x", at: now).refused == [nil])
+    #expect(state.retry("a", at: now).isEmpty)
+  }
+
   @Test func `what a widget holds at first is for new ones`() throws {
     let kind = try #require(KindName("k"))
     let (old, new) = (try #require(WidgetID("old")), try #require(WidgetID("new")))
@@ -161,6 +183,11 @@ extension [HostState.Output] {
     compactMap {
       if case .open(_, let bundle) = $0 { "\(bundle.id) \(bundle.version)" } else { nil }
     }
+  }
+
+  /// The versions of bundles that wait to be tried again; nil for one that does not any more.
+  fileprivate var refused: [String?] {
+    compactMap { if case .refused(_, let bundle) = $0 { .some(bundle?.version) } else { nil } }
   }
 
   fileprivate var generations: [UInt64] {

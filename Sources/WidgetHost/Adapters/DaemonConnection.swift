@@ -23,6 +23,10 @@ public protocol DaemonConnection: Sendable {
     _ id: WidgetID, name: String, payload: ValueMap, force: Bool
   ) async throws(Failure)
   func widget(_ id: WidgetID) async throws(Failure) -> Widget
+  /// Those of these kinds that are registered, and of these widgets that are there.
+  func standing(
+    kinds: [KindName], widgets: [WidgetID]
+  ) async throws(Failure) -> Circumstances
   /// All widgets of these kinds; of any kind if there are none.
   func widgets(kinds: [KindName]) async throws(Failure) -> [Widget]
   /// Tells what happens to the widgets of these kinds, in order, until the task is cancelled. The next
@@ -32,6 +36,29 @@ public protocol DaemonConnection: Sendable {
   func follow(
     kinds: [KindName], _ tell: @Sendable (DaemonNews) async -> Void
   ) async throws(Failure)
+}
+
+/// What decides whether the daemon takes a bundle: who has its kinds and its widgets.
+public struct Circumstances: Hashable, Sendable {
+  public struct KindStanding: Hashable, Sendable {
+    public var name: KindName
+    public var provider: String
+    public var revision: Revision
+  }
+
+  public struct WidgetStanding: Hashable, Sendable {
+    public var id: WidgetID
+    public var kind: KindName
+    public var applySet: String
+  }
+
+  public var kinds: Set<KindStanding>
+  public var widgets: Set<WidgetStanding>
+
+  public init(kinds: Set<KindStanding> = [], widgets: Set<WidgetStanding> = []) {
+    self.kinds = kinds
+    self.widgets = widgets
+  }
 }
 
 /// How widgets are.
@@ -157,9 +184,34 @@ public struct ClientConnection: DaemonConnection {
     }
   }
 
+  public func standing(
+    kinds: [KindName], widgets: [WidgetID]
+  ) async throws(Failure) -> Circumstances {
+    var result = Circumstances()
+    for name in kinds {
+      do throws(ClientError) {
+        let kind = try await client.getKind(GetKindRequest(name: name), options: options).kind
+        result.kinds.insert(
+          .init(name: name, provider: kind.provider, revision: kind.revision))
+      } catch {
+        guard error.status?.code == .notFound else { throw Failure(error) }
+      }
+    }
+    guard !widgets.isEmpty else { return result }
+    for widget in try await self.widgets(Selector(ids: widgets)) {
+      result.widgets.insert(
+        .init(id: widget.id, kind: widget.kind, applySet: widget.applySet))
+    }
+    return result
+  }
+
   public func widgets(kinds: [KindName]) async throws(Failure) -> [Widget] {
+    try await widgets(Selector(kinds: kinds))
+  }
+
+  private func widgets(_ selector: Selector) async throws(Failure) -> [Widget] {
     var widgets: [Widget] = []
-    var request = ListWidgetsRequest(selector: Selector(kinds: kinds))
+    var request = ListWidgetsRequest(selector: selector)
     do throws(ClientError) {
       repeat {
         let page = try await client.listWidgets(request, options: options)

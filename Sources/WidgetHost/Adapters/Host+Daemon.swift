@@ -20,6 +20,7 @@ extension Host {
     link.following?.cancel()
     link.watching?.cancel()
     link.restoring?.cancel()
+    link.pause?.cancel()
     link.calling?.cancel()
     if let session = link.session { retiring[link.bundle.id, default: []].append(session) }
   }
@@ -67,14 +68,64 @@ extension Host {
         handle(state.declared(generation: generation, refusal: error.message, at: now))
       }
       // Another may have what the daemon refuses this one, and let go of it some time.
-      try? await clock.sleep(for: Host.refusalPause)
+      await rest(generation, bundle)
     }
   }
 
   /// How often another host's session is waited for.
   private static var attemptsMax: Int { 6 }
-  /// The rest after a refusal.
-  private static var refusalPause: Duration { .seconds(30) }
+
+  /// Waits after a refusal until something has changed that may mend it, somebody wants a retry, or it is
+  /// time for one.
+  private func rest(_ generation: UInt64, _ bundle: Bundle) async {
+    let pause = Task {
+      await waitForChange(of: bundle, until: clock.now + options.limits.refusalRetryInterval)
+    }
+    links[generation]?.pause = pause
+    await withTaskCancellationHandler {
+      await pause.value
+    } onCancel: {
+      pause.cancel()
+    }
+    links[generation]?.pause = nil
+  }
+
+  /// Waits until another has let go of what a bundle declares, or has taken it.
+  func waitForChange(of bundle: Bundle, until end: ContinuousClock.Instant?) async {
+    let kinds = Array(Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind)))
+    let ids = bundle.widgets.compactMap(\.id)
+    var known = try? await daemon.standing(kinds: kinds, widgets: ids)
+    while !Task.isCancelled, end.map({ clock.now < $0 }) ?? true {
+      try? await clock.sleep(for: options.limits.refusalLookInterval)
+      // A daemon that does not answer says nothing.
+      guard !Task.isCancelled, let now = try? await daemon.standing(kinds: kinds, widgets: ids)
+      else { continue }
+      if let known, known != now { return }
+      known = now
+    }
+  }
+
+  /// Tries bundles again that the daemon has refused: one, or all.
+  func retry(_ id: String?) {
+    for link in links.values where id == nil || link.bundle.id == id { link.pause?.cancel() }
+    for key in Array(retries.keys) where id == nil || key == id { retries[key]?.cancel() }
+  }
+
+  /// Tries a version again that the daemon has refused while the one before goes on, once that may help.
+  func awaitRetry(_ id: String, _ bundle: Bundle?) {
+    retries.removeValue(forKey: id)?.cancel()
+    guard let bundle, !isStopped else { return }
+    let number = (lastRetry &+ 1)
+    lastRetry = number
+    retries[id] = Task {
+      // Cancelled by whoever wants it tried now, or for good.
+      await waitForChange(of: bundle, until: nil)
+      guard !isStopped, retries[id] != nil, retryNumbers[id] == number else { return }
+      retries[id] = nil
+      handle(state.retry(id, at: now))
+    }
+    retryNumbers[id] = number
+  }
 
   private func heard(
     _ news: SessionNews, _ generation: UInt64, _ session: any DaemonSession
@@ -120,7 +171,7 @@ extension Host {
     var last: Failure?
     while !Task.isCancelled, links[generation] != nil {
       guard await declare(generation, bundle) else {
-        try? await clock.sleep(for: Host.refusalPause)
+        await rest(generation, bundle)
         continue
       }
       if kinds.isEmpty { return }
@@ -177,7 +228,7 @@ extension Host {
       if !kinds.isEmpty { await restoreKinds(link.session, of: generation) }
       while !(await declare(generation, bundle)) {
         guard !Task.isCancelled, links[generation] != nil else { return }
-        try? await clock.sleep(for: Host.refusalPause)
+        await rest(generation, bundle)
       }
     }
   }
@@ -443,7 +494,11 @@ extension Host {
           ? "waiting for the daemon: \(words)"
           : "lost the daemon, and try to reach it again: \(words)")
     // What a bundle's widget shows is always true.
-    case .asked(let id, _): try? await session.answer(id, WidgetPatch())
+    case .asked(let id, let isRefresh):
+      if isRefresh {
+        retry(id.rawValue.hasPrefix("bundle/") ? String(id.rawValue.dropFirst(7)) : nil)
+      }
+      try? await session.answer(id, WidgetPatch())
     case .event(let event): session.acknowledge(event)
     case .missed(let last): try? await session.acknowledge(missed: last)
     case .removed: break

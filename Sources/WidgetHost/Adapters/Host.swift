@@ -70,6 +70,10 @@ public actor Host {
   var elsewhere: [WidgetSpec] = []
   var isStandingDirty = false
   var standingTask: Task<Void, Never>?
+  /// Waits to try versions again that the daemon has refused while the ones before go on, by bundle.
+  var retries: [String: Task<Void, Never>] = [:]
+  var retryNumbers: [String: UInt64] = [:]
+  var lastRetry: UInt64 = 0
   /// Kinds of the host's that somebody removed.
   var restoration = Restoration()
   /// Declares them again.
@@ -91,6 +95,8 @@ public actor Host {
     var restoration = Restoration()
     /// Declares them again.
     var restoring: Task<Void, Never>?
+    /// The wait after a refusal; cancelled, it is over.
+    var pause: Task<Void, Never>?
     /// Calls that are to be made one after the other.
     var calls: [Effect] = []
     var calling: Task<Void, Never>?
@@ -184,6 +190,7 @@ public actor Host {
     for task in tasks.values { task.cancel() }
     for generation in Array(links.keys) { close(generation) }
     for task in withdrawals.values { task.cancel() }
+    for task in retries.values { task.cancel() }
     standingTask?.cancel()
     restoring?.cancel()
     // Best effort: who stopped the daemon first has stopped all its widgets too.
@@ -251,6 +258,7 @@ public actor Host {
       case .close(let generation): close(generation)
       case .withdraw(let id): withdraw(id)
       case .mark(let id, let problem): mark(id, problem)
+      case .refused(let id, let bundle): awaitRetry(id, bundle)
       case .effect(let effect): perform(effect)
       case .standing(let specs):
         standing = specs

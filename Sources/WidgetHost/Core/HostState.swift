@@ -24,6 +24,9 @@ public struct HostState: Sendable {
     case close(generation: UInt64)
     /// Remove what was declared for this bundle.
     case withdraw(id: String)
+    /// This version was refused, and the one before goes on; nil if that is over. Try it again when somebody
+    /// may have mended it.
+    case refused(id: String, Bundle?)
     /// Show a problem on the widgets of a bundle that does not run.
     case mark(id: String, problem: String)
     case effect(Effect)
@@ -48,7 +51,7 @@ public struct HostState: Sendable {
     /// When the version that runs was loaded.
     public var loaded: Timestamp?
     public var widgetCount: Int
-    /// What fails on its widgets and is not shown there by the bundle, the oldest first.
+    /// What fails on its widgets and is not shown there by the bundle, the newest first.
     public var failures: [BundleFailure] = []
   }
 
@@ -72,6 +75,8 @@ public struct HostState: Sendable {
     /// What ran before, until the daemon has taken this.
     var previous: Bundle?
     var refusal: String?
+    /// The version in the folder, which the daemon has refused.
+    var refused: Bundle?
   }
 
   private let limits: HostLimits
@@ -165,6 +170,7 @@ public struct HostState: Sendable {
   private mutating func start(_ bundle: Bundle, in path: String, at now: HostTime) -> [Output] {
     var outputs: [Output] = []
     let before = running[bundle.id]
+    if before?.refused != nil { outputs.append(.refused(id: bundle.id, nil)) }
     if var before {
       outputs += before.instance.stop().map { .effect($0) }
       outputs.append(.close(generation: before.instance.generation))
@@ -185,7 +191,8 @@ public struct HostState: Sendable {
   /// Ends a bundle; if another folder has it too, that is the one now.
   private mutating func letGo(_ id: String, at now: HostTime) -> [Output] {
     guard var ended = running.removeValue(forKey: id) else { return [] }
-    var outputs: [Output] = ended.instance.stop().map { .effect($0) }
+    let given: [Output] = ended.refused == nil ? [] : [.refused(id: id, nil)]
+    var outputs: [Output] = given + ended.instance.stop().map { .effect($0) }
     outputs.append(.close(generation: ended.instance.generation))
     for path in order {
       guard let bundle = folders[path]?.bundle, bundle.id == id else { continue }
@@ -226,12 +233,16 @@ public struct HostState: Sendable {
       running[id]?.refusal = nil
       return standing()
     }
-    let problem = "\(current.folder): the daemon refuses the bundle: \(refusal)"
+    let problem =
+      "\(current.folder): the daemon refuses the bundle: \(refusal); widgetd-host tries again when"
+      + " this changes, or at once with `widgetctl refresh bundle/\(id)`"
     guard current.refusal != problem else { return [] }
     var outputs: [Output] = [.report(problem)]
     if let previous = current.previous {
       outputs += start(previous, in: current.folder, at: now)
       running[id]?.previous = nil
+      running[id]?.refused = current.instance.bundle
+      outputs.append(.refused(id: id, current.instance.bundle))
       folders[current.folder]?.problem = problem
       folders[current.folder]?.goodDigest = nil
       outputs += setProblem(problem, of: id, at: now)
@@ -239,6 +250,16 @@ public struct HostState: Sendable {
       running[id]?.refusal = problem
     }
     return outputs + standing()
+  }
+
+  /// Tries the version again that the daemon has refused, while the one before goes on.
+  public mutating func retry(_ id: String, at now: HostTime) -> [Output] {
+    guard let current = running[id], let bundle = current.refused,
+      let folder = folders[current.folder], folder.bundle?.version == bundle.version
+    else { return [] }
+    folders[current.folder]?.problem = nil
+    folders[current.folder]?.goodDigest = folder.digest
+    return start(bundle, in: current.folder, at: now) + standing()
   }
 
   /// What keeps a bundle from declaring its widgets, if the daemon has these: some are another's, who would
