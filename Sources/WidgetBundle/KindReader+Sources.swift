@@ -80,6 +80,59 @@ extension KindReader {
     }
   }
 
+  /// Warns of sources that have one another read again: each sets data that the next one's input reads. It
+  /// may come to rest, if the values do.
+  func warnOfCycles(among sources: [Source], _ items: [Named]) {
+    let readers = sources.map { source in
+      sources.indices.filter { index in
+        sources[index].name != source.name
+          && sources[index].dependencies.contains { reference in
+            guard reference.variable == "data", case .field(let key)? = reference.path.first else {
+              return false
+            }
+            return source.assignments.values.contains { $0.key == key }
+          }
+      }
+    }
+    var done: Set<Int> = []
+    for start in sources.indices where !done.contains(start) {
+      guard let cycle = shortestCycle(from: start, readers) else { continue }
+      done.formUnion(cycle)
+      let names = (cycle + [start]).map { sources[$0].name }.joined(separator: " → ")
+      guard let item = items.first(where: { $0.name == sources[start].name })?.item else {
+        continue
+      }
+      reading.remark(
+        item, "sources have one another read again and again: \(names)",
+        hint:
+          "let one of them read something else; while the values change, each is read ten times a"
+          + " second")
+    }
+  }
+
+  /// The way along the fewest sources from one back to itself.
+  private func shortestCycle(from start: Int, _ next: [[Int]]) -> [Int]? {
+    var before: [Int: Int] = [:]
+    var level = [start]
+    while !level.isEmpty {
+      var following: [Int] = []
+      for index in level {
+        for other in next[index] {
+          if other == start {
+            var path = [index]
+            while let former = before[path[0]] { path.insert(former, at: 0) }
+            return path
+          }
+          guard before[other] == nil else { continue }
+          before[other] = index
+          following.append(other)
+        }
+      }
+      level = following
+    }
+    return nil
+  }
+
   // MARK: - Parsing
 
   func parse(_ item: Item?) -> Parse {

@@ -68,6 +68,7 @@ final class KindReader {
       currentAction = nil
     }
     reportCycles(actionItems)
+    warnOfCycles(among: sources, sourceItems)
     // What only changes data is done by the daemon, at once; so the actions have to be known.
     for handler in handlers { read(handler) }
     if let item = object["on"] { on(item) }

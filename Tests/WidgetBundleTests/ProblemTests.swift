@@ -250,6 +250,31 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    (
+      "{a: {value: '=data.y + 1', set: {x: result}}, b: {value: '=data.x + 1', set: {y: result}}}",
+      "a → b → a"
+    ),
+    (
+      """
+      {c: {value: 1, set: {w: result}}, p: {value: =data.z, set: {x: result}},
+       q: {value: =data.x, set: {y: result}}, r: {value: =data.y, set: {z: result}}}
+      """, "p → q → r → p"
+    ),
+    ("{a: {value: =data.y, set: {x: result}}, b: {value: =data.w, set: {y: result}}}", nil),
+    ("{a: {value: '=data.x + 1', set: {x: result}}}", nil),
+    ("{a: {value: 1, set: {x: data.y}}, b: {value: 1, set: {y: data.x}}}", nil),
+  ])
+  func `sources that have one another read for ever are remarked on, with their names`(
+    sources: String, cycle: String?
+  ) throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {x: 0, y: 0, z: 0, w: 0}\n"
+        + "    sources: \(sources)\nwidgets: {w: {kind: k}}\n")
+    #expect(bundle.remarks.count == (cycle == nil ? 0 : 1))
+    if let cycle { #expect(bundle.remarks.first?.message.hasSuffix(": \(cycle)") == true) }
+  }
+
+  @Test(arguments: [
     ("url: 'http://a.b/', auth: '${bundle}/t'", "would cross the network"),
     ("url: 'https://a.b/', auth: /etc/t", "may not read /etc/t"),
     ("url: 'https://a.b/', auth: '${bundle}/t', headers: {authorization: x}", "authenticates once"),

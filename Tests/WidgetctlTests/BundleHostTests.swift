@@ -30,4 +30,50 @@ import WidgetModel
     #expect([away, ended] == [.missing, .missing])
     #expect(away.problem(of: "/a")?.contains("there is no widgetd-host") == true)
   }
+
+  @Test func `an empty folder leads to those that the host runs`() {
+    let host = BundleHost.running(folders: ["/a", "/b c"])
+    #expect(
+      host.nothing(in: "/x") == """
+        no bundles in /x; widgetd-host runs /a, /b c:
+          widgetctl bundle ls --dir /a
+          widgetctl bundle ls --dir '/b c'
+
+        """)
+    for host in [host, .missing, .unknown] {
+      #expect(host.nothing(in: "/a") == "no bundles in /a\n")
+    }
+  }
+
+  @Test(
+    arguments: [
+      (
+        true, true, BundleHost.running(folders: []),
+        "it is stored, and widgetd-host runs and goes on with it: `widgetctl get w --field data.status` shows how"
+      ),
+      (
+        true, false, .running(folders: []),
+        "it is stored, and widgetd-host runs, but not its bundle: `widgetctl bundle ls` says why"
+      ),
+      (
+        false, true, .missing,
+        "its kind stores no events, and no widgetd-host runs, and the event is lost"
+      ),
+      (
+        true, true, .missing,
+        "it is stored, and no widgetd-host runs, and the event is done when one starts"
+      ),
+      (
+        nil, nil, .unknown,
+        "whether it is stored is not known, and the daemon does not answer: `widgetctl doctor` says why"
+      ),
+    ] as [(Bool?, Bool?, BundleHost, String)])
+  func `who gives up waiting is told what becomes of the event`(
+    isStored: Bool?, isProvided: Bool?, host: BundleHost, end: String
+  ) throws {
+    let words = OutcomeWait.words(
+      event: 7, of: try #require(WidgetID("w")), within: "1s", isStored: isStored,
+      isProvided: isProvided, host: host)
+    #expect(words.hasPrefix("event 7 has not ended within 1s; \(end)"))
+  }
 }

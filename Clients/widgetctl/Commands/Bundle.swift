@@ -41,6 +41,23 @@ struct BundleFolderOptions: ParsableArguments {
       """, valueName: "folder"), completion: .directory)
   var folder: String?
 
+  /// A command of `widgetctl bundle` that acts on the same folder: `widgetctl bundle ls --dir bundles`.
+  func command(_ words: String) -> String {
+    "widgetctl bundle \(words)" + (folder.map { " --dir \($0.asArgument)" } ?? "")
+  }
+
+  /// Runs what a store does; its errors become those of a command, and commands that they advise name the folder.
+  func inStore<T>(
+    _ body: () throws(BundleStoreError) -> T
+  ) throws(CommandFailure) -> T {
+    do throws(BundleStoreError) { return try body() } catch {
+      throw CommandFailure(
+        folder == nil
+          ? error
+          : error.advising("`widgetctl bundle ls`", instead: "`\(command("ls"))`"))
+    }
+  }
+
   func store() throws(CommandFailure) -> BundleStore {
     BundleStore(path: try path(), timeZones: SystemTimeZones().rules)
   }
@@ -90,6 +107,32 @@ extension CommandFailure {
         number == EACCES || number == EPERM || number == EROFS ? .permissionDenied : .otherError,
         "\(message): \(String(cString: strerror(number)))")
     }
+  }
+}
+
+extension BundleStoreError {
+  /// The same with another command in its hint.
+  fileprivate func advising(_ command: String, instead other: String) -> BundleStoreError {
+    switch self {
+    case .refused(let message, let hint):
+      .refused(message, hint: hint.replacing(command, with: other))
+    case .notFound(let message, let hint):
+      .notFound(message, hint: hint.replacing(command, with: other))
+    case .invalid, .system: self
+    }
+  }
+}
+
+extension String {
+  /// As a shell takes it for one argument.
+  var asArgument: String {
+    let isPlain =
+      !isEmpty
+      && unicodeScalars.allSatisfy {
+        $0.properties.isAlphabetic || ("0"..."9").contains($0)
+          || "_-./~:@%+=,".unicodeScalars.contains($0)
+      }
+    return isPlain ? self : "'" + replacing("'", with: "'\\''") + "'"
   }
 }
 
@@ -350,12 +393,12 @@ struct BundleNewCommand: ParsableCommand {
         isLive
         ? "it is live: widgetd-host runs this folder, and follows what you write"
         : """
-        install it: widgetctl bundle install \(path)
+        install it: widgetctl bundle install \(path.asArgument)
           (where widgetd-host runs this folder, it is live already)
         """
       return """
         \(file) made
-          check it:   widgetctl bundle validate \(path)
+          check it:   widgetctl bundle validate \(path.asArgument)
           \(next)
 
         """.safeLines

@@ -81,6 +81,15 @@ enum BundleHost: Hashable {
     }
   }
 
+  /// What to say of a folder without bundles: also which folders the host runs, if that is not one of them.
+  func nothing(in folder: String) -> String {
+    guard case .running(let folders) = self, runs(folder) != true, !folders.isEmpty else {
+      return "no bundles in \(folder)\n"
+    }
+    let list = folders.map { "  widgetctl bundle ls --dir \($0.asArgument)\n" }.joined()
+    return "no bundles in \(folder); widgetd-host runs \(folders.joined(separator: ", ")):\n\(list)"
+  }
+
   /// The path from the root, without links; as it is if there is nothing yet.
   private static func resolved(_ path: String) -> String {
     guard let resolved = realpath(path, nil) else { return path }

@@ -46,7 +46,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let store = try folder.store()
     let source = try BundleSource(
       source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
-    let outcome = try inStore { () throws(BundleStoreError) in
+    let outcome = try folder.inStore { () throws(BundleStoreError) in
       switch source {
       case .path(let path): try store.install(path, digest: digest)
       case .fetched(let bytes, let name):
@@ -154,9 +154,11 @@ struct BundleListCommand: AsyncParsableCommand {
 
   func run() async throws {
     let store = try folder.store()
-    let installed = try inStore { () throws(BundleStoreError) in try store.list() }
-    let host = installed.isEmpty ? .unknown : await BundleHost.ask(global)
-    if host != .unknown, let problem = host.problem(of: store.path) { BundleText.warn(problem) }
+    let installed = try folder.inStore { () throws(BundleStoreError) in try store.list() }
+    let host = await BundleHost.ask(global)
+    if !installed.isEmpty, host != .unknown, let problem = host.problem(of: store.path) {
+      BundleText.warn(problem)
+    }
     let printer = global.session(socketPath: "").printer
     let standings = installed.isEmpty ? [:] : await BundleStanding.all(global)
     func standing(_ item: BundleStore.Installed) -> BundleStanding? {
@@ -166,7 +168,7 @@ struct BundleListCommand: AsyncParsableCommand {
       list: installed.map { BundleListCommand.document($0, standing($0)) },
       around: { .map(["bundles": $0]) }
     ) {
-      guard !installed.isEmpty else { return "no bundles in \(store.path)\n" }
+      guard !installed.isEmpty else { return host.nothing(in: store.path) }
       var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
       for item in installed {
         switch item.bundle {
@@ -245,7 +247,9 @@ struct BundleRollbackCommand: AsyncParsableCommand {
 
   func run() async throws {
     let store = try folder.store()
-    let outcome = try inStore { () throws(BundleStoreError) in try store.rollback(id, to: version) }
+    let outcome = try folder.inStore { () throws(BundleStoreError) in
+      try store.rollback(id, to: version)
+    }
     BundleText.warn(outcome)
     let host = await BundleHost.ask(global)
     if let problem = host.problem(of: store.path) { BundleText.warn(problem) }
@@ -283,7 +287,7 @@ struct BundleRemoveCommand: ParsableCommand {
   func run() throws {
     let store = try folder.store()
     for id in ids {
-      try inStore { () throws(BundleStoreError) in try store.remove(id, force: force) }
+      try folder.inStore { () throws(BundleStoreError) in try store.remove(id, force: force) }
     }
     global.session(socketPath: "").printer.print(
       .map(["removed": .list(ids.map { .string($0) })])
@@ -318,9 +322,9 @@ struct BundleDiffCommand: ParsableCommand {
     let store = try folder.store()
     let source = try BundleSource(
       source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
-    let found = try inStore { () throws(BundleStoreError) in try store.read(source) }
+    let found = try folder.inStore { () throws(BundleStoreError) in try store.read(source) }
     let bundle = found.bundle
-    let former = try inStore { () throws(BundleStoreError) in try store.list() }
+    let former = try folder.inStore { () throws(BundleStoreError) in try store.list() }
       .first { $0.id == bundle.id }
     let before = try former.map { try Input.text($0.file) }
     let all = BundleDifference.between(before ?? BundleDifference.nothing, found.text)
