@@ -57,6 +57,14 @@ struct CommandFailure: Error, Hashable {
     return failure
   }
 
+  /// The same in other words; a final period goes.
+  func saying(_ text: String) -> CommandFailure {
+    var failure = self
+    failure.message = text
+    while failure.message.hasSuffix(".") { failure.message.removeLast() }
+    return failure
+  }
+
   /// What happened, and what looks further into it.
   private static func words(for error: ClientError, socket: String?) -> String {
     let text = "\(error)"

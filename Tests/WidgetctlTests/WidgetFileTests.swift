@@ -1,5 +1,6 @@
 import Testing
 import WidgetModel
+import WidgetProto
 
 @testable import widgetctl
 
@@ -55,6 +56,56 @@ struct WidgetFileTests {
   ])
   func `a list, a set, single widgets and several documents are taken`(_ text: String) throws {
     #expect(try Self.read(text).widgets.map(\.id?.rawValue) == ["a", "b"])
+  }
+
+  /// As `apply` reads it.
+  static func placed(_ text: String) throws -> WidgetFile {
+    var file = WidgetFile()
+    for (index, document) in try DocumentReader.documents(text, name: "f.yaml").enumerated() {
+      let places = DocumentPlaces(name: "f.yaml", text: text, document: index)
+      try file.add(document, name: "f.yaml", places: places)
+    }
+    return file
+  }
+
+  @Test(arguments: [
+    ("widgets:\n- {id: a, kind: k}\n- {id: b}", "f.yaml:3:3: widgets[1].kind: is missing"),
+    (
+      "- id: a\n  kind: k\n  labels:\n    x.y: 5", "f.yaml:4:5: widgets[0].labels.x.y: must be text"
+    ),
+    ("id: a\nkind: k\nvisible: maybe", "f.yaml:3:1: visible: must be true or false"),
+    ("id: a\nkind: k\n---\nid: b\nknid: k", "f.yaml:5:1: knid: there is no such field"),
+    ("kinds:\n- name: k\n  dispalyName: K", "f.yaml:3:3: kinds[0].dispalyName: there is no"),
+  ])
+  func `a mistake is shown with its line`(_ text: String, _ message: String) throws {
+    let error = #expect(throws: CommandFailure.self) { try Self.placed(text) }
+    let lines = error?.message.split(separator: "\n") ?? []
+    #expect(lines.first?.hasPrefix(message) == true, "\(lines)")
+    #expect(lines.count == 3 && lines.last?.hasSuffix("^") == true, "\(lines)")
+  }
+
+  @Test(arguments: [
+    ("widgets[1].data.n", "f.yaml:7:14: data.n: wrong"), ("widgets[1]", "f.yaml:5:1: wrong"),
+    ("kinds[0].content[0].root.properties[text]", "f.yaml:3:42: kinds[0]"),
+    ("kinds[0].display_name", "f.yaml:2:13: kinds[0].display_name: wrong"),
+    ("widgets[0].id", "f.yaml:1:13: widgets[0].id: wrong"),
+  ])
+  func `what the daemon refuses is shown with its line`(field: String, message: String) throws {
+    let file = try Self.placed(
+      """
+      {widgets: [{id: a, kind: k}], kinds: [
+        {name: k, displayName: K,
+         content: [{root: {id: r, type: label, text: "=x"}}]}]}
+      ---
+      id: b
+      kind: k
+      data: {m: 1, n: 2}
+      """)
+    var failure = CommandFailure(.invalidArgument, "refused")
+    failure.violations = [FieldViolation(field: field, description: "wrong")]
+    #expect(file.located(failure).message.hasPrefix(message), "\(file.located(failure).message)")
+    failure.violations.append(FieldViolation(field: "apply_set", description: "wrong"))
+    #expect(file.located(failure).message == "refused")
   }
 
   @Test func `what is printed can be applied`() throws {

@@ -67,7 +67,8 @@ struct ApplyCommand: AsyncParsableCommand {
       }
       for (index, document) in documents.enumerated() {
         let part = documents.count == 1 ? "" : ": document \(index + 1)"
-        try file.add(document, name: label + part)
+        let places = DocumentPlaces(name: label, text: text, document: index)
+        try file.add(document, name: label + part, places: places)
       }
     }
     let target = try file.target(explicit: set)
@@ -77,7 +78,7 @@ struct ApplyCommand: AsyncParsableCommand {
     let before =
       session.printer.format == .table
       ? try await session.list(Selector(), mask: mask).widgets.map(\.widget) : []
-    let kinds = try await applyKinds(file, target, session)
+    let kinds = try await placing(file) { try await applyKinds(file, target, session) }
     guard file.declaresWidgets else {
       return session.printer.print(document(kinds, nil)) {
         ApplyCommand.text(kinds, dryRun: dryRun)
@@ -86,7 +87,9 @@ struct ApplyCommand: AsyncParsableCommand {
     let request = ApplyWidgetsRequest(
       applySet: target, widgets: file.widgets, prune: prune,
       validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition)
-    let answer = try await session.client.applyWidgets(request, options: session.options)
+    let answer = try await placing(file) {
+      try await session.client.applyWidgets(request, options: session.options)
+    }
     // A dry run does not know the kinds that it would register.
     let declared = Set((dryRun ? file.kinds ?? [] : []).map(\.name.rawValue))
     Output.warn(answer.warnings.filter { !declared.contains($0.metadata["kind"] ?? "") })
@@ -96,6 +99,18 @@ struct ApplyCommand: AsyncParsableCommand {
           answer.results, before: before, specs: dryRun ? file.widgets : nil, set: target)
         + (dryRun && kinds?.results.contains { $0.action != .unchanged } == true
           ? "the widgets are not checked against the kinds that would change\n" : "")
+    }
+  }
+
+  /// A refusal is told with the lines of the file that it is about.
+  private func placing<T>(
+    _ file: WidgetFile, _ call: () async throws -> T
+  ) async throws -> T {
+    do { return try await call() } catch let error as ClientError {
+      let failure = CommandFailure(error, socket: global.socket)
+      let located = file.located(failure)
+      if located == failure { throw error }
+      throw located
     }
   }
 

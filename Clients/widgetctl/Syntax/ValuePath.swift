@@ -11,7 +11,8 @@ struct ValuePath: Hashable {
 
   /// All keys whose value may hold the place, so that a read mask can ask for each.
   var keys: [String] {
-    [text] + text.indices.filter { text[$0] == "." || text[$0] == "[" }.map { String(text[..<$0]) }
+    [text]
+      + text.indices.filter { text[$0] == "." || text[$0] == "[" }.map { String(text[..<$0]) }
       .filter { !$0.isEmpty }
   }
 

@@ -1,4 +1,5 @@
 import WidgetModel
+import WidgetProto
 
 /// A declared set of widgets and kinds, as `apply` reads it from documents.
 ///
@@ -27,6 +28,18 @@ struct WidgetFile: Hashable {
     var set: String
   }
 
+  /// Where a declaration stands in its document: `widgets[2]`, or empty if it is all of it.
+  private struct Position: Hashable {
+    let places: DocumentPlaces?
+    let path: String
+  }
+
+  /// Of the widgets and of the kinds, in their order.
+  private var widgetPositions: [Position] = []
+  private var kindPositions: [Position] = []
+  /// Of the document that is being added.
+  private var places: DocumentPlaces?
+
   /// Whose the kinds are that every daemon has.
   private static let builtInProvider = "widgetd"
   /// The set of an apply that is named nowhere.
@@ -45,8 +58,16 @@ struct WidgetFile: Hashable {
   private static let passedOverInSet: Set<String> = ["resumeToken", "revision"]
 
   /// Adds a document. Failures name the file and the path in it: `f.yaml: widgets[2].kind`.
-  mutating func add(_ document: Value, name: String) throws(CommandFailure) {
+  ///
+  /// - Parameter places: where things stand in it; failures then show the line.
+  mutating func add(
+    _ document: Value, name: String, places: DocumentPlaces? = nil
+  ) throws(CommandFailure) {
+    self.places = places
     do throws(FieldFailure) { try add(document, of: name) } catch {
+      if let places {
+        throw CommandFailure(.invalidArgument, places.message(error.path, error.reason))
+      }
       let place = error.path.isEmpty ? "" : " \(error.path):"
       throw CommandFailure(.invalidArgument, "\(name):\(place) \(error.reason)")
     }
@@ -69,6 +90,25 @@ struct WidgetFile: Hashable {
           + "move it there")
     }
     return target
+  }
+
+  /// The daemon's refusal, with the lines that it is about: it speaks of `widgets[2]` and `kinds[0]` of
+  /// the request, which may come from several documents.
+  func located(_ failure: CommandFailure) -> CommandFailure {
+    let lines = failure.violations.compactMap { violation -> String? in
+      let list = violation.field.prefix { $0 != "[" }
+      let rest = violation.field.dropFirst(list.count + 1)
+      let positions = list == "widgets" ? widgetPositions : list == "kinds" ? kindPositions : []
+      guard let end = rest.firstIndex(of: "]"), let index = Int(rest[..<end]),
+        positions.indices.contains(index), let places = positions[index].places
+      else { return nil }
+      let position = positions[index]
+      let inside = rest[rest.index(after: end)...].drop { $0 == "." }
+      let path = [position.path, String(inside)].filter { !$0.isEmpty }.joined(separator: ".")
+      return places.message(path, violation.description)
+    }
+    guard !lines.isEmpty, lines.count == failure.violations.count else { return failure }
+    return failure.saying(lines.joined(separator: "\n"))
   }
 
   private mutating func add(_ document: Value, of name: String) throws(FieldFailure) {
@@ -106,7 +146,7 @@ struct WidgetFile: Hashable {
       }
       try add(elements, of: name)
     case .map:
-      try addWidget(document, place: name)
+      try addWidget(document, place: name, path: "")
     default:
       throw FieldFailure("", "must be a list of widgets, or have a list named widgets")
     }
@@ -123,6 +163,7 @@ struct WidgetFile: Hashable {
         throw FieldFailure("kinds[\(index)].name", "\"\(kind.name)\" is declared twice")
       }
       all.append(kind)
+      kindPositions.append(Position(places: places, path: "kinds[\(index)]"))
     }
     kinds = all
   }
@@ -131,14 +172,16 @@ struct WidgetFile: Hashable {
     declaresWidgets = true
     for (index, element) in elements.enumerated() {
       do throws(FieldFailure) {
-        try addWidget(element, place: "\(name): widgets[\(index)]")
+        try addWidget(element, place: "\(name): widgets[\(index)]", path: "widgets[\(index)]")
       } catch {
         throw error.inside("widgets[\(index)]")
       }
     }
   }
 
-  private mutating func addWidget(_ value: Value, place: String) throws(FieldFailure) {
+  private mutating func addWidget(
+    _ value: Value, place: String, path: String
+  ) throws(FieldFailure) {
     guard case .map(let map) = value else {
       throw FieldFailure("", "must be a widget: id, kind, …")
     }
@@ -148,6 +191,7 @@ struct WidgetFile: Hashable {
       throw FieldFailure("id", "\"\(id)\" is declared twice, first in \(first)")
     }
     widgets.append(spec)
+    widgetPositions.append(Position(places: places, path: path))
     origins.append(Origin(place: place, set: try map.text("applySet") ?? ""))
   }
 

@@ -1,0 +1,95 @@
+import WidgetExpression
+import Yams
+
+/// Where the fields of a file stand, to show what a message is about.
+///
+/// Made when a message is made: it reads the file a second time.
+struct DocumentPlaces: Hashable {
+  /// What the file is called in messages.
+  let name: String
+  let text: String
+  /// Which of the file's documents, from 0; what is empty does not count.
+  let document: Int
+
+  /// A step on the way to a field.
+  private enum Step {
+    case key(String)
+    case index(Int)
+  }
+
+  /// The message with the line and the column of the field in front, and the line itself below it.
+  ///
+  /// - Parameter path: as messages give it: `widgets[1].labels.room`, `kinds[0].data[n]`. What is not
+  ///   there is shown by what it would be in.
+  func message(_ path: String, _ reason: String) -> String {
+    let described = path.isEmpty ? reason : "\(path): \(reason)"
+    guard let place = place(of: path) else { return "\(name): \(described)" }
+    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    // A mistake in an expression shows the expression already.
+    guard !reason.contains("\n"), lines.indices.contains(place.line - 1) else {
+      return "\(name):\(place.line):\(place.column): \(described)"
+    }
+    let excerpt = SourceExcerpt.text(
+      line: String(lines[place.line - 1]), number: place.line, column: place.column)
+    let indented = excerpt.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
+    return "\(name):\(place.line):\(place.column): \(described)\n\(indented)"
+  }
+
+  private func place(of path: String) -> Mark? {
+    guard var node = root() else { return nil }
+    var place = node.mark
+    var steps = DocumentPlaces.steps(path)[...]
+    while let step = steps.popFirst() {
+      switch (step, node) {
+      case (.index(let index), .sequence(let elements)) where elements.indices.contains(index):
+        node = elements[index]
+        place = node.mark
+      case (.key(let name), .mapping(let mapping)):
+        // Keys with dots were taken apart.
+        var names = [name]
+        for case .key(let part) in steps.prefix(8) {
+          names.append("\(names[names.count - 1]).\(part)")
+        }
+        guard let count = names.indices.last(where: { entry(names[$0], mapping) != nil }),
+          let entry = entry(names[count], mapping)
+        else {
+          // What messages of the protocol have and files do not.
+          if name == "properties" { continue }
+          return place
+        }
+        steps = steps.dropFirst(count)
+        place = entry.key.mark
+        node = entry.value
+      // A list of widgets needs no name.
+      case (.key("widgets"), .sequence): continue
+      default: return place
+      }
+    }
+    return place
+  }
+
+  private func entry(_ name: String, _ mapping: Node.Mapping) -> (key: Node, value: Node)? {
+    let names = [name, FieldOptions.camelCase(name)]
+    return mapping.first { key, _ in
+      if case .scalar(let scalar) = key { names.contains(scalar.string) } else { false }
+    }.map { (key: $0.key, value: $0.value) }
+  }
+
+  private func root() -> Node? {
+    guard let parser = try? Parser(yaml: text) else { return nil }
+    var number = 0
+    while let root = try? parser.nextRoot() {
+      if case .scalar(let scalar) = root, scalar.string.isEmpty { continue }
+      if number == document { return root }
+      number += 1
+    }
+    return nil
+  }
+
+  /// `a.b[1].c[d]` as `a`, `b`, 1, `c`, `d`.
+  private static func steps(_ path: String) -> [Step] {
+    path.split { ".[]".contains($0) }.map { part in
+      Int(part).map { .index($0) } ?? .key(String(part))
+    }
+  }
+}
