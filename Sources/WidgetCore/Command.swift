@@ -4,9 +4,11 @@ public import WidgetModel
 public enum Command: Hashable, Sendable {
   /// Adds a widget.
   case create(WidgetSpec, transition: Transition? = nil)
-  /// Changes a widget. With `ifRevision`, only if that is still its revision.
+  /// Changes a widget. With `ifRevision`, only if that is still its revision. `provider`: for which the
+  /// caller makes the change, for the widget's owners; empty for none.
   case update(
-    WidgetID, WidgetPatch, ifRevision: Revision? = nil, transition: Transition? = nil)
+    WidgetID, WidgetPatch, ifRevision: Revision? = nil, transition: Transition? = nil,
+    provider: String = "")
   /// Removes a widget.
   case delete(
     WidgetID, ifRevision: Revision? = nil, allowMissing: Bool = false,
@@ -41,11 +43,14 @@ public struct Declaration: Hashable, Sendable {
   public var prunes: Bool
   /// Change nothing; only say what would happen.
   public var isDryRun: Bool
+  /// Own what is declared: fields that somebody else owns stay, and so does what is not declared.
+  public var ownsFields: Bool
 
   public init(
     applySet: String = "default", widgets: [WidgetSpec], prunes: Bool = false,
-    isDryRun: Bool = false
+    isDryRun: Bool = false, ownsFields: Bool = false
   ) {
+    self.ownsFields = ownsFields
     self.applySet = applySet
     self.widgets = widgets
     self.prunes = prunes

@@ -68,6 +68,15 @@ struct KindSchema {
     return spec
   }
 
+  /// What a declaration says of a widget that is there, with types as declared, and nothing else.
+  func fittedOnly(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
+    var spec = spec
+    try checkFamily(spec.family, path: path)
+    spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
+    spec.data = try fitted(spec.data, .data, path: "\(path).data")
+    return spec
+  }
+
   /// What a patch does to a widget. A key with a default never vanishes: to unset it sets the default.
   func fitted(_ patch: WidgetPatch, path: String) throws(StoreError) -> WidgetPatch {
     var patch = patch
@@ -136,12 +145,38 @@ struct KindSchema {
   }
 
   /// The patch that makes a widget of the kind's former shape one of this shape; nil if it is one.
-  /// What fits stays, what is missing gets its default, what is not declared any more goes.
-  func conforming(_ record: Record) -> WidgetPatch? {
+  /// What fits stays, what is missing gets its default, what is not declared any more goes. What nobody
+  /// owns and still has the `former` kind's default gets the new one.
+  func conforming(_ record: Record, former: KindSchema? = nil) -> WidgetPatch? {
     var patch = WidgetPatch()
     (patch.setData, patch.unsetData) = conforming(record.data.map, .data)
     (patch.setParameters, patch.unsetParameters) = conforming(record.parameters.map, .parameters)
+    if let former {
+      for (key, value) in newDefaults(.data, former)
+      where record.data[key] == former.data[key]?.defaultValue && patch.setData[key] == nil
+        && record.ownership?[FieldOwner.Part.data.path(key)] == nil
+      {
+        patch.setData[key] = value
+      }
+      for (key, value) in newDefaults(.parameters, former)
+      where record.parameters[key] == former.parameters[key]?.defaultValue
+        && patch.setParameters[key] == nil
+        && record.ownership?[FieldOwner.Part.parameters.path(key)] == nil
+      {
+        patch.setParameters[key] = value
+      }
+    }
     return patch == WidgetPatch() ? nil : patch
+  }
+
+  /// The defaults that differ from those of a former kind.
+  private func newDefaults(_ part: Part, _ former: KindSchema) -> [(String, Value)] {
+    fields(part).compactMap { key, field in
+      guard let value = field.defaultValue, let old = former.field(key, of: part)?.defaultValue,
+        old != value
+      else { return nil }
+      return (key, value)
+    }
   }
 
   private func conforming(_ map: ValueMap, _ part: Part) -> (set: ValueMap, unset: [String]) {

@@ -31,6 +31,10 @@ final class Record {
   var statusRevision: Revision
   var data = RevisedMap()
   var parameters = RevisedMap()
+  /// Who set which fields; nil if no manager ever declared the widget.
+  @Boxed var ownership: Ownership?
+  /// Whether a manager ever declared the widget.
+  var isOwned: Bool { _ownership.isThere }
   /// The latest hint, and the revision it came with.
   @Boxed var transition: Transition?
   var transitionRevision: Revision = 0
@@ -86,6 +90,7 @@ final class Record {
     copy.statusRevision = statusRevision
     copy.data = data
     copy.parameters = parameters
+    if isOwned { copy.ownership = ownership }
     copy.transition = transition
     copy.transitionRevision = transitionRevision
     copy.replacedRevision = replacedRevision
@@ -166,6 +171,8 @@ struct Boxed<Value> {
   }
 
   private var box: Box?
+
+  var isThere: Bool { box != nil }
 
   var wrappedValue: Value? {
     get { box?.value }

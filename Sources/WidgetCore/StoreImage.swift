@@ -124,13 +124,16 @@ public struct RecordImage: Hashable, Sendable {
   /// Whether the content that readers hold may not be what its state gives now; see
   /// `ContentTable.isCut`.
   public var contentIsCut: Bool
+  /// Who set which fields; nil if no manager ever declared the widget.
+  public var owners: [FieldOwner]?
 
   public init(
     widget: Widget, data: [RevisedEntry], parameters: [RevisedEntry], labelsRevision: Revision,
     presenceRevision: Revision, positionRevision: Revision, statusRevision: Revision,
     transition: Transition?, transitionRevision: Revision, contentRevision: Revision = 0,
-    contentIsCut: Bool = false
+    contentIsCut: Bool = false, owners: [FieldOwner]? = nil
   ) {
+    self.owners = owners
     self.contentRevision = contentRevision
     self.contentIsCut = contentIsCut
     self.widget = widget
@@ -193,7 +196,7 @@ extension RecordImage {
       positionRevision: record.positionRevision, statusRevision: record.statusRevision,
       transition: record.transition, transitionRevision: record.transitionRevision,
       contentRevision: record.contentRevision,
-      contentIsCut: record.content?.table.isCut ?? false)
+      contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.entries)
   }
 }
 
@@ -223,6 +226,7 @@ extension Record {
     transition = image.transition
     transitionRevision = image.transitionRevision
     contentRevision = image.contentRevision
+    ownership = image.owners.map { Ownership($0) }
     costBytes = Record.cost(of: self)
   }
 }

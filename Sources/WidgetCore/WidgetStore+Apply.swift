@@ -18,17 +18,24 @@ extension WidgetStore {
         guard let id = spec.id else { continue }
         let transition = transition ?? store.schemas[spec.kind]?.kind.transition
         if let slot = store.slot(of: id) {
-          let changed = try store.converge(
-            slot, to: spec, declaration.applySet, transition, revision, now,
-            field: "widgets[\(index)]")
-          results.append(ApplyResult(id: id, action: changed ? .updated : .unchanged))
+          results.append(
+            try store.converge(
+              slot, id, to: spec, declaration, transition, revision, now, field: "widgets[\(index)]"
+            ))
           slots.append(slot)
         } else {
+          let declared = spec
           let spec = try store.fitted(
             spec, field: "widgets[\(index)]", isDeclared: true)
           let record = store.makeRecord(
             spec, id: id, transition, by: caller, at: now, revision: revision)
           record.applySet = declaration.applySet
+          if declaration.ownsFields {
+            record.ownership = Ownership(
+              declared.fields.map {
+                FieldOwner(path: $0.part.path($0.key), owner: declaration.applySet)
+              })
+          }
           record.costBytes = Record.cost(of: record)
           try store.admit(record)
           store.makeRoomAtEnd(transition, at: revision, time: now)
@@ -49,43 +56,65 @@ extension WidgetStore {
     }
   }
 
-  /// Makes an existing widget what a spec says. Returns whether that changed anything.
+  /// Makes an existing widget what a spec says.
   private mutating func converge(
-    _ slot: Int, to spec: WidgetSpec, _ applySet: String, _ transition: Transition?,
+    _ slot: Int, _ id: WidgetID, to spec: WidgetSpec, _ declaration: Declaration,
+    _ transition: Transition?,
     _ revision: Revision, _ now: Timestamp, field: String
-  ) throws(StoreError) -> Bool {
-    guard let record = records[slot] else { return false }
+  ) throws(StoreError) -> ApplyResult {
+    guard let record = records[slot] else { return ApplyResult(id: id, action: .unchanged) }
     guard record.kind == spec.kind else {
       throw .kindMismatch(record.id, is: record.kind, declared: spec.kind)
     }
-    let spec = try fittedAgain(spec, field: field)
-    // What explains a kind says that and no more.
-    var patch = WidgetPatch(setData: spec.data, replaceData: record.kind == .help)
-    patch.setParameters = spec.parameters
-    patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }
-    patch.setLabels = spec.labels
-    patch.unsetLabels = record.labels.entries.map(\.key).filter { spec.labels[$0] == nil }
+    let applySet = declaration.applySet
+    let plan =
+      declaration.ownsFields
+      ? try owning(record, try fittedOnly(spec, field: field), by: applySet, field: field)
+      : try replacing(record, by: spec, applySet, field: field)
     let presence = Presence(
       isVisible: spec.isVisible ?? record.presence.isVisible,
       isEnabled: spec.isEnabled ?? record.presence.isEnabled)
     let family = spec.family ?? record.family
+    let ownership = plan.ownership == record.ownership ? nil : plan.ownership
     let effect = try admittedEffect(
-      of: patch, on: slot, plus: applySet.utf8.count - record.applySet.utf8.count)
+      of: plan.patch, on: slot,
+      plus: applySet.utf8.count - record.applySet.utf8.count + record.growth(to: ownership))
 
     let changesPresence = presence != record.presence
     let changesStatus = family != record.family || applySet != record.applySet
-    guard effect.isChange || changesPresence || changesStatus else { return false }
+    guard effect.isChange || changesPresence || changesStatus || ownership != nil else {
+      return ApplyResult(id: record.id, action: .unchanged)
+    }
     modify(slot) { record in
-      record.apply(patch, at: revision)
+      record.apply(plan.patch, at: revision)
       if changesPresence { (record.presence, record.presenceRevision) = (presence, revision) }
       if changesStatus {
         (record.family, record.applySet, record.statusRevision) = (family, applySet, revision)
       }
+      if let ownership { record.ownership = ownership }
       record.costBytes = effect.costBytes
       record.finish(transition, at: revision, time: now)
     }
     if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
-    return true
+    return ApplyResult(
+      id: record.id, action: .updated, changedFields: plan.changed, keptFields: plan.kept)
+  }
+
+  /// What a declaration that does not own its fields does to a widget: parameters and labels become
+  /// exactly what it says, whoever set them.
+  private func replacing(
+    _ record: Record, by spec: WidgetSpec, _ applySet: String, field: String
+  ) throws(StoreError) -> Owning {
+    let spec = try fittedAgain(spec, field: field)
+    var plan = Owning()
+    // What explains a kind says that and no more.
+    plan.patch = WidgetPatch(setData: spec.data, replaceData: record.kind == .help)
+    plan.patch.setParameters = spec.parameters
+    plan.patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }
+    plan.patch.setLabels = spec.labels
+    plan.patch.unsetLabels = record.labels.entries.map(\.key).filter { spec.labels[$0] == nil }
+    plan.ownership = record.ownership(after: plan.patch, by: .set(applySet)) ?? record.ownership
+    return plan
   }
 
   /// Makes the widgets' relative order that of `slots`, using the positions that they have.

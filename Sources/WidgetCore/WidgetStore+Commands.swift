@@ -27,8 +27,9 @@ extension WidgetStore {
     switch command {
     case .create(let spec, let transition):
       outcome = .created(try create(spec, transition, by: caller, at: now))
-    case .update(let id, let patch, let expected, let transition):
-      try update(id, patch, ifRevision: expected, transition, at: now)
+    case .update(let id, let patch, let expected, let transition, let provider):
+      try update(
+        id, patch, ifRevision: expected, transition, by: caller, provider: provider, at: now)
       outcome = .updated(id)
     case .delete(let id, let expected, let allowMissing, let transition):
       try delete(id, ifRevision: expected, allowMissing: allowMissing, transition)
@@ -133,12 +134,25 @@ extension WidgetStore {
 
   private mutating func update(
     _ id: WidgetID, _ patch: WidgetPatch, ifRevision expected: Revision?,
-    _ transition: Transition?, at now: Timestamp
+    _ transition: Transition?, by caller: Caller, provider: String, at now: Timestamp
   ) throws(StoreError) {
     guard let slot = slot(of: id), let record = records[slot] else { throw .widgetNotFound(id) }
     if let expected, expected != record.revision {
       throw .etagMismatch(id, current: record.revision)
     }
+    guard record.isOwned || !patch.releases.isEmpty else {
+      return try updateUnowned(slot, record, patch, transition, at: now)
+    }
+    try updateOwned(
+      slot, record, patch, transition,
+      by: provider.isEmpty ? .user(caller.uid) : .provider(provider), at: now)
+  }
+
+  /// Changes a widget that no manager declares, which costs nothing for owners.
+  private mutating func updateUnowned(
+    _ slot: Int, _ record: Record, _ patch: WidgetPatch, _ transition: Transition?,
+    at now: Timestamp
+  ) throws(StoreError) {
     try validate(patch, field: "patch")
     let patch = try fitted(patch, for: record, field: "patch")
     let transition = transition ?? schemas[record.kind]?.kind.transition
@@ -147,6 +161,34 @@ extension WidgetStore {
     let revision = advanceRevision()
     modify(slot) { record in
       record.apply(patch, at: revision)
+      record.costBytes = effect.costBytes
+      record.finish(transition, at: revision, time: now)
+    }
+    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+  }
+
+  private mutating func updateOwned(
+    _ slot: Int, _ record: Record, _ patch: WidgetPatch, _ transition: Transition?,
+    by writer: FieldWriter, at now: Timestamp
+  ) throws(StoreError) {
+    try validate(patch, field: "patch")
+    var patch = patch
+    let released =
+      patch.releases.isEmpty ? [] : try release(&patch, of: record, field: "patch")
+    patch = try fitted(patch, for: record, field: "patch")
+    let transition = transition ?? schemas[record.kind]?.kind.transition
+    var ownership = record.ownership(after: patch, by: writer)
+    if !released.isEmpty {
+      var changed = ownership ?? record.ownership ?? Ownership()
+      for (path, owner) in released { changed[path] = owner }
+      ownership = changed
+    }
+    let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
+    guard effect.isChange || ownership != nil else { return }
+    let revision = advanceRevision()
+    modify(slot) { record in
+      record.apply(patch, at: revision)
+      if let ownership { record.ownership = ownership }
       record.costBytes = effect.costBytes
       record.finish(transition, at: revision, time: now)
     }
@@ -331,11 +373,12 @@ extension WidgetStore {
       unacknowledged.append(event, of: record.kind)
       self.record(.dropUnacknowledged(record.kind, sequence))
     }
-    if let (patch, effect) = reduction, effect.isChange {
+    if let (patch, ownership, effect) = reduction, effect.isChange {
       let revision = advanceRevision()
       let transition = defaultTransition(slot)
       modify(slot) { record in
         record.apply(patch, at: revision)
+        if let ownership { record.ownership = ownership }
         record.costBytes = effect.costBytes
         record.finish(transition, at: revision, time: now)
       }
@@ -359,13 +402,15 @@ extension WidgetStore {
   /// What an event does to the widget's data, and what that comes to; nil for nothing.
   private func reduce(
     _ event: Event, on slot: Int
-  ) throws(StoreError) -> (patch: WidgetPatch, effect: PatchEffect)? {
+  ) throws(StoreError) -> (patch: WidgetPatch, ownership: Ownership?, effect: PatchEffect)? {
     guard let record = records[slot], let schema = schemas[record.kind],
       let patch = try schema.reducers.patch(
         for: event, on: record, costMax: limits.eventCostMax,
         valueDepthMax: limits.valueDepthMax)
     else { return nil }
-    return (patch, try admittedEffect(of: patch, on: slot))
+    let ownership = record.ownership(after: patch, by: .events(record.kind))
+    let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
+    return (patch, ownership, effect)
   }
 
   // MARK: - Retried requests

@@ -50,6 +50,7 @@ extension WidgetStore {
       let revision = store.advanceRevision()
       var results: [KindResult] = []
       var changed: Set<KindName> = []
+      var former: [KindName: KindSchema] = [:]
       let removed = declaration.prunes ? store.namesToPrune(declaration) : []
       for name in removed { store.replaceKind(name, with: nil, schema: nil) }
       store.clearContent(of: Set(removed), at: revision, time: now)
@@ -63,6 +64,7 @@ extension WidgetStore {
         if old == nil, store.registeredKinds.count >= store.limits.kindsMax {
           throw .quotaExceeded(limit: "kinds_max", maximum: store.limits.kindsMax)
         }
+        former[kind.name] = store.schemas[kind.name]
         store.replaceKind(
           kind.name,
           with: RegisteredKind(
@@ -71,7 +73,8 @@ extension WidgetStore {
         changed.insert(kind.name)
         results.append(KindResult(name: kind.name, action: old == nil ? .created : .updated))
       }
-      let counts = try store.conformWidgets(of: changed, at: revision, time: now)
+      let counts = try store.conformWidgets(
+        of: changed, formerly: former, at: revision, time: now)
       for place in results.indices {
         results[place].widgetsChanged = counts[results[place].name] ?? 0
       }
@@ -162,6 +165,16 @@ extension WidgetStore {
     return try schemas[spec.kind]?.fittedAgain(spec, path: field) ?? spec
   }
 
+  /// What a declaration says of a widget that is there, and nothing else.
+  func fittedOnly(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
+    guard spec.kind != HelpKind.name else {
+      var spec = spec
+      spec.data = [:]
+      return try HelpKind.schema.fittedOnly(spec, path: field)
+    }
+    return try schemas[spec.kind]?.fittedOnly(spec, path: field) ?? spec
+  }
+
   /// What a patch does according to the widget's kind.
   func fitted(
     _ patch: WidgetPatch, for record: Record, field: String
@@ -176,7 +189,8 @@ extension WidgetStore {
 
   /// Makes widgets fit their kinds. Returns how many changed, by kind. O(all widgets).
   private mutating func conformWidgets(
-    of kinds: Set<KindName>, at revision: Revision, time: Timestamp
+    of kinds: Set<KindName>, formerly former: [KindName: KindSchema], at revision: Revision,
+    time: Timestamp
   ) throws(StoreError) -> [KindName: Int] {
     var counts: [KindName: Int] = [:]
     guard !kinds.isEmpty else { return counts }
@@ -185,7 +199,7 @@ extension WidgetStore {
         let schema = schemas[record.kind]
       else { continue }
       let hasChanged: Bool
-      if let patch = schema.conforming(record) {
+      if let patch = schema.conforming(record, former: former[record.kind]) {
         hasChanged = try apply(patch, to: slot, at: revision, time: time)
       } else {
         hasChanged = false
@@ -228,11 +242,14 @@ extension WidgetStore {
   private mutating func apply(
     _ patch: WidgetPatch, to slot: Int, at revision: Revision, time: Timestamp
   ) throws(StoreError) -> Bool {
-    let effect = try admittedEffect(of: patch, on: slot)
+    let ownership = records[slot]?.ownership(without: patch)
+    let effect = try admittedEffect(
+      of: patch, on: slot, plus: records[slot]?.growth(to: ownership) ?? 0)
     guard effect.isChange, let kind = records[slot]?.kind else { return false }
     let transition = schemas[kind]?.kind.transition
     modify(slot) { record in
       record.apply(patch, at: revision)
+      if let ownership { record.ownership = ownership }
       record.costBytes = effect.costBytes
       record.finish(transition, at: revision, time: time)
     }

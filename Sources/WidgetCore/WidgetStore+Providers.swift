@@ -220,13 +220,19 @@ extension WidgetStore {
       throw .notProvided(update.id, kind: record.kind, by: provider)
     }
     try validate(update.patch, field: "patch")
+    guard update.patch.releases.isEmpty else {
+      throw .invalid(
+        field: "patch.release", description: "Give fields back with UpdateWidget instead.")
+    }
     var patch = try fitted(update.patch, for: record, field: "patch")
     if patch.isStale == nil { patch.isStale = false }
-    let effect = try admittedEffect(of: patch, on: slot)
+    let ownership = record.ownership(after: patch, by: .provider(provider))
+    let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
     guard effect.isChange else { return false }
     let transition = update.transition ?? defaultTransition(slot)
     modify(slot) { record in
       record.apply(patch, at: revision)
+      if let ownership { record.ownership = ownership }
       record.costBytes = effect.costBytes
       record.finish(transition, at: revision, time: time)
     }

@@ -182,7 +182,7 @@ extension Record {
   /// What the whole record counts against its owner's quota. O(keys).
   static func cost(of record: Record) -> Int {
     baseCostBytes + record.labels.costBytes + record.data.costBytes + record.parameters.costBytes
-      + record.error.costBytes + record.applySet.utf8.count
+      + record.error.costBytes + record.applySet.utf8.count + (record.ownership?.costBytes ?? 0)
   }
 }
 

@@ -379,7 +379,10 @@ public struct WidgetStore: ~Copyable {
   /// A widget as it is stored: without its data if that does not outlive a restart.
   private func storedImage(of record: Record) -> RecordImage {
     var image = RecordImage(record)
-    if schemas[record.kind]?.kind.persistence == .volatile { image.data = [] }
+    if schemas[record.kind]?.kind.persistence == .volatile {
+      image.data = []
+      image.owners = record.ownership?.withoutData.entries
+    }
     return image
   }
 

@@ -16,6 +16,8 @@ public struct ReadMask: Hashable, Sendable {
     case applySet = "apply_set"
     case content
     case etag
+    /// Only if it is named: everything does not include it.
+    case owners
   }
 
   /// Fields that are wanted whole. Empty, with the two lists below empty too, means everything.
@@ -69,7 +71,9 @@ public struct ReadMask: Hashable, Sendable {
     !isBare && fields.isEmpty && dataKeys.isEmpty && parameterKeys.isEmpty
   }
 
-  public func wants(_ field: Field) -> Bool { isEverything || fields.contains(field) }
+  public func wants(_ field: Field) -> Bool {
+    fields.contains(field) || (isEverything && field != .owners)
+  }
 
   /// The widget with what is not wanted emptied.
   public func filter(_ widget: Widget) -> Widget {
@@ -124,15 +128,6 @@ public struct ReadMask: Hashable, Sendable {
   private func filter(_ map: ValueMap, whole: Field, keys: [String]) -> ValueMap {
     if wants(whole) { return map }
     return ValueMap(keys.compactMap { key in map[key].map { .init(key: key, value: $0) } })
-  }
-}
-
-extension String {
-  /// What follows a prefix of ASCII characters, byte by byte: a key may begin with a combining
-  /// mark, which would merge with the dot before it into one character. nil if nothing follows.
-  fileprivate func key(behind prefix: String) -> String? {
-    guard utf8.starts(with: prefix.utf8), utf8.count > prefix.utf8.count else { return nil }
-    return String(self[utf8.index(utf8.startIndex, offsetBy: prefix.utf8.count)...])
   }
 }
 

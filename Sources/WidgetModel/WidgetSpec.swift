@@ -43,12 +43,16 @@ public struct WidgetPatch: Hashable, Sendable {
   public var isStale: Bool?
   /// nil leaves it, `.some(nil)` clears it.
   public var error: WidgetError??
+  /// Fields to give back to the manager that declares them; see `FieldOwner.path`.
+  public var releases: [String]
 
   public init(
     setData: ValueMap = [:], unsetData: [String] = [], replaceData: Bool = false,
     setParameters: ValueMap = [:], unsetParameters: [String] = [], setLabels: Labels = [:],
-    unsetLabels: [String] = [], isStale: Bool? = nil, error: WidgetError?? = nil
+    unsetLabels: [String] = [], isStale: Bool? = nil, error: WidgetError?? = nil,
+    releases: [String] = []
   ) {
+    self.releases = releases
     self.setData = setData
     self.unsetData = unsetData
     self.replaceData = replaceData
@@ -107,9 +111,18 @@ public enum ApplyAction: UInt8, Hashable, Sendable, CaseIterable {
 public struct ApplyResult: Hashable, Sendable {
   public var id: WidgetID
   public var action: ApplyAction
+  /// Of a declaration that owns its fields: those that got another value or were removed.
+  public var changedFields: [String]
+  /// And those with a new declared value that keep another, because somebody else owns them.
+  public var keptFields: [FieldOwner]
 
-  public init(id: WidgetID, action: ApplyAction) {
+  public init(
+    id: WidgetID, action: ApplyAction, changedFields: [String] = [],
+    keptFields: [FieldOwner] = []
+  ) {
     self.id = id
     self.action = action
+    self.changedFields = changedFields
+    self.keptFields = keptFields
   }
 }

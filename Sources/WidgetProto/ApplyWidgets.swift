@@ -17,11 +17,15 @@ public struct ApplyWidgetsRequest: Hashable, Sendable {
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String
   public var transition: Transition?
+  /// Own what is declared; what somebody else owns, or what is not declared, stays.
+  public var ownFields: Bool
 
   public init(
     applySet: String = "", widgets: [WidgetSpec] = [], prune: Bool = false,
-    validateOnly: Bool = false, requestID: String = "", transition: Transition? = nil
+    validateOnly: Bool = false, requestID: String = "", transition: Transition? = nil,
+    ownFields: Bool = false
   ) {
+    self.ownFields = ownFields
     self.applySet = applySet
     self.widgets = widgets
     self.prune = prune
@@ -43,6 +47,7 @@ extension ApplyWidgetsRequest: ConvertibleMessage {
     validateOnly = c.pointee.validate_only != 0
     requestID = reader.string(c.pointee.request_id)
     transition = try reader.requestTransition(c.pointee.transition)
+    ownFields = c.pointee.own_fields != 0
   }
 
   func fill(
@@ -55,6 +60,7 @@ extension ApplyWidgetsRequest: ConvertibleMessage {
     c.pointee.validate_only = validateOnly ? 1 : 0
     c.pointee.request_id = try writer.string("request_id", requestID)
     c.pointee.transition = try writer.message("transition", optional: transition)
+    c.pointee.own_fields = ownFields ? 1 : 0
   }
 }
 
@@ -62,7 +68,10 @@ extension ApplyResult: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__ApplyResult>, _ reader: Reader) throws(WireError) {
     self.init(
       id: try reader.widgetID("id", c.pointee.id),
-      action: ApplyAction(number: c.pointee.action.rawValue) ?? .unspecified)
+      action: ApplyAction(number: c.pointee.action.rawValue) ?? .unspecified,
+      changedFields: reader.strings(c.pointee.n_changed_fields, c.pointee.changed_fields),
+      keptFields: try reader.owners(
+        "kept_fields", c.pointee.n_kept_fields, c.pointee.kept_fields))
   }
 
   func fill(
@@ -70,6 +79,10 @@ extension ApplyResult: ConvertibleMessage {
   ) throws(WireError) {
     c.pointee.id = try writer.string("id", id.rawValue)
     c.pointee.action = Widgetd__V1__ApplyAction(rawValue: UInt32(action.rawValue))
+    c.pointee.n_changed_fields = changedFields.count
+    c.pointee.changed_fields = try writer.strings("changed_fields", changedFields)
+    c.pointee.n_kept_fields = keptFields.count
+    c.pointee.kept_fields = try writer.list("kept_fields", keptFields)
   }
 }
 

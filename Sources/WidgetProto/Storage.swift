@@ -29,13 +29,16 @@ public struct StoredWidget: Hashable, Sendable {
   public var contentRevision: Revision
   /// Whether its content met a limit when this was written.
   public var contentIsCut: Bool
+  /// Who set which fields; nil if no manager ever declared the widget.
+  public var owners: [FieldOwner]?
 
   public init(
     widget: Widget, data: [StoredEntry] = [], parameters: [StoredEntry] = [],
     labelsRevision: Revision = 0, presenceRevision: Revision = 0, positionRevision: Revision = 0,
     statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0,
-    contentRevision: Revision = 0, contentIsCut: Bool = false
+    contentRevision: Revision = 0, contentIsCut: Bool = false, owners: [FieldOwner]? = nil
   ) {
+    self.owners = owners
     self.contentRevision = contentRevision
     self.contentIsCut = contentIsCut
     self.widget = widget
@@ -63,6 +66,9 @@ extension StoredWidget: ConvertibleMessage {
     transitionRevision = c.pointee.transition_revision
     contentRevision = c.pointee.content_revision
     contentIsCut = c.pointee.content_is_cut != 0
+    if c.pointee.has_owners != 0 {
+      owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
+    }
   }
 
   func fill(
@@ -84,6 +90,11 @@ extension StoredWidget: ConvertibleMessage {
     c.pointee.transition_revision = transitionRevision
     c.pointee.content_revision = contentRevision
     c.pointee.content_is_cut = contentIsCut ? 1 : 0
+    if let owners {
+      c.pointee.has_owners = 1
+      c.pointee.n_owners = owners.count
+      c.pointee.owners = try writer.list("owners", owners)
+    }
   }
 }
 

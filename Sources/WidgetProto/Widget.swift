@@ -8,10 +8,13 @@ public struct TaggedWidget: Hashable, Sendable {
   public var widget: Widget
   /// Empty in stream frames, and where the read mask leaves it out.
   public var etag: String
+  /// Empty unless the read mask names them.
+  public var owners: [FieldOwner]
 
-  public init(widget: Widget, etag: String = "") {
+  public init(widget: Widget, etag: String = "", owners: [FieldOwner] = []) {
     self.widget = widget
     self.etag = etag
+    self.owners = owners
   }
 }
 
@@ -19,6 +22,7 @@ extension TaggedWidget: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__Widget>, _ reader: Reader) throws(WireError) {
     widget = try Widget(c: c, reader)
     etag = reader.string(c.pointee.etag)
+    owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Widget>, _ writer: Writer) throws(WireError) {
@@ -26,6 +30,27 @@ extension TaggedWidget: ConvertibleMessage {
     if !etag.isEmpty, writer.mask.wants(.etag) {
       c.pointee.etag = try writer.string("etag", etag)
     }
+    if !owners.isEmpty, writer.mask.wants(.owners) {
+      c.pointee.n_owners = owners.count
+      c.pointee.owners = try writer.list("owners", owners)
+    }
+  }
+}
+
+extension FieldOwner: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__FieldOwner>, _ reader: Reader) throws(WireError) {
+    self.init(
+      path: reader.string(c.pointee.path), owner: reader.string(c.pointee.owner),
+      manager: reader.string(c.pointee.manager),
+      declared: try reader.optional("declared", c.pointee.declared))
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__FieldOwner>, _ writer: Writer) throws(WireError)
+  {
+    c.pointee.path = try writer.string("path", path)
+    c.pointee.owner = try writer.string("owner", owner)
+    c.pointee.manager = try writer.string("manager", manager)
+    if let declared { c.pointee.declared = try writer.message("declared", declared) }
   }
 }
 
@@ -150,6 +175,15 @@ extension Labels: ConvertibleMessage {
 }
 
 extension Reader {
+  func owners(
+    _ field: StaticString, _ count: Int,
+    _ elements: UnsafeMutablePointer<UnsafeMutablePointer<Widgetd__V1__FieldOwner>?>?
+  ) throws(WireError) -> [FieldOwner] {
+    try list(field, count, elements) { (element) throws(WireError) in
+      try FieldOwner(c: element, self)
+    }
+  }
+
   /// Reads an error field: nil if it is absent, `.some(nil)` if it says that there is no error.
   func error(
     _ field: StaticString, _ c: UnsafeMutablePointer<Widgetd__V1__WidgetError>?

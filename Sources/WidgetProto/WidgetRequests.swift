@@ -97,23 +97,27 @@ public struct GetWidgetResponse: Hashable, Sendable {
   public var widget: Widget
   /// The widget's etag now; empty if the read mask leaves it out.
   public var etag: String
+  /// Who set which fields; empty unless the read mask names `owners`.
+  public var owners: [FieldOwner]
 
-  public init(widget: Widget, etag: String = "") {
+  public init(widget: Widget, etag: String = "", owners: [FieldOwner] = []) {
     self.widget = widget
     self.etag = etag
+    self.owners = owners
   }
 }
 
 extension GetWidgetResponse: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__GetWidgetResponse>, _ reader: Reader) throws(WireError) {
-    (widget, etag) = try reader.requiredWidget(c.pointee.widget)
+    let tagged = try reader.required("widget", c.pointee.widget, as: TaggedWidget.self)
+    (widget, etag, owners) = (tagged.widget, tagged.etag, tagged.owners)
   }
 
   func fill(
     _ c: UnsafeMutablePointer<Widgetd__V1__GetWidgetResponse>, _ writer: Writer
   ) throws(WireError) {
     c.pointee.widget = try writer.message(
-      "widget", TaggedWidget(widget: widget, etag: etag))
+      "widget", TaggedWidget(widget: widget, etag: etag, owners: owners))
   }
 }
 
@@ -128,11 +132,14 @@ public struct UpdateWidgetRequest: Hashable, Sendable {
   public var transition: Transition?
   /// Leave the widget out of the answer, for callers who update often.
   public var omitWidget: Bool
+  /// The provider for which the change is made, for the widget's owners; empty for none.
+  public var provider: String
 
   public init(
     id: WidgetID, patch: WidgetPatch = WidgetPatch(), etag: String = "", requestID: String = "",
-    transition: Transition? = nil, omitWidget: Bool = false
+    transition: Transition? = nil, omitWidget: Bool = false, provider: String = ""
   ) {
+    self.provider = provider
     self.id = id
     self.patch = patch
     self.etag = etag
@@ -150,6 +157,7 @@ extension UpdateWidgetRequest: ConvertibleMessage {
     requestID = reader.string(c.pointee.request_id)
     transition = try reader.requestTransition(c.pointee.transition)
     omitWidget = c.pointee.omit_widget != 0
+    provider = reader.string(c.pointee.provider)
   }
 
   func fill(
@@ -161,6 +169,7 @@ extension UpdateWidgetRequest: ConvertibleMessage {
     c.pointee.request_id = try writer.string("request_id", requestID)
     c.pointee.transition = try writer.message("transition", optional: transition)
     c.pointee.omit_widget = omitWidget ? 1 : 0
+    c.pointee.provider = try writer.string("provider", provider)
   }
 }
 

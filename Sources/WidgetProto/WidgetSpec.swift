@@ -64,6 +64,7 @@ extension WidgetPatch: ConvertibleMessage {
       isStale = c.pointee.stale != 0
     }
     error = try reader.error("error", c.pointee.error)
+    releases = reader.strings(c.pointee.n_release, c.pointee.release)
   }
 
   func fill(
@@ -90,5 +91,7 @@ extension WidgetPatch: ConvertibleMessage {
       c.pointee.stale = isStale ? 1 : 0
     }
     c.pointee.error = try writer.message("error", changed: error)
+    c.pointee.n_release = releases.count
+    c.pointee.release = try writer.strings("release", releases)
   }
 }

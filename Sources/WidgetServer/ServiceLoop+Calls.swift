@@ -108,7 +108,8 @@ extension ServiceLoop {
         () throws(RPCStatus) in
         let declaration = Declaration(
           applySet: request.applySet.isEmpty ? "default" : request.applySet,
-          widgets: request.widgets, prunes: request.prune, isDryRun: request.validateOnly)
+          widgets: request.widgets, prunes: request.prune, isDryRun: request.validateOnly,
+          ownsFields: request.ownFields)
         let commit = try self.apply(
           .apply(declaration, transition: request.transition), responder)
         guard case .applied(let results) = commit.outcome else { throw .lost }
@@ -196,7 +197,8 @@ extension ServiceLoop {
     let tagged = try tagged(request.id)
     let response = GetWidgetResponse(
       widget: tagged.widget,
-      etag: request.readMask.wants(.etag) ? tagged.etag : "")
+      etag: request.readMask.wants(.etag) ? tagged.etag : "",
+      owners: request.readMask.wants(.owners) ? store.owners(of: request.id) : [])
     let bytes = try encode(response, mask: request.readMask)
     if request.readMask.isEverything {
       widgetCache[slot] = CachedWidget(id: request.id, revision: revision, response: bytes)
@@ -214,13 +216,19 @@ extension ServiceLoop {
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try decode(UpdateWidgetRequest.self, payload)
+    guard request.provider.isEmpty || request.provider.isIdentifier(lengthMax: WidgetID.lengthMax)
+    else {
+      throw .invalidField(
+        "provider",
+        "Use 1 to 128 of a-z, A-Z, 0-9 and . _ - / :, beginning with a letter or digit.")
+    }
     try idempotently(request.requestID, payload, .updateWidget, call, responder) {
       () throws(RPCStatus) in
       let commit = try self.apply(
         .update(
           request.id, request.patch,
           ifRevision: try self.revision(fromETag: request.etag, of: request.id),
-          transition: request.transition), responder)
+          transition: request.transition, provider: request.provider), responder)
       var response = UpdateWidgetResponse(
         revision: self.store.revision(of: request.id) ?? commit.revision, changed: commit.isChange)
       if !request.omitWidget {
@@ -349,7 +357,8 @@ extension ServiceLoop {
       widgets: page.widgets.map { widget in
         TaggedWidget(
           widget: widget,
-          etag: request.readMask.wants(.etag) ? etag(widget.revision) : "")
+          etag: request.readMask.wants(.etag) ? etag(widget.revision) : "",
+          owners: request.readMask.wants(.owners) ? store.owners(of: widget.id) : [])
       }, revision: store.revision)
     if page.hasMore, let last = page.widgets.last {
       response.nextPageToken = String(UInt64(bitPattern: last.position), radix: 36)

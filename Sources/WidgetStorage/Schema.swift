@@ -16,6 +16,9 @@
 /// - `events`: one row an event that its provider has not acknowledged; the body is an encoded `Event`.
 /// - `lost_events`: for a kind, between which numbers such events were forgotten.
 ///
+/// Version 5 adds to `StoredWidget`: who set which fields. The tables stay; an older daemon would lose
+/// the owners of a widget that it writes, so it refuses the file.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -81,6 +84,7 @@ struct Schema: Sendable {
       last INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    "-- StoredWidget.owners",
   ])
 
   /// What kind of file a connection has opened. Changes nothing.

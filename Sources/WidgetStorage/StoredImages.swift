@@ -11,7 +11,7 @@ extension StoredWidget {
       presenceRevision: image.presenceRevision, positionRevision: image.positionRevision,
       statusRevision: image.statusRevision, transition: image.transition,
       transitionRevision: image.transitionRevision, contentRevision: image.contentRevision,
-      contentIsCut: image.contentIsCut)
+      contentIsCut: image.contentIsCut, owners: image.owners)
   }
 }
 
@@ -30,7 +30,8 @@ extension RecordImage {
       labelsRevision: stored.labelsRevision, presenceRevision: stored.presenceRevision,
       positionRevision: stored.positionRevision, statusRevision: stored.statusRevision,
       transition: stored.transition, transitionRevision: stored.transitionRevision,
-      contentRevision: stored.contentRevision, contentIsCut: stored.contentIsCut)
+      contentRevision: stored.contentRevision, contentIsCut: stored.contentIsCut,
+      owners: stored.owners)
   }
 }
 

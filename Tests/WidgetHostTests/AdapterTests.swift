@@ -298,7 +298,14 @@ struct AdapterTests {
       }
     }
 
-    func update(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) -> Revision {
+    func own(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult] {
+      try await declare(widgets: widgets, set: set)
+      return []
+    }
+
+    func update(
+      _ id: WidgetID, _ patch: WidgetPatch, for provider: String
+    ) async throws(Failure) -> Revision {
       patches += 1
       for waiter in waiting { waiter.resume() }
       waiting = []

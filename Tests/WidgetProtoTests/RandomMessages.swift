@@ -41,7 +41,7 @@ struct RandomMessages {
       Sample(
         UpdateWidgetRequest(
           id: id(), patch: patch(), etag: text(), requestID: name(),
-          transition: maybe { $0.transition() }, omitWidget: flag())),
+          transition: maybe { $0.transition() }, omitWidget: flag(), provider: name())),
       Sample(UpdateWidgetResponse(widget: widget(), etag: text(), revision: number())),
       Sample(UpdateWidgetResponse(revision: number(), changed: flag())),
       Sample(DeleteWidgetRequest(id: id(), etag: text(), allowMissing: flag(), requestID: name())),
@@ -63,7 +63,10 @@ struct RandomMessages {
             spec.id = $0.id()
             return spec
           }, prune: flag(), validateOnly: flag(), requestID: name())),
-      Sample(ApplyResult(id: id(), action: pick(ApplyAction.allCases))),
+      Sample(
+        ApplyResult(
+          id: id(), action: pick(ApplyAction.allCases), changedFields: many { $0.text() },
+          keptFields: many { $0.owner() })),
       Sample(
         ApplyWidgetsResponse(
           results: many { ApplyResult(id: $0.id(), action: .created) }, revision: number(),
@@ -133,7 +136,9 @@ struct RandomMessages {
           widget: bareWidget(), data: many { $0.entry() }, parameters: many { $0.entry() },
           labelsRevision: number(), presenceRevision: number(), positionRevision: number(),
           statusRevision: number(), transition: maybe { $0.transition() },
-          transitionRevision: number(), contentRevision: number(), contentIsCut: flag())),
+          transitionRevision: number(), contentRevision: number(), contentIsCut: flag(),
+          owners: maybe { $0.many { $0.owner() } })),
+      Sample(owner()),
       Sample(entry()),
       Sample(
         StoredTombstone(
@@ -433,7 +438,8 @@ struct RandomMessages {
     WidgetPatch(
       setData: map(), unsetData: many { $0.text() }, replaceData: flag(), setParameters: map(),
       unsetParameters: many { $0.text() }, setLabels: labels(), unsetLabels: many { $0.text() },
-      isStale: maybe { $0.flag() }, error: maybe { $0.maybe { $0.error() } })
+      isStale: maybe { $0.flag() }, error: maybe { $0.maybe { $0.error() } },
+      releases: many { $0.text() })
   }
 
   private mutating func requirement() -> LabelRequirement {
@@ -504,6 +510,11 @@ struct RandomMessages {
       .events(EventBatch(events: many { $0.event() })), .gap(EventGap(lastSequence: number())),
       .progress(WatchProgress(revision: number())), .unknown,
     ])
+  }
+
+  private mutating func owner() -> FieldOwner {
+    FieldOwner(
+      path: text(), owner: text(), manager: text(), declared: maybe { $0.value() })
   }
 
   private mutating func entry() -> StoredEntry {

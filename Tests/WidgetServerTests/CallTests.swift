@@ -394,6 +394,47 @@ import WidgetTransport
     }
   }
 
+  @Test func `who owns a field is told to those who ask, and a field can be given back`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      let (a, kind) = (try WidgetID.make("a"), try KindName.make("k"))
+      let declare = { (count: Int64, dry: Bool) in
+        ApplyWidgetsRequest(
+          applySet: "bundle/clock",
+          widgets: [WidgetSpec(id: a, kind: kind, data: ["n": .int(count)])],
+          validateOnly: dry, ownFields: true)
+      }
+      _ = try client.call("ApplyWidgets", declare(1, false), as: ApplyWidgetsResponse.self)
+      let patch = WidgetPatch(setData: ["n": .int(7)])
+      _ = try client.call(
+        "UpdateWidget", UpdateWidgetRequest(id: a, patch: patch, provider: "desk"),
+        as: UpdateWidgetResponse.self)
+      let owner = FieldOwner(
+        path: "data.n", owner: "provider desk", manager: "bundle/clock", declared: .int(1))
+      let get = GetWidgetRequest(id: a, readMask: try ReadMask(paths: ["owners"]))
+      #expect(try client.call("GetWidget", get, as: GetWidgetResponse.self).owners == [owner])
+      let whole = try client.call(
+        "GetWidget", GetWidgetRequest(id: a), as: GetWidgetResponse.self)
+      #expect(whole.owners == [])
+      let list = ListWidgetsRequest(readMask: try ReadMask(paths: ["owners"]))
+      #expect(
+        try client.call("ListWidgets", list, as: ListWidgetsResponse.self).widgets.map(\.owners)
+          == [[owner]])
+      let dry = try client.call("ApplyWidgets", declare(2, true), as: ApplyWidgetsResponse.self)
+      #expect(dry.results.first?.keptFields.first?.declared == .int(2))
+      let released = try client.call(
+        "UpdateWidget",
+        UpdateWidgetRequest(id: a, patch: WidgetPatch(releases: ["data.n"])),
+        as: UpdateWidgetResponse.self)
+      #expect(released.widget?.data == ["n": .int(1)])
+      let refusal = try client.refusal(
+        "UpdateWidget", UpdateWidgetRequest(id: a, patch: patch, provider: "no name"))
+      #expect(refusal.fieldViolations.map(\.field) == ["provider"])
+    }
+  }
+
   // MARK: - SendEvent
 
   @Test func `of SendEvent is refused for what is not there or not allowed`() async throws {

@@ -144,6 +144,33 @@ import WidgetModel
     #expect(try folder.open().load(at: noon).kinds == [registered])
   }
 
+  @Test func `a database from before owners were recorded opens, and holds some then`() throws {
+    try Data().write(to: URL(filePath: folder.database))
+    let before = Schema(steps: Array(Schema.current.steps[..<4]))
+    let old = try folder.open(schema: before)
+    try old.append(group(1, upserts: [record("a", revision: 1)]))
+    try old.close()
+    let log = try folder.open()
+    let image = try log.load(at: noon)
+    #expect(image.records == [try record("a", revision: 1)])
+    #expect(image.records.map(\.owners) == [nil])
+    var owned = try record("a", revision: 2)
+    owned.owners = [
+      FieldOwner(
+        path: "data.count", owner: "user 1000", manager: "bundle/clock", declared: .int(5))
+    ]
+    var bare = try record("b", revision: 2)
+    bare.owners = []
+    try log.append(group(2, upserts: [owned, bare]))
+    try log.close()
+    #expect(try folder.open().load(at: noon).records == [owned, bare])
+    #expect(
+      throws: StorageError.incompatible(path: folder.database, found: 5, supported: 4)
+    ) {
+      try folder.open(schema: before)
+    }
+  }
+
   @Test func `an upgrade that fails leaves the old version`() throws {
     try folder.open().close()
     var schema = Schema.current

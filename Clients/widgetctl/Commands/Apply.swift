@@ -16,6 +16,11 @@ struct ApplyCommand: AsyncParsableCommand {
       With --prune, widgets that an earlier apply of the same set declared, and this one does not, \
       are removed. Either all of the widgets are changed or none.
 
+      With --own, the set owns the data keys, parameters and labels that it declares, and no others: \
+      what somebody else has set since stays, and so does what is not declared. What the set declared \
+      before and does not declare now goes. `get ID --owners` shows who owns what, and `set ID \
+      --release FIELD` gives a field back to the set.
+
       Kinds are registered first, all or none, in a change of their own: they stay if the widgets are \
       refused after that, and a dry run checks widgets against the kinds as they are now. They belong \
       to the set: nobody else can change them. A kind has name, displayName, description, families, parameters, data, events, \
@@ -41,6 +46,9 @@ struct ApplyCommand: AsyncParsableCommand {
 
   @Flag(help: "Remove what the set declared earlier and no longer does.")
   var prune = false
+
+  @Flag(help: "Own what is declared, and leave alone what somebody else has set.")
+  var own = false
 
   @Flag(help: "Only say what would happen.")
   var dryRun = false
@@ -86,7 +94,8 @@ struct ApplyCommand: AsyncParsableCommand {
     }
     let request = ApplyWidgetsRequest(
       applySet: target, widgets: file.widgets, prune: prune,
-      validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition)
+      validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition,
+      ownFields: own)
     let answer = try await placing(file) {
       try await session.client.applyWidgets(request, options: session.options)
     }
@@ -96,7 +105,8 @@ struct ApplyCommand: AsyncParsableCommand {
     session.printer.print(document(kinds, answer)) {
       ApplyCommand.text(kinds, dryRun: dryRun)
         + ApplyCommand.text(
-          answer.results, before: before, specs: dryRun ? file.widgets : nil, set: target)
+          answer.results, before: before, specs: dryRun && !own ? file.widgets : nil, set: target)
+        + ApplyCommand.text(fieldsOf: answer.results, dryRun: dryRun)
         + (dryRun && kinds?.results.contains { $0.action != .unchanged } == true
           ? "the widgets are not checked against the kinds that would change\n" : "")
     }
@@ -114,6 +124,18 @@ struct ApplyCommand: AsyncParsableCommand {
     }
   }
 
+  /// What a set that owns its fields changes, and what it leaves to others.
+  static func text(fieldsOf results: [ApplyResult], dryRun: Bool) -> String {
+    results.map { result in
+      result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")\n" }
+        .joined()
+        + result.keptFields.map { field in
+          "  \(result.id): \(field.path) stays: \(field.ownerName(Facts.name(ofUser:))) has set it; "
+            + "`widgetctl set \(result.id) --release \(field.path)` gives it back\n"
+        }.joined()
+    }.joined().safeForTerminal
+  }
+
   /// Registers the kinds, before widgets of them are made. nil if none are declared.
   private func applyKinds(
     _ file: WidgetFile, _ target: String, _ session: Session
@@ -129,7 +151,14 @@ struct ApplyCommand: AsyncParsableCommand {
     var map: ValueMap = [
       "results": .list(
         (widgets?.results ?? []).map {
-          .map(["id": .string($0.id.rawValue), "action": .string($0.action.name)])
+          var result: ValueMap = [
+            "id": .string($0.id.rawValue), "action": .string($0.action.name),
+          ]
+          if own {
+            result["changedFields"] = .list($0.changedFields.map { .string($0) })
+            result["keptFields"] = .list($0.keptFields.map(\.document))
+          }
+          return .map(result)
         }),
       "revision": .revision(widgets?.revision ?? kinds?.revision ?? 0),
     ]

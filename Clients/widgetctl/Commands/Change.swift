@@ -122,6 +122,14 @@ struct SetCommand: AsyncParsableCommand {
     help: ArgumentHelp("Remove a label; may be repeated.", valueName: "key"))
   var unsetLabels: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Give data.KEY, parameters.KEY or labels.KEY back to the bundle or set that declares it; may be \
+      repeated. `get ID --owners` shows which there are.
+      """, valueName: "field"))
+  var release: [String] = []
+
   @Flag(inversion: .prefixedNo, help: "Mark it stale (its data may be old), or fresh.")
   var stale: Bool?
 
@@ -153,7 +161,7 @@ struct SetCommand: AsyncParsableCommand {
     let isEmpty =
       data.isEmpty && unsetData.isEmpty && !replace && parameters.isEmpty
       && unsetParameters.isEmpty && labels.isEmpty && unsetLabels.isEmpty && stale == nil
-      && error == nil && !clearError
+      && error == nil && !clearError && release.isEmpty
     guard !isEmpty else { throw ValidationError("nothing to set; name at least one key=value") }
   }
 
@@ -161,7 +169,7 @@ struct SetCommand: AsyncParsableCommand {
     var patch = WidgetPatch(
       setData: try data.values(), unsetData: unsetData, replaceData: replace,
       setParameters: try parameters.values(), unsetParameters: unsetParameters,
-      setLabels: labels.labels, unsetLabels: unsetLabels, isStale: stale)
+      setLabels: labels.labels, unsetLabels: unsetLabels, isStale: stale, releases: release)
     if clearError { patch.error = .some(nil) } else if let error { patch.error = .some(error) }
     let session = try global.session()
     let answer = try await session.client.updateWidget(

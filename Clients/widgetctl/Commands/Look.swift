@@ -79,16 +79,31 @@ struct GetCommand: AsyncParsableCommand {
         widgetctl get clock
         widgetctl get clock -o yaml
         widgetctl get cpu --field data.percent
+        widgetctl get clock --owners
       """)
 
   @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
   var id: WidgetID
 
+  @Flag(
+    help: """
+      Show who owns the data keys, parameters and labels that a bundle or a set declares: the set \
+      itself, or who has set the field since.
+      """)
+  var owners = false
+
   @OptionGroup var fields: FieldOptions
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws {
+    guard !owners || fields.paths.isEmpty else {
+      throw ValidationError("--owners shows fields of its own; leave out --field")
+    }
+  }
+
   func run() async throws {
     let session = try global.session()
+    if owners { return try await showOwners(session) }
     let answer = try await session.client.getWidget(
       GetWidgetRequest(id: id, readMask: try fields.mask()), options: session.options)
     let document = answer.widget.document(etag: answer.etag, mask: try fields.mask())
@@ -99,6 +114,29 @@ struct GetCommand: AsyncParsableCommand {
     session.printer.print(document) {
       fields.paths.isEmpty
         ? session.printer.table(of: [answer.widget]) : values.joined(separator: "\n") + "\n"
+    }
+  }
+
+  private func showOwners(_ session: Session) async throws {
+    let mask = try ReadMask(paths: ["owners", "data", "parameters", "labels"])
+    let answer = try await session.client.getWidget(
+      GetWidgetRequest(id: id, readMask: mask), options: session.options)
+    let document: Value = .map([
+      "id": .string(id.rawValue), "owners": .list(answer.owners.map(\.document)),
+    ])
+    session.printer.print(document) {
+      guard !answer.owners.isEmpty else {
+        return "no bundle or set declares fields of \(id); whoever sets a field, sets it\n"
+      }
+      var table = Table("FIELD", "VALUE", "OWNER", "DECLARED")
+      for field in answer.owners {
+        table.add(
+          .init(field.path), .init(field.value(in: answer.widget).map(JSONWriter.compact) ?? "-"),
+          .init(field.ownerName(Facts.name(ofUser:))),
+          .init(
+            field.declared.map { "\(JSONWriter.compact($0)) by \(field.manager)" } ?? ""))
+      }
+      return table.text(width: session.printer.width, session.printer.painter)
     }
   }
 

@@ -119,9 +119,11 @@ extension Facts {
     return path.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
   }
 
-  fileprivate static func userName(_ uid: UInt32) -> String {
+  fileprivate static func userName(_ uid: UInt32) -> String { name(ofUser: uid) ?? "\(uid)" }
+
+  /// nil if nobody has the number.
+  static func name(ofUser uid: UInt32) -> String? {
     withEntry({ getpwuid_r(uid, $0, $1, $2, $3) }, passwd()) { String(cString: $0.pw_name) }
-      ?? "\(uid)"
   }
 
   fileprivate static func groupName(_ gid: UInt32) -> String {

@@ -267,3 +267,33 @@ extension GetStatsResponse {
     ])
   }
 }
+
+extension FieldOwner {
+  var document: Value {
+    var map: ValueMap = ["path": .string(path), "owner": .string(owner)]
+    if !manager.isEmpty { map["manager"] = .string(manager) }
+    if let declared { map["declared"] = declared }
+    return .map(map)
+  }
+
+  /// `user alice (1000)` for `user 1000`.
+  ///
+  /// - Parameter names: the name of a user; nil if nobody has the number.
+  func ownerName(_ names: (UInt32) -> String?) -> String {
+    let prefix = "user "
+    guard owner.hasPrefix(prefix), let uid = UInt32(owner.dropFirst(prefix.count)),
+      let name = names(uid)
+    else { return owner }
+    return "user \(name) (\(uid))"
+  }
+
+  /// What the widget has there now.
+  func value(in widget: Widget) -> Value? {
+    guard let (part, key) = FieldOwner.parse(path) else { return nil }
+    return switch part {
+    case .data: widget.data[key]
+    case .parameters: widget.parameters[key]
+    case .labels: widget.labels[key].map { .string($0) }
+    }
+  }
+}

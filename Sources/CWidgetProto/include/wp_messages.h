@@ -140,6 +140,8 @@ wp_descriptor_widgetd__v1__event__payload_entry(void) { return &widgetd__v1__eve
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__field(void) { return &widgetd__v1__field__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__field_owner(void) { return &widgetd__v1__field_owner__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_kind_request(void) { return &widgetd__v1__get_kind_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_kind_response(void) { return &widgetd__v1__get_kind_response__descriptor; }

@@ -16,8 +16,15 @@ public protocol DaemonConnection: Sendable {
   func removeKinds(of provider: String) async throws(Failure)
   /// Makes a set of widgets true, and removes those of the set that are not among them.
   func declare(widgets: [WidgetSpec], set: String) async throws(Failure)
+  /// The same, but what somebody else has set stays, and so does what is not declared.
+  ///
+  /// - Returns: what that did to each widget.
+  func own(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult]
+  /// - Parameter provider: for which the change is made; empty for the host itself.
   /// - Returns: the widget's revision after the change.
-  func update(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) -> Revision
+  func update(
+    _ id: WidgetID, _ patch: WidgetPatch, for provider: String
+  ) async throws(Failure) -> Revision
   func setPresence(_ ids: [WidgetID], _ action: PresenceAction) async throws(Failure)
   func send(
     _ id: WidgetID, name: String, payload: ValueMap, force: Bool
@@ -144,10 +151,26 @@ public struct ClientConnection: DaemonConnection {
     }
   }
 
-  public func update(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) -> Revision {
+  public func own(
+    widgets: [WidgetSpec], set: String
+  ) async throws(Failure) -> [ApplyResult] {
+    do throws(ClientError) {
+      return try await client.applyWidgets(
+        ApplyWidgetsRequest(applySet: set, widgets: widgets, prune: true, ownFields: true),
+        options: options
+      ).results
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  public func update(
+    _ id: WidgetID, _ patch: WidgetPatch, for provider: String
+  ) async throws(Failure) -> Revision {
     do throws(ClientError) {
       return try await client.updateWidget(
-        UpdateWidgetRequest(id: id, patch: patch, omitWidget: true), options: options
+        UpdateWidgetRequest(id: id, patch: patch, omitWidget: true, provider: provider),
+        options: options
       ).revision
     } catch {
       throw Failure(error)

@@ -266,9 +266,10 @@ extension Host {
         if let conflict = HostState.conflict(of: bundle, with: known) {
           throw Failure("ALREADY_EXISTS", conflict)
         }
-        try await daemon.declare(
+        let results = try await daemon.own(
           widgets: HostState.specs(of: bundle, beside: known),
           set: HostState.provider(of: bundle.id))
+        for line in HostState.kept(results, by: bundle.id) { report(line) }
         guard !Task.isCancelled, links[generation] != nil else { return false }
         handle(state.declared(generation: generation, refusal: nil, at: now))
         return true
@@ -298,7 +299,10 @@ extension Host {
     }
     links[generation]?.calling = Task {
       while let call = self.nextCall(generation) {
-        let input = await self.answer(to: call, self.links[generation]?.session)
+        let link = self.links[generation]
+        let input = await self.answer(
+          to: call, link?.session,
+          for: link.map { HostState.provider(of: $0.bundle.id) } ?? "")
         if Task.isCancelled { return }
         if let input { self.tell(input, generation) }
       }
@@ -314,12 +318,12 @@ extension Host {
   }
 
   private nonisolated func answer(
-    to call: Effect, _ session: (any DaemonSession)?
+    to call: Effect, _ session: (any DaemonSession)?, for provider: String
   ) async -> BundleInput? {
     switch call {
     case .patch(let request, let id, let patch):
       do throws(Failure) {
-        return .sent(request, try await daemon.update(id, patch))
+        return .sent(request, try await daemon.update(id, patch, for: provider))
       } catch {
         return .failed(request, error)
       }
@@ -374,7 +378,7 @@ extension Host {
         for widget in try await self.daemon.widgets(kinds: [])
         where widget.applySet == set && widget.error != error {
           _ = try await self.daemon.update(
-            widget.id, WidgetPatch(isStale: true, error: .some(error)))
+            widget.id, WidgetPatch(isStale: true, error: .some(error)), for: "")
         }
       }
     }

@@ -281,14 +281,25 @@ public struct HostState: Sendable {
       + " \(step)"
   }
 
-  /// What to declare of a bundle's widgets, if the daemon has these: what a widget shows and holds at
-  /// first is for new ones.
+  /// What to say of fields whose new values in a bundle's file have no effect, because somebody else has
+  /// set them.
+  static func kept(_ results: [ApplyResult], by id: String) -> [String] {
+    results.flatMap { result in
+      result.keptFields.map { field in
+        "bundle \(id): widget \(result.id): the file's new \(field.path) has no effect: "
+          + "\(field.owner) has set it; \"widgetctl set \(result.id) --release \(field.path)\" gives"
+          + " it back to the file"
+      }
+    }
+  }
+
+  /// What to declare of a bundle's widgets, if the daemon has these: whether a widget is shown is for new
+  /// ones.
   public static func specs(of bundle: Bundle, beside known: [Widget]) -> [WidgetSpec] {
     let ids = Set(known.filter { $0.applySet == provider(of: bundle.id) }.map(\.id))
     return bundle.widgets.map { spec in
       guard let id = spec.id, ids.contains(id) else { return spec }
       var spec = spec
-      spec.data = [:]
       spec.isVisible = nil
       spec.isEnabled = nil
       return spec

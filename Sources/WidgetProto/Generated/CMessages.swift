@@ -231,6 +231,10 @@ extension Widgetd__V1__Field: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__field() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__field__init(message) }
 }
+extension Widgetd__V1__FieldOwner: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__field_owner() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__field_owner__init(message) }
+}
 extension Widgetd__V1__GetKindRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_kind_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_kind_request__init(message) }

@@ -233,7 +233,7 @@ extension ValueMap {
 extension Command {
   var transition: Transition? {
     switch self {
-    case .create(_, let transition), .update(_, _, _, let transition),
+    case .create(_, let transition), .update(_, _, _, let transition, _),
       .delete(_, _, _, let transition), .setPresence(_, _, let transition),
       .move(_, _, let transition), .apply(_, let transition):
       transition

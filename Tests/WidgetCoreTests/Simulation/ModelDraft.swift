@@ -31,7 +31,7 @@ struct Draft {
   mutating func run(_ command: Command) throws(StoreError) -> Commit.Outcome {
     switch command {
     case .create(let spec, _): return try create(spec)
-    case .update(let id, let patch, let expected, _):
+    case .update(let id, let patch, let expected, _, _):
       let widget = try existing(id, expected)
       try checkShape(patch)
       try store(patched(widget, patch), replacing: widget)

@@ -107,6 +107,7 @@ struct Store {
 
   func closingGroup() -> CommitGroup? { box.store.closingGroup() }
   func widget(_ id: WidgetID) -> Widget? { box.store.widget(id) }
+  func owners(of id: WidgetID) -> [FieldOwner] { box.store.owners(of: id) }
   func kind(_ name: KindName) -> RegisteredKind? { box.store.kind(name) }
   func revision(of id: WidgetID) -> Revision? { box.store.revision(of: id) }
 

@@ -341,6 +341,8 @@ def normalise(schema, message):
         message.state = 2 if not message.visible else 1 if message.enabled else 3
     if name == "Widget":
         message.family = known(message.family, 7, 2)
+        # Written only for a read mask that names them.
+        message.ClearField("owners")
     if name == "Widget":
         if not message.HasField("presence"):
             message.presence.visible = message.presence.enabled = True
@@ -396,6 +398,8 @@ def normalise(schema, message):
     if name == "StoredWidget":
         message.widget.ClearField("data")
         message.widget.ClearField("parameters")
+        if not message.has_owners:
+            message.ClearField("owners")
     if name in ("ListWidgetsRequest", "WatchWidgetsRequest", "WatchEventsRequest"):
         if message.HasField("selector") and not message.selector.ListFields():
             message.ClearField("selector")

@@ -36,6 +36,18 @@ PRESENCE_STATE_HIDDEN: PresenceState
 PRESENCE_STATE_UNSPECIFIED: PresenceState
 PRESENCE_STATE_VISIBLE: PresenceState
 
+class FieldOwner(_message.Message):
+    __slots__: tuple[str, ...]
+    DECLARED_FIELD_NUMBER: _ClassVar[int]
+    MANAGER_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    declared: _value_pb2.Value
+    manager: str
+    owner: str
+    path: str
+    def __init__(self, path: _Optional[str] = ..., owner: _Optional[str] = ..., manager: _Optional[str] = ..., declared: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
+
 class LabelRequirement(_message.Message):
     __slots__: tuple[str, ...]
     KEY_FIELD_NUMBER: _ClassVar[int]
@@ -102,6 +114,7 @@ class Widget(_message.Message):
     ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
+    OWNERS_FIELD_NUMBER: _ClassVar[int]
     OWNER_UID_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     POSITION_FIELD_NUMBER: _ClassVar[int]
@@ -121,13 +134,14 @@ class Widget(_message.Message):
     kind: str
     labels: _containers.ScalarMap[str, str]
     owner_uid: int
+    owners: _containers.RepeatedCompositeFieldContainer[FieldOwner]
     parameters: _containers.MessageMap[str, _value_pb2.Value]
     position: int
     presence: Presence
     revision: int
     stale: bool
     update_time: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[Family, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., presence: _Optional[_Union[Presence, _Mapping[str, object]]] = ..., position: _Optional[int] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., stale: bool = ..., error: _Optional[_Union[WidgetError, _Mapping[str, object]]] = ..., created_revision: _Optional[int] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., apply_set: _Optional[str] = ..., etag: _Optional[str] = ..., content: _Optional[_Union[_node_pb2.Content, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[Family, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., presence: _Optional[_Union[Presence, _Mapping[str, object]]] = ..., position: _Optional[int] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., stale: bool = ..., error: _Optional[_Union[WidgetError, _Mapping[str, object]]] = ..., created_revision: _Optional[int] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., apply_set: _Optional[str] = ..., etag: _Optional[str] = ..., content: _Optional[_Union[_node_pb2.Content, _Mapping[str, object]]] = ..., owners: _Optional[_Iterable[_Union[FieldOwner, _Mapping[str, object]]]] = ...) -> None: ...
 
 class WidgetError(_message.Message):
     __slots__: tuple[str, ...]

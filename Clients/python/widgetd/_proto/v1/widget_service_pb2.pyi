@@ -27,26 +27,32 @@ PRESENCE_ACTION_UNSPECIFIED: PresenceAction
 class ApplyResult(_message.Message):
     __slots__: tuple[str, ...]
     ACTION_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELDS_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
+    KEPT_FIELDS_FIELD_NUMBER: _ClassVar[int]
     action: ApplyAction
+    changed_fields: _containers.RepeatedScalarFieldContainer[str]
     id: str
-    def __init__(self, id: _Optional[str] = ..., action: _Optional[_Union[ApplyAction, str]] = ...) -> None: ...
+    kept_fields: _containers.RepeatedCompositeFieldContainer[_widget_pb2.FieldOwner]
+    def __init__(self, id: _Optional[str] = ..., action: _Optional[_Union[ApplyAction, str]] = ..., changed_fields: _Optional[_Iterable[str]] = ..., kept_fields: _Optional[_Iterable[_Union[_widget_pb2.FieldOwner, _Mapping[str, object]]]] = ...) -> None: ...
 
 class ApplyWidgetsRequest(_message.Message):
     __slots__: tuple[str, ...]
     APPLY_SET_FIELD_NUMBER: _ClassVar[int]
+    OWN_FIELDS_FIELD_NUMBER: _ClassVar[int]
     PRUNE_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     TRANSITION_FIELD_NUMBER: _ClassVar[int]
     VALIDATE_ONLY_FIELD_NUMBER: _ClassVar[int]
     WIDGETS_FIELD_NUMBER: _ClassVar[int]
     apply_set: str
+    own_fields: bool
     prune: bool
     request_id: str
     transition: _widget_pb2.Transition
     validate_only: bool
     widgets: _containers.RepeatedCompositeFieldContainer[WidgetSpec]
-    def __init__(self, apply_set: _Optional[str] = ..., widgets: _Optional[_Iterable[_Union[WidgetSpec, _Mapping[str, object]]]] = ..., prune: bool = ..., validate_only: bool = ..., request_id: _Optional[str] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, apply_set: _Optional[str] = ..., widgets: _Optional[_Iterable[_Union[WidgetSpec, _Mapping[str, object]]]] = ..., prune: bool = ..., validate_only: bool = ..., request_id: _Optional[str] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., own_fields: bool = ...) -> None: ...
 
 class ApplyWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -329,15 +335,17 @@ class UpdateWidgetRequest(_message.Message):
     ID_FIELD_NUMBER: _ClassVar[int]
     OMIT_WIDGET_FIELD_NUMBER: _ClassVar[int]
     PATCH_FIELD_NUMBER: _ClassVar[int]
+    PROVIDER_FIELD_NUMBER: _ClassVar[int]
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     TRANSITION_FIELD_NUMBER: _ClassVar[int]
     etag: str
     id: str
     omit_widget: bool
     patch: WidgetPatch
+    provider: str
     request_id: str
     transition: _widget_pb2.Transition
-    def __init__(self, id: _Optional[str] = ..., patch: _Optional[_Union[WidgetPatch, _Mapping[str, object]]] = ..., etag: _Optional[str] = ..., request_id: _Optional[str] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., omit_widget: bool = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., patch: _Optional[_Union[WidgetPatch, _Mapping[str, object]]] = ..., etag: _Optional[str] = ..., request_id: _Optional[str] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., omit_widget: bool = ..., provider: _Optional[str] = ...) -> None: ...
 
 class UpdateWidgetResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -487,6 +495,7 @@ class WidgetPatch(_message.Message):
         value: _value_pb2.Value
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
     REPLACE_DATA_FIELD_NUMBER: _ClassVar[int]
     SET_DATA_FIELD_NUMBER: _ClassVar[int]
     SET_LABELS_FIELD_NUMBER: _ClassVar[int]
@@ -496,6 +505,7 @@ class WidgetPatch(_message.Message):
     UNSET_LABELS_FIELD_NUMBER: _ClassVar[int]
     UNSET_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     error: _widget_pb2.WidgetError
+    release: _containers.RepeatedScalarFieldContainer[str]
     replace_data: bool
     set_data: _containers.MessageMap[str, _value_pb2.Value]
     set_labels: _containers.ScalarMap[str, str]
@@ -504,7 +514,7 @@ class WidgetPatch(_message.Message):
     unset_data: _containers.RepeatedScalarFieldContainer[str]
     unset_labels: _containers.RepeatedScalarFieldContainer[str]
     unset_parameters: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, set_data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_data: _Optional[_Iterable[str]] = ..., replace_data: bool = ..., set_parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_parameters: _Optional[_Iterable[str]] = ..., set_labels: _Optional[_Mapping[str, str]] = ..., unset_labels: _Optional[_Iterable[str]] = ..., stale: bool = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, set_data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_data: _Optional[_Iterable[str]] = ..., replace_data: bool = ..., set_parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_parameters: _Optional[_Iterable[str]] = ..., set_labels: _Optional[_Mapping[str, str]] = ..., unset_labels: _Optional[_Iterable[str]] = ..., stale: bool = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., release: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class WidgetRemoved(_message.Message):
     __slots__: tuple[str, ...]

@@ -71,6 +71,51 @@ void   widgetd__v1__widget__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__widget__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__field_owner__init
+                     (Widgetd__V1__FieldOwner         *message)
+{
+  static const Widgetd__V1__FieldOwner init_value = WIDGETD__V1__FIELD_OWNER__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__field_owner__get_packed_size
+                     (const Widgetd__V1__FieldOwner *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__field_owner__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__field_owner__pack
+                     (const Widgetd__V1__FieldOwner *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__field_owner__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__field_owner__pack_to_buffer
+                     (const Widgetd__V1__FieldOwner *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__field_owner__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__FieldOwner *
+       widgetd__v1__field_owner__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__FieldOwner *)
+     protobuf_c_message_unpack (&widgetd__v1__field_owner__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__field_owner__free_unpacked
+                     (Widgetd__V1__FieldOwner *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__field_owner__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__presence__init
                      (Widgetd__V1__Presence         *message)
 {
@@ -449,7 +494,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__data_entry__descriptor =
   (ProtobufCMessageInit) widgetd__v1__widget__data_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[18] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[19] =
 {
   {
     "id",
@@ -667,6 +712,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[18]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "owners",
+    19,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Widget, n_owners),
+    offsetof(Widgetd__V1__Widget, owners),
+    &widgetd__v1__field_owner__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
   15,   /* field[15] = apply_set */
@@ -681,6 +738,7 @@ static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
   1,   /* field[1] = kind */
   3,   /* field[3] = labels */
   14,   /* field[14] = owner_uid */
+  18,   /* field[18] = owners */
   6,   /* field[6] = parameters */
   5,   /* field[5] = position */
   4,   /* field[4] = presence */
@@ -691,7 +749,7 @@ static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 18 }
+  { 0, 19 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
 {
@@ -701,11 +759,88 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
   "Widgetd__V1__Widget",
   "widgetd.v1",
   sizeof(Widgetd__V1__Widget),
-  18,
+  19,
   widgetd__v1__widget__field_descriptors,
   widgetd__v1__widget__field_indices_by_name,
   1,  widgetd__v1__widget__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__widget__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__field_owner__field_descriptors[4] =
+{
+  {
+    "path",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__FieldOwner, path),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owner",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__FieldOwner, owner),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "manager",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__FieldOwner, manager),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "declared",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__FieldOwner, declared),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__field_owner__field_indices_by_name[] = {
+  3,   /* field[3] = declared */
+  2,   /* field[2] = manager */
+  1,   /* field[1] = owner */
+  0,   /* field[0] = path */
+};
+static const ProtobufCIntRange widgetd__v1__field_owner__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__field_owner__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.FieldOwner",
+  "FieldOwner",
+  "Widgetd__V1__FieldOwner",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__FieldOwner),
+  4,
+  widgetd__v1__field_owner__field_descriptors,
+  widgetd__v1__field_owner__field_indices_by_name,
+  1,  widgetd__v1__field_owner__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__field_owner__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__presence__field_descriptors[3] =

@@ -2994,7 +2994,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_patch__set_labels_entry__de
   (ProtobufCMessageInit) widgetd__v1__widget_patch__set_labels_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_patch__field_descriptors[9] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_patch__field_descriptors[10] =
 {
   {
     "set_data",
@@ -3104,9 +3104,22 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_patch__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "release",
+    10,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__WidgetPatch, n_release),
+    offsetof(Widgetd__V1__WidgetPatch, release),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_patch__field_indices_by_name[] = {
   8,   /* field[8] = error */
+  9,   /* field[9] = release */
   2,   /* field[2] = replace_data */
   0,   /* field[0] = set_data */
   5,   /* field[5] = set_labels */
@@ -3119,7 +3132,7 @@ static const unsigned widgetd__v1__widget_patch__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget_patch__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_patch__descriptor =
 {
@@ -3129,14 +3142,14 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_patch__descriptor =
   "Widgetd__V1__WidgetPatch",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetPatch),
-  9,
+  10,
   widgetd__v1__widget_patch__field_descriptors,
   widgetd__v1__widget_patch__field_indices_by_name,
   1,  widgetd__v1__widget_patch__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__widget_patch__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__update_widget_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor widgetd__v1__update_widget_request__field_descriptors[7] =
 {
   {
     "id",
@@ -3210,19 +3223,32 @@ static const ProtobufCFieldDescriptor widgetd__v1__update_widget_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "provider",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateWidgetRequest, provider),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__update_widget_request__field_indices_by_name[] = {
   2,   /* field[2] = etag */
   0,   /* field[0] = id */
   5,   /* field[5] = omit_widget */
   1,   /* field[1] = patch */
+  6,   /* field[6] = provider */
   3,   /* field[3] = request_id */
   4,   /* field[4] = transition */
 };
 static const ProtobufCIntRange widgetd__v1__update_widget_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__update_widget_request__descriptor =
 {
@@ -3232,7 +3258,7 @@ const ProtobufCMessageDescriptor widgetd__v1__update_widget_request__descriptor 
   "Widgetd__V1__UpdateWidgetRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__UpdateWidgetRequest),
-  6,
+  7,
   widgetd__v1__update_widget_request__field_descriptors,
   widgetd__v1__update_widget_request__field_indices_by_name,
   1,  widgetd__v1__update_widget_request__number_ranges,
@@ -3752,7 +3778,7 @@ const ProtobufCMessageDescriptor widgetd__v1__move_widget_response__descriptor =
   (ProtobufCMessageInit) widgetd__v1__move_widget_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_request__field_descriptors[7] =
 {
   {
     "apply_set",
@@ -3826,9 +3852,22 @@ static const ProtobufCFieldDescriptor widgetd__v1__apply_widgets_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "own_fields",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ApplyWidgetsRequest, own_fields),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__apply_widgets_request__field_indices_by_name[] = {
   0,   /* field[0] = apply_set */
+  6,   /* field[6] = own_fields */
   2,   /* field[2] = prune */
   4,   /* field[4] = request_id */
   5,   /* field[5] = transition */
@@ -3838,7 +3877,7 @@ static const unsigned widgetd__v1__apply_widgets_request__field_indices_by_name[
 static const ProtobufCIntRange widgetd__v1__apply_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__apply_widgets_request__descriptor =
 {
@@ -3848,14 +3887,14 @@ const ProtobufCMessageDescriptor widgetd__v1__apply_widgets_request__descriptor 
   "Widgetd__V1__ApplyWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__ApplyWidgetsRequest),
-  6,
+  7,
   widgetd__v1__apply_widgets_request__field_descriptors,
   widgetd__v1__apply_widgets_request__field_indices_by_name,
   1,  widgetd__v1__apply_widgets_request__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__apply_widgets_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__apply_result__field_descriptors[2] =
+static const ProtobufCFieldDescriptor widgetd__v1__apply_result__field_descriptors[4] =
 {
   {
     "id",
@@ -3881,15 +3920,41 @@ static const ProtobufCFieldDescriptor widgetd__v1__apply_result__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "changed_fields",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__ApplyResult, n_changed_fields),
+    offsetof(Widgetd__V1__ApplyResult, changed_fields),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "kept_fields",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ApplyResult, n_kept_fields),
+    offsetof(Widgetd__V1__ApplyResult, kept_fields),
+    &widgetd__v1__field_owner__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__apply_result__field_indices_by_name[] = {
   1,   /* field[1] = action */
+  2,   /* field[2] = changed_fields */
   0,   /* field[0] = id */
+  3,   /* field[3] = kept_fields */
 };
 static const ProtobufCIntRange widgetd__v1__apply_result__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__apply_result__descriptor =
 {
@@ -3899,7 +3964,7 @@ const ProtobufCMessageDescriptor widgetd__v1__apply_result__descriptor =
   "Widgetd__V1__ApplyResult",
   "widgetd.v1",
   sizeof(Widgetd__V1__ApplyResult),
-  2,
+  4,
   widgetd__v1__apply_result__field_descriptors,
   widgetd__v1__apply_result__field_indices_by_name,
   1,  widgetd__v1__apply_result__number_ranges,

@@ -24,6 +24,7 @@ typedef struct Widgetd__V1__Widget Widgetd__V1__Widget;
 typedef struct Widgetd__V1__Widget__LabelsEntry Widgetd__V1__Widget__LabelsEntry;
 typedef struct Widgetd__V1__Widget__ParametersEntry Widgetd__V1__Widget__ParametersEntry;
 typedef struct Widgetd__V1__Widget__DataEntry Widgetd__V1__Widget__DataEntry;
+typedef struct Widgetd__V1__FieldOwner Widgetd__V1__FieldOwner;
 typedef struct Widgetd__V1__Presence Widgetd__V1__Presence;
 typedef struct Widgetd__V1__WidgetError Widgetd__V1__WidgetError;
 typedef struct Widgetd__V1__Transition Widgetd__V1__Transition;
@@ -130,10 +131,25 @@ struct  Widgetd__V1__Widget
   char *apply_set;
   char *etag;
   Widgetd__V1__Content *content;
+  size_t n_owners;
+  Widgetd__V1__FieldOwner **owners;
 };
 #define WIDGETD__V1__WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, NULL, 0, 0,NULL, 0,NULL, 0, NULL, 0, 0, NULL, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, NULL, 0, 0,NULL, 0,NULL, 0, NULL, 0, 0, NULL, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0,NULL }
+
+
+struct  Widgetd__V1__FieldOwner
+{
+  ProtobufCMessage base;
+  char *path;
+  char *owner;
+  char *manager;
+  Widgetd__V1__Value *declared;
+};
+#define WIDGETD__V1__FIELD_OWNER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__field_owner__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Widgetd__V1__Presence
@@ -230,6 +246,25 @@ Widgetd__V1__Widget *
                       const uint8_t       *data);
 void   widgetd__v1__widget__free_unpacked
                      (Widgetd__V1__Widget *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__FieldOwner methods */
+void   widgetd__v1__field_owner__init
+                     (Widgetd__V1__FieldOwner         *message);
+size_t widgetd__v1__field_owner__get_packed_size
+                     (const Widgetd__V1__FieldOwner   *message);
+size_t widgetd__v1__field_owner__pack
+                     (const Widgetd__V1__FieldOwner   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__field_owner__pack_to_buffer
+                     (const Widgetd__V1__FieldOwner   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__FieldOwner *
+       widgetd__v1__field_owner__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__field_owner__free_unpacked
+                     (Widgetd__V1__FieldOwner *message,
                       ProtobufCAllocator *allocator);
 /* Widgetd__V1__Presence methods */
 void   widgetd__v1__presence__init
@@ -340,6 +375,9 @@ typedef void (*Widgetd__V1__Widget__DataEntry_Closure)
 typedef void (*Widgetd__V1__Widget_Closure)
                  (const Widgetd__V1__Widget *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__FieldOwner_Closure)
+                 (const Widgetd__V1__FieldOwner *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__Presence_Closure)
                  (const Widgetd__V1__Presence *message,
                   void *closure_data);
@@ -369,6 +407,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__widget__labels_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__widget__parameters_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__widget__data_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__field_owner__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__presence__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__widget_error__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__transition__descriptor;

@@ -324,6 +324,8 @@ struct  Widgetd__V1__WidgetPatch
   size_t n_unset_labels;
   char **unset_labels;
   Widgetd__V1__WidgetError *error;
+  size_t n_release;
+  char **release;
   Widgetd__V1__WidgetPatch__StaleCase _stale_case;
   union {
     protobuf_c_boolean stale;
@@ -331,7 +333,7 @@ struct  Widgetd__V1__WidgetPatch
 };
 #define WIDGETD__V1__WIDGET_PATCH__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_patch__descriptor) \
-    , 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, WIDGETD__V1__WIDGET_PATCH___STALE__NOT_SET, {0} }
+    , 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, 0,NULL, WIDGETD__V1__WIDGET_PATCH___STALE__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__UpdateWidgetRequest
@@ -343,10 +345,11 @@ struct  Widgetd__V1__UpdateWidgetRequest
   char *request_id;
   Widgetd__V1__Transition *transition;
   protobuf_c_boolean omit_widget;
+  char *provider;
 };
 #define WIDGETD__V1__UPDATE_WIDGET_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__update_widget_request__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0 }
+    , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0, (char *)protobuf_c_empty_string }
 
 
 struct  Widgetd__V1__UpdateWidgetResponse
@@ -462,10 +465,11 @@ struct  Widgetd__V1__ApplyWidgetsRequest
   protobuf_c_boolean validate_only;
   char *request_id;
   Widgetd__V1__Transition *transition;
+  protobuf_c_boolean own_fields;
 };
 #define WIDGETD__V1__APPLY_WIDGETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__apply_widgets_request__descriptor) \
-    , (char *)protobuf_c_empty_string, 0,NULL, 0, 0, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, 0,NULL, 0, 0, (char *)protobuf_c_empty_string, NULL, 0 }
 
 
 struct  Widgetd__V1__ApplyResult
@@ -473,10 +477,14 @@ struct  Widgetd__V1__ApplyResult
   ProtobufCMessage base;
   char *id;
   Widgetd__V1__ApplyAction action;
+  size_t n_changed_fields;
+  char **changed_fields;
+  size_t n_kept_fields;
+  Widgetd__V1__FieldOwner **kept_fields;
 };
 #define WIDGETD__V1__APPLY_RESULT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__apply_result__descriptor) \
-    , (char *)protobuf_c_empty_string, WIDGETD__V1__APPLY_ACTION__APPLY_ACTION_UNSPECIFIED }
+    , (char *)protobuf_c_empty_string, WIDGETD__V1__APPLY_ACTION__APPLY_ACTION_UNSPECIFIED, 0,NULL, 0,NULL }
 
 
 struct  Widgetd__V1__ApplyWidgetsResponse

@@ -143,7 +143,7 @@ void   widgetd__storage__v1__stored_tombstone__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_tombstone__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[11] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[13] =
 {
   {
     "widget",
@@ -277,12 +277,38 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "has_owners",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredWidget, has_owners),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "owners",
+    13,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__Storage__V1__StoredWidget, n_owners),
+    offsetof(Widgetd__Storage__V1__StoredWidget, owners),
+    &widgetd__v1__field_owner__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name[] = {
   10,   /* field[10] = content_is_cut */
   9,   /* field[9] = content_revision */
   1,   /* field[1] = data */
+  11,   /* field[11] = has_owners */
   3,   /* field[3] = labels_revision */
+  12,   /* field[12] = owners */
   2,   /* field[2] = parameters */
   5,   /* field[5] = position_revision */
   4,   /* field[4] = presence_revision */
@@ -294,7 +320,7 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
 static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 11 }
+  { 0, 13 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor =
 {
@@ -304,7 +330,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor
   "Widgetd__Storage__V1__StoredWidget",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__StoredWidget),
-  11,
+  13,
   widgetd__storage__v1__stored_widget__field_descriptors,
   widgetd__storage__v1__stored_widget__field_indices_by_name,
   1,  widgetd__storage__v1__stored_widget__number_ranges,

@@ -44,10 +44,13 @@ struct  Widgetd__Storage__V1__StoredWidget
   uint64_t transition_revision;
   uint64_t content_revision;
   protobuf_c_boolean content_is_cut;
+  protobuf_c_boolean has_owners;
+  size_t n_owners;
+  Widgetd__V1__FieldOwner **owners;
 };
 #define WIDGETD__STORAGE__V1__STORED_WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__stored_widget__descriptor) \
-    , NULL, 0,NULL, 0,NULL, 0, 0, 0, 0, NULL, 0, 0, 0 }
+    , NULL, 0,NULL, 0,NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0,NULL }
 
 
 struct  Widgetd__Storage__V1__StoredEntry

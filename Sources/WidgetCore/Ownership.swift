@@ -1,0 +1,323 @@
+public import WidgetModel
+
+/// Who set which fields of a widget that a manager declares, in order of the paths.
+///
+/// Only widgets that a manager has declared have one. For all others nothing is recorded.
+struct Ownership: Hashable {
+  private(set) var entries: [FieldOwner] = []
+
+  init(_ entries: [FieldOwner] = []) {
+    self.entries = entries.sorted { $0.path.precedesByBytes($1.path) }
+  }
+
+  subscript(path: String) -> FieldOwner? {
+    get {
+      let (index, found) = position(of: path)
+      return found ? entries[index] : nil
+    }
+    set {
+      let (index, found) = position(of: path)
+      switch (newValue, found) {
+      case (let entry?, true): entries[index] = entry
+      case (let entry?, false): entries.insert(entry, at: index)
+      case (nil, true): entries.remove(at: index)
+      case (nil, false): break
+      }
+    }
+  }
+
+  /// What it counts against the widget's owner's quota.
+  var costBytes: Int {
+    entries.reduce(0) { sum, entry in
+      sum + 48 + entry.path.utf8.count + entry.owner.utf8.count + entry.manager.utf8.count
+        + (entry.declared?.costBytes ?? 0)
+    }
+  }
+
+  /// The owners of what outlives a restart if data does not.
+  var withoutData: Ownership {
+    Ownership(entries.filter { FieldOwner.parse($0.path)?.part != .data })
+  }
+
+  private func position(of path: String) -> (index: Int, found: Bool) {
+    var low = 0
+    var high = entries.count
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].path.precedesByBytes(path) { low = middle + 1 } else { high = middle }
+    }
+    return (low, low < entries.count && entries[low].path.hasSameBytes(as: path))
+  }
+}
+
+/// Who changes a widget.
+enum FieldWriter {
+  case user(UInt32)
+  case events(KindName)
+  case provider(String)
+  /// A declared set that does not own its fields.
+  case set(String)
+
+  var name: String {
+    switch self {
+    case .user(let uid): FieldOwner.user(uid)
+    case .events(let kind): FieldOwner.events(of: kind)
+    case .provider(let name): FieldOwner.provider(name)
+    case .set(let name): name
+    }
+  }
+
+  /// Whether it comes to own fields that nobody declares. What programs write all the time is not
+  /// recorded.
+  var ownsUndeclared: Bool {
+    switch self {
+    case .user, .set: true
+    case .events, .provider: false
+    }
+  }
+}
+
+extension Record {
+  /// A field's value now.
+  func value(_ part: FieldOwner.Part, _ key: String) -> Value? {
+    switch part {
+    case .data: data[key]
+    case .parameters: parameters[key]
+    case .labels: labels[key].map { .string($0) }
+    }
+  }
+
+  /// By how much other owners make it cost more; nil for the same ones.
+  func growth(to ownership: Ownership?) -> Int {
+    ownership.map { $0.costBytes - (self.ownership?.costBytes ?? 0) } ?? 0
+  }
+
+  /// The owners after a patch; nil if they stay. O(1) if the widget has none, else O(patch · log(owners)).
+  func ownership(after patch: WidgetPatch, by writer: FieldWriter) -> Ownership? {
+    guard isOwned, let before = ownership else { return nil }
+    var after = before
+    for (part, key, value) in patch.fields {
+      let path = part.path(key)
+      let current = self.value(part, key)
+      let isUnset = patch.unsets(part, key)
+      guard current != value || (isUnset && current != nil) else { continue }
+      let name = writer.name
+      guard var entry = after[path] else {
+        if writer.ownsUndeclared, value != nil, !isUnset {
+          after[path] = FieldOwner(path: path, owner: name)
+        }
+        continue
+      }
+      if entry.manager.isEmpty, isUnset, !entry.isManaged {
+        // Nobody has set it any more.
+        after[path] = nil
+        continue
+      }
+      if entry.manager == name {
+        entry = FieldOwner(path: path, owner: name)
+      } else if entry.owner != name {
+        if entry.manager.isEmpty, entry.isManaged {
+          (entry.manager, entry.declared) = (entry.owner, current)
+        }
+        entry.owner = name
+      }
+      after[path] = entry
+    }
+    return after == before ? nil : after
+  }
+}
+
+extension Record {
+  /// The owners without those of fields that a patch of the daemon's own removes; nil if they stay.
+  func ownership(without patch: WidgetPatch) -> Ownership? {
+    guard let before = ownership else { return nil }
+    var after = before
+    for (part, key, value) in patch.fields where value == nil { after[part.path(key)] = nil }
+    return after == before ? nil : after
+  }
+}
+
+extension WidgetPatch {
+  /// The fields that it names, with their new values; nil for removed.
+  fileprivate var fields: [(part: FieldOwner.Part, key: String, value: Value?)] {
+    var fields: [(part: FieldOwner.Part, key: String, value: Value?)] = []
+    for entry in setData.entries { fields.append((.data, entry.key, entry.value)) }
+    for key in unsetData where setData[key] == nil { fields.append((.data, key, nil)) }
+    for entry in setParameters.entries { fields.append((.parameters, entry.key, entry.value)) }
+    for key in unsetParameters where setParameters[key] == nil {
+      fields.append((.parameters, key, nil))
+    }
+    for label in setLabels.entries { fields.append((.labels, label.key, .string(label.value))) }
+    for key in unsetLabels where setLabels[key] == nil { fields.append((.labels, key, nil)) }
+    return fields
+  }
+
+  /// Whether it takes a field back; a default may come in its place.
+  fileprivate func unsets(_ part: FieldOwner.Part, _ key: String) -> Bool {
+    let keys =
+      switch part {
+      case .data: unsetData
+      case .parameters: unsetParameters
+      case .labels: unsetLabels
+      }
+    return keys.contains { $0.hasSameBytes(as: key) }
+  }
+
+  mutating func set(_ part: FieldOwner.Part, _ key: String, to value: Value) {
+    switch (part, value) {
+    case (.data, _): setData[key] = value
+    case (.parameters, _): setParameters[key] = value
+    case (.labels, .string(let text)): setLabels[key] = text
+    case (.labels, _): break
+    }
+  }
+
+  mutating func unset(_ part: FieldOwner.Part, _ key: String) {
+    switch part {
+    case .data: unsetData.append(key)
+    case .parameters: unsetParameters.append(key)
+    case .labels: unsetLabels.append(key)
+    }
+  }
+
+  fileprivate func names(_ part: FieldOwner.Part, _ key: String) -> Bool {
+    let isSet =
+      switch part {
+      case .data: setData[key] != nil || replaceData
+      case .parameters: setParameters[key] != nil
+      case .labels: setLabels[key] != nil
+      }
+    return isSet || unsets(part, key)
+  }
+}
+
+extension WidgetSpec {
+  /// The fields that it declares.
+  var fields: [(part: FieldOwner.Part, key: String, value: Value)] {
+    data.entries.map { (.data, $0.key, $0.value) }
+      + labels.entries.map { (.labels, $0.key, .string($0.value)) }
+      + parameters.entries.map { (.parameters, $0.key, $0.value) }
+  }
+}
+
+extension WidgetStore {
+  /// The owners of a widget's fields, in order of the paths; empty if no manager declares any.
+  public func owners(of id: WidgetID) -> [FieldOwner] {
+    slot(of: id).flatMap { records[$0]?.ownership?.entries } ?? []
+  }
+
+  /// What a manager's declaration does to a widget that is there.
+  struct Owning {
+    var patch = WidgetPatch()
+    /// The owners afterwards.
+    var ownership: Ownership?
+    /// The fields that change.
+    var changed: [String] = []
+    /// The fields with a new declared value that somebody else owns.
+    var kept: [FieldOwner] = []
+  }
+
+  /// What a manager's declaration does to a widget: it sets the fields that it owns and those that
+  /// nobody owns, and removes those that it owns and declares no more.
+  ///
+  /// What differs when a manager first declares a widget is somebody's: it stays, unless it is the
+  /// kind's default.
+  func owning(
+    _ record: Record, _ spec: WidgetSpec, by manager: String, field: String
+  ) throws(StoreError) -> Owning {
+    let isFirst = record.ownership == nil
+    var result = Owning()
+    var declared = Ownership()
+    var ownership = record.ownership ?? Ownership()
+    for (part, key, value) in spec.fields {
+      let path = part.path(key)
+      declared[path] = FieldOwner(path: path, owner: manager)
+      let current = record.value(part, key)
+      let known = ownership[path]
+      let isFree = known == nil && !(isFirst && isOwn(current, part, key, of: record, not: value))
+      if known?.owner == manager || isFree {
+        ownership[path] = FieldOwner(path: path, owner: manager)
+        guard current != value else { continue }
+        result.patch.set(part, key, to: value)
+        result.changed.append(path)
+      } else {
+        let owner =
+          known?.owner
+          ?? (record.applySet == manager ? FieldOwner.earlier : FieldOwner.user(record.ownerUID))
+        let entry = FieldOwner(path: path, owner: owner, manager: manager, declared: value)
+        ownership[path] = entry
+        if entry != known, current != value { result.kept.append(entry) }
+      }
+    }
+    for entry in ownership.entries where declared[entry.path] == nil {
+      guard let (part, key) = FieldOwner.parse(entry.path) else { continue }
+      if entry.owner == manager {
+        ownership[entry.path] = nil
+        guard record.value(part, key) != nil else { continue }
+        result.patch.unset(part, key)
+        result.changed.append(entry.path)
+      } else if entry.manager == manager {
+        ownership[entry.path] =
+          record.value(part, key) == nil
+          ? nil : FieldOwner(path: entry.path, owner: entry.owner)
+      }
+    }
+    result.ownership = ownership
+    result.patch = try fitted(result.patch, for: record, field: field)
+    return result
+  }
+
+  /// Whether a value is neither what is declared nor what the kind gives.
+  private func isOwn(
+    _ current: Value?, _ part: FieldOwner.Part, _ key: String, of record: Record,
+    not declared: Value
+  ) -> Bool {
+    guard let current, current != declared else { return false }
+    return current != defaultValue(part, key, of: record)
+  }
+
+  private func defaultValue(
+    _ part: FieldOwner.Part, _ key: String, of record: Record
+  ) -> Value? {
+    let schema = record.kind == HelpKind.name ? HelpKind.schema : schemas[record.kind]
+    return switch part {
+    case .data: schema?.field(key, of: .data)?.defaultValue
+    case .parameters: schema?.field(key, of: .parameters)?.defaultValue
+    case .labels: nil
+    }
+  }
+
+  /// Lets a patch give fields back to who declares them. Returns the owners that follow from that.
+  func release(
+    _ patch: inout WidgetPatch, of record: Record, field: String
+  ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {
+    var released: [(path: String, owner: FieldOwner?)] = []
+    for (index, path) in patch.releases.enumerated() {
+      guard let (part, key) = FieldOwner.parse(path) else {
+        throw .invalid(
+          field: "\(field).release[\(index)]",
+          description: "Use data.KEY, parameters.KEY or labels.KEY.")
+      }
+      guard let entry = record.ownership?[path] else {
+        throw .invalid(
+          field: "\(field).release[\(index)]",
+          description: "Widget \"\(record.id)\" records no owner of \(path), so there is nothing "
+            + "to give back; the fields with an owner are in the widget's owners.")
+      }
+      guard !patch.names(part, key) else {
+        throw .invalid(
+          field: "\(field).release[\(index)]",
+          description: "\(path) is changed by the same request; leave out one of the two.")
+      }
+      if entry.isManaged, entry.manager.isEmpty { continue }
+      if entry.manager.isEmpty {
+        if let value = defaultValue(part, key, of: record) { patch.set(part, key, to: value) }
+        released.append((path, nil))
+      } else {
+        if let value = entry.declared { patch.set(part, key, to: value) }
+        released.append((path, FieldOwner(path: path, owner: entry.manager)))
+      }
+    }
+    return released
+  }
+}

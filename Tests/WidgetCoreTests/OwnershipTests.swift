@@ -1,0 +1,266 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// Who owns a field: what a manager declares follows its declarations until somebody else sets it.
+struct OwnershipTests {
+  private static let manager = "bundle/clock"
+
+  private static func counter(count: Int64 = 0, zone: String = "UTC") -> Kind {
+    Kind(
+      name: "counter",
+      parameters: [Field(name: "zone", type: .string, defaultValue: .string(zone))],
+      data: [
+        Field(name: "count", type: .int, defaultValue: .int(count)),
+        Field(name: "note", type: .string),
+      ],
+      events: [EventType(name: "press")],
+      reducers: [Reducer(event: "press", assignments: ["count": "data.count + 1"])])
+  }
+
+  private func spec(
+    data: ValueMap = ["count": .int(1)], parameters: ValueMap = [:], labels: Labels = [:]
+  ) -> WidgetSpec {
+    WidgetSpec(id: "c", kind: "counter", labels: labels, parameters: parameters, data: data)
+  }
+
+  @discardableResult
+  private func own(_ store: inout Store, _ spec: WidgetSpec) throws -> ApplyResult {
+    let commit = try store.declare([spec], in: Self.manager, prunes: true, owns: true)
+    #expect(store.checkInvariants() == [])
+    guard case .applied(let results) = commit.outcome else {
+      return ApplyResult(id: "c", action: .unspecified)
+    }
+    return try #require(results.first)
+  }
+
+  private func store(_ spec: WidgetSpec? = nil) throws -> Store {
+    var store = Store()
+    try store.register([Self.counter()], provider: Self.manager)
+    try own(&store, spec ?? self.spec())
+    store.commitGroup(at: .at(0))
+    return store
+  }
+
+  private func owner(_ path: String, in store: Store) -> String? {
+    store.owners(of: "c").first { $0.path == path }?.owner
+  }
+
+  @Test func `what the manager declares follows its declarations`() throws {
+    var store = try store()
+    #expect(store.widget("c")?.data["count"] == .int(1))
+    let result = try own(&store, spec(data: ["count": .int(2), "note": .string("n")]))
+    #expect(store.widget("c")?.data == ["count": .int(2), "note": .string("n")])
+    #expect(result.changedFields == ["data.count", "data.note"])
+    #expect(result.keptFields == [])
+    #expect(store.owners(of: "c").map(\.owner) == [Self.manager, Self.manager])
+    #expect(
+      try own(&store, spec(data: ["count": .int(2), "note": .string("n")])).action == .unchanged)
+  }
+
+  @Test func `what it declares no more goes, or gets the kind's default`() throws {
+    var store = try store(
+      spec(data: ["count": .int(1), "note": .string("n")], labels: ["room": "hall"]))
+    try own(&store, spec(data: [:]))
+    #expect(store.widget("c")?.data == ["count": .int(0)])
+    #expect(store.widget("c")?.labels == [:])
+    #expect(store.owners(of: "c") == [])
+  }
+
+  struct Change: Sendable, CustomTestStringConvertible {
+    let command: Command
+    let owner: String
+    var testDescription: String { owner }
+  }
+
+  @Test(arguments: [
+    Change(
+      command: .update("c", .set(["count": .int(7)])), owner: "user 1000"),
+    Change(
+      command: .update("c", .set(["count": .int(7)]), provider: "bundle/clock"),
+      owner: "provider bundle/clock"),
+    Change(
+      command: .sendEvent(EventDraft(widgetID: "c", name: "press")),
+      owner: "events of kind counter"),
+    Change(
+      command: .provide([ProvidedUpdate("c", .set(["count": .int(7)]))], by: "bundle/clock"),
+      owner: "provider bundle/clock"),
+    Change(
+      command: .apply(
+        Declaration(
+          applySet: "desk",
+          widgets: [WidgetSpec(id: "c", kind: "counter", data: ["count": .int(7)])])),
+      owner: "desk"),
+  ])
+  func `what somebody else sets is theirs, and stays`(change: Change) throws {
+    var store = try store()
+    try store.run(change.command)
+    let set = try #require(store.widget("c")?.data["count"])
+    #expect(set != .int(1))
+    #expect(owner("data.count", in: store) == change.owner)
+    #expect(store.checkInvariants() == [])
+    let result = try own(&store, spec(data: ["count": .int(5)]))
+    #expect(store.widget("c")?.data["count"] == set)
+    #expect(
+      result.keptFields == [
+        FieldOwner(
+          path: "data.count", owner: change.owner, manager: Self.manager, declared: .int(5))
+      ])
+    // It is said once.
+    #expect(try own(&store, spec(data: ["count": .int(5)])).keptFields == [])
+  }
+
+  @Test func `setting a key to the value that it has changes no owner`() throws {
+    var store = try store()
+    #expect(try !store.set("c", ["count": .int(1)]).isChange)
+    #expect(owner("data.count", in: store) == Self.manager)
+  }
+
+  @Test func `what is released has the declared value at once, and follows again`() throws {
+    var store = try store()
+    try store.set("c", ["count": .int(7)])
+    try own(&store, spec(data: ["count": .int(5)]))
+    try store.update("c", .with { $0.releases = ["data.count"] })
+    #expect(store.widget("c")?.data["count"] == .int(5))
+    #expect(owner("data.count", in: store) == Self.manager)
+    try own(&store, spec(data: ["count": .int(6)]))
+    #expect(store.widget("c")?.data["count"] == .int(6))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a user's own field is released to the kind's default`() throws {
+    var store = try store(spec(data: [:]))
+    try store.set("c", ["count": .int(7)])
+    #expect(owner("data.count", in: store) == "user 1000")
+    try store.update("c", .with { $0.releases = ["data.count"] })
+    #expect(store.widget("c")?.data["count"] == .int(0))
+    #expect(store.owners(of: "c") == [])
+  }
+
+  @Test(arguments: ["data.other", "count", "data.", "weather.count"])
+  func `what has no owner cannot be released`(path: String) throws {
+    var store = try store()
+    let refusal = store.refusal(of: .update("c", .with { $0.releases = [path] }))
+    guard case .invalid("patch.release[0]", _)? = refusal else {
+      Issue.record("\(String(describing: refusal))")
+      return
+    }
+  }
+
+  @Test func `a field is not set and released at once`() throws {
+    var store = try store()
+    let refusal = store.refusal(
+      of: .update("c", WidgetPatch(setData: ["count": .int(3)], releases: ["data.count"])))
+    #expect(refusal?.reason == "INVALID_FIELD")
+  }
+
+  @Test func `parameters and labels of users stay, also where nobody declares them`() throws {
+    var store = try store(spec(parameters: ["zone": .string("A")], labels: ["room": "hall"]))
+    try store.update(
+      "c",
+      WidgetPatch(
+        setParameters: ["zone": .string("B")], setLabels: ["mine": "1"]))
+    try own(&store, spec(parameters: ["zone": .string("A")], labels: ["room": "attic"]))
+    #expect(store.widget("c")?.parameters == ["zone": .string("B")])
+    #expect(store.widget("c")?.labels == ["mine": "1", "room": "attic"])
+    // Declared later, it is the user's all the same.
+    let result = try own(&store, spec(labels: ["mine": "2"]))
+    #expect(store.widget("c")?.labels == ["mine": "1"])
+    #expect(result.keptFields.map(\.path) == ["labels.mine"])
+  }
+
+  @Test func `what a user unsets stays unset`() throws {
+    var store = try store(spec(labels: ["room": "hall"]))
+    try store.update("c", WidgetPatch(unsetLabels: ["room"]))
+    try own(&store, spec(labels: ["room": "hall"]))
+    #expect(store.widget("c")?.labels == [:])
+    #expect(owner("labels.room", in: store) == "user 1000")
+    // When it is declared no more, nothing is left of it.
+    try own(&store, spec())
+    #expect(owner("labels.room", in: store) == nil)
+  }
+
+  @Test func `what was there before the first declaration stays, but defaults follow`() throws {
+    var store = Store()
+    try store.register([Self.counter()], provider: Self.manager)
+    try store.declare(
+      [spec(data: ["note": .string("old")], labels: ["room": "hall"])], in: Self.manager)
+    let result = try own(
+      &store, spec(data: ["note": .string("new"), "count": .int(4)], labels: ["room": "hall"]))
+    #expect(store.widget("c")?.data == ["count": .int(4), "note": .string("old")])
+    #expect(result.keptFields.map(\.owner) == [FieldOwner.earlier])
+    #expect(owner("labels.room", in: store) == Self.manager)
+  }
+
+  @Test func `a kind's new default reaches what nobody has set`() throws {
+    var store = Store()
+    try store.register([Self.counter()])
+    try store.create("plain", kind: "counter")
+    try store.create("pressed", kind: "counter")
+    try store.send("press", to: "pressed")
+    try store.declare([spec(data: ["count": .int(0)])], in: Self.manager, owns: true)
+    try store.register([Self.counter(count: 10, zone: "CET")])
+    #expect(store.widget("plain")?.data["count"] == .int(10))
+    #expect(store.widget("plain")?.parameters["zone"] == .string("CET"))
+    #expect(store.widget("pressed")?.data["count"] == .int(1))
+    // Declared is not default, though the values are alike.
+    #expect(store.widget("c")?.data["count"] == .int(0))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a field that its kind loses has no owner any more`() throws {
+    var store = try store(spec(data: ["note": .string("n")]))
+    try store.set("c", ["note": .string("mine")])
+    var kind = Self.counter()
+    kind.data.removeLast()
+    try store.register([kind], provider: Self.manager)
+    #expect(store.owners(of: "c") == [])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `owners count against the quota, and go with the group that is taken back`() throws {
+    var store = try store()
+    let before = (store.observation(), store.owners(of: "c"), store.stateBytes)
+    try store.set("c", ["count": .int(7)])
+    #expect(store.stateBytes > before.2)
+    store.rollbackGroup()
+    #expect(store.observation() == before.0)
+    #expect(store.owners(of: "c") == before.1)
+    #expect(store.stateBytes == before.2)
+  }
+
+  @Test func `a dry run says what it would set and what it would leave`() throws {
+    var store = try store(spec(data: ["count": .int(1), "note": .string("a")]))
+    try store.set("c", ["count": .int(7)])
+    let before = store.observation()
+    let commit = try store.declare(
+      [spec(data: ["count": .int(2), "note": .string("b")])], in: Self.manager, isDryRun: true,
+      owns: true)
+    #expect(store.observation() == before)
+    guard case .applied(let results) = commit.outcome else { return }
+    #expect(results.first?.changedFields == ["data.note"])
+    #expect(results.first?.keptFields.map(\.path) == ["data.count"])
+  }
+
+  @Test func `nothing is recorded of a widget that no manager declares`() throws {
+    var store = Store()
+    try store.register([Self.counter()])
+    try store.create("c", kind: "counter")
+    try store.set("c", ["count": .int(2)])
+    try store.declare([spec()], in: "desk")
+    #expect(store.owners(of: "c") == [])
+    #expect(store.pendingGroup().upserts.map(\.owners) == [nil])
+  }
+
+  @Test func `owners of volatile data do not outlive it`() throws {
+    var store = Store()
+    var kind = Self.counter()
+    kind.persistence = .volatile
+    try store.register([kind])
+    try store.declare(
+      [spec(labels: ["room": "hall"])], in: Self.manager, owns: true)
+    let stored = store.pendingGroup().upserts.first?.owners
+    #expect(stored?.map(\.path) == ["labels.room"])
+  }
+}
