@@ -1,0 +1,108 @@
+import WidgetModel
+
+/// Fields: names with types, defaults and words.
+extension Reading {
+  /// Objects by name, or a list of them.
+  func fields(_ item: Item?, of what: String, mayBeRequired: Bool) -> [Field] {
+    guard let item else { return [] }
+    var fields: [Field] = []
+    func add(_ field: Field?, _ item: Item) {
+      guard let field else { return }
+      guard !fields.contains(where: { $0.name == field.name }) else {
+        report(item, "\"\(field.name)\" is there twice")
+        return
+      }
+      var complete = field
+      // What is not known yet is null: expressions need not ask first whether it is there.
+      if !mayBeRequired, field.defaultValue == nil { complete.defaultValue = .null }
+      fields.append(complete)
+    }
+    if case .list(let elements) = item.node.content {
+      for (index, element) in elements.enumerated() {
+        let item = item.element(index, element)
+        guard let object = object(item, .field) else { continue }
+        guard let nameItem = object["name"], let name = text(nameItem) else {
+          report(item, "the name is missing", hint: "add name: NAME")
+          continue
+        }
+        add(field(object, name: name, at: nameItem, mayBeRequired: mayBeRequired), nameItem)
+      }
+    } else {
+      for entry in entries(item, of: what) ?? [] {
+        add(field(entry, mayBeRequired: mayBeRequired), entry.nameItem)
+      }
+    }
+    return fields
+  }
+
+  /// A name and an object, or a name and its default, which gives the type.
+  private func field(_ entry: Named, mayBeRequired: Bool) -> Field? {
+    if case .map = entry.item.node.content {
+      guard let object = object(entry.item, .field) else { return nil }
+      if let item = object["name"] {
+        report(item, "the name stands in front already", hint: "leave out name")
+      }
+      return field(object, name: entry.name, at: entry.nameItem, mayBeRequired: mayBeRequired)
+    }
+    guard checkName(entry.name, entry.nameItem), let value = constant(entry.item) else {
+      return nil
+    }
+    let type: FieldType =
+      switch value {
+      case .null: .any
+      case .bool: .bool
+      case .int: .int
+      case .double: .double
+      case .list: .list(.any)
+      case .bytes: .bytes
+      case .timestamp: .timestamp
+      case .duration: .duration
+      case .map: .map(.any)
+      case .string: .string
+      }
+    return Field(name: entry.name, type: type, defaultValue: value)
+  }
+
+  private func checkName(_ name: String, _ item: Item) -> Bool {
+    if name.isFieldName { return true }
+    report(
+      item, "\"\(name.prefix(70))\" is no name that expressions could say",
+      hint: String.fieldNameHint)
+    return false
+  }
+
+  private func field(
+    _ object: Object, name: String, at nameItem: Item, mayBeRequired: Bool
+  ) -> Field? {
+    guard checkName(name, nameItem) else { return nil }
+    var field = Field(name: name)
+    let defaultValue = object["default"].flatMap { item in
+      constant(item).map { (value: $0, item: item) }
+    }
+    if let item = object["type"], let text = text(item) {
+      guard let type = FieldType(text) else {
+        report(
+          item, "\"\(text.prefix(60))\" is no type",
+          hint: "use bool, int, double, string, bytes, timestamp, duration, list(TYPE), "
+            + "map(string, TYPE) or dyn")
+        return field
+      }
+      field.type = type
+    }
+    if let (value, item) = defaultValue {
+      field.defaultValue = fitted(value, field.type, item)
+    }
+    field.summary = text(object["description"]) ?? ""
+    field.isRequired = bool(object["required"]) ?? false
+    if field.isRequired, let item = object["required"] {
+      if !mayBeRequired {
+        report(
+          item, "data comes later than its widget, so it cannot be required",
+          hint: "give it a default")
+      } else if field.defaultValue != nil {
+        report(item, "what has a default need not be given", hint: "leave out required")
+      }
+    }
+    return field
+  }
+}
