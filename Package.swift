@@ -203,7 +203,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "WidgetBundleStoreTests",
-      dependencies: ["WidgetBundleStore", "WidgetBundle"], swiftSettings: strict),
+      dependencies: ["WidgetBundleStore", "WidgetModel", "WidgetBundle"], swiftSettings: strict),
     .testTarget(
       name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),
     .testTarget(

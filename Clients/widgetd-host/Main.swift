@@ -81,9 +81,11 @@ struct HostCommand: AsyncParsableCommand {
       host = try Host(
         Host.Options(roots: roots, home: home, isStub: stub),
         daemon: ClientConnection(WidgetClient(socketPath: socketPath)),
-        read: { text in
+        read: { text, settings in
           do throws(InvalidBundle) {
-            return .success(try BundleReader.read(text, timeZones: { zones.rules($0) }))
+            return .success(
+              try BundleReader.read(
+                text, settings: settings, timeZones: { zones.rules($0) }))
           } catch {
             return .failure(BundleRefusal(problems: error.problems.map { "\($0)" }))
           }

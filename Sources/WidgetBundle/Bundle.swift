@@ -18,6 +18,8 @@ public struct Bundle: Sendable {
   public var kinds: [BundleKind]
   /// The widgets that are there as long as the bundle is.
   public var widgets: [WidgetSpec]
+  /// Its settings, and what the user chose.
+  public var defaults = BundleDefaults()
   /// What may be a mistake and keeps nothing from working, in the order of the file.
   public var remarks: [BundleProblem] = []
 

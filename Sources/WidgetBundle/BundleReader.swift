@@ -13,10 +13,13 @@ public enum BundleReader {
 
   /// The bundle that the text, JSON or YAML, describes.
   ///
-  /// - Parameter timeZones: the rules of time zones, for expressions.
+  /// - Parameters:
+  ///   - settings: the user's values for the bundle's settings: the text of `BundleDefaults.fileName`.
+  ///   - timeZones: the rules of time zones, for expressions.
   /// - Throws: everything that is wrong with it.
   public static func read(
-    _ text: String, timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
+    _ text: String, settings: String? = nil,
+    timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
   ) throws(InvalidBundle) -> Bundle {
     let lines = SourceLines(text)
     let root: SourceNode?
@@ -32,7 +35,7 @@ public enum BundleReader {
         ], lines)
     }
     let reading = Reading(lines, timeZones: timeZones)
-    let bundle = DocumentReader(reading).read(Item(node: root, path: ""))
+    let bundle = DocumentReader(reading).read(Item(node: root, path: ""), settings: settings)
     guard reading.problems.isEmpty, var bundle else {
       throw InvalidBundle(reading.problems, lines)
     }
@@ -80,7 +83,7 @@ struct DocumentReader {
     }
   }
 
-  func read(_ item: Item) -> Bundle? {
+  func read(_ item: Item, settings: String?) -> Bundle? {
     if DocumentReader.isForApply(item) {
       reading.report(
         item, "this is no bundle, but a set of widgets and kinds",
@@ -126,6 +129,8 @@ struct DocumentReader {
     bundle.name = reading.text(object["name"]) ?? ""
     bundle.summary = reading.text(object["description"]) ?? ""
     if let item = object["permissions"] { bundle.permissions = permissions(item) }
+    bundle.defaults = defaults(object["defaults"], settings: settings)
+    reading.defaults = bundle.defaults
     let kinds = self.kinds(object["kinds"])
     let widgetItems = self.widgets(object["widgets"])
     let context = BundleContext(

@@ -17,6 +17,10 @@ extension ObjectShape {
       Key("description", .text, "What it is for."),
       Key("permissions", .shape("permissions"), "What it may touch; nothing else."),
       Key(
+        "defaults", .shape("fields"),
+        "The bundle's settings: `defaults.NAME` in expressions. Users change them with `widgetctl bundle "
+          + "set`."),
+      Key(
         "transforms", .map(.expression),
         "Ways to show values, for bindings to name: expressions that read `value`."),
       Key(

@@ -42,9 +42,12 @@ extension Reading {
     giving wanted: FieldType?, orText: Bool = false, for purpose: String
   ) -> Expression? {
     let source = String(decoding: text.utf8.dropFirst(skipped), as: UTF8.self)
-    let compiled: CompiledExpression
+    var compiled: CompiledExpression
+    let isFree = !variables.environment.variables.contains { $0.name == "defaults" }
+    let known =
+      isFree && !defaults.fields.isEmpty ? variables.adding("defaults", defaults.type) : variables
     do throws(ExpressionError) {
-      compiled = try CompiledExpression(source, in: variables.environment)
+      compiled = try CompiledExpression(source, in: known.environment)
     } catch {
       for problem in error.problems {
         let place = position(of: problem.offset + skipped, in: text, item.node)
@@ -66,8 +69,18 @@ extension Reading {
           + "of type \(wanted)", hint: conversion(to: wanted))
       return nil
     }
+    if isFree, compiled.references.contains(where: { $0.variable == "defaults" }),
+      let bound = try? CompiledExpression(bindingDefaults(source), in: variables.environment)
+    {
+      compiled = bound
+    }
     onCompiled?(compiled)
     return Expression(compiled: compiled, place: item.path)
+  }
+
+  /// The settings are constants of what is loaded: it is loaded again when the user changes one.
+  private func bindingDefaults(_ source: String) -> String {
+    "cel.bind(defaults, \(CELText.literal(.map(defaults.values))), \(CELText.wrapped(source)))"
   }
 
   private func conversion(to type: FieldType) -> String {

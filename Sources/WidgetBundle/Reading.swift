@@ -47,6 +47,8 @@ final class Reading {
   private static let problemsKept = 500
 
   let lines: SourceLines
+  /// What expressions read as `defaults`.
+  var defaults = BundleDefaults()
   /// Told of each expression that is right.
   var onCompiled: ((CompiledExpression) -> Void)?
 

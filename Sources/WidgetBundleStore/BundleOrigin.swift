@@ -1,3 +1,5 @@
+import WidgetBundle
+
 /// What the installer wrote into a bundle's folder: the file `.origin`. All else in the folder is
 /// somebody's who wrote it there, and is never deleted on the way.
 ///
@@ -46,6 +48,11 @@ struct BundleOrigin: Hashable {
       if try found() != digest { paths.append(path) }
     }
     return paths.sorted()
+  }
+
+  /// The same without the user's settings, of which `bundle set` makes another copy.
+  static func valuable(in folder: Folder) throws(BundleStoreError) -> [String] {
+    try written(in: folder).filter { $0 != BundleDefaults.fileName }
   }
 
   /// Visits every file and link, with its path and a closure that computes its digest.

@@ -124,7 +124,8 @@ extension BundleStore {
     for path in try BundleOrigin.written(in: former) {
       // Two files that describe a bundle are none.
       let isHidden = path.split(separator: "/").contains { $0.hasPrefix(".") }
-      guard !BundleStore.fileNames.contains(path), isInstalled || !isHidden,
+      guard !BundleStore.fileNames.contains(path),
+        isInstalled || !isHidden || path == BundleDefaults.fileName,
         try carry(path, from: former, to: live, moving: isInstalled)
       else {
         staying.append(path)
@@ -213,7 +214,7 @@ extension BundleStore {
   /// Deletes what is too much, the oldest first, except what somebody wrote.
   private func prune(_ versions: Folder) throws(BundleStoreError) {
     for name in try numbered(versions).dropLast(BundleStore.versionsKeptMax)
-    where try BundleOrigin.written(in: try versions.folder(name)).isEmpty {
+    where try BundleOrigin.valuable(in: try versions.folder(name)).isEmpty {
       try versions.remove(name)
     }
   }

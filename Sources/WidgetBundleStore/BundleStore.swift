@@ -109,18 +109,20 @@ public struct BundleStore: Sendable {
     return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)
   }
 
-  func read(in folder: Folder) throws(BundleStoreError) -> Found {
+  func read(in folder: Folder, settings: String? = nil) throws(BundleStoreError) -> Found {
     let name = try BundleStore.fileName(in: folder)
     let bytes = try folder.read(name, bytesMax: 4 * BundleReader.bytesMax)
-    return try found(bytes, file: "\(folder.path)/\(name)")
+    return try found(bytes, file: "\(folder.path)/\(name)", settings: settings)
   }
 
-  private func found(_ bytes: [UInt8], file: String) throws(BundleStoreError) -> Found {
+  private func found(
+    _ bytes: [UInt8], file: String, settings: String? = nil
+  ) throws(BundleStoreError) -> Found {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw .refused("\(file) is not well-formed UTF-8", hint: "save it as UTF-8")
     }
     do throws(InvalidBundle) {
-      let bundle = try BundleReader.read(text, timeZones: timeZones)
+      let bundle = try BundleReader.read(text, settings: settings, timeZones: timeZones)
       return Found(bundle: bundle, file: file, text: text)
     } catch {
       throw .invalid(file: file, error)
@@ -261,7 +263,7 @@ public struct BundleStore: Sendable {
     try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
     let others = try list().filter { $0.id != bundle.id }
     if let live = try? store.folder(bundle.id), BundleOrigin(in: live) == origin,
-      try BundleOrigin.written(in: live).isEmpty
+      try BundleOrigin.valuable(in: live).isEmpty
     {
       // It would only push out the version before.
       return Outcome(
@@ -386,10 +388,10 @@ public struct BundleStore: Sendable {
     if isLive { try checkIsBundle(id, in: store) }
     if !force {
       var written =
-        isLive ? try BundleOrigin.written(in: try store.folder(id)).map { "\(id)/\($0)" } : []
+        isLive ? try BundleOrigin.valuable(in: try store.folder(id)).map { "\(id)/\($0)" } : []
       for name in try versions?.names() ?? [] where versions?.entry(name) == .folder {
         guard let version = try versions?.folder(name) else { continue }
-        written += try BundleOrigin.written(in: version).map {
+        written += try BundleOrigin.valuable(in: version).map {
           "\(BundleStore.versionsName)/\(id)/\(name)/\($0)"
         }
       }

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 import WidgetBundle
 import WidgetBundleStore
+import WidgetModel
 
 @Suite struct BundleStoreTests {
   private let scratch = Scratch()
@@ -120,6 +121,39 @@ import WidgetBundleStore
     #expect(scratch.read("bundles/desk/old.txt") == nil)
     #expect(scratch.read("bundles/desk/data/items.json") == "[1]")
     #expect(!scratch.listing("bundles").contains { $0.contains("staging") })
+  }
+
+  @Test func `what the user chose stays with new versions, and goes with the bundle`() throws {
+    func archive(_ version: String, _ defaults: String) -> [UInt8] {
+      var tar = Tar()
+      tar.add("bundle.yaml", Texts.bundle("desk", version: version) + "defaults: \(defaults)\n")
+      return tar.archive
+    }
+    let first = archive("1.0.0", "{unit: C, pause: {type: duration, default: 5m}}")
+    _ = try store.install(bytes: first, name: "a.tar")
+    #expect(try store.configured("desk").defaults.values["unit"] == .string("C"))
+    try store.setSettings(#"{"unit":"F","pause":"90s"}"#, of: "desk")
+    #expect(try store.configured("desk").defaults.values["unit"] == .string("F"))
+    #expect(try store.configured("desk").defaults.values["pause"] == .duration(.seconds(90)))
+    // The same archive again changes nothing, and a new version takes what it has.
+    #expect(try store.install(bytes: first, name: "a.tar").former == "1.0.0")
+    _ = try store.install(bytes: archive("2.0.0", "{pause: 5}"), name: "a.tar")
+    let second = try store.configured("desk").defaults
+    #expect(second.values == ["pause": .int(5)])
+    #expect(second.passedOver == ["unit": .string("F"), "pause": .string("90s")])
+    #expect(second.problems.count == 2)
+    #expect(second.problems.allSatisfy { $0.hasPrefix(".settings.json: ") })
+    _ = try store.rollback("desk")
+    #expect(try store.configured("desk").defaults.values["unit"] == .string("F"))
+    try store.setSettings(nil, of: "desk")
+    #expect(scratch.read("bundles/desk/.settings.json") == nil)
+    try store.setSettings("[1", of: "desk")
+    #expect(
+      try store.configured("desk").defaults.problems.first?.contains("no JSON object") == true)
+    try store.remove("desk")
+    #expect(
+      refusal { () throws(BundleStoreError) in try store.setSettings("{}", of: "desk") }
+        .contains("there is no bundle"))
   }
 
   // MARK: - The version before

@@ -108,6 +108,30 @@ import WidgetModel
     #expect(nodes.last?.properties["value"] == .double(7))
   }
 
+  @Test(arguments: [nil, #"{"unit": "F", "step": 5}"#])
+  func `settings are read as defaults, in content and by what events do`(settings: String?) throws {
+    let text =
+      "defaults: {unit: C, step: {type: int, default: 2, description: So much.}}\n"
+      + Samples.kind(
+        """
+        data: {n: 1}
+        content:
+          stack:
+            - label: '=string(data.n) + " " + defaults.unit'
+            - label: {from: data.n, if: value > defaults.step, then: much, else: little}
+            - button: More
+              id: more
+              on: {press: {set: {n: data.n + defaults.step}}}
+        """, data: "") + "widgets: [{id: w, kind: k}]\n"
+    let bundle = try BundleReader.read(text, settings: settings)
+    let daemon = try Daemon(bundle)
+    let id = try #require(WidgetID("w"))
+    try daemon.apply(.sendEvent(EventDraft(widgetID: id, nodeID: "more", name: "press")))
+    let texts = try #require(daemon.widget(id)?.content?.nodes).compactMap { $0.properties["text"] }
+    let expected = settings == nil ? ["3 C", "much", "More"] : ["6 F", "much", "More"]
+    #expect(texts == expected.map { .string($0) })
+  }
+
   @Test func `the problem of a node names what failed as it stands in the file`() throws {
     let bundle = try Samples.read(
       Samples.kind(

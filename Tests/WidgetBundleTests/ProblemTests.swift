@@ -304,6 +304,19 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("{unit: C}", "label: =defaults.unti", "unknown field 'unti'"),
+    ("{unit: {type: int, default: C}}", "label: x", "type int, not string"),
+    ("{a-b: C}", "label: x", "no name that expressions could say"),
+    ("{}", "label: =defaults.unit", "unknown variable 'defaults'"),
+    ("{n: 1}", "label: {from: defaults.n, transform: duration}", "cannot take this"),
+  ])
+  func `settings are checked`(defaults: String, content: String, message: String) {
+    let problems = Samples.problems(
+      "defaults: \(defaults)\n" + Samples.kind("content: {\(content)}", data: ""))
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test(arguments: [
     ("{ago: 1 +}", "label: x", "ends too early"), ("{int: value}", "label: x", "already"),
     ("{a-b: value}", "label: x", "cannot be a transform's name"),
     ("{a: data.n}", "label: x", "unknown variable 'data'"),

@@ -25,7 +25,9 @@ struct BundleFolderTests {
   }
 
   private func look(into folder: String) -> String {
-    let refuse: BundleFolders.Reader = { .failure(BundleRefusal(problems: ["1:1: read: \($0)"])) }
+    let refuse: BundleFolders.Reader = { text, settings in
+      .failure(BundleRefusal(problems: ["1:1: read: \(text)\(settings ?? "")"]))
+    }
     switch BundleFolders.look(into: folder, refuse) {
     case .broken(let problem, _): return problem
     case .bundle, nil: return "nothing"

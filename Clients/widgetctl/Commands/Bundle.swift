@@ -21,11 +21,13 @@ struct BundleCommand: AsyncParsableCommand {
         widgetctl bundle install clock
         widgetctl bundle install https://example.org/desk.zip --sha256 9f86d0…
         widgetctl bundle rollback clock
+        widgetctl bundle set weather unit=F
         widgetctl bundle rm clock
       """,
     subcommands: [
       BundleNewCommand.self, BundleValidateCommand.self, BundleDiffCommand.self,
       BundleInstallCommand.self, BundleRollbackCommand.self, BundleListCommand.self,
+      BundleSetCommand.self,
       BundleRemoveCommand.self, BundleSchemaCommand.self,
     ])
 }

@@ -8,8 +8,12 @@ enum BundleFolders {
   /// Bundles in one folder; more are not looked at.
   static let countMax = 1_000
 
-  /// Makes a bundle of a file's text, or says what is wrong with it: `line:column: message` lines.
-  typealias Reader = @Sendable (_ text: String) -> Result<Bundle, BundleRefusal>
+  /// Makes a bundle of a file's text and of the user's settings, or says what is wrong with it:
+  /// `line:column: message` lines.
+  typealias Reader =
+    @Sendable (_ text: String, _ settings: String?) -> Result<Bundle, BundleRefusal>
+  /// The longest file of settings that is read, in bytes.
+  static let settingsBytesMax = 1 << 16
 
   /// All folders in a folder, by name: without symbolic links. One that this process may not read stands for
   /// itself, so that it is told of as a bundle's is.
@@ -88,11 +92,13 @@ enum BundleFolders {
       guard error.code != "NOT_FOUND" else { return nil }
       return .broken(problem: "\(file):1:1: \(error.message)", digest: 0)
     }
-    let digest = digest(of: bytes, file)
+    let settings = try? FileReading.read(
+      path: "\(folder)/\(BundleDefaults.fileName)", bytesMax: settingsBytesMax)
+    let digest = digest(of: bytes + (settings ?? []), file)
     guard let text = String(validating: bytes, as: UTF8.self) else {
       return .broken(problem: "\(file):1:1: the file is no text in UTF-8", digest: digest)
     }
-    switch read(text) {
+    switch read(text, settings.map { String(decoding: $0, as: UTF8.self) }) {
     case .success(let bundle): return .bundle(bundle, digest: digest)
     case .failure(let refusal):
       let shown = refusal.problems.prefix(20).map { "\(file):\($0)" }

@@ -34,7 +34,7 @@ public actor Host {
 
   let options: Options
   let daemon: any DaemonConnection
-  let read: @Sendable (String) -> Result<Bundle, BundleRefusal>
+  let read: BundleFolders.Reader
   private let sayReport: @Sendable (String) -> Void
   private let sayNote: @Sendable (String) -> Void
   /// What is held back; nil once it is known that no other host serves the daemon.
@@ -103,13 +103,13 @@ public actor Host {
   }
 
   /// - Parameters:
-  ///   - read: makes a bundle of a file's text.
+  ///   - read: makes a bundle of a file's text and of the user's settings, if there are any.
   ///   - report: says what does not work, or may not, a line or several at a time.
   ///   - note: says what the host does when all is well.
   /// - Throws: what keeps it from watching files.
   public init(
     _ options: Options, daemon: any DaemonConnection,
-    read: @escaping @Sendable (String) -> Result<Bundle, BundleRefusal>,
+    read: @escaping @Sendable (String, String?) -> Result<Bundle, BundleRefusal>,
     report: @escaping @Sendable (String) -> Void,
     note: @escaping @Sendable (String) -> Void = { _ in },
     status: @escaping @Sendable (_ running: Int, _ failed: Int) -> Void = { _, _ in }

@@ -185,6 +185,9 @@ public struct HostState: Sendable {
     let what = before == nil ? "loaded" : "loaded anew"
     outputs.append(.note("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
     for remark in bundle.remarks { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
+    for problem in bundle.defaults.problems {
+      outputs.append(.report("bundle \(bundle.id): \(problem)"))
+    }
     return outputs
   }
 
