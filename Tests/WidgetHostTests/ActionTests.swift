@@ -460,6 +460,32 @@ struct ActionTests {
     #expect(scene.instance.failures.isEmpty)
   }
 
+  @Test func `what led to an event that was refused leads to no other`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 4
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      on: {go: [{emit: a}], a: [{emit: b}], b: [{emit: c}], c: [{emit: d}], other: [{emit: c}]}
+      """, limits: limits)
+    try scene.event("go")
+    for name in ["a", "b"] {
+      let sent = try need(scene.sentEvent())
+      #expect(sent.name == name)
+      scene.tell(.sent(sent.id, 0))
+      try scene.event(name, client: "widgetd-host")
+    }
+    scene.tell(.failed(try need(scene.sentEvent()).id, Failure("FAILED_PRECONDITION", "hidden")))
+    while scene.sentEvent() != nil {}
+    try scene.event("other")
+    let sent = try need(scene.sentEvent())
+    #expect(sent.name == "c")
+    scene.tell(.sent(sent.id, 0))
+    try scene.event("c", client: "widgetd-host")
+    // After go, a and b this would be one too many.
+    #expect(scene.sentEvent()?.name == "d")
+  }
+
   @Test func `an event in a row is about that row`() throws {
     var scene = try Scene(
       """

@@ -218,6 +218,65 @@ struct SourceTests {
     #expect(scene.status("feed") == .string("success"))
   }
 
+  @Test func `what an answer says of itself counts for the request that it answers alone`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0, q: a}
+      sources:
+        feed:
+          http: {url: "http://127.0.0.1:8080/feed", query: {q: =data.q}}
+          every: 10s
+          parse: json
+          set: {n: int(result.n)}
+      """, permissions: "{hosts: [\"127.0.0.1:8080\"]}")
+    let first = try need(scene.webRequest())
+    // By the time the answer comes, the widget asks for something else.
+    try scene.change { $0.data["q"] = .string("b") }
+    try scene.answer(first.id, 200, #"{"n": 3}"#, etag: "\"of a\"")
+    scene.pass(.seconds(1))
+    let second = try need(scene.webRequest())
+    #expect(second.request.address.query == "q=b")
+    #expect(second.request.header("If-None-Match") == nil)
+    try scene.answer(second.id, 200, #"{"n": 4}"#, etag: "\"of b\"")
+    try scene.change { $0.data["q"] = .string("a") }
+    scene.pass(.seconds(1))
+    // What is known is of the last answer.
+    #expect(try need(scene.webRequest()).request.header("If-None-Match") == nil)
+  }
+
+  @Test(arguments: [false, true])
+  func `sources that change one another's input are read ten times a second`(isStub: Bool) throws {
+    let input = isStub ? "command: [cat, =string(data.KEY)], stub: 1" : "value: '=data.KEY + 1'"
+    let values = isStub ? "{VALUE: data.VALUE + 1}" : "{VALUE: result}"
+    func source(_ key: String, _ value: String) -> String {
+      "{\(input), set: \(values)}".replacing("KEY", with: key).replacing("VALUE", with: value)
+    }
+    var scene = try Scene(
+      "data: {x: 0, y: 0}\nsources: {a: \(source("y", "x")), b: \(source("x", "y"))}",
+      permissions: "{commands: [cat]}", widgets: [], isStub: isStub)
+    // Each answer is a reason to look at the inputs again, so a test gives them, and not for ever.
+    scene.isBusy = true
+    let id = try need(WidgetID("w"))
+    let kind = try need(KindName("k"))
+    scene.widgets[id] = Widget(id: id, kind: kind, data: ["x": .int(0), "y": .int(0)], revision: 1)
+    var answered = 0
+    func answer() {
+      let isPatch = { (effect: Effect) in if case .patch = effect { true } else { false } }
+      while answered < 500, let place = scene.effects.firstIndex(where: isPatch) {
+        answered += 1
+        scene.perform(scene.effects.remove(at: place))
+      }
+    }
+    scene.tell(.snapshot([try need(scene.widgets[id])]))
+    answer()
+    #expect(answered <= 4)
+    for _ in 0..<100 {
+      scene.pass(.milliseconds(10))
+      answer()
+    }
+    #expect((10...30).contains(answered), "\(answered)")
+  }
+
   @Test func `a server that fails is asked again, less and less often`() throws {
     var scene = try Scene(
       """

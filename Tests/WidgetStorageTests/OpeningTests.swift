@@ -179,6 +179,30 @@ import WidgetModel
     #expect(try folder.open().load(at: noon) == StoreImage(epoch: 7))
   }
 
+  @Test(arguments: [(0, false), (1, false), (2, true), (4_096, true)])
+  func `an event that nobody accepted is damage`(ceiling: UInt64, isRight: Bool) throws {
+    do {
+      let log = try folder.open()
+      let event = Event(sequence: 2, widgetID: try id("w"), name: "press", time: noon)
+      try log.append(
+        CommitGroup(
+          revision: 1, compactRevision: 0, eventSequenceCeiling: ceiling,
+          events: [EventImage(kind: try kind("clock"), event: event)]))
+      try log.close()
+    }
+    let log = try folder.open()
+    guard !isRight else {
+      #expect(try log.load(at: noon).events.map(\.event.sequence) == [2])
+      return
+    }
+    let failure = #expect(throws: StorageError.self) { try log.load(at: noon) }
+    guard case .corrupt(folder.database, let detail)? = failure else {
+      Issue.record("\(failure as Any)")
+      return
+    }
+    #expect(detail.contains("event 2"))
+  }
+
   // MARK: Epochs
 
   @Test func `the epoch stays with the database`() throws {

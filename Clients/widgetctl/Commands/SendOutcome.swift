@@ -125,9 +125,14 @@ struct OutcomeWait: Sendable {
 
   /// Whether a bundle declares the kind: only these tell outcomes.
   private func isOfBundle(_ kind: KindName) async -> Bool {
-    let answer = try? await session.client.getKind(
-      GetKindRequest(name: kind), options: session.options)
-    return answer?.kind.provider.hasPrefix("bundle/") ?? true
+    do throws(ClientError) {
+      let answer = try await session.client.getKind(
+        GetKindRequest(name: kind), options: session.options)
+      return answer.kind.provider.hasPrefix("bundle/")
+    } catch {
+      // Of a kind that nobody has registered, nobody tells anything.
+      return error.status?.code != .notFound
+    }
   }
 
   private func told(_ answer: SendEventResponse, _ word: String, _ outcome: Value) {
