@@ -160,7 +160,11 @@ public struct Source: Sendable {
   public var parse: Parse
   public var assignments: Assignments
   /// What is there instead of the real thing when the host runs with `--stub`.
-  public var stub: Value?
+  public var stub: Stub?
+  /// What a failure is called where people see it; nil for a name made of the source's.
+  public var errorTitle: Template?
+  /// What is said after a reading; nil for nothing.
+  public var successMessage: Template?
   /// The data is stale when readings have failed for so long.
   public var staleAfter: Duration
 
@@ -185,9 +189,11 @@ public struct Source: Sendable {
   public init(
     name: String, input: Input, interval: Duration? = nil, isAligned: Bool = false,
     isLoadedAtStart: Bool = true, condition: Expression? = nil, parse: Parse = Parse(),
-    assignments: Assignments, stub: Value? = nil,
-    staleAfter: Duration = Source.staleAfterDefault
+    assignments: Assignments, stub: Stub? = nil, errorTitle: Template? = nil,
+    successMessage: Template? = nil, staleAfter: Duration = Source.staleAfterDefault
   ) {
+    self.errorTitle = errorTitle
+    self.successMessage = successMessage
     self.name = name
     self.input = input
     self.interval = interval
@@ -198,6 +204,19 @@ public struct Source: Sendable {
     self.assignments = assignments
     self.stub = stub
     self.staleAfter = staleAfter
+  }
+}
+
+/// What a source or a step gives when the host runs with `--stub`.
+public struct Stub: Sendable {
+  /// What `result` is; nil for nothing: then no data is set.
+  public var value: Template?
+  /// How long it takes.
+  public var delay: Duration
+
+  public init(value: Template? = nil, delay: Duration = .zero) {
+    self.value = value
+    self.delay = delay
   }
 }
 
@@ -397,8 +416,8 @@ public indirect enum Step: Sendable {
   case set(Assignments)
   /// Removes data, or sets it to its default.
   case unset([String])
-  case http(HTTPRequest, Parse, assignments: Assignments, stub: Value?)
-  case command(Command, Parse, assignments: Assignments, stub: Value?)
+  case http(HTTPRequest, Parse, assignments: Assignments, stub: Stub?)
+  case command(Command, Parse, assignments: Assignments, stub: Stub?)
   /// Of widgets by their ids; none for the widget itself.
   case presence(PresenceAction, [Template])
   /// Reads sources again, by name; none for all.

@@ -62,6 +62,7 @@ public enum BundleReader {
 struct DocumentReader {
   static let kindsMax = 64
   static let widgetsMax = 1000
+  static let servicesMax = 64
 
   let reading: Reading
 
@@ -133,8 +134,9 @@ struct DocumentReader {
     reading.defaults = bundle.defaults
     let kinds = self.kinds(object["kinds"])
     let widgetItems = self.widgets(object["widgets"])
+    let services = services(object["services"], bundle.permissions)
     let context = BundleContext(
-      permissions: bundle.permissions, widgetIDs: Set(widgetItems.map(\.name)),
+      permissions: bundle.permissions, services: services, widgetIDs: Set(widgetItems.map(\.name)),
       transforms: transforms(object["transforms"]))
     for kind in kinds {
       guard let name = KindName(kind.name) else {
@@ -196,6 +198,30 @@ struct DocumentReader {
       permissions.commands.append(text)
     }
     return permissions
+  }
+
+  // MARK: - Services
+
+  /// By name; nil for one that is not right, so that requests to it are not told of as well.
+  private func services(_ item: Item?, _ permissions: Permissions) -> [String: HTTPRequest?] {
+    guard let item, let entries = reading.entries(item, of: "services") else { return [:] }
+    guard let name = KindName("service"), entries.count <= DocumentReader.servicesMax else {
+      reading.report(item, "there are more than \(DocumentReader.servicesMax) services")
+      return [:]
+    }
+    let context = BundleContext(
+      permissions: permissions, services: [:], widgetIDs: [], transforms: [:])
+    let reader = KindReader(reading, name, context)
+    var services: [String: HTTPRequest?] = [:]
+    for entry in entries {
+      if !entry.name.isFieldName {
+        reading.report(
+          entry.nameItem, "\"\(entry.name.prefix(64))\" is no name",
+          hint: "use letters, digits and _, a letter first")
+      }
+      services[entry.name] = .some(reader.service(entry.item))
+    }
+    return services
   }
 
   // MARK: - Kinds and widgets
@@ -324,6 +350,8 @@ struct DocumentReader {
 /// What the parts of a bundle need to know of the whole.
 struct BundleContext {
   let permissions: Permissions
+  /// By name; nil for one that is not right.
+  let services: [String: HTTPRequest?]
   /// Of the widgets that it declares.
   let widgetIDs: Set<String>
   /// By name.

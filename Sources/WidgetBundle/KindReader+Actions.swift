@@ -121,7 +121,8 @@ extension KindReader {
   ]
   /// Keys that say more of a verb.
   private static let details = [
-    "parse": ["http", "command"], "stub": ["http", "command"], "input": ["command"],
+    "parse": ["http", "command"], "stub": ["http", "command"], "debugDelay": ["http", "command"],
+    "input": ["command"],
     "timeout": ["command"], "widget": ["emit"], "payload": ["emit"],
   ]
 
@@ -184,7 +185,7 @@ extension KindReader {
       let slot = BundleScope.Slot.result
       after.environment.variables[slot.rawValue] = ExpressionVariable("\(slot)", resultType(parse))
       let assignments = self.assignments(object["set"], after)
-      let stub = self.stub(object["stub"], parse)
+      let stub = self.stub(object, parse, variables)
       if verb == "http" {
         return http(item, variables).map {
           .http($0, parse, assignments: assignments, stub: stub)

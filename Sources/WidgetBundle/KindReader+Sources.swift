@@ -55,13 +55,18 @@ extension KindReader {
     let condition = reading.expression(object["when"], variables, giving: .bool)
     let type: ExpressionType = inputName == "timer" ? .timestamp : resultType(parse)
     let assignments = self.assignments(object["set"], hostVariables(result: type))
-    let stub = self.stub(object["stub"], parse)
+    let stub = self.stub(object, parse, variables)
+    let title = reading.template(
+      object["title"], variables, giving: .string, for: "a failure's title")
+    let message = reading.template(
+      object["message"], hostVariables(result: type), giving: .string, for: "a message")
     let staleAfter = reading.duration(object["staleAfter"], atLeast: .zero)
     guard let input else { return nil }
     var source = Source(
       name: named.name, input: input, interval: interval, isAligned: isAligned,
       isLoadedAtStart: reading.bool(object["start"]) ?? true, condition: condition, parse: parse,
-      assignments: assignments, stub: stub, staleAfter: staleAfter ?? Source.staleAfterDefault)
+      assignments: assignments, stub: stub, errorTitle: title, successMessage: message,
+      staleAfter: staleAfter ?? Source.staleAfterDefault)
     let own = Set(assignments.values.map(\.key))
     source.dependencies = references.filter { KindReader.isDependency($0, own) }
       .sorted { $0.description < $1.description }
@@ -221,8 +226,7 @@ extension KindReader {
     }
   }
 
-  func stub(_ item: Item?, _ parse: Parse) -> Value? {
-    guard let item, let value = reading.constant(item) else { return nil }
+  func stub(_ object: Object, _ parse: Parse, _ variables: Variables) -> Stub? {
     let type: FieldType =
       switch parse.format {
       case .text: .string
@@ -236,7 +240,10 @@ extension KindReader {
         }
       case nil: .any
       }
-    return reading.fitted(value, type, item)
+    let value = reading.template(
+      object["stub"], variables, giving: type == .any ? nil : type, for: "the stub")
+    let delay = reading.duration(object["debugDelay"], atLeast: .zero)
+    return value == nil && delay == nil ? nil : Stub(value: value, delay: delay ?? .zero)
   }
 
   // MARK: - Inputs
@@ -287,20 +294,11 @@ extension KindReader {
     if case .scalar = item.node.content {
       return url(item, variables).map { HTTPRequest(url: $0) }
     }
-    guard let object = reading.object(item, .http, or: " or a URL") else { return nil }
-    guard let urlItem = object["url"] else {
-      reading.report(item, "the URL is missing", hint: "add url: https://…")
-      return nil
-    }
-    guard let url = url(urlItem, variables) else { return nil }
-    var request = HTTPRequest(url: url)
-    request.path = reading.list(object["path"], of: "a path's components").compactMap {
-      reading.template($0, variables)
-    }
-    request.query = reading.templates(object["query"], of: "names and values", variables)
-    request.headers = headers(object["headers"], variables)
-    request.auth = auth(object, url, variables)
-    request.timeout = reading.duration(object["timeout"], atLeast: .milliseconds(1))
+    guard let object = reading.object(item, .http, or: " or a URL"),
+      var request = base(of: object, variables)
+    else { return nil }
+    request.path += path(object["path"], variables)
+    addShared(object, to: &request, variables)
     request.body = body(object, variables)
     request.method = request.body == nil ? "GET" : "POST"
     if let item = object["method"], let text = reading.text(item) {
@@ -317,6 +315,81 @@ extension KindReader {
       }
     }
     return request
+  }
+
+  /// What a request begins with: its URL, or its service.
+  private func base(of object: Object, _ variables: Variables) -> HTTPRequest? {
+    guard let item = object["service"] else {
+      guard let item = object["url"] else {
+        reading.report(
+          object.item, "the URL is missing", hint: "add url: https://…, or service: NAME")
+        return nil
+      }
+      return url(item, variables).map { HTTPRequest(url: $0) }
+    }
+    if let other = object["url"] {
+      reading.report(other, "a request has a URL or a service", hint: "keep one of them")
+    }
+    guard let name = reading.text(item, "a service's name") else { return nil }
+    guard let service = context.services[name] else {
+      let names = context.services.keys.sorted()
+      reading.report(
+        item, "the bundle has no service \"\(name.prefix(64))\"",
+        hint: names.isEmpty
+          ? "declare it: services: {\(name.isFieldName ? name : "NAME"): {url: https://…}}"
+          : reading.suggestion(name, among: names))
+      return nil
+    }
+    return service
+  }
+
+  /// A service of the bundle: what all requests to it begin with. No data can be read in it.
+  func service(_ item: Item) -> HTTPRequest? {
+    let nothing = Variables([], timeZones: nil)
+    guard let object = reading.object(item, .service) else { return nil }
+    guard let urlItem = object["url"] else {
+      reading.report(item, "the URL is missing", hint: "add url: https://…")
+      return nil
+    }
+    guard let url = url(urlItem, nothing) else { return nil }
+    var request = HTTPRequest(url: url)
+    addShared(object, to: &request, nothing)
+    return request
+  }
+
+  /// Adds what both a request and its service can have. What has the same name is replaced.
+  private func addShared(
+    _ object: Object, to request: inout HTTPRequest, _ variables: Variables
+  ) {
+    let query = reading.templates(object["query"], of: "names and values", variables)
+    request.query.removeAll { known in query.contains { $0.name == known.name } }
+    request.query += query
+    let headers = headers(object["headers"], variables)
+    request.headers.removeAll { known in
+      headers.contains { $0.name.lowercased() == known.name.lowercased() }
+    }
+    request.headers += headers
+    let hasOwn = headers.contains { $0.name.lowercased() == "authorization" }
+    if hasOwn { request.auth = nil }
+    if let auth = auth(object, request.url, variables) {
+      request.auth = auth
+      request.headers.removeAll { $0.name.lowercased() == "authorization" }
+    }
+    request.timeout =
+      reading.duration(object["timeout"], atLeast: .milliseconds(1)) ?? request.timeout
+  }
+
+  /// Components of a path: a list, or a text that is split.
+  private func path(_ item: Item?, _ variables: Variables) -> [Template] {
+    guard let item else { return [] }
+    if case .list = item.node.content {
+      return reading.list(item, of: "a path's components").compactMap {
+        reading.template($0, variables)
+      }
+    }
+    guard let template = reading.template(item, variables) else { return [] }
+    guard let text = template.constantText else { return [template] }
+    return text.split(separator: "/").map { .constant(.string(String($0))) }
   }
 
   private func url(_ item: Item, _ variables: Variables) -> Template? {

@@ -21,6 +21,10 @@ extension ObjectShape {
         "The bundle's settings: `defaults.NAME` in expressions. Users change them with `widgetctl bundle "
           + "set`."),
       Key(
+        "services", .map(.shape("service")),
+        "Servers that requests name with `service`, by name: what all requests to one have in common."
+      ),
+      Key(
         "transforms", .map(.expression),
         "Ways to show values, for bindings to name: expressions that read `value`."),
       Key(
@@ -44,6 +48,22 @@ extension ObjectShape {
       Key(
         "commands", .list(.text),
         "Programs: absolute paths, names, or what begins with `${bundle}/`."),
+    ])
+
+  public static let service = ObjectShape(
+    "service",
+    "What requests to a server have in common. Nothing in it reads the data of widgets; a request adds"
+      + " to it, and replaces what has the same name.",
+    [
+      Key(
+        "url", .textTemplate, "`http://` or `https://`, host and the beginning of the path.",
+        isRequired: true),
+      Key("query", .map(.template), "Encoded into the query of each request."),
+      Key("headers", .map(.textTemplate), "Headers of each request."),
+      Key(
+        "auth", .any([.textTemplate, .shape("auth")]),
+        "A file that holds what to authenticate with, which no client sees; a bearer token."),
+      Key("timeout", .duration, "How long a request may take. Default: 15 s."),
     ])
 
   public static let kind = ObjectShape(
@@ -240,7 +260,10 @@ extension ObjectShape {
         "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
         "How bytes become `result`. Without: JSON if they are said to be, else text."),
       Key("set", .map(.expression), "What becomes of `result`: data keys and expressions."),
-      Key("stub", .constant, "What `result` is when the host runs with `--stub`."),
+      Key("title", .textTemplate, "What a failure is called where people see it."),
+      Key("message", .textTemplate, "What is said after a reading; reads `result`."),
+      Key("stub", .template, "What `result` is when the host runs with `--stub`."),
+      Key("debugDelay", .duration, "With `--stub`: how long a reading takes."),
       Key("input", .textTemplate, "Of a command: what it reads from its standard input."),
       Key("timeout", .duration, "Of a command: when it is killed."),
       Key("lines", .bool, "Of a command: every line is a result, as long as it runs."),
@@ -250,8 +273,12 @@ extension ObjectShape {
     "http", "An HTTP request. Success is a status of 200 to 299.",
     [
       Key("method", .text, "`GET` without; `POST` with a body."),
-      Key("url", .textTemplate, "`http://` or `https://`, host and path.", isRequired: true),
-      Key("path", .list(.template), "Components behind the URL's path, each encoded."),
+      Key(
+        "url", .textTemplate, "`http://` or `https://`, host and path. Required without `service`."),
+      Key("service", .text, "A service of the bundle, instead of `url`."),
+      Key(
+        "path", .oneOrMore(.template),
+        "Components behind the URL's path, each encoded. Text that is written out is split at `/`."),
       Key("query", .map(.template), "Encoded into the query; null leaves one out, a list is many."),
       Key("headers", .map(.textTemplate), "Headers."),
       Key(
@@ -299,7 +326,9 @@ extension ObjectShape {
         "path", .any([.text, .list(.constant)]),
         "Of JSON: where the result is: `data.items[0]`, or a list of keys and indexes."),
       Key(
-        "errorPath", .any([.text, .list(.constant)]), "Of JSON that tells of an error: its words."),
+        "errorPath", .any([.text, .list(.constant)]),
+        "Of JSON that tells of an error: its words. An answer with words there has failed, whatever its"
+          + " status."),
     ])
 
   private static let actionKeys: [Key] = [
@@ -353,7 +382,8 @@ extension ObjectShape {
       Key(
         "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
         "How bytes become `result`."),
-      Key("stub", .constant, "What `result` is when the host runs with `--stub`."),
+      Key("stub", .template, "What `result` is when the host runs with `--stub`."),
+      Key("debugDelay", .duration, "With `--stub`: how long it takes."),
       Key("show", .oneOrMore(.textTemplate), "Shows widgets, by id; `self` is the widget itself."),
       Key("hide", .oneOrMore(.textTemplate), "Hides widgets."),
       Key("enable", .oneOrMore(.textTemplate), "Enables widgets."),
@@ -396,7 +426,8 @@ extension ObjectShape {
     ])
 
   public static let all = [
-    bundle, permissions, kind, field, event, reducer, node, binding, rows, source, http, auth, part,
+    bundle, permissions, service, kind, field, event, reducer, node, binding, rows, source, http,
+    auth, part,
     parse,
     action, handler, require, step, on, every, widget,
   ]

@@ -250,6 +250,44 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("{api: {url: 'https://b.c/'}}", "{service: api}", 5, "may not speak to b.c"),
+    ("{api: {url: 'http://a.b/', auth: '${bundle}/t'}}", "{service: api}", 5, "would cross"),
+    ("{api: {url: 'https://a.b/', headers: {x: =data.n}}}", "{service: api}", 5, "data"),
+    ("{api: {query: {a: 1}}}", "{service: api}", 5, "the URL is missing"),
+    ("{a-b: {url: 'https://a.b/'}}", "{url: 'https://a.b/'}", 5, "\"a-b\" is no name"),
+    ("{api: {url: 'https://a.b/', tiemout: 5s}}", "{service: api}", 5, "no such key \"tiemout\""),
+    ("{api: {url: 'https://a.b/'}}", "{service: apy}", 9, "no service \"apy\""),
+    ("{}", "{service: api}", 9, "no service \"api\""),
+    (
+      "{api: {url: 'https://a.b/'}}", "{service: api, url: 'https://a.b/'}", 9, "a URL or a service"
+    ),
+    ("{api: {url: 'https://a.b/'}}", "{path: x}", 9, "the URL is missing"),
+  ])
+  func `services are checked once, and requests that name them`(
+    services: String, http: String, line: Int, message: String
+  ) {
+    do throws(InvalidBundle) {
+      _ = try BundleReader.read(
+        """
+        bundle: b
+        format: 1
+        version: 1.0.0
+        permissions: {hosts: [a.b]}
+        services: \(services)
+        kinds:
+          k:
+            data: {n: 0}
+            sources: {s: {http: \(http), set: {n: result}}, t: {http: \(http), set: {n: result}}}
+        """)
+      Issue.record("it was read")
+    } catch {
+      #expect(error.problems.allSatisfy { $0.line == line }, "\(error.problems)")
+      #expect(error.problems.first?.message.contains(message) == true, "\(error.problems)")
+      #expect(error.problems.count == (line == 5 ? 1 : 2))
+    }
+  }
+
+  @Test(arguments: [
     (
       "{a: {value: '=data.y + 1', set: {x: result}}, b: {value: '=data.x + 1', set: {y: result}}}",
       "a → b → a"

@@ -201,7 +201,11 @@ import WidgetModel
     }
     #expect(request.method == "GET")
     #expect(request.query.map(\.name) == ["q", "page"])
-    #expect(feed.stub == .list([.map(["id": .int(1), "title": .string("stubbed")])]))
+    guard case .constant(let stub)? = feed.stub?.value else {
+      Issue.record("feed has no constant stub")
+      return
+    }
+    #expect(stub == .list([.map(["id": .int(1), "title": .string("stubbed")])]))
     guard case .command(let command, isContinuous: true) = try source("units").input else {
       Issue.record("units reads something else")
       return

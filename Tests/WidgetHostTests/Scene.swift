@@ -53,7 +53,9 @@ struct Scene {
     tell(.snapshot(widgets.values.sorted { $0.id.rawValue < $1.id.rawValue }))
   }
 
-  static func bundle(_ body: String, permissions: String = "{}") throws -> Bundle {
+  static func bundle(
+    _ body: String, permissions: String = "{}", services: String = "{}"
+  ) throws -> Bundle {
     let lines = body.split(separator: "\n", omittingEmptySubsequences: false)
     return try BundleReader.read(
       """
@@ -61,6 +63,7 @@ struct Scene {
       format: 1
       version: 1.0.0
       permissions: \(permissions)
+      services: \(services)
       kinds:
         k:
 

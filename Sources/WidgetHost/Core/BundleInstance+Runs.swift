@@ -56,13 +56,13 @@ extension BundleInstance {
       touched.insert(widget)
       return .done
     case .http(let http, let parse, let assignments, let stub):
-      if isStub { return try finishStub(id, stub, assignments) }
+      if isStub { return try beginStub(id, stub, assignments) }
       guard waitsForTurn(id) == false else { return .waits }
       let request = try webRequest(http, parse, try moment(of: run))
       wait(id) { .web($0, request) }
       return .waits
     case .command(let command, _, let assignments, let stub):
-      if isStub { return try finishStub(id, stub, assignments) }
+      if isStub { return try beginStub(id, stub, assignments) }
       guard waitsForTurn(id) == false else { return .waits }
       let request = try commandRequest(command, try moment(of: run), isContinuous: false)
       wait(id) { .run($0, request) }
@@ -138,11 +138,39 @@ extension BundleInstance {
     return true
   }
 
-  private mutating func finishStub(
-    _ id: UInt64, _ stub: Value?, _ assignments: Assignments
+  private mutating func beginStub(
+    _ id: UInt64, _ stub: Stub?, _ assignments: Assignments
   ) throws(Failure) -> Progress {
-    try finish(id, stub ?? .null, stub == nil ? Assignments() : assignments)
-    return .done
+    guard let delay = stub?.delay, delay > .zero else {
+      try finishStub(id, stub, assignments)
+      return .done
+    }
+    let request = request(for: .run(id))
+    runs[id]?.wait = .request(request)
+    runs[id]?.hasActed = true
+    deadlines[.stub(request)] = now.uptime + delay
+    return .waits
+  }
+
+  private mutating func finishStub(
+    _ id: UInt64, _ stub: Stub?, _ assignments: Assignments
+  ) throws(Failure) {
+    guard let run = runs[id] else { return }
+    let result = try stub?.value.map { (template) throws(Failure) in
+      try value(template, try moment(of: run))
+    }
+    try finish(id, result ?? .null, result == nil ? Assignments() : assignments)
+  }
+
+  /// The time of a stub is over.
+  mutating func stepStubbed(_ id: UInt64) {
+    runs[id]?.wait = .nothing
+    switch waitingStep(id) {
+    case .http(_, _, let assignments, let stub)?, .command(_, _, let assignments, let stub)?:
+      do throws(Failure) { try finishStub(id, stub, assignments) } catch { fail(id, error) }
+    default: break
+    }
+    advance(id)
   }
 
   /// A step has a result.

@@ -73,10 +73,13 @@ extension BundleInstance {
     }
     if isStub {
       widgets[id]?.sources[index].lastRead = now.uptime
-      guard let stub = source.stub else {
-        return setStatus(id, source.name, ActionStatus(state: .success))
-      }
-      return deliver(id, index, stub)
+      guard let delay = source.stub?.delay, delay > .zero else { return try deliverStub(id, index) }
+      let request = request(for: .source(id, index))
+      widgets[id]?.sources[index].request = request
+      widgets[id]?.sources[index].isWantedAgain = false
+      deadlines[.stub(request)] = now.uptime + delay
+      if isAsked { showRunning(id, source) }
+      return
     }
     let isContinuous = if case .command(_, true) = source.input { true } else { false }
     if isContinuous {
@@ -108,6 +111,21 @@ extension BundleInstance {
       begin(id, index, source, isAsked: isAsked) { .web($0, final) }
     case .timer, .constant: break
     }
+  }
+
+  private mutating func deliverStub(_ id: WidgetID, _ index: Int) throws(Failure) {
+    guard let source = source(id, index) else { return }
+    guard let stub = source.stub?.value else {
+      return setStatus(id, source.name, ActionStatus(state: .success))
+    }
+    deliver(id, index, try value(stub, try moment(id)))
+  }
+
+  /// The time of a stub is over.
+  mutating func sourceStubbed(_ id: WidgetID, _ index: Int) {
+    widgets[id]?.sources[index].request = nil
+    do throws(Failure) { try deliverStub(id, index) } catch { sourceFailed(id, index, error) }
+    readAgainIfWanted(id, index)
   }
 
   private func state(_ id: WidgetID, _ index: Int) -> SourceState {
@@ -193,7 +211,7 @@ extension BundleInstance {
     guard let source = source(id, index) else { return }
     switch answer.status {
     case 304:
-      succeeded(id, index, source)
+      succeeded(id, index, source, widgets[id]?.sources[index].message ?? "")
     case 200..<300:
       do throws(Failure) {
         let result = try ResultParsing.value(
@@ -235,16 +253,29 @@ extension BundleInstance {
     tellLife(.ready, of: source.name, id)
     do throws(Failure) {
       set(id, try values(source.assignments, try moment(id, result: result)))
-      succeeded(id, index, source)
+      var message = ""
+      if let template = source.successMessage {
+        message = try text(template, try moment(id, result: result))
+      }
+      widgets[id]?.sources[index].message = message
+      succeeded(id, index, source, message)
     } catch {
       sourceFailed(id, index, error)
     }
   }
 
-  private mutating func succeeded(_ id: WidgetID, _ index: Int, _ source: Source) {
-    setStatus(id, source.name, ActionStatus(state: .success))
+  private mutating func succeeded(
+    _ id: WidgetID, _ index: Int, _ source: Source, _ message: String
+  ) {
+    setStatus(id, source.name, ActionStatus(state: .success, message: message))
     widgets[id]?.sources[index].attempts = 0
     succeeded(id, .source(index))
+  }
+
+  /// What the bundle calls a failure of a source.
+  private mutating func title(of source: Source, _ id: WidgetID) -> String? {
+    guard let template = source.errorTitle, let moment = try? moment(id) else { return nil }
+    return try? text(template, moment)
   }
 
   mutating func sourceFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
@@ -252,8 +283,8 @@ extension BundleInstance {
     setFailure(
       id, source.name,
       ActionStatus(
-        state: .failure, title: facts.failureTitle(source.name), message: failure.message,
-        code: failure.code))
+        state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
+        message: failure.message, code: failure.code))
     if case .file = source.input, failure.code == "NOT_FOUND" {
       // What a file said that is gone is not so any more; what it shows then is the kind's default.
       for (key, _) in source.assignments.values {

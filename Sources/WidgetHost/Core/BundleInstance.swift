@@ -295,6 +295,12 @@ public struct BundleInstance: Sendable {
           fire(key.trigger, of: key.widgetID, event)
         }
       case .delay(let run): delayIsOver(run)
+      case .stub(let request):
+        switch purposes.removeValue(forKey: request) {
+        case .source(let id, let index): sourceStubbed(id, index)
+        case .run(let run): stepStubbed(run)
+        default: break
+        }
       case .stale(let id, let index): armStaleness(id, index)
       case .dropped(let id): succeeded(id, .dropped)
       case .outcomes(let id): forgetOutcomes(id)
@@ -422,6 +428,7 @@ public struct BundleInstance: Sendable {
 
   mutating func cancel(_ request: RequestID) {
     guard purposes.removeValue(forKey: request) != nil else { return }
+    if deadlines.removeValue(forKey: .stub(request)) != nil { return }
     effects.append(.cancel(request))
   }
 
@@ -519,7 +526,7 @@ extension TimerKey {
       .dropped(let id), .outcomes(let id):
       id
     case .throttle(let key): key.widgetID
-    case .delay: nil
+    case .delay, .stub: nil
     }
   }
 

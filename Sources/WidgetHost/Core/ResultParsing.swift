@@ -20,6 +20,7 @@ enum ResultParsing {
     case .json:
       if parse.shape == .any, parse.path.isEmpty, isBlank(bytes) { return .null }
       let document = try JSONText.parse(bytes)
+      if let words = errorWords(in: document, parse) { throw Failure("UNKNOWN", words) }
       guard let result = step(into: document, parse.path) else {
         throw Failure(
           "INVALID_ARGUMENT", "the answer has nothing at \(describe(parse.path))")
@@ -38,11 +39,21 @@ enum ResultParsing {
 
   /// The words of an answer that tells of an error, if they are where the bundle says.
   static func errorWords(in bytes: [UInt8], _ parse: Parse) -> String? {
-    guard !parse.errorPath.isEmpty, let document = try? JSONText.parse(bytes),
-      let words = step(into: document, parse.errorPath), words != .null
-    else { return nil }
-    let text = PlainText.of(words)
-    return text.isEmpty ? nil : text
+    guard !parse.errorPath.isEmpty, let document = try? JSONText.parse(bytes) else { return nil }
+    return errorWords(in: document, parse)
+  }
+
+  /// Where nothing is wrong, many servers say so with null, false, or something empty.
+  private static func errorWords(in document: Value, _ parse: Parse) -> String? {
+    guard !parse.errorPath.isEmpty, let words = step(into: document, parse.errorPath) else {
+      return nil
+    }
+    switch words {
+    case .null, .bool(false), .list([]), .map([:]): return nil
+    default:
+      let text = PlainText.of(words)
+      return text.isEmpty ? nil : text
+    }
   }
 
   private static func format(of hint: String) -> Parse.Format {

@@ -74,6 +74,8 @@ enum TimerKey: Hashable, Sendable {
   case release(WidgetID)
   /// Nothing was left out for a while.
   case dropped(WidgetID)
+  /// A stub has taken its time.
+  case stub(RequestID)
   /// Outcomes have been there for so long that everybody who waits has seen them.
   case outcomes(WidgetID)
   /// A source has failed for so long that its widget is stale.

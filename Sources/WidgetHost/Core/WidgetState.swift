@@ -171,6 +171,8 @@ struct SourceState: Sendable {
   var cached: CachedAnswer?
   /// The request that was sent last.
   var asked: AskedRequest?
+  /// What was said after the last reading.
+  var message = ""
   /// When the program that goes on was started.
   var started: Duration?
 }
