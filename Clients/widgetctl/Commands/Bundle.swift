@@ -23,12 +23,13 @@ struct BundleCommand: AsyncParsableCommand {
         widgetctl bundle rollback clock
         widgetctl bundle set weather unit=F
         widgetctl bundle rm clock
+        widgetctl bundle trace clock
       """,
     subcommands: [
       BundleNewCommand.self, BundleValidateCommand.self, BundleDiffCommand.self,
       BundleInstallCommand.self, BundleRollbackCommand.self, BundleListCommand.self,
       BundleSetCommand.self,
-      BundleRemoveCommand.self, BundleSchemaCommand.self,
+      BundleRemoveCommand.self, BundleTraceCommand.self, BundleSchemaCommand.self,
     ])
 }
 

@@ -350,7 +350,8 @@ extension Host {
     case .answer(_, let id, let patch):
       try? await session?.answer(id, patch)
       return nil
-    case .acknowledge, .readFile, .watchFile, .run, .web, .cancel, .report, .note: return nil
+    case .acknowledge, .readFile, .watchFile, .run, .web, .cancel, .trace, .report, .note:
+      return nil
     }
   }
 
@@ -503,7 +504,9 @@ extension Host {
         retry(id.rawValue.hasPrefix("bundle/") ? String(id.rawValue.dropFirst(7)) : nil)
       }
       try? await session.answer(id, WidgetPatch())
-    case .event(let event): session.acknowledge(event)
+    case .event(let event):
+      startTrace(event)
+      session.acknowledge(event)
     case .missed(let last): try? await session.acknowledge(missed: last)
     case .removed: break
     case .kindsRemoved(let names): restoreOwn(names, session)

@@ -74,6 +74,9 @@ public actor Host {
   var retries: [String: Task<Void, Never>] = [:]
   var retryNumbers: [String: UInt64] = [:]
   var lastRetry: UInt64 = 0
+  /// What bundles have done and nobody was told yet, and what tells it.
+  var traces: [String: (lines: [TraceLine], dropped: Int)] = [:]
+  var tracing: Task<Void, Never>?
   /// Kinds of the host's that somebody removed.
   var restoration = Restoration()
   /// Declares them again.
@@ -193,6 +196,7 @@ public actor Host {
     for task in retries.values { task.cancel() }
     standingTask?.cancel()
     restoring?.cancel()
+    tracing?.cancel()
     // Best effort: who stopped the daemon first has stopped all its widgets too.
     let (daemon, isServing, last) = (
       daemon, isServing, ownWidget + specs + others(than: specs)
@@ -327,6 +331,7 @@ public actor Host {
     case .cancel(let id):
       watcher.unwatch(.request(id))
       tasks[id]?.cancel()
+    case .trace(let id, let lines, let dropped): trace(id.generation, lines, dropped)
     case .report(let text): report(text)
     case .note(let text): note(text)
     }

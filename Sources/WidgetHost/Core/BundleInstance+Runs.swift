@@ -43,7 +43,15 @@ extension BundleInstance {
     let widget = run.widgetID
     switch step {
     case .set(let assignments):
-      set(widget, try values(assignments, try moment(of: run)))
+      let values = try values(assignments, try moment(of: run))
+      if isTraced {
+        trace(
+          widget, .action, traceName(run),
+          "sets "
+            + values.map { "\($0.key) = \(BundleInstance.traced($0.value))" }.joined(
+              separator: ", "))
+      }
+      set(widget, values)
       return .done
     case .unset(let keys):
       for key in keys {
@@ -125,7 +133,15 @@ extension BundleInstance {
     let request = request(for: .run(id))
     runs[id]?.wait = .request(request)
     runs[id]?.hasActed = true
-    effects.append(effect(request))
+    let asked = effect(request)
+    effects.append(asked)
+    if let run = runs[id] { trace(run.widgetID, effect: asked, of: traceName(run), .action) }
+  }
+
+  /// The innermost action with a name, or what set the run off.
+  func traceName(_ run: Run) -> String {
+    run.frames.last { !$0.action.name.isEmpty }?.action.name
+      ?? triggerName(run.widgetID, run.trigger)
   }
 
   /// Has a step done again when there is room for what it wants.
@@ -178,6 +194,7 @@ extension BundleInstance {
     _ id: UInt64, _ result: Value, _ assignments: Assignments
   ) throws(Failure) {
     guard let run = runs[id], let count = runs[id]?.frames.count, count > 0 else { return }
+    trace(run.widgetID, .action, traceName(run), "result \(BundleInstance.traced(result))")
     runs[id]?.frames[count - 1].result = result
     if let name = run.frames.last(where: { !$0.action.name.isEmpty })?.action.name {
       tellLife(.ready, of: name, run.widgetID, run: run)
@@ -234,6 +251,7 @@ extension BundleInstance {
     do throws(Failure) {
       let moment = try moment(of: run)
       guard try holds(action.condition, moment) else {
+        trace(run.widgetID, .action, traceName(run), "is not done: `if` is false")
         runs[id]?.frames[top].phase = .otherwise
         return
       }
@@ -290,6 +308,10 @@ extension BundleInstance {
   }
 
   private mutating func fail(_ id: UInt64, _ failure: Failure) {
+    // One with a name tells it with its status.
+    if let run = runs[id], run.frames.allSatisfy(\.action.name.isEmpty) {
+      trace(run.widgetID, .action, traceName(run), "fails: \(failure)")
+    }
     propagate(id, ActionStatus(state: .failure, message: failure.message, code: failure.code))
   }
 

@@ -141,7 +141,9 @@ extension BundleInstance {
     widgets[id]?.sources[index].isWantedAgain = false
     widgets[id]?.sources[index].lastRead = now.uptime
     widgets[id]?.sources[index].started = now.uptime
-    effects.append(effect(request))
+    let asked = effect(request)
+    effects.append(asked)
+    trace(id, effect: asked, of: source.name, .source)
     // Who reads once a second is not shown as running once a second.
     if isAsked { showRunning(id, source) }
   }
@@ -211,6 +213,7 @@ extension BundleInstance {
     guard let source = source(id, index) else { return }
     switch answer.status {
     case 304:
+      trace(id, .source, source.name, "nothing new (304)")
       succeeded(id, index, source, widgets[id]?.sources[index].message ?? "")
     case 200..<300:
       do throws(Failure) {
@@ -252,7 +255,10 @@ extension BundleInstance {
     guard let source = source(id, index) else { return }
     tellLife(.ready, of: source.name, id)
     do throws(Failure) {
-      set(id, try values(source.assignments, try moment(id, result: result)))
+      trace(id, .source, source.name, "result \(BundleInstance.traced(result))")
+      let values = try values(source.assignments, try moment(id, result: result))
+      trace(id, set: values, by: source.name)
+      set(id, values)
       var message = ""
       if let template = source.successMessage {
         message = try text(template, try moment(id, result: result))
@@ -280,6 +286,7 @@ extension BundleInstance {
 
   mutating func sourceFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     guard let source = source(id, index), let facts = facts(of: id) else { return }
+    trace(id, .source, source.name, "fails: \(failure)")
     setFailure(
       id, source.name,
       ActionStatus(
@@ -376,6 +383,7 @@ extension BundleInstance {
     widgets[id]?.sources[index].watch = nil
     widgets[id]?.sources[index].isQueued = false
     guard let source = source(id, index) else { return }
+    trace(id, .source, source.name, "is off: `when` is false")
     // What is not wanted does not fail.
     let isFailed = widgets[id]?.failures[.source(index)] != nil
     if isFailed || status(id, source.name) == .running {

@@ -7,7 +7,13 @@ extension BundleInstance {
     guard duties.open(event) else { return }
     follow(event)
     if event.wantsOutcome { outcomes[event.sequence] = PendingOutcome(widgetID: event.widgetID) }
-    if let facts = facts(of: event.widgetID), !isMeant(event, facts) { return }
+    let isFollowed = facts(of: event.widgetID).map { isMeant(event, $0) } ?? true
+    trace(
+      event.widgetID, .event, event.name,
+      (event.nodeID.isEmpty ? "" : "of \(event.nodeID) ")
+        + BundleInstance.traced(.map(event.payload))
+        + (isFollowed ? "" : ": the host has nothing to do for it"))
+    guard isFollowed else { return }
     // Steps are to see what was set before the event, and what the daemon's reducers made of it. That
     // comes another way, and may not be here yet; the widget itself may not be.
     effects.append(.fetchWidget(request(for: .event(event)), event.widgetID))
@@ -127,6 +133,7 @@ extension BundleInstance {
     guard runs.values.count(where: { $0.widgetID == key.widgetID }) < limits.runsMax else {
       return dropped(key.widgetID, firing.event)
     }
+    trace(key.widgetID, .action, triggerName(key.widgetID, key.trigger), "begins")
     let run = Run(
       id: nextRunID(), widgetID: key.widgetID, trigger: key.trigger, event: firing.event,
       row: firing.row, frames: [Run.Frame(Action(steps: steps))])

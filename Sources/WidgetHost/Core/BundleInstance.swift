@@ -42,6 +42,10 @@ public struct BundleInstance: Sendable {
   var chains: [UInt64: [String]] = [:]
   /// What becomes of events whose sender waits for it, by their numbers.
   var outcomes: [UInt64: PendingOutcome] = [:]
+  /// What is done is told until then, and what was since the last time.
+  var traceEnd = Duration.zero
+  var traceLines: [TraceLine] = []
+  var tracesDropped = 0
   /// Outcomes in the widgets' status, in the order in which they were told.
   var told: [WidgetID: [ToldOutcome]] = [:]
 
@@ -157,6 +161,7 @@ public struct BundleInstance: Sendable {
     touched = []
     acknowledgeEvents()
     answerQuestions()
+    flushTrace()
     defer { effects = [] }
     return effects
   }
@@ -328,6 +333,7 @@ public struct BundleInstance: Sendable {
       remove(widget.id)
       return appear(widget, facts)
     }
+    trace(widget.id, content: widget.content, after: known.heard.content)
     let before = known.view.parameters
     widgets[widget.id]?.hear(widget, isAnew: isAnew)
     touched.insert(widget.id)
@@ -470,6 +476,7 @@ public struct BundleInstance: Sendable {
     _ id: WidgetID, _ name: String, _ status: ActionStatus, run: Run? = nil
   ) {
     guard !name.isEmpty, let facts = facts(of: id), facts.takesStatus else { return }
+    traceStatus(status, of: name, id)
     defer { tellLife(status, of: name, id, run: run) }
     var all = ValueMap()
     if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }

@@ -134,6 +134,8 @@ public enum Effect: Hashable, Sendable {
   case answer(RequestID, WidgetID, WidgetPatch)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
+  /// What was done, for whoever asked; so many lines were left out. Nobody waits for an answer.
+  case trace(RequestID, [TraceLine], dropped: Int)
   /// Something that does not work, or may not, for whoever runs the host.
   case report(String)
   /// What the host does when all is well.

@@ -63,6 +63,13 @@ public struct HostLimits: Hashable, Sendable {
   public var restoreWaitInitial = Duration.milliseconds(100)
   public var restoreWaitMax = Duration.seconds(60)
 
+  /// Of what a bundle does, for whoever asks: lines at once, characters of a line, how long the host goes on
+  /// after it was asked at most, and how often it tells.
+  public var traceLinesMax = 128
+  public var traceTextMax = 300
+  public var traceLeaseMax = Duration.seconds(60)
+  public var traceInterval = Duration.milliseconds(100)
+
   /// After the daemon has refused a bundle: how often the host looks whether anything has changed that may
   /// mend it, and after what time it tries again in any case.
   public var refusalLookInterval = Duration.seconds(1)

@@ -39,7 +39,27 @@ extension HostState {
           Field(
             name: "failures", type: .list(.map(.any)), defaultValue: .list([]),
             summary: "What fails on its widgets: widget, title, message, code, since."),
-        ], content: [ContentTemplate(root: content)])
+        ],
+        events: [
+          EventType(
+            name: "trace", summary: "Has the host send `traced` with what the bundle does.",
+            payload: [
+              Field(
+                name: "lease", type: .duration, defaultValue: .duration(.seconds(10)),
+                summary: "For how long; at most a minute. Send it again before that.")
+            ]),
+          EventType(
+            name: "traced", summary: "What the bundle has done, while somebody asks.",
+            payload: [
+              Field(
+                name: "lines", type: .list(.map(.any)), defaultValue: .list([]),
+                summary: "Each with time, widget, subject, name and text."),
+              Field(
+                name: "dropped", type: .int, defaultValue: .int(0),
+                summary: "How many lines were left out, because there were too many."),
+            ]),
+        ], content: [ContentTemplate(root: content)],
+        hasLosableEvents: true)
     }
   }
 

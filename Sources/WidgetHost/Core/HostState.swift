@@ -92,6 +92,8 @@ public struct HostState: Sendable {
   /// The daemon has something of these bundles, but no folder has them.
   private var isStopping = false
   private var told: [WidgetSpec]?
+  /// Until when somebody wants to know what these bundles do.
+  private var traceEnds: [String: Duration] = [:]
 
   public init(limits: HostLimits = HostLimits(), isStub: Bool = false, home: String, seed: UInt64) {
     self.limits = limits
@@ -176,12 +178,15 @@ public struct HostState: Sendable {
       outputs.append(.close(generation: before.instance.generation))
     }
     lastGeneration += 1
-    let instance = BundleInstance(
+    var instance = BundleInstance(
       bundle, generation: lastGeneration, folder: path, home: home, limits: limits, isStub: isStub,
       seed: numbers.next())
+    let isTraced = traceEnds[bundle.id].map { $0 > now.uptime } ?? false
+    if isTraced, let end = traceEnds[bundle.id] { instance.trace(until: end) }
     running[bundle.id] = Running(
       instance: instance, folder: path, loaded: now.wall, previous: before?.instance.bundle)
     outputs.append(.open(generation: lastGeneration, bundle))
+    if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
     let what = before == nil ? "loaded" : "loaded anew"
     outputs.append(.note("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
     for remark in bundle.remarks { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
@@ -263,6 +268,28 @@ public struct HostState: Sendable {
     folders[current.folder]?.problem = nil
     folders[current.folder]?.goodDigest = folder.digest
     return start(bundle, in: current.folder, at: now) + standing()
+  }
+
+  /// Somebody wants to know what a bundle does, for some time from now on.
+  public mutating func trace(_ id: String, for lease: Duration, at now: HostTime) -> [Output] {
+    guard var current = running[id] else { return [] }
+    let isNew = traceEnds[id].map { $0 <= now.uptime } ?? true
+    let end = now.uptime + min(max(lease, .zero), limits.traceLeaseMax)
+    traceEnds[id] = end
+    current.instance.trace(until: end)
+    running[id] = current
+    guard isNew else { return [] }
+    return [tell(current.instance, "is traced: \(current.instance.bundle.version) runs", at: now)]
+  }
+
+  private func tell(_ instance: BundleInstance, _ text: String, at now: HostTime) -> Output {
+    .effect(
+      .trace(
+        .unanswered(instance.generation),
+        [
+          TraceLine(
+            time: now.wall, widgetID: nil, subject: .bundle, name: instance.bundle.id, text: text)
+        ], dropped: 0))
   }
 
   /// What keeps a bundle from declaring its widgets, if the daemon has these: some are another's, who would

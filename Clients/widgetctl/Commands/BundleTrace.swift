@@ -1,0 +1,174 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `bundle trace`: what a bundle does, as it does it.
+struct BundleTraceCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "trace", abstract: "Follow what a bundle does: sources, actions, what is shown.",
+    discussion: """
+      A line for each event, reading, result, step and changed node of the bundle's widgets, as \
+      widgetd-host does it. What is wrong with a binding is in the line of its node. Values are cut; \
+      headers, bodies and the values of queries are left out. widgetd-host tells only while somebody \
+      asks.
+
+      On a terminal (or with -o table) a line each; otherwise (or with -o json or jsonl) one JSON \
+      object a line. It ends with an interrupt, with --timeout (status 8), or when its output is \
+      closed. If no host runs it says so, and goes on when one is there.
+
+      Examples:
+        widgetctl bundle trace feed
+        widgetctl bundle trace feed --widget feed/top
+        widgetctl bundle trace feed -o jsonl | jq -r 'select(.subject == "source").text'
+      """)
+
+  @Argument(help: "The bundle's id.")
+  var id: String
+
+  @Option(
+    help: ArgumentHelp("Only this widget; may be repeated.", valueName: "id"),
+    completion: idCompletion, transform: parseID)
+  var widget: [WidgetID] = []
+
+  @OptionGroup var global: GlobalOptions
+
+  /// How long the host goes on after it was asked, and how often it is asked.
+  static let lease = Duration.seconds(10)
+  static let renewal = Duration.seconds(3)
+
+  func validate() throws {
+    guard WidgetID("bundle/\(id)") != nil else {
+      throw ValidationError("a bundle's id is 1 to 64 lowercase letters, digits and -")
+    }
+  }
+
+  func run() async throws {
+    guard let subject = WidgetID("bundle/\(id)") else { return }
+    let follow = FollowOptions(global: global, waits: false)
+    let session = try follow.session()
+    let format = global.output ?? (Terminal.outputIsTerminal ? .table : .jsonl)
+    let painter = global.painter
+    let only = Set(widget.map(\.rawValue))
+    let host = await BundleHost.ask(global)
+    if case .missing = host {
+      throw CommandFailure(
+        .unavailable,
+        "no widgetd-host runs, so no bundle does; start it with `\(host.mend ?? "widgetd-host")`")
+    }
+    try await BundleTraceCommand.check(subject, id, session)
+    let options = WatchEventsOptions(
+      selector: Selector(ids: [subject]), names: ["traced"], retry: FollowOptions.retry)
+    Output.endWithReader()
+    try await follow.limited {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await BundleTraceCommand.renew(subject, session) }
+        group.addTask {
+          var notes = ConnectionNotes(follow)
+          for try await frame in session.client.watchEvents(options) {
+            try notes.note(frame)
+            // Asked for only when somebody listens.
+            if case .opened = frame { try await BundleTraceCommand.ask(subject, session) }
+            guard case .events(let batch) = frame else { continue }
+            for event in batch.events {
+              Output.write(TraceText.text(event.payload, only: only, format, painter))
+            }
+          }
+        }
+        defer { group.cancelAll() }
+        try await group.next()
+      }
+    }
+  }
+
+  /// Whether the host has the bundle, and whether it runs.
+  private static func check(_ subject: WidgetID, _ id: String, _ session: Session) async throws {
+    do throws(ClientError) {
+      let answer = try await session.client.getWidget(
+        GetWidgetRequest(id: subject), options: session.options)
+      guard answer.widget.data["state"] == .string("failed"),
+        case .string(let problem)? = answer.widget.data["problem"]
+      else { return }
+      Output.writeError("widgetctl: the bundle has failed: \(problem.safeForTerminal)\n")
+    } catch {
+      guard error.reason == "WIDGET_NOT_FOUND" else { throw error }
+      throw CommandFailure(
+        .notFound,
+        "widgetd-host runs no bundle \"\(id)\"; `widgetctl ls --kind bundle` lists what it runs")
+    }
+  }
+
+  private static func ask(_ subject: WidgetID, _ session: Session) async throws(ClientError) {
+    _ = try await session.client.sendEvent(
+      SendEventRequest(
+        widgetID: subject, name: "trace", payload: ["lease": .duration(lease)], force: true,
+        client: "widgetctl"), options: session.options)
+  }
+
+  /// Asks again and again, and says when nobody is there to answer.
+  private static func renew(_ subject: WidgetID, _ session: Session) async throws {
+    var isAway = false
+    while true {
+      try await Task.sleep(for: renewal)
+      // A daemon that is away, the stream tells of.
+      guard
+        let answer = try? await session.client.getWidget(
+          GetWidgetRequest(id: subject), options: session.options)
+      else { continue }
+      if answer.widget.isStale != isAway {
+        isAway = answer.widget.isStale
+        Output.writeError(
+          isAway
+            ? "widgetctl: no widgetd-host runs any more; waiting for one\n"
+            : "widgetctl: widgetd-host is back\n")
+      }
+      if !isAway { _ = try? await ask(subject, session) }
+    }
+  }
+}
+
+/// The lines of a trace, for people or programs.
+enum TraceText {
+  /// - Parameter only: the widgets to tell of; none for all.
+  static func text(
+    _ payload: ValueMap, only: Set<String>, _ format: OutputFormat, _ painter: Painter
+  ) -> String {
+    var text = ""
+    if case .list(let lines)? = payload["lines"] {
+      for case .map(let line) in lines {
+        guard only.isEmpty || only.contains(word("widget", line)) else { continue }
+        text += format == .table ? row(line, painter) : JSONWriter.compact(.map(line)) + "\n"
+      }
+    }
+    guard case .int(let dropped)? = payload["dropped"], dropped > 0 else { return text }
+    let note: Value = .map(["dropped": .int(dropped)])
+    return text
+      + (format == .table
+        ? "… \(dropped) more lines were left out\n" : JSONWriter.compact(note) + "\n")
+  }
+
+  /// `12:00:03.120  notes  source feed  requests GET https://a.example/feed`
+  private static func row(_ line: ValueMap, _ painter: Painter) -> String {
+    var time = ""
+    if case .timestamp(let instant)? = line["time"] { time = RFC3339.text(instant) }
+    let clock = TraceText.clock(time)
+    let widget = word("widget", line)
+    let place = [widget, "\(word("subject", line)) \(word("name", line))"].filter { !$0.isEmpty }
+      .joined(separator: "  ")
+    let text = word("text", line)
+    let isBad = text.hasPrefix("fails") || text.contains("problem: ")
+    return "\(clock)  \(painter.paint(place.safeForTerminal, .header))  "
+      + painter.paint(text.safeForTerminal, isBad ? .bad : .plain) + "\n"
+  }
+
+  /// `12:00:03.120` of an RFC 3339 text.
+  static func clock(_ time: String) -> String {
+    let text = time.split(separator: "T").last?.prefix { $0 != "Z" } ?? ""
+    let parts = text.split(separator: ".", maxSplits: 1)
+    let fraction = parts.count > 1 ? String(parts[1].prefix(3)) : ""
+    return (parts.first ?? "") + "." + fraction + String(repeating: "0", count: 3 - fraction.count)
+  }
+
+  private static func word(_ key: String, _ line: ValueMap) -> String {
+    if case .string(let text)? = line[key] { text } else { "" }
+  }
+}

@@ -1,0 +1,58 @@
+import WidgetBundle
+import WidgetModel
+
+// What bundles do, told to whoever asks with the event `trace` of a bundle's widget: as events `traced` of the
+// same widget, which are lost when nobody listens.
+extension Host {
+  /// Bytes of lines that one event has at most; the daemon takes 64 KiB of payload.
+  private static var traceBytesMax: Int { 32 << 10 }
+
+  func startTrace(_ event: Event) {
+    let prefix = HostState.provider(of: "")
+    guard event.name == "trace", event.widgetID.rawValue.hasPrefix(prefix) else { return }
+    var lease = Duration.seconds(10)
+    if case .duration(let given)? = event.payload["lease"] { lease = given }
+    let id = String(event.widgetID.rawValue.dropFirst(prefix.count))
+    handle(state.trace(id, for: lease, at: now))
+  }
+
+  /// Keeps what a bundle did for the next time that it is told.
+  func trace(_ generation: UInt64, _ lines: [TraceLine], _ dropped: Int) {
+    guard let id = links[generation]?.bundle.id, !isStopped else { return }
+    let room = max(0, options.limits.traceLinesMax - (traces[id]?.lines.count ?? 0))
+    traces[id, default: ([], 0)].lines += lines.prefix(room)
+    traces[id]?.dropped += dropped + max(0, lines.count - room)
+    guard tracing == nil else { return }
+    tracing = Task {
+      while !self.traces.isEmpty {
+        do { try await self.clock.sleep(for: self.options.limits.traceInterval) } catch { return }
+        await self.tellTraces()
+      }
+      self.tracing = nil
+    }
+  }
+
+  private func tellTraces() async {
+    let all = traces
+    traces = [:]
+    for (id, trace) in all.sorted(by: { $0.key < $1.key }) {
+      guard let widgetID = WidgetID(HostState.provider(of: id)) else { continue }
+      var rest = trace.lines[...]
+      var dropped = trace.dropped
+      repeat {
+        var bytes = 0
+        let batch = rest.prefix { line in
+          bytes += line.text.utf8.count + line.name.utf8.count + 256
+          return bytes <= Host.traceBytesMax
+        }
+        rest = rest.dropFirst(max(1, batch.count))
+        // Nobody may be there to be told, or the daemon is away.
+        try? await daemon.send(
+          widgetID, name: "traced",
+          payload: ["lines": .list(batch.map(\.value)), "dropped": .int(Int64(dropped))],
+          force: true)
+        dropped = 0
+      } while !rest.isEmpty
+    }
+  }
+}

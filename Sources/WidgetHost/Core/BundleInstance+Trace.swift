@@ -1,0 +1,153 @@
+import WidgetBundle
+public import WidgetModel
+
+// What a bundle does, for whoever develops it: told only while somebody asks, in so many lines and so
+// many characters at most. What authenticates is never here: it is read when a request is sent, and
+// headers, bodies and the values of queries are left out.
+
+/// One thing that a bundle did.
+public struct TraceLine: Hashable, Sendable {
+  public enum Subject: String, Hashable, Sendable, CaseIterable {
+    case bundle, event, source, action, node
+  }
+
+  public var time: Timestamp
+  /// nil for the bundle as a whole.
+  public var widgetID: WidgetID?
+  public var subject: Subject
+  /// The event's name, the source's, the action's, the node's id.
+  public var name: String
+  /// What happened, on one line: `reads GET https://a.example/feed`.
+  public var text: String
+
+  public init(
+    time: Timestamp, widgetID: WidgetID?, subject: Subject, name: String, text: String
+  ) {
+    self.time = time
+    self.widgetID = widgetID
+    self.subject = subject
+    self.name = name
+    self.text = text
+  }
+
+  /// As the event `traced` has it.
+  var value: Value {
+    .map([
+      "time": .timestamp(time), "widget": .string(widgetID?.rawValue ?? ""),
+      "subject": .string(subject.rawValue), "name": .string(name), "text": .string(text),
+    ])
+  }
+}
+
+extension BundleInstance {
+  var isTraced: Bool { now.uptime < traceEnd }
+
+  /// Tells what is done until a point of time.
+  mutating func trace(until end: Duration) { traceEnd = max(traceEnd, end) }
+
+  mutating func trace(
+    _ id: WidgetID, _ subject: TraceLine.Subject, _ name: String, _ text: @autoclosure () -> String
+  ) {
+    guard isTraced else { return }
+    guard traceLines.count < limits.traceLinesMax else {
+      tracesDropped += 1
+      return
+    }
+    traceLines.append(
+      TraceLine(
+        time: now.wall, widgetID: id, subject: subject, name: name,
+        text: BundleInstance.shown(text(), limits)))
+  }
+
+  mutating func flushTrace() {
+    guard !traceLines.isEmpty || tracesDropped > 0 else { return }
+    // Before what follows from it.
+    effects.insert(.trace(.unanswered(generation), traceLines, dropped: tracesDropped), at: 0)
+    (traceLines, tracesDropped) = ([], 0)
+  }
+
+  /// On one line, and not too long.
+  private static func shown(_ text: String, _ limits: HostLimits) -> String {
+    let line = text.prefix(limits.traceTextMax + 1).split(whereSeparator: \.isNewline)
+      .joined(separator: " ")
+    return line.count > limits.traceTextMax ? line.prefix(limits.traceTextMax) + "…" : line
+  }
+
+  /// `{"n":3}`, or its beginning.
+  static func traced(_ value: Value) -> String {
+    // What is much larger than what is shown need not be written out.
+    switch value {
+    case .list(let list) where list.count > 100: return "a list of \(list.count)"
+    case .map(let map) where map.count > 100: return "a map of \(map.count)"
+    default: return JSONText.write(value)
+    }
+  }
+
+  // MARK: What is told
+
+  mutating func trace(_ id: WidgetID, set values: [(key: String, value: Value)], by name: String) {
+    guard isTraced, !values.isEmpty else { return }
+    let words = values.map { "\($0.key) = \(BundleInstance.traced($0.value))" }.joined(
+      separator: ", ")
+    trace(id, .source, name, "sets \(words)")
+  }
+
+  mutating func trace(_ id: WidgetID, effect: Effect, of name: String, _ subject: TraceLine.Subject)
+  {
+    guard isTraced, let words = BundleInstance.words(effect) else { return }
+    trace(id, subject, name, words)
+  }
+
+  private static func words(_ effect: Effect) -> String? {
+    switch effect {
+    case .readFile(_, let file): return "reads \(file.path)"
+    case .run(_, let command):
+      return "runs " + ([command.program] + command.arguments).joined(separator: " ")
+    case .web(_, let request):
+      // Keys for servers are often in the query.
+      let names = request.address.query.split(separator: "&").map { $0.prefix { $0 != "=" } }
+      var address = request.address
+      address.query = ""
+      return "requests \(request.method) \(address)"
+        + (names.isEmpty ? "" : " with \(names.joined(separator: ", "))")
+    case .presence(_, let action, let ids):
+      return "\(action) \(ids.map(\.rawValue).joined(separator: ", "))"
+    case .send(_, let id, let name, let payload, _):
+      return "sends \(name) to \(id) \(JSONText.write(.map(payload)))"
+    default: return nil
+    }
+  }
+
+  /// What of a widget's content is other than before.
+  mutating func trace(_ id: WidgetID, content new: Content?, after old: Content?) {
+    guard isTraced, new != old else { return }
+    var known: [String: Node] = [:]
+    for node in old?.nodes ?? [] { known[node.id] = node }
+    for node in new?.nodes ?? [] {
+      let before = known.removeValue(forKey: node.id)
+      var words: [String] = []
+      for entry in node.properties.entries where before?.properties[entry.key] != entry.value {
+        words.append("\(entry.key) = \(BundleInstance.traced(entry.value))")
+      }
+      if node.problem != before?.problem ?? "" {
+        words.append(node.problem.isEmpty ? "is right again" : "problem: \(node.problem)")
+      }
+      if !words.isEmpty { trace(id, .node, node.id, words.joined(separator: ", ")) }
+    }
+    for gone in known.keys.sorted() { trace(id, .node, gone, "is gone") }
+  }
+}
+
+extension BundleInstance {
+  /// How an action ends; what a source does is told where it is done.
+  mutating func traceStatus(_ status: ActionStatus, of name: String, _ id: WidgetID) {
+    guard isTraced, facts(of: id)?.kind.actions[name] != nil else { return }
+    switch status.state {
+    case .idle: trace(id, .action, name, "is cancelled")
+    case .running: trace(id, .action, name, "begins")
+    case .success:
+      trace(id, .action, name, "succeeds" + (status.message.isEmpty ? "" : ": \(status.message)"))
+    case .failure: trace(id, .action, name, "fails: \(status.code): \(status.message)")
+    }
+  }
+}
