@@ -167,8 +167,8 @@ let package = Package(
     .executableTarget(
       name: "widgetd-host",
       dependencies: [
-        "WidgetBundle", "WidgetClient", "WidgetHost", "WidgetProcess", "WidgetSystemd",
-        "WidgetTimeZones", arguments,
+        "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetHost", "WidgetProcess",
+        "WidgetSystemd", "WidgetTimeZones", arguments,
       ],
       path: "Clients/widgetd-host", swiftSettings: strict),
 

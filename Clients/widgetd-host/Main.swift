@@ -96,7 +96,7 @@ struct HostCommand: AsyncParsableCommand {
           let count = running == 1 ? "1 bundle" : "\(running) bundles"
           _ = try? notifier.notify(
             .status("Runs \(count)" + (failed > 0 ? "; \(failed) cannot be run" : "")))
-        })
+        }, manager: BundleFolder(path: roots.first ?? ".").carryOut)
     } catch {
       errorLog.write("\(error)", .error)
       throw ExitCode(1)

@@ -20,6 +20,8 @@ public enum ProviderRequest: Hashable, Sendable {
   /// Kinds of this provider are gone, because somebody deleted them, or the provider did. Events of their
   /// widgets do not come until it declares them again.
   case kindsRemoved([KindName])
+  /// Somebody calls about bundles: answer it. Comes only with `ProviderOptions.managesBundles`.
+  case bundleRequest(ProviderBundleRequest)
   /// Since `connected` every widget that there is has been asked about; others are gone.
   case synced(Revision)
 }
@@ -41,6 +43,20 @@ public struct ProviderDataRequest: Hashable, Sendable {
   }
 }
 
+/// A call about bundles, and the session that it belongs to.
+public struct ProviderBundleRequest: Hashable, Sendable {
+  public let request: ProvideBundleRequest.Request
+  let id: UInt64
+  /// Counts the sessions that were opened.
+  let generation: Int
+
+  init(_ request: ProvideBundleRequest, generation: Int) {
+    self.request = request.request
+    id = request.id
+    self.generation = generation
+  }
+}
+
 /// How to provide.
 public struct ProviderOptions: Sendable {
   /// How long the provider may seem silent before its widgets are stale; 1 to 300 s, nil for what the
@@ -50,6 +66,8 @@ public struct ProviderOptions: Sendable {
   public var takesOver: Bool
   /// Remove kinds that were declared earlier and are not any more.
   public var prunesKinds: Bool
+  /// Get the calls about bundles, and answer them.
+  public var managesBundles: Bool
   /// The last event that was dealt with, as it was kept by an earlier process, and its epoch.
   public var acknowledged: (sequence: UInt64, epoch: UInt64)?
   /// When to try again after the connection was lost.
@@ -58,12 +76,14 @@ public struct ProviderOptions: Sendable {
 
   public init(
     lease: Duration? = nil, takesOver: Bool = false, prunesKinds: Bool = false,
-    acknowledged: (sequence: UInt64, epoch: UInt64)? = nil, retry: RetryPolicy = .forever,
+    managesBundles: Bool = false, acknowledged: (sequence: UInt64, epoch: UInt64)? = nil,
+    retry: RetryPolicy = .forever,
     metadata: [MetadataEntry] = []
   ) {
     self.lease = lease
     self.takesOver = takesOver
     self.prunesKinds = prunesKinds
+    self.managesBundles = managesBundles
     self.acknowledged = acknowledged
     self.retry = retry
     self.metadata = metadata

@@ -185,6 +185,18 @@ public actor ProviderSession {
     }.revision
   }
 
+  /// Answers a call about bundles. If the connection was lost meanwhile, nobody waits for it any more.
+  public func answer(
+    _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
+  ) async throws(ClientError) {
+    let line = try await connected()
+    guard request.generation == generation else { return }
+    _ = try await send(
+      {
+        .bundleAnswer(ProvideBundleAnswer(id: $0, bundleRequestID: request.id, outcome: outcome))
+      }, on: line)
+  }
+
   /// Declares other kinds than before, now and whenever the session is opened again.
   ///
   /// - Parameter prunes: remove kinds of this provider that are not among them.
@@ -349,7 +361,7 @@ public actor ProviderSession {
       ProvideOpen(
         provider: provider, lease: options.lease, acknowledgedSequence: acknowledged, epoch: epoch,
         // Only the first time: who took this one's place later is not to be thrown out again.
-        takeOver: options.takesOver && generation == 0))
+        takeOver: options.takesOver && generation == 0, managesBundles: options.managesBundles))
   }
 
   private func receive(_ frame: ProvideResponse, _ line: Line) throws(ClientError) {
@@ -379,6 +391,8 @@ public actor ProviderSession {
       deliver(.removed(removal.widgetIDs))
     case .synced(let synced): deliver(.synced(synced.revision))
     case .kindsRemoved(let removal): deliver(.kindsRemoved(removal.kinds))
+    case .bundleRequest(let request):
+      deliver(.bundleRequest(ProviderBundleRequest(request, generation: generation)))
     case .keepAlive, .unknown: break
     }
   }

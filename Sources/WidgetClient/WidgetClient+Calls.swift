@@ -102,6 +102,34 @@ extension WidgetClient {
     try await call(.deleteKind, request, options)
   }
 
+  /// Installs a bundle where widgetd-host runs it.
+  public func installBundle(
+    _ request: InstallBundleRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> InstallBundleResponse {
+    try await call(.installBundle, request, options)
+  }
+
+  /// Lists the bundles in the folder of widgetd-host.
+  public func listBundles(
+    _ request: ListBundlesRequest = ListBundlesRequest(), options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> ListBundlesResponse {
+    try await call(.listBundles, request, options)
+  }
+
+  /// Deletes an installed bundle, and with it its widgets.
+  public func deleteBundle(
+    _ request: DeleteBundleRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> DeleteBundleResponse {
+    try await call(.deleteBundle, request, options)
+  }
+
+  /// Brings back a version of a bundle that an installation has replaced.
+  public func rollbackBundle(
+    _ request: RollbackBundleRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> RollbackBundleResponse {
+    try await call(.rollbackBundle, request, options)
+  }
+
   /// Ends a stream of the same user; `subscription_id` came with its `opened` frame.
   public func unsubscribe(
     _ request: UnsubscribeRequest, options: CallOptions = CallOptions()

@@ -11,6 +11,7 @@ public enum ProvideRequest: Hashable, Sendable {
   case acknowledge(ProvideAcknowledge)
   case answer(ProvideAnswer)
   case keepAlive
+  case bundleAnswer(ProvideBundleAnswer)
 }
 
 extension ProvideRequest: ConvertibleMessage {
@@ -27,11 +28,14 @@ extension ProvideRequest: ConvertibleMessage {
     case WIDGETD__V1__PROVIDE_REQUEST__FRAME_ANSWER:
       self = .answer(try reader.required("answer", c.pointee.answer))
     case WIDGETD__V1__PROVIDE_REQUEST__FRAME_KEEP_ALIVE: self = .keepAlive
+    case WIDGETD__V1__PROVIDE_REQUEST__FRAME_BUNDLE_ANSWER:
+      self = .bundleAnswer(try reader.required("bundle_answer", c.pointee.bundle_answer))
     default:
       throw .invalidField(
         path: "frame",
-        description: "must be open, kinds, update, acknowledge, answer or keep_alive; one that "
-          + "this daemon does not know may be of a newer version")
+        description:
+          "must be open, kinds, update, acknowledge, answer, keep_alive or bundle_answer; "
+          + "one that this daemon does not know may be of a newer version")
     }
   }
 
@@ -57,6 +61,9 @@ extension ProvideRequest: ConvertibleMessage {
     case .keepAlive:
       c.pointee.frame_case = WIDGETD__V1__PROVIDE_REQUEST__FRAME_KEEP_ALIVE
       c.pointee.keep_alive = try writer.message("keep_alive", ProvideKeepAlive())
+    case .bundleAnswer(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_REQUEST__FRAME_BUNDLE_ANSWER
+      c.pointee.bundle_answer = try writer.message("bundle_answer", frame)
     }
   }
 }
@@ -73,11 +80,14 @@ public struct ProvideOpen: Hashable, Sendable {
   public var epoch: UInt64
   /// End the session that this provider has.
   public var takeOver: Bool
+  /// It is sent the calls about bundles.
+  public var managesBundles: Bool
 
   public init(
     provider: String, lease: Duration? = nil, acknowledgedSequence: UInt64? = nil,
-    epoch: UInt64 = 0, takeOver: Bool = false
+    epoch: UInt64 = 0, takeOver: Bool = false, managesBundles: Bool = false
   ) {
+    self.managesBundles = managesBundles
     self.provider = provider
     self.lease = lease
     self.acknowledgedSequence = acknowledgedSequence
@@ -95,6 +105,7 @@ extension ProvideOpen: ConvertibleMessage {
     lease = try reader.duration("lease", c.pointee.lease)
     epoch = c.pointee.epoch
     takeOver = c.pointee.take_over != 0
+    managesBundles = c.pointee.manages_bundles != 0
     if c.pointee._acknowledged_sequence_case
       == WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE_ACKNOWLEDGED_SEQUENCE
     {
@@ -109,6 +120,7 @@ extension ProvideOpen: ConvertibleMessage {
     c.pointee.lease = try writer.duration("lease", optional: lease)
     c.pointee.epoch = epoch
     c.pointee.take_over = takeOver ? 1 : 0
+    c.pointee.manages_bundles = managesBundles ? 1 : 0
     if let acknowledgedSequence {
       c.pointee._acknowledged_sequence_case =
         WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE_ACKNOWLEDGED_SEQUENCE

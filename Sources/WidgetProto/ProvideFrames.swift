@@ -15,6 +15,7 @@ public enum ProvideResponse: Hashable, Sendable {
   case synced(ProvideSynced)
   case keepAlive
   case kindsRemoved(ProvidedKindRemoval)
+  case bundleRequest(ProvideBundleRequest)
   /// A frame of a kind that this version does not know. Skip it.
   case unknown
 }
@@ -39,6 +40,8 @@ extension ProvideResponse: ConvertibleMessage {
     case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE: self = .keepAlive
     case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED:
       self = .kindsRemoved(try reader.required("kinds_removed", c.pointee.kinds_removed))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_BUNDLE_REQUEST:
+      self = .bundleRequest(try reader.required("bundle_request", c.pointee.bundle_request))
     default: self = .unknown
     }
   }
@@ -74,6 +77,9 @@ extension ProvideResponse: ConvertibleMessage {
     case .kindsRemoved(let frame):
       c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED
       c.pointee.kinds_removed = try writer.message("kinds_removed", frame)
+    case .bundleRequest(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_BUNDLE_REQUEST
+      c.pointee.bundle_request = try writer.message("bundle_request", frame)
     case .unknown: break
     }
   }

@@ -150,7 +150,7 @@ public struct ProviderRunner: Sendable {
       await tolerate { () async throws(ClientError) in
         try await session.acknowledge(gap.lastSequence)
       }
-    case .removed, .kindsRemoved, .synced: break
+    case .removed, .kindsRemoved, .bundleRequest, .synced: break
     }
   }
 

@@ -7,6 +7,7 @@ enum Method: UInt8, CaseIterable, Sendable {
     requestProgress
   case getStats, reload, setLogLevel
   case applyKinds, getKind, listKinds, deleteKind
+  case installBundle, listBundles, deleteBundle, rollbackBundle
   case provide
   case checkHealth, listHealth, watchHealth
 
@@ -14,7 +15,9 @@ enum Method: UInt8, CaseIterable, Sendable {
   var service: StaticString {
     switch self {
     case .getStats, .reload, .setLogLevel: "widgetd.v1.AdminService"
-    case .applyKinds, .getKind, .listKinds, .deleteKind: "widgetd.v1.CatalogService"
+    case .applyKinds, .getKind, .listKinds, .deleteKind, .installBundle, .listBundles,
+      .deleteBundle, .rollbackBundle:
+      "widgetd.v1.CatalogService"
     case .provide: "widgetd.v1.ProviderService"
     case .checkHealth, .listHealth, .watchHealth: "grpc.health.v1.Health"
     default: "widgetd.v1.WidgetService"
@@ -44,6 +47,10 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .getKind: "GetKind"
     case .listKinds: "ListKinds"
     case .deleteKind: "DeleteKind"
+    case .installBundle: "InstallBundle"
+    case .listBundles: "ListBundles"
+    case .deleteBundle: "DeleteBundle"
+    case .rollbackBundle: "RollbackBundle"
     case .provide: "Provide"
     case .checkHealth: "Check"
     case .listHealth: "List"
@@ -87,7 +94,7 @@ enum Method: UInt8, CaseIterable, Sendable {
   var readsStore: Bool {
     switch self {
     case .unsubscribe, .requestProgress, .reload, .setLogLevel, .checkHealth, .listHealth,
-      .watchHealth:
+      .watchHealth, .installBundle, .listBundles, .deleteBundle, .rollbackBundle:
       false
     default: true
     }
@@ -98,10 +105,12 @@ enum Method: UInt8, CaseIterable, Sendable {
     switch self {
     case .checkHealth, .listHealth, .watchHealth: .nothing
     case .getWidget, .listWidgets, .sendEvent, .watchWidgets, .watchEvents, .unsubscribe,
-      .requestProgress, .getKind, .listKinds, .refreshWidgets:
+      .requestProgress, .getKind, .listKinds, .refreshWidgets,
+      .listBundles:
       .client
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
-      .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind, .provide:
+      .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind, .provide,
+      .installBundle, .deleteBundle, .rollbackBundle:
       .owner
     }
   }

@@ -23,6 +23,8 @@ final class ProviderSession {
   unowned let service: ServiceLoop
   /// Who it is; nil until it has said so.
   var provider: String?
+  /// It is sent the calls about bundles.
+  var managesBundles = false
   /// How long the provider may be silent.
   var lease = ProviderSession.leaseDefault
   var lastHeardAt = NIODeadline.now()

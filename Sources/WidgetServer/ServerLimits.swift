@@ -22,6 +22,10 @@ public struct ServerLimits: Hashable, Sendable {
   public var providerEventsUnacknowledgedMax = 64
   /// How many widgets a provider may change at once.
   public var providerUpdatesMax = 4_096
+  /// How large the content of an installed bundle may be, in bytes: it is handed on in one frame.
+  public var bundleArchiveBytesMax = 3 << 20
+  /// How many calls about bundles may wait for the host.
+  public var bundleCallsMax = 16
   /// How many ids, kinds, families, label conditions and mask paths one watch may name.
   public var selectorTermsMax = 1_024
   /// How large a frame of a stream may grow before it is split, in bytes.
@@ -50,6 +54,7 @@ public struct ServerLimits: Hashable, Sendable {
   public static let ceilings: [String: Int] = [
     "widget_bytes_max": 3 << 20, "page_bytes_max": 2 << 20, "frame_bytes_target": 2 << 20,
     "event_payload_bytes_max": 1 << 20, "metadata_bytes_max": 512 << 10,
+    "bundle_archive_bytes_max": 3 << 20,
     "value_depth_max": 16,
   ]
 
@@ -90,6 +95,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("providers_per_uid_max", \.providersPerUIDMax),
       ("provider_events_unacknowledged_max", \.providerEventsUnacknowledgedMax),
       ("provider_updates_max", \.providerUpdatesMax),
+      ("bundle_archive_bytes_max", \.bundleArchiveBytesMax),
+      ("bundle_calls_max", \.bundleCallsMax),
       ("selector_terms_max", \.selectorTermsMax),
       ("frame_bytes_target", \.frameBytesTarget),
       ("eager_changes_max", \.eagerChangesMax),

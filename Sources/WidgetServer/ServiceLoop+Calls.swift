@@ -140,6 +140,8 @@ extension ServiceLoop {
       }
     case .applyKinds, .getKind, .listKinds, .deleteKind:
       try performCatalog(method, payload, call, responder)
+    case .installBundle, .listBundles, .deleteBundle, .rollbackBundle:
+      try performBundles(method, payload, call, responder)
     case .refreshWidgets:
       responder.respond(
         try refresh(try decode(RefreshWidgetsRequest.self, payload)), to: call)

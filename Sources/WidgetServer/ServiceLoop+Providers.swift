@@ -84,6 +84,7 @@ extension ServiceLoop {
     }
     providers.absent.remove(name)
     session.provider = name
+    session.managesBundles = open.managesBundles
     let last = store.lastEventSequence
     let own = open.epoch == store.epoch ? open.acknowledgedSequence.map(eventCursor) : nil
     let known = [own, providers.resumePoints[name]].compactMap { $0 }.max() ?? last
@@ -138,6 +139,7 @@ extension ServiceLoop {
       try provide(id, answer.patch, answer.transition, session, provider)
       session.answeredNow.insert(answer.dataRequestID)
       session.effects.append(.heard([id]))
+    case .bundleAnswer(let answer): try self.answer(answer, of: session)
     case .open, .keepAlive: break
     }
     result.revision = store.revision
@@ -360,6 +362,7 @@ extension ServiceLoop {
     guard !session.isOver else { return }
     session.isOver = true
     release(session)
+    endBundleCalls(of: session)
     session.leaseTimer?.cancel()
     session.deadlineTimer?.cancel()
     providers.sessions[ObjectIdentifier(session)] = nil
@@ -392,6 +395,7 @@ extension ProvideRequest {
     case .update(let frame): frame.id
     case .acknowledge(let frame): frame.id
     case .answer(let frame): frame.id
+    case .bundleAnswer(let frame): frame.id
     case .open, .keepAlive: 0
     }
   }

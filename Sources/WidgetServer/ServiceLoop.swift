@@ -51,6 +51,9 @@ final class ServiceLoop {
   /// Calls of Reload that are not answered yet, by a number of their own.
   var reloads: [UInt64: (call: UInt32, responder: any CallResponder)] = [:]
   var lastReload: UInt64 = 0
+  /// Calls about bundles that the host has not answered yet, by the number of its request.
+  var bundleCalls: [UInt64: BundleCall] = [:]
+  var lastBundleCall: UInt64 = 0
   var healthWatches: [ObjectIdentifier: HealthWatch] = [:]
   var providers = ProviderTable()
   /// All that a caught-up reader has been sent.

@@ -223,6 +223,16 @@ extension RPCStatus {
     return RPCStatus(.invalidArgument, "WRONG_CALL_TYPE", words, metadata: ["method": name])
   }
 
+  static let noBundleHost = RPCStatus(
+    .unavailable, "BUNDLE_HOST_MISSING",
+    "No widgetd-host is connected, which installs and runs bundles. Start it: "
+      + "`systemctl start widgetd-host`, or with --user for a user's.")
+
+  static let bundleHostGone = RPCStatus(
+    .unavailable, "BUNDLE_HOST_GONE",
+    "widgetd-host ended before it answered. ListBundles tells what it has done; try again when it is back."
+  )
+
   static func providerActive(
     _ provider: String, uid: UInt32, pid: UInt32, canTakeOver: Bool
   ) -> RPCStatus {

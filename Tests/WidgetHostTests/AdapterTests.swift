@@ -2,6 +2,7 @@ import Glibc
 import Synchronization
 import Testing
 import WidgetBundle
+import WidgetClient
 import WidgetModel
 
 @testable import WidgetHost
@@ -273,6 +274,9 @@ struct AdapterTests {
 
     func ready() async throws(Failure) {}
     func declareKinds() async throws(Failure) {}
+    func answer(
+      _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
+    ) async throws(Failure) {}
     func acknowledge(_ event: Event) {}
     func flush() async {}
     func acknowledge(missed last: UInt64) async throws(Failure) {}

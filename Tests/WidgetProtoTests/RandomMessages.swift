@@ -207,6 +207,29 @@ struct RandomMessages {
       id: number(), widget: widget(), reason: pick(DataRequestReason.allCases))
     let removal = ProvidedRemoval(widgetIDs: many { $0.id() })
     let synced = ProvideSynced(revision: number())
+    let installed = InstalledBundle(
+      id: text(), version: text(), folder: text(), problem: text(), sha256: text(),
+      formerVersion: text(), kinds: many { $0.text() }, widgets: many { $0.text() })
+    let install = InstallBundleRequest(
+      content: many { UInt8(truncatingIfNeeded: $0.number()) }, fileName: text(), sha256: text())
+    let didInstall = InstallBundleResponse(
+      bundle: installed, formerVersion: text(), warnings: many { $0.text() })
+    let listed = ListBundlesResponse(bundles: [installed, installed], folder: text())
+    let delete = DeleteBundleRequest(id: text(), force: number() % 2 == 0)
+    let rollback = RollbackBundleRequest(id: text(), version: text())
+    let didRollBack = RollbackBundleResponse(
+      bundle: installed, formerVersion: text(), warnings: many { $0.text() })
+    let bundleRequest = ProvideBundleRequest(
+      id: number(),
+      request: pick([
+        .install(install), .list(ListBundlesRequest()), .delete(delete), .rollback(rollback),
+      ]))
+    let bundleAnswer = ProvideBundleAnswer(
+      id: number(), bundleRequestID: number(),
+      outcome: pick([
+        .install(didInstall), .list(listed), .delete(DeleteBundleResponse()),
+        .rollback(didRollBack), .error(provideError().status),
+      ]))
     let kindRemoval = ProvidedKindRemoval(kinds: many { $0.kind() })
     return [
       Sample(open), Sample(kinds), Sample(update), Sample(providedUpdate()), Sample(acknowledge),
@@ -214,16 +237,19 @@ struct RandomMessages {
       Sample(
         pick([
           ProvideRequest.open(open), .kinds(kinds), .update(update), .acknowledge(acknowledge),
-          .answer(answer), .keepAlive,
+          .answer(answer), .keepAlive, .bundleAnswer(bundleAnswer),
         ])),
       Sample(opened), Sample(result), Sample(provideError()), Sample(request), Sample(removal),
-      Sample(synced), Sample(kindRemoval),
+      Sample(synced), Sample(kindRemoval), Sample(installed), Sample(install),
+      Sample(didInstall), Sample(ListBundlesRequest()), Sample(listed), Sample(delete),
+      Sample(DeleteBundleResponse()), Sample(rollback), Sample(didRollBack),
+      Sample(bundleRequest), Sample(bundleAnswer),
       Sample(
         pick([
           ProvideResponse.opened(opened), .result(result), .event(event()),
           .gap(EventGap(firstSequence: number(), lastSequence: number())), .dataRequest(request),
           .removed(removal), .synced(synced), .keepAlive,
-          .kindsRemoved(kindRemoval), .unknown,
+          .kindsRemoved(kindRemoval), .bundleRequest(bundleRequest), .unknown,
         ])),
       Sample(RefreshWidgetsRequest(pick([.ids([id(), id()]), .selector(selector()), .all]))),
       Sample(RefreshWidgetsResponse(askedCount: number(), unprovidedCount: number())),

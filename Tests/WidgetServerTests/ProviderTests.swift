@@ -584,6 +584,133 @@ import WidgetTransport
     }
   }
 
+  // MARK: - Bundles
+
+  private static let catalog = "widgetd.v1.CatalogService"
+
+  /// Opens a session that manages bundles.
+  private func manager(_ server: TestServer, _ name: String = "host") throws -> RawProvider {
+    let provider = try RawProvider(server.connect())
+    try provider.send(.open(ProvideOpen(provider: name, managesBundles: true)))
+    guard case .opened = try provider.next() else { throw TestFault("not opened") }
+    guard case .synced = try provider.next() else { throw TestFault("not synced") }
+    return provider
+  }
+
+  private func failure(_ client: RawClient, _ call: UInt32) throws -> RPCStatus {
+    try #require(client.response(to: call).status)
+  }
+
+  @Test func `who manages bundles gets the calls about them, and its answer is the call's`()
+    async throws
+  {
+    try await withServer { server in
+      let provider = try self.manager(server)
+      let client = try server.connect()
+      let install = InstallBundleRequest(content: [1, 2, 0], fileName: "a.zip", sha256: "00")
+      let call = try client.start("InstallBundle", install, service: Self.catalog)
+      guard case .bundleRequest(let request) = try provider.next() else {
+        throw TestFault("no request")
+      }
+      #expect(request.request == .install(install))
+      let response = InstallBundleResponse(
+        bundle: InstalledBundle(id: "a", version: "1.0.0"), formerVersion: "0.9.0", warnings: ["w"])
+      // The response to something else is refused, and the call goes on waiting.
+      try provider.send(
+        .bundleAnswer(
+          ProvideBundleAnswer(
+            id: 1, bundleRequestID: request.id, outcome: .list(ListBundlesResponse()))))
+      #expect(try provider.result().error?.reason == "INVALID_FIELD")
+      try provider.send(
+        .bundleAnswer(
+          ProvideBundleAnswer(id: 2, bundleRequestID: request.id, outcome: .install(response))))
+      #expect(try client.answer(to: call, as: InstallBundleResponse.self) == response)
+      #expect(try provider.result().error == nil)
+      // Nobody waits for another one.
+      try provider.send(
+        .bundleAnswer(
+          ProvideBundleAnswer(id: 3, bundleRequestID: request.id, outcome: .install(response))))
+      #expect(try provider.result().error == nil)
+    }
+  }
+
+  @Test func `what the host refuses is the status of the call`() async throws {
+    try await withServer { server in
+      let provider = try self.manager(server)
+      let client = try server.connect()
+      let call = try client.start(
+        "DeleteBundle", DeleteBundleRequest(id: "x"), service: Self.catalog)
+      guard case .bundleRequest(let request) = try provider.next() else {
+        throw TestFault("no request")
+      }
+      let status = RPCStatus(
+        code: .notFound, message: "there is no bundle \"x\"",
+        errorInfo: ErrorInfo(reason: "BUNDLE_NOT_FOUND"))
+      try provider.send(
+        .bundleAnswer(ProvideBundleAnswer(bundleRequestID: request.id, outcome: .error(status))))
+      let failure = try failure(client, call)
+      #expect(failure.code == .notFound && failure.message == status.message)
+      #expect(failure.errorInfo?.reason == "BUNDLE_NOT_FOUND")
+    }
+  }
+
+  @Test func `calls about bundles end when nobody is there to answer`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      func list() throws -> UInt32 {
+        try client.start("ListBundles", ListBundlesRequest(), service: Self.catalog)
+      }
+      #expect(try failure(client, list()).errorInfo?.reason == "BUNDLE_HOST_MISSING")
+      // One that does not manage bundles is not asked.
+      let other = try RawProvider(server.connect())
+      try other.open(kinds: [Self.gauge])
+      #expect(try failure(client, list()).errorInfo?.reason == "BUNDLE_HOST_MISSING")
+      let provider = try self.manager(server)
+      let call = try list()
+      guard case .bundleRequest = try provider.next() else { throw TestFault("no request") }
+      try provider.halfClose()
+      let failure = try failure(client, call)
+      #expect(failure.code == .unavailable && failure.errorInfo?.reason == "BUNDLE_HOST_GONE")
+      try other.settle()
+    }
+  }
+
+  @Test func `calls about bundles have quotas`() async throws {
+    var limits = ServerLimits()
+    (limits.bundleArchiveBytesMax, limits.bundleCallsMax) = (3, 1)
+    try await withServer(limits: limits) { server in
+      let provider = try self.manager(server)
+      let client = try server.connect()
+      func install(_ count: Int) throws -> UInt32 {
+        try client.start(
+          "InstallBundle", InstallBundleRequest(content: [UInt8](repeating: 1, count: count)),
+          service: Self.catalog)
+      }
+      let large = try failure(client, install(4))
+      #expect(large.errorInfo?.metadata["limit"] == "bundle_archive_bytes_max")
+      _ = try install(3)
+      guard case .bundleRequest = try provider.next() else { throw TestFault("no request") }
+      let second = try failure(client, install(3))
+      #expect(second.errorInfo?.metadata["limit"] == "bundle_calls_max")
+    }
+  }
+
+  @Test(arguments: [
+    ("InstallBundle", false), ("DeleteBundle", false), ("RollbackBundle", false),
+    ("ListBundles", true),
+  ])
+  func `those who may only read can only list bundles`(method: String, isAllowed: Bool)
+    async throws
+  {
+    try await withServer(policy: .client) { server in
+      let client = try server.connect()
+      let call = try client.start(method, ListBundlesRequest(), service: Self.catalog)
+      #expect(
+        try failure(client, call).errorInfo?.reason
+          == (isAllowed ? "BUNDLE_HOST_MISSING" : "PERMISSION_DENIED"))
+    }
+  }
+
   @Test func `an update answers what was asked about its widget`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")

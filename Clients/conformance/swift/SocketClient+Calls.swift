@@ -42,6 +42,16 @@ extension SocketClient {
       "GetKind": typed { c, r, o throws(ClientError) in try await c.getKind(r, options: o) },
       "ListKinds": typed { c, r, o throws(ClientError) in try await c.listKinds(r, options: o) },
       "DeleteKind": typed { c, r, o throws(ClientError) in try await c.deleteKind(r, options: o) },
+      "InstallBundle": typed { c, r, o throws(ClientError) in
+        try await c.installBundle(r, options: o)
+      },
+      "ListBundles": typed { c, r, o throws(ClientError) in try await c.listBundles(r, options: o)
+      },
+      "DeleteBundle": typed { c, r, o throws(ClientError) in try await c.deleteBundle(r, options: o)
+      },
+      "RollbackBundle": typed { c, r, o throws(ClientError) in
+        try await c.rollbackBundle(r, options: o)
+      },
     ]
     var all: [String: Call] = [
       "grpc.health.v1.Health/Check": typed { c, r, o throws(ClientError) in

@@ -54,6 +54,11 @@ struct BundleFolderOptions: ParsableArguments {
     _ body: () throws(BundleStoreError) -> T
   ) throws(CommandFailure) -> T {
     do throws(BundleStoreError) { return try body() } catch {
+      if folder == nil, case .system(_, let number) = error, number == EACCES || number == EROFS {
+        let failure = CommandFailure(error)
+        throw CommandFailure(
+          failure.exit, "\(failure.message); with --remote, widgetd-host does it in its folder")
+      }
       throw CommandFailure(
         folder == nil
           ? error

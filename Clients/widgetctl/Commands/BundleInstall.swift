@@ -21,6 +21,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
         widgetctl bundle install clock
         widgetctl bundle install desk.zip --sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
         widgetctl bundle install https://example.org/desk.zip
+        widgetctl bundle install clock --remote
       """)
 
   @Argument(
@@ -33,10 +34,12 @@ struct BundleInstallCommand: AsyncParsableCommand {
     help: ArgumentHelp("What the SHA-256 of the archive must be.", valueName: "hex"))
   var digest: String?
 
+  @OptionGroup var remote: BundleRemoteOptions
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
+    try remote.validate(folder)
     if let digest, digest.utf8.count != 64 || !digest.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
       throw ValidationError("a SHA-256 is 64 hexadecimal digits")
     }
@@ -46,6 +49,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let store = try folder.store()
     let source = try BundleSource(
       source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
+    if remote.remote { return try await BundleRemote.install(source, digest: digest, global) }
     let outcome = try folder.inStore { () throws(BundleStoreError) in
       switch source {
       case .path(let path): try store.install(path, digest: digest)
@@ -149,10 +153,14 @@ struct BundleListCommand: AsyncParsableCommand {
         widgetctl bundle ls -o json
       """)
 
+  @OptionGroup var remote: BundleRemoteOptions
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws { try remote.validate(folder) }
+
   func run() async throws {
+    if remote.remote { return try await BundleRemote.list(global) }
     let store = try folder.store()
     let installed = try folder.inStore { () throws(BundleStoreError) in try store.list() }
     let host = await BundleHost.ask(global)
@@ -242,10 +250,14 @@ struct BundleRollbackCommand: AsyncParsableCommand {
   )
   var version: String?
 
+  @OptionGroup var remote: BundleRemoteOptions
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws { try remote.validate(folder) }
+
   func run() async throws {
+    if remote.remote { return try await BundleRemote.rollback(id, to: version, global) }
     let store = try folder.store()
     let outcome = try folder.inStore { () throws(BundleStoreError) in
       try store.rollback(id, to: version)
@@ -263,7 +275,7 @@ struct BundleRollbackCommand: AsyncParsableCommand {
 }
 
 /// `bundle rm`: removes bundles.
-struct BundleRemoveCommand: ParsableCommand {
+struct BundleRemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove installed bundles, and with them their widgets.",
     discussion: """
@@ -281,10 +293,14 @@ struct BundleRemoveCommand: ParsableCommand {
   @Flag(help: "Also delete files that were written there, not installed.")
   var force = false
 
+  @OptionGroup var remote: BundleRemoteOptions
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
-  func run() throws {
+  func validate() throws { try remote.validate(folder) }
+
+  func run() async throws {
+    if remote.remote { return try await BundleRemote.remove(ids, force: force, global) }
     let store = try folder.store()
     for id in ids {
       try folder.inStore { () throws(BundleStoreError) in try store.remove(id, force: force) }

@@ -118,6 +118,10 @@ wp_descriptor_widgetd__v1__create_widget_response(void) { return &widgetd__v1__c
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__data_request(void) { return &widgetd__v1__data_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__delete_bundle_request(void) { return &widgetd__v1__delete_bundle_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__delete_bundle_response(void) { return &widgetd__v1__delete_bundle_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__delete_kind_request(void) { return &widgetd__v1__delete_kind_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__delete_kind_response(void) { return &widgetd__v1__delete_kind_response__descriptor; }
@@ -160,6 +164,12 @@ wp_descriptor_widgetd__v1__get_widget_request(void) { return &widgetd__v1__get_w
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_widget_response(void) { return &widgetd__v1__get_widget_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__install_bundle_request(void) { return &widgetd__v1__install_bundle_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__install_bundle_response(void) { return &widgetd__v1__install_bundle_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__installed_bundle(void) { return &widgetd__v1__installed_bundle__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__kind(void) { return &widgetd__v1__kind__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__kind_result(void) { return &widgetd__v1__kind_result__descriptor; }
@@ -169,6 +179,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__label_set(void) { return &widgetd__v1__label_set__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__label_set__labels_entry(void) { return &widgetd__v1__label_set__labels_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__list_bundles_request(void) { return &widgetd__v1__list_bundles_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__list_bundles_response(void) { return &widgetd__v1__list_bundles_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__list_kinds_request(void) { return &widgetd__v1__list_kinds_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -201,6 +215,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_acknowledge(void) { return &widgetd__v1__provide_acknowledge__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_answer(void) { return &widgetd__v1__provide_answer__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_bundle_answer(void) { return &widgetd__v1__provide_bundle_answer__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_bundle_request(void) { return &widgetd__v1__provide_bundle_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_error(void) { return &widgetd__v1__provide_error__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -251,6 +269,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__request_warning(void) { return &widgetd__v1__request_warning__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__request_warning__metadata_entry(void) { return &widgetd__v1__request_warning__metadata_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__rollback_bundle_request(void) { return &widgetd__v1__rollback_bundle_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__rollback_bundle_response(void) { return &widgetd__v1__rollback_bundle_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__row_template(void) { return &widgetd__v1__row_template__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

@@ -97,6 +97,10 @@ public protocol DaemonSession: Sendable {
   func acknowledge(missed last: UInt64) async throws(Failure)
   /// Answers for a widget that was asked about, if it still is.
   func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure)
+  /// Answers a call about bundles.
+  func answer(
+    _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
+  ) async throws(Failure)
   /// Ends the session. Its widgets are stale then, unless another has taken over.
   func close() async
 }
@@ -116,6 +120,8 @@ public enum SessionNews: Hashable, Sendable {
   case removed([WidgetID])
   /// Kinds of the provider are gone.
   case kindsRemoved([KindName])
+  /// Somebody calls about bundles; the host's own session alone is asked.
+  case bundles(ProviderBundleRequest)
 }
 
 /// The daemon as an ordinary client of its sees it.
@@ -130,7 +136,9 @@ public struct ClientConnection: DaemonConnection {
     ClientSession(
       client.provide(
         provider, kinds: kinds,
-        options: ProviderOptions(takesOver: takesOver, prunesKinds: true)), kinds: kinds)
+        options: ProviderOptions(
+          takesOver: takesOver, prunesKinds: true,
+          managesBundles: provider == HostState.provider)), kinds: kinds)
   }
 
   public func removeKinds(of provider: String) async throws(Failure) {
@@ -320,6 +328,7 @@ private final class ClientSession: DaemonSession {
           questions.withLock { questions in for id in ids { questions[id] = nil } }
           await tell(.removed(ids))
         case .kindsRemoved(let names): await tell(.kindsRemoved(names))
+        case .bundleRequest(let request): await tell(.bundles(request))
         case .synced: break
         }
       }
@@ -366,6 +375,14 @@ private final class ClientSession: DaemonSession {
       let request = questions.withLock({ $0.removeValue(forKey: id) })
     else { return }
     try await call { () async throws(ClientError) in try await session.answer(request, with: patch)
+    }
+  }
+
+  func answer(
+    _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
+  ) async throws(Failure) {
+    try await call { () async throws(ClientError) in
+      try await session.answer(request, with: outcome)
     }
   }
 

@@ -1,4 +1,5 @@
 import WidgetBundle
+import WidgetClient
 import WidgetModel
 
 // What the daemon is told, and what it tells.
@@ -148,6 +149,7 @@ extension Host {
     case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
     case .kindsRemoved(let names):
       restore(kinds: Set(bundle.kinds.map(\.kind.name)).intersection(names), generation)
+    case .bundles: break
     }
   }
 
@@ -510,6 +512,18 @@ extension Host {
     case .missed(let last): try? await session.acknowledge(missed: last)
     case .removed: break
     case .kindsRemoved(let names): restoreOwn(names, session)
+    case .bundles(let request): manage(request, session)
+    }
+  }
+
+  /// Carries out a call about bundles, one after the other: they change one folder.
+  private func manage(_ request: ProviderBundleRequest, _ session: any DaemonSession) {
+    let (earlier, manager) = (managing, manager)
+    managing = Task {
+      await earlier?.value
+      let outcome = await Task.detached { manager(request.request) }.value
+      // The folder is watched: what is installed runs without another word.
+      try? await session.answer(request, with: outcome)
     }
   }
 

@@ -1,5 +1,6 @@
 import Glibc
 public import WidgetBundle
+public import WidgetClient
 import WidgetModel
 
 /// Runs bundles: the part with I/O.
@@ -9,6 +10,16 @@ import WidgetModel
 /// seen in the middle of a change, and nothing piles up. What the state machine wants done runs in tasks
 /// of its own, at most one for each request, each of which ends with an answer.
 public actor Host {
+  /// Carries out a call about bundles. May block.
+  public typealias BundleManager =
+    @Sendable (ProvideBundleRequest.Request) -> ProvideBundleAnswer.Outcome
+
+  /// Installs nothing.
+  public static let noManager: BundleManager = { _ in
+    .error(
+      RPCStatus(code: .unimplemented, message: "This host installs no bundles. Use widgetd-host."))
+  }
+
   public struct Options: Sendable {
     /// Folders that hold bundles' folders. They need not exist yet.
     public var roots: [String]
@@ -35,6 +46,7 @@ public actor Host {
   let options: Options
   let daemon: any DaemonConnection
   let read: BundleFolders.Reader
+  let manager: BundleManager
   private let sayReport: @Sendable (String) -> Void
   private let sayNote: @Sendable (String) -> Void
   /// What is held back; nil once it is known that no other host serves the daemon.
@@ -74,6 +86,8 @@ public actor Host {
   var retries: [String: Task<Void, Never>] = [:]
   var retryNumbers: [String: UInt64] = [:]
   var lastRetry: UInt64 = 0
+  /// Carries out calls about bundles.
+  var managing: Task<Void, Never>?
   /// What bundles have done and nobody was told yet, and what tells it.
   var traces: [String: (lines: [TraceLine], dropped: Int)] = [:]
   var tracing: Task<Void, Never>?
@@ -109,14 +123,17 @@ public actor Host {
   ///   - read: makes a bundle of a file's text and of the user's settings, if there are any.
   ///   - report: says what does not work, or may not, a line or several at a time.
   ///   - note: says what the host does when all is well.
+  ///   - manager: installs, lists, deletes and rolls back bundles for callers of the daemon.
   /// - Throws: what keeps it from watching files.
   public init(
     _ options: Options, daemon: any DaemonConnection,
     read: @escaping @Sendable (String, String?) -> Result<Bundle, BundleRefusal>,
     report: @escaping @Sendable (String) -> Void,
     note: @escaping @Sendable (String) -> Void = { _ in },
-    status: @escaping @Sendable (_ running: Int, _ failed: Int) -> Void = { _, _ in }
+    status: @escaping @Sendable (_ running: Int, _ failed: Int) -> Void = { _, _ in },
+    manager: @escaping BundleManager = Host.noManager
   ) throws(Failure) {
+    self.manager = manager
     self.options = options
     self.daemon = daemon
     self.read = read

@@ -187,6 +187,14 @@ extension Widgetd__V1__DataRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__data_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__data_request__init(message) }
 }
+extension Widgetd__V1__DeleteBundleRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_bundle_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_bundle_request__init(message) }
+}
+extension Widgetd__V1__DeleteBundleResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_bundle_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_bundle_response__init(message) }
+}
 extension Widgetd__V1__DeleteKindRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_kind_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_kind_request__init(message) }
@@ -271,6 +279,18 @@ extension Widgetd__V1__GetWidgetResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_widget_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_widget_response__init(message) }
 }
+extension Widgetd__V1__InstallBundleRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__install_bundle_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__install_bundle_request__init(message) }
+}
+extension Widgetd__V1__InstallBundleResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__install_bundle_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__install_bundle_response__init(message) }
+}
+extension Widgetd__V1__InstalledBundle: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__installed_bundle() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__installed_bundle__init(message) }
+}
 extension Widgetd__V1__Kind: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__kind() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__kind__init(message) }
@@ -290,6 +310,14 @@ extension Widgetd__V1__LabelSet: CMessage {
 extension Widgetd__V1__LabelSet__LabelsEntry: CStringEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__label_set__labels_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__label_set__labels_entry__init(message) }
+}
+extension Widgetd__V1__ListBundlesRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__list_bundles_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__list_bundles_request__init(message) }
+}
+extension Widgetd__V1__ListBundlesResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__list_bundles_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__list_bundles_response__init(message) }
 }
 extension Widgetd__V1__ListKindsRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__list_kinds_request() }
@@ -354,6 +382,14 @@ extension Widgetd__V1__ProvideAcknowledge: CMessage {
 extension Widgetd__V1__ProvideAnswer: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_answer() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_answer__init(message) }
+}
+extension Widgetd__V1__ProvideBundleAnswer: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_bundle_answer() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_bundle_answer__init(message) }
+}
+extension Widgetd__V1__ProvideBundleRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_bundle_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_bundle_request__init(message) }
 }
 extension Widgetd__V1__ProvideError: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_error() }
@@ -454,6 +490,14 @@ extension Widgetd__V1__RequestWarning: CMessage {
 extension Widgetd__V1__RequestWarning__MetadataEntry: CStringEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__request_warning__metadata_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__request_warning__metadata_entry__init(message) }
+}
+extension Widgetd__V1__RollbackBundleRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__rollback_bundle_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__rollback_bundle_request__init(message) }
+}
+extension Widgetd__V1__RollbackBundleResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__rollback_bundle_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__rollback_bundle_response__init(message) }
 }
 extension Widgetd__V1__RowTemplate: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__row_template() }

@@ -97,7 +97,8 @@ REQUIRED = {"GetWidgetResponse.widget", "CreateWidgetResponse.widget", "MoveWidg
             "CreateWidgetRequest.widget", "WidgetAdded.widget", "StoredWidget.widget",
             "Kind.name", "KindResult.name", "GetKindRequest.name", "DeleteKindRequest.name",
             "GetKindResponse.kind", "LabelRequirement.operator", "SetLogLevelRequest.level", "SendEventRequest.name",
-            "ProvideOpen.provider", "DataRequest.widget"}
+            "ProvideOpen.provider", "DataRequest.widget", "InstallBundleResponse.bundle",
+            "RollbackBundleResponse.bundle"}
 
 
 # Fields that hold a name only in these messages.
@@ -308,7 +309,8 @@ def needs_content(name):
         "SetLogLevelRequest", "StoredWidget", "StoredTombstone", "Kind", "KindResult",
         "ContentTemplate", "NodeTemplate",
         "GetKindRequest", "GetKindResponse", "DeleteKindRequest", "RefreshWidgetsRequest",
-        "ProvideRequest", "ProvideOpen", "ProvidedUpdate", "ProvideAnswer", "DataRequest"}
+        "ProvideRequest", "ProvideOpen", "ProvidedUpdate", "ProvideAnswer", "DataRequest",
+        "InstallBundleResponse", "RollbackBundleResponse", "ProvideBundleAnswer"}
 
 
 # --- Comparison ----------------------------------------------------------------------------------

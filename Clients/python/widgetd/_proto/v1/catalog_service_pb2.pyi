@@ -30,6 +30,18 @@ class ApplyKindsResponse(_message.Message):
     revision: int
     def __init__(self, results: _Optional[_Iterable[_Union[KindResult, _Mapping[str, object]]]] = ..., revision: _Optional[int] = ...) -> None: ...
 
+class DeleteBundleRequest(_message.Message):
+    __slots__: tuple[str, ...]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    force: bool
+    id: str
+    def __init__(self, id: _Optional[str] = ..., force: bool = ...) -> None: ...
+
+class DeleteBundleResponse(_message.Message):
+    __slots__: tuple[str, ...] = ()
+    def __init__(self) -> None: ...
+
 class DeleteKindRequest(_message.Message):
     __slots__: tuple[str, ...]
     ALLOW_MISSING_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +70,46 @@ class GetKindResponse(_message.Message):
     kind: _kind_pb2.Kind
     def __init__(self, kind: _Optional[_Union[_kind_pb2.Kind, _Mapping[str, object]]] = ...) -> None: ...
 
+class InstallBundleRequest(_message.Message):
+    __slots__: tuple[str, ...]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    FILE_NAME_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    content: bytes
+    file_name: str
+    sha256: str
+    def __init__(self, content: _Optional[bytes] = ..., file_name: _Optional[str] = ..., sha256: _Optional[str] = ...) -> None: ...
+
+class InstallBundleResponse(_message.Message):
+    __slots__: tuple[str, ...]
+    BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    FORMER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    bundle: InstalledBundle
+    former_version: str
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class InstalledBundle(_message.Message):
+    __slots__: tuple[str, ...]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    FORMER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    WIDGETS_FIELD_NUMBER: _ClassVar[int]
+    folder: str
+    former_version: str
+    id: str
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    problem: str
+    sha256: str
+    version: str
+    widgets: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., version: _Optional[str] = ..., folder: _Optional[str] = ..., problem: _Optional[str] = ..., sha256: _Optional[str] = ..., former_version: _Optional[str] = ..., kinds: _Optional[_Iterable[str]] = ..., widgets: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class KindResult(_message.Message):
     __slots__: tuple[str, ...]
     ACTION_FIELD_NUMBER: _ClassVar[int]
@@ -67,6 +119,18 @@ class KindResult(_message.Message):
     name: str
     widgets_changed: int
     def __init__(self, name: _Optional[str] = ..., action: _Optional[_Union[_widget_service_pb2.ApplyAction, str]] = ..., widgets_changed: _Optional[int] = ...) -> None: ...
+
+class ListBundlesRequest(_message.Message):
+    __slots__: tuple[str, ...] = ()
+    def __init__(self) -> None: ...
+
+class ListBundlesResponse(_message.Message):
+    __slots__: tuple[str, ...]
+    BUNDLES_FIELD_NUMBER: _ClassVar[int]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    bundles: _containers.RepeatedCompositeFieldContainer[InstalledBundle]
+    folder: str
+    def __init__(self, bundles: _Optional[_Iterable[_Union[InstalledBundle, _Mapping[str, object]]]] = ..., folder: _Optional[str] = ...) -> None: ...
 
 class ListKindsRequest(_message.Message):
     __slots__: tuple[str, ...]
@@ -85,3 +149,21 @@ class ListKindsResponse(_message.Message):
     next_page_token: str
     revision: int
     def __init__(self, kinds: _Optional[_Iterable[_Union[_kind_pb2.Kind, _Mapping[str, object]]]] = ..., next_page_token: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class RollbackBundleRequest(_message.Message):
+    __slots__: tuple[str, ...]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    version: str
+    def __init__(self, id: _Optional[str] = ..., version: _Optional[str] = ...) -> None: ...
+
+class RollbackBundleResponse(_message.Message):
+    __slots__: tuple[str, ...]
+    BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    FORMER_VERSION_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    bundle: InstalledBundle
+    former_version: str
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, bundle: _Optional[_Union[InstalledBundle, _Mapping[str, object]]] = ..., former_version: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -52,6 +52,38 @@ class ProvideAnswer(_message.Message):
     transition: _widget_pb2.Transition
     def __init__(self, id: _Optional[int] = ..., data_request_id: _Optional[int] = ..., patch: _Optional[_Union[_widget_service_pb2.WidgetPatch, _Mapping[str, object]]] = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ...) -> None: ...
 
+class ProvideBundleAnswer(_message.Message):
+    __slots__: tuple[str, ...]
+    BUNDLE_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    DELETE_BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    INSTALL_FIELD_NUMBER: _ClassVar[int]
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    ROLLBACK_FIELD_NUMBER: _ClassVar[int]
+    bundle_request_id: int
+    delete_bundle: _catalog_service_pb2.DeleteBundleResponse
+    error: ProvideError
+    id: int
+    install: _catalog_service_pb2.InstallBundleResponse
+    list: _catalog_service_pb2.ListBundlesResponse
+    rollback: _catalog_service_pb2.RollbackBundleResponse
+    def __init__(self, id: _Optional[int] = ..., bundle_request_id: _Optional[int] = ..., install: _Optional[_Union[_catalog_service_pb2.InstallBundleResponse, _Mapping[str, object]]] = ..., list: _Optional[_Union[_catalog_service_pb2.ListBundlesResponse, _Mapping[str, object]]] = ..., delete_bundle: _Optional[_Union[_catalog_service_pb2.DeleteBundleResponse, _Mapping[str, object]]] = ..., rollback: _Optional[_Union[_catalog_service_pb2.RollbackBundleResponse, _Mapping[str, object]]] = ..., error: _Optional[_Union[ProvideError, _Mapping[str, object]]] = ...) -> None: ...
+
+class ProvideBundleRequest(_message.Message):
+    __slots__: tuple[str, ...]
+    DELETE_BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    INSTALL_FIELD_NUMBER: _ClassVar[int]
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    ROLLBACK_FIELD_NUMBER: _ClassVar[int]
+    delete_bundle: _catalog_service_pb2.DeleteBundleRequest
+    id: int
+    install: _catalog_service_pb2.InstallBundleRequest
+    list: _catalog_service_pb2.ListBundlesRequest
+    rollback: _catalog_service_pb2.RollbackBundleRequest
+    def __init__(self, id: _Optional[int] = ..., install: _Optional[_Union[_catalog_service_pb2.InstallBundleRequest, _Mapping[str, object]]] = ..., list: _Optional[_Union[_catalog_service_pb2.ListBundlesRequest, _Mapping[str, object]]] = ..., delete_bundle: _Optional[_Union[_catalog_service_pb2.DeleteBundleRequest, _Mapping[str, object]]] = ..., rollback: _Optional[_Union[_catalog_service_pb2.RollbackBundleRequest, _Mapping[str, object]]] = ...) -> None: ...
+
 class ProvideError(_message.Message):
     __slots__: tuple[str, ...]
     class MetadataEntry(_message.Message):
@@ -94,14 +126,16 @@ class ProvideOpen(_message.Message):
     ACKNOWLEDGED_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     LEASE_FIELD_NUMBER: _ClassVar[int]
+    MANAGES_BUNDLES_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
     TAKE_OVER_FIELD_NUMBER: _ClassVar[int]
     acknowledged_sequence: int
     epoch: int
     lease: _duration_pb2.Duration
+    manages_bundles: bool
     provider: str
     take_over: bool
-    def __init__(self, provider: _Optional[str] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., acknowledged_sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., take_over: bool = ...) -> None: ...
+    def __init__(self, provider: _Optional[str] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., acknowledged_sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., take_over: bool = ..., manages_bundles: bool = ...) -> None: ...
 
 class ProvideOpened(_message.Message):
     __slots__: tuple[str, ...]
@@ -121,20 +155,23 @@ class ProvideRequest(_message.Message):
     __slots__: tuple[str, ...]
     ACKNOWLEDGE_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
+    BUNDLE_ANSWER_FIELD_NUMBER: _ClassVar[int]
     KEEP_ALIVE_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
     UPDATE_FIELD_NUMBER: _ClassVar[int]
     acknowledge: ProvideAcknowledge
     answer: ProvideAnswer
+    bundle_answer: ProvideBundleAnswer
     keep_alive: ProvideKeepAlive
     kinds: ProvideKinds
     open: ProvideOpen
     update: ProvideUpdate
-    def __init__(self, open: _Optional[_Union[ProvideOpen, _Mapping[str, object]]] = ..., kinds: _Optional[_Union[ProvideKinds, _Mapping[str, object]]] = ..., update: _Optional[_Union[ProvideUpdate, _Mapping[str, object]]] = ..., acknowledge: _Optional[_Union[ProvideAcknowledge, _Mapping[str, object]]] = ..., answer: _Optional[_Union[ProvideAnswer, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, open: _Optional[_Union[ProvideOpen, _Mapping[str, object]]] = ..., kinds: _Optional[_Union[ProvideKinds, _Mapping[str, object]]] = ..., update: _Optional[_Union[ProvideUpdate, _Mapping[str, object]]] = ..., acknowledge: _Optional[_Union[ProvideAcknowledge, _Mapping[str, object]]] = ..., answer: _Optional[_Union[ProvideAnswer, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., bundle_answer: _Optional[_Union[ProvideBundleAnswer, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideResponse(_message.Message):
     __slots__: tuple[str, ...]
+    BUNDLE_REQUEST_FIELD_NUMBER: _ClassVar[int]
     DATA_REQUEST_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
     GAP_FIELD_NUMBER: _ClassVar[int]
@@ -144,6 +181,7 @@ class ProvideResponse(_message.Message):
     REMOVED_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     SYNCED_FIELD_NUMBER: _ClassVar[int]
+    bundle_request: ProvideBundleRequest
     data_request: DataRequest
     event: _event_pb2.Event
     gap: _widget_service_pb2.EventGap
@@ -153,7 +191,7 @@ class ProvideResponse(_message.Message):
     removed: ProvidedRemoval
     result: ProvideResult
     synced: ProvideSynced
-    def __init__(self, opened: _Optional[_Union[ProvideOpened, _Mapping[str, object]]] = ..., result: _Optional[_Union[ProvideResult, _Mapping[str, object]]] = ..., event: _Optional[_Union[_event_pb2.Event, _Mapping[str, object]]] = ..., gap: _Optional[_Union[_widget_service_pb2.EventGap, _Mapping[str, object]]] = ..., data_request: _Optional[_Union[DataRequest, _Mapping[str, object]]] = ..., removed: _Optional[_Union[ProvidedRemoval, _Mapping[str, object]]] = ..., synced: _Optional[_Union[ProvideSynced, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., kinds_removed: _Optional[_Union[ProvidedKindRemoval, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, opened: _Optional[_Union[ProvideOpened, _Mapping[str, object]]] = ..., result: _Optional[_Union[ProvideResult, _Mapping[str, object]]] = ..., event: _Optional[_Union[_event_pb2.Event, _Mapping[str, object]]] = ..., gap: _Optional[_Union[_widget_service_pb2.EventGap, _Mapping[str, object]]] = ..., data_request: _Optional[_Union[DataRequest, _Mapping[str, object]]] = ..., removed: _Optional[_Union[ProvidedRemoval, _Mapping[str, object]]] = ..., synced: _Optional[_Union[ProvideSynced, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., kinds_removed: _Optional[_Union[ProvidedKindRemoval, _Mapping[str, object]]] = ..., bundle_request: _Optional[_Union[ProvideBundleRequest, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideResult(_message.Message):
     __slots__: tuple[str, ...]

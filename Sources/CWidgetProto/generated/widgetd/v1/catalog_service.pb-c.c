@@ -413,6 +413,411 @@ void   widgetd__v1__delete_kind_response__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__delete_kind_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__installed_bundle__init
+                     (Widgetd__V1__InstalledBundle         *message)
+{
+  static const Widgetd__V1__InstalledBundle init_value = WIDGETD__V1__INSTALLED_BUNDLE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__installed_bundle__get_packed_size
+                     (const Widgetd__V1__InstalledBundle *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__installed_bundle__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__installed_bundle__pack
+                     (const Widgetd__V1__InstalledBundle *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__installed_bundle__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__installed_bundle__pack_to_buffer
+                     (const Widgetd__V1__InstalledBundle *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__installed_bundle__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__InstalledBundle *
+       widgetd__v1__installed_bundle__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__InstalledBundle *)
+     protobuf_c_message_unpack (&widgetd__v1__installed_bundle__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__installed_bundle__free_unpacked
+                     (Widgetd__V1__InstalledBundle *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__installed_bundle__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__install_bundle_request__init
+                     (Widgetd__V1__InstallBundleRequest         *message)
+{
+  static const Widgetd__V1__InstallBundleRequest init_value = WIDGETD__V1__INSTALL_BUNDLE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__install_bundle_request__get_packed_size
+                     (const Widgetd__V1__InstallBundleRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__install_bundle_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__install_bundle_request__pack
+                     (const Widgetd__V1__InstallBundleRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__install_bundle_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__install_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__InstallBundleRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__install_bundle_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__InstallBundleRequest *
+       widgetd__v1__install_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__InstallBundleRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__install_bundle_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__install_bundle_request__free_unpacked
+                     (Widgetd__V1__InstallBundleRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__install_bundle_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__install_bundle_response__init
+                     (Widgetd__V1__InstallBundleResponse         *message)
+{
+  static const Widgetd__V1__InstallBundleResponse init_value = WIDGETD__V1__INSTALL_BUNDLE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__install_bundle_response__get_packed_size
+                     (const Widgetd__V1__InstallBundleResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__install_bundle_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__install_bundle_response__pack
+                     (const Widgetd__V1__InstallBundleResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__install_bundle_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__install_bundle_response__pack_to_buffer
+                     (const Widgetd__V1__InstallBundleResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__install_bundle_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__InstallBundleResponse *
+       widgetd__v1__install_bundle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__InstallBundleResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__install_bundle_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__install_bundle_response__free_unpacked
+                     (Widgetd__V1__InstallBundleResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__install_bundle_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__list_bundles_request__init
+                     (Widgetd__V1__ListBundlesRequest         *message)
+{
+  static const Widgetd__V1__ListBundlesRequest init_value = WIDGETD__V1__LIST_BUNDLES_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__list_bundles_request__get_packed_size
+                     (const Widgetd__V1__ListBundlesRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__list_bundles_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__list_bundles_request__pack
+                     (const Widgetd__V1__ListBundlesRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__list_bundles_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__list_bundles_request__pack_to_buffer
+                     (const Widgetd__V1__ListBundlesRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__list_bundles_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ListBundlesRequest *
+       widgetd__v1__list_bundles_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ListBundlesRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__list_bundles_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__list_bundles_request__free_unpacked
+                     (Widgetd__V1__ListBundlesRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__list_bundles_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__list_bundles_response__init
+                     (Widgetd__V1__ListBundlesResponse         *message)
+{
+  static const Widgetd__V1__ListBundlesResponse init_value = WIDGETD__V1__LIST_BUNDLES_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__list_bundles_response__get_packed_size
+                     (const Widgetd__V1__ListBundlesResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__list_bundles_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__list_bundles_response__pack
+                     (const Widgetd__V1__ListBundlesResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__list_bundles_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__list_bundles_response__pack_to_buffer
+                     (const Widgetd__V1__ListBundlesResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__list_bundles_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ListBundlesResponse *
+       widgetd__v1__list_bundles_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ListBundlesResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__list_bundles_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__list_bundles_response__free_unpacked
+                     (Widgetd__V1__ListBundlesResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__list_bundles_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__delete_bundle_request__init
+                     (Widgetd__V1__DeleteBundleRequest         *message)
+{
+  static const Widgetd__V1__DeleteBundleRequest init_value = WIDGETD__V1__DELETE_BUNDLE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__delete_bundle_request__get_packed_size
+                     (const Widgetd__V1__DeleteBundleRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__delete_bundle_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__delete_bundle_request__pack
+                     (const Widgetd__V1__DeleteBundleRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__delete_bundle_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__delete_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__DeleteBundleRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__delete_bundle_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__DeleteBundleRequest *
+       widgetd__v1__delete_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__DeleteBundleRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__delete_bundle_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__delete_bundle_request__free_unpacked
+                     (Widgetd__V1__DeleteBundleRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__delete_bundle_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__delete_bundle_response__init
+                     (Widgetd__V1__DeleteBundleResponse         *message)
+{
+  static const Widgetd__V1__DeleteBundleResponse init_value = WIDGETD__V1__DELETE_BUNDLE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__delete_bundle_response__get_packed_size
+                     (const Widgetd__V1__DeleteBundleResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__delete_bundle_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__delete_bundle_response__pack
+                     (const Widgetd__V1__DeleteBundleResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__delete_bundle_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__delete_bundle_response__pack_to_buffer
+                     (const Widgetd__V1__DeleteBundleResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__delete_bundle_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__DeleteBundleResponse *
+       widgetd__v1__delete_bundle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__DeleteBundleResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__delete_bundle_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__delete_bundle_response__free_unpacked
+                     (Widgetd__V1__DeleteBundleResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__delete_bundle_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__rollback_bundle_request__init
+                     (Widgetd__V1__RollbackBundleRequest         *message)
+{
+  static const Widgetd__V1__RollbackBundleRequest init_value = WIDGETD__V1__ROLLBACK_BUNDLE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__rollback_bundle_request__get_packed_size
+                     (const Widgetd__V1__RollbackBundleRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__rollback_bundle_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__rollback_bundle_request__pack
+                     (const Widgetd__V1__RollbackBundleRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__rollback_bundle_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__rollback_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__RollbackBundleRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__rollback_bundle_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__RollbackBundleRequest *
+       widgetd__v1__rollback_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__RollbackBundleRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__rollback_bundle_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__rollback_bundle_request__free_unpacked
+                     (Widgetd__V1__RollbackBundleRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__rollback_bundle_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__rollback_bundle_response__init
+                     (Widgetd__V1__RollbackBundleResponse         *message)
+{
+  static const Widgetd__V1__RollbackBundleResponse init_value = WIDGETD__V1__ROLLBACK_BUNDLE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__rollback_bundle_response__get_packed_size
+                     (const Widgetd__V1__RollbackBundleResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__rollback_bundle_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__rollback_bundle_response__pack
+                     (const Widgetd__V1__RollbackBundleResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__rollback_bundle_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__rollback_bundle_response__pack_to_buffer
+                     (const Widgetd__V1__RollbackBundleResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__rollback_bundle_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__RollbackBundleResponse *
+       widgetd__v1__rollback_bundle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__RollbackBundleResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__rollback_bundle_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__rollback_bundle_response__free_unpacked
+                     (Widgetd__V1__RollbackBundleResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__rollback_bundle_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor widgetd__v1__apply_kinds_request__field_descriptors[5] =
 {
   {
@@ -911,18 +1316,536 @@ const ProtobufCMessageDescriptor widgetd__v1__delete_kind_response__descriptor =
   (ProtobufCMessageInit) widgetd__v1__delete_kind_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor widgetd__v1__catalog_service__method_descriptors[4] =
+static const ProtobufCFieldDescriptor widgetd__v1__installed_bundle__field_descriptors[8] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstalledBundle, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "version",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstalledBundle, version),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "folder",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstalledBundle, folder),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "problem",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstalledBundle, problem),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sha256",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstalledBundle, sha256),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "former_version",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstalledBundle, former_version),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "kinds",
+    7,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__InstalledBundle, n_kinds),
+    offsetof(Widgetd__V1__InstalledBundle, kinds),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "widgets",
+    8,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__InstalledBundle, n_widgets),
+    offsetof(Widgetd__V1__InstalledBundle, widgets),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__installed_bundle__field_indices_by_name[] = {
+  2,   /* field[2] = folder */
+  5,   /* field[5] = former_version */
+  0,   /* field[0] = id */
+  6,   /* field[6] = kinds */
+  3,   /* field[3] = problem */
+  4,   /* field[4] = sha256 */
+  1,   /* field[1] = version */
+  7,   /* field[7] = widgets */
+};
+static const ProtobufCIntRange widgetd__v1__installed_bundle__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 8 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__installed_bundle__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.InstalledBundle",
+  "InstalledBundle",
+  "Widgetd__V1__InstalledBundle",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__InstalledBundle),
+  8,
+  widgetd__v1__installed_bundle__field_descriptors,
+  widgetd__v1__installed_bundle__field_indices_by_name,
+  1,  widgetd__v1__installed_bundle__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__installed_bundle__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_request__field_descriptors[3] =
+{
+  {
+    "content",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstallBundleRequest, content),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "file_name",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstallBundleRequest, file_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sha256",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstallBundleRequest, sha256),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__install_bundle_request__field_indices_by_name[] = {
+  0,   /* field[0] = content */
+  1,   /* field[1] = file_name */
+  2,   /* field[2] = sha256 */
+};
+static const ProtobufCIntRange widgetd__v1__install_bundle_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__install_bundle_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.InstallBundleRequest",
+  "InstallBundleRequest",
+  "Widgetd__V1__InstallBundleRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__InstallBundleRequest),
+  3,
+  widgetd__v1__install_bundle_request__field_descriptors,
+  widgetd__v1__install_bundle_request__field_indices_by_name,
+  1,  widgetd__v1__install_bundle_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__install_bundle_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__install_bundle_response__field_descriptors[3] =
+{
+  {
+    "bundle",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstallBundleResponse, bundle),
+    &widgetd__v1__installed_bundle__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "former_version",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__InstallBundleResponse, former_version),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "warnings",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__InstallBundleResponse, n_warnings),
+    offsetof(Widgetd__V1__InstallBundleResponse, warnings),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__install_bundle_response__field_indices_by_name[] = {
+  0,   /* field[0] = bundle */
+  1,   /* field[1] = former_version */
+  2,   /* field[2] = warnings */
+};
+static const ProtobufCIntRange widgetd__v1__install_bundle_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__install_bundle_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.InstallBundleResponse",
+  "InstallBundleResponse",
+  "Widgetd__V1__InstallBundleResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__InstallBundleResponse),
+  3,
+  widgetd__v1__install_bundle_response__field_descriptors,
+  widgetd__v1__install_bundle_response__field_indices_by_name,
+  1,  widgetd__v1__install_bundle_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__install_bundle_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define widgetd__v1__list_bundles_request__field_descriptors NULL
+#define widgetd__v1__list_bundles_request__field_indices_by_name NULL
+#define widgetd__v1__list_bundles_request__number_ranges NULL
+const ProtobufCMessageDescriptor widgetd__v1__list_bundles_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ListBundlesRequest",
+  "ListBundlesRequest",
+  "Widgetd__V1__ListBundlesRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ListBundlesRequest),
+  0,
+  widgetd__v1__list_bundles_request__field_descriptors,
+  widgetd__v1__list_bundles_request__field_indices_by_name,
+  0,  widgetd__v1__list_bundles_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__list_bundles_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__list_bundles_response__field_descriptors[2] =
+{
+  {
+    "bundles",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ListBundlesResponse, n_bundles),
+    offsetof(Widgetd__V1__ListBundlesResponse, bundles),
+    &widgetd__v1__installed_bundle__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "folder",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ListBundlesResponse, folder),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__list_bundles_response__field_indices_by_name[] = {
+  0,   /* field[0] = bundles */
+  1,   /* field[1] = folder */
+};
+static const ProtobufCIntRange widgetd__v1__list_bundles_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__list_bundles_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ListBundlesResponse",
+  "ListBundlesResponse",
+  "Widgetd__V1__ListBundlesResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ListBundlesResponse),
+  2,
+  widgetd__v1__list_bundles_response__field_descriptors,
+  widgetd__v1__list_bundles_response__field_indices_by_name,
+  1,  widgetd__v1__list_bundles_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__list_bundles_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__delete_bundle_request__field_descriptors[2] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__DeleteBundleRequest, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "force",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__DeleteBundleRequest, force),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__delete_bundle_request__field_indices_by_name[] = {
+  1,   /* field[1] = force */
+  0,   /* field[0] = id */
+};
+static const ProtobufCIntRange widgetd__v1__delete_bundle_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.DeleteBundleRequest",
+  "DeleteBundleRequest",
+  "Widgetd__V1__DeleteBundleRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__DeleteBundleRequest),
+  2,
+  widgetd__v1__delete_bundle_request__field_descriptors,
+  widgetd__v1__delete_bundle_request__field_indices_by_name,
+  1,  widgetd__v1__delete_bundle_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__delete_bundle_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define widgetd__v1__delete_bundle_response__field_descriptors NULL
+#define widgetd__v1__delete_bundle_response__field_indices_by_name NULL
+#define widgetd__v1__delete_bundle_response__number_ranges NULL
+const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.DeleteBundleResponse",
+  "DeleteBundleResponse",
+  "Widgetd__V1__DeleteBundleResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__DeleteBundleResponse),
+  0,
+  widgetd__v1__delete_bundle_response__field_descriptors,
+  widgetd__v1__delete_bundle_response__field_indices_by_name,
+  0,  widgetd__v1__delete_bundle_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__delete_bundle_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__rollback_bundle_request__field_descriptors[2] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RollbackBundleRequest, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "version",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RollbackBundleRequest, version),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__rollback_bundle_request__field_indices_by_name[] = {
+  0,   /* field[0] = id */
+  1,   /* field[1] = version */
+};
+static const ProtobufCIntRange widgetd__v1__rollback_bundle_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.RollbackBundleRequest",
+  "RollbackBundleRequest",
+  "Widgetd__V1__RollbackBundleRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__RollbackBundleRequest),
+  2,
+  widgetd__v1__rollback_bundle_request__field_descriptors,
+  widgetd__v1__rollback_bundle_request__field_indices_by_name,
+  1,  widgetd__v1__rollback_bundle_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__rollback_bundle_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__rollback_bundle_response__field_descriptors[3] =
+{
+  {
+    "bundle",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RollbackBundleResponse, bundle),
+    &widgetd__v1__installed_bundle__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "former_version",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RollbackBundleResponse, former_version),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "warnings",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__RollbackBundleResponse, n_warnings),
+    offsetof(Widgetd__V1__RollbackBundleResponse, warnings),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__rollback_bundle_response__field_indices_by_name[] = {
+  0,   /* field[0] = bundle */
+  1,   /* field[1] = former_version */
+  2,   /* field[2] = warnings */
+};
+static const ProtobufCIntRange widgetd__v1__rollback_bundle_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.RollbackBundleResponse",
+  "RollbackBundleResponse",
+  "Widgetd__V1__RollbackBundleResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__RollbackBundleResponse),
+  3,
+  widgetd__v1__rollback_bundle_response__field_descriptors,
+  widgetd__v1__rollback_bundle_response__field_indices_by_name,
+  1,  widgetd__v1__rollback_bundle_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__rollback_bundle_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCMethodDescriptor widgetd__v1__catalog_service__method_descriptors[8] =
 {
   { "ApplyKinds", &widgetd__v1__apply_kinds_request__descriptor, &widgetd__v1__apply_kinds_response__descriptor },
   { "GetKind", &widgetd__v1__get_kind_request__descriptor, &widgetd__v1__get_kind_response__descriptor },
   { "ListKinds", &widgetd__v1__list_kinds_request__descriptor, &widgetd__v1__list_kinds_response__descriptor },
   { "DeleteKind", &widgetd__v1__delete_kind_request__descriptor, &widgetd__v1__delete_kind_response__descriptor },
+  { "InstallBundle", &widgetd__v1__install_bundle_request__descriptor, &widgetd__v1__install_bundle_response__descriptor },
+  { "ListBundles", &widgetd__v1__list_bundles_request__descriptor, &widgetd__v1__list_bundles_response__descriptor },
+  { "DeleteBundle", &widgetd__v1__delete_bundle_request__descriptor, &widgetd__v1__delete_bundle_response__descriptor },
+  { "RollbackBundle", &widgetd__v1__rollback_bundle_request__descriptor, &widgetd__v1__rollback_bundle_response__descriptor },
 };
 const unsigned widgetd__v1__catalog_service__method_indices_by_name[] = {
   0,        /* ApplyKinds */
+  6,        /* DeleteBundle */
   3,        /* DeleteKind */
   1,        /* GetKind */
-  2         /* ListKinds */
+  4,        /* InstallBundle */
+  5,        /* ListBundles */
+  2,        /* ListKinds */
+  7         /* RollbackBundle */
 };
 const ProtobufCServiceDescriptor widgetd__v1__catalog_service__descriptor =
 {
@@ -931,7 +1854,7 @@ const ProtobufCServiceDescriptor widgetd__v1__catalog_service__descriptor =
   "CatalogService",
   "Widgetd__V1__CatalogService",
   "widgetd.v1",
-  4,
+  8,
   widgetd__v1__catalog_service__method_descriptors,
   widgetd__v1__catalog_service__method_indices_by_name
 };
@@ -966,6 +1889,38 @@ void widgetd__v1__catalog_service__delete_kind(ProtobufCService *service,
 {
   assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
   service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void widgetd__v1__catalog_service__install_bundle(ProtobufCService *service,
+                                                  const Widgetd__V1__InstallBundleRequest *input,
+                                                  Widgetd__V1__InstallBundleResponse_Closure closure,
+                                                  void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
+  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void widgetd__v1__catalog_service__list_bundles(ProtobufCService *service,
+                                                const Widgetd__V1__ListBundlesRequest *input,
+                                                Widgetd__V1__ListBundlesResponse_Closure closure,
+                                                void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
+  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void widgetd__v1__catalog_service__delete_bundle(ProtobufCService *service,
+                                                 const Widgetd__V1__DeleteBundleRequest *input,
+                                                 Widgetd__V1__DeleteBundleResponse_Closure closure,
+                                                 void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
+  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void widgetd__v1__catalog_service__rollback_bundle(ProtobufCService *service,
+                                                   const Widgetd__V1__RollbackBundleRequest *input,
+                                                   Widgetd__V1__RollbackBundleResponse_Closure closure,
+                                                   void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
+  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__catalog_service__init (Widgetd__V1__CatalogService_Service *service,
                                          Widgetd__V1__CatalogService_ServiceDestroy destroy)

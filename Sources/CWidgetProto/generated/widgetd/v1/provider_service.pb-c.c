@@ -323,6 +323,51 @@ void   widgetd__v1__provide_answer__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__provide_answer__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__provide_bundle_answer__init
+                     (Widgetd__V1__ProvideBundleAnswer         *message)
+{
+  static const Widgetd__V1__ProvideBundleAnswer init_value = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__provide_bundle_answer__get_packed_size
+                     (const Widgetd__V1__ProvideBundleAnswer *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_bundle_answer__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__provide_bundle_answer__pack
+                     (const Widgetd__V1__ProvideBundleAnswer *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_bundle_answer__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__provide_bundle_answer__pack_to_buffer
+                     (const Widgetd__V1__ProvideBundleAnswer *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_bundle_answer__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ProvideBundleAnswer *
+       widgetd__v1__provide_bundle_answer__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ProvideBundleAnswer *)
+     protobuf_c_message_unpack (&widgetd__v1__provide_bundle_answer__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__provide_bundle_answer__free_unpacked
+                     (Widgetd__V1__ProvideBundleAnswer *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__provide_bundle_answer__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__provide_keep_alive__init
                      (Widgetd__V1__ProvideKeepAlive         *message)
 {
@@ -599,6 +644,51 @@ void   widgetd__v1__data_request__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__data_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__provide_bundle_request__init
+                     (Widgetd__V1__ProvideBundleRequest         *message)
+{
+  static const Widgetd__V1__ProvideBundleRequest init_value = WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__provide_bundle_request__get_packed_size
+                     (const Widgetd__V1__ProvideBundleRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_bundle_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__provide_bundle_request__pack
+                     (const Widgetd__V1__ProvideBundleRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_bundle_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__provide_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__ProvideBundleRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_bundle_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ProvideBundleRequest *
+       widgetd__v1__provide_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ProvideBundleRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__provide_bundle_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__provide_bundle_request__free_unpacked
+                     (Widgetd__V1__ProvideBundleRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__provide_bundle_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__provided_removal__init
                      (Widgetd__V1__ProvidedRemoval         *message)
 {
@@ -734,7 +824,7 @@ void   widgetd__v1__provide_synced__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__provide_synced__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__v1__provide_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_request__field_descriptors[7] =
 {
   {
     "open",
@@ -808,10 +898,23 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_request__field_descri
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "bundle_answer",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideRequest, frame_case),
+    offsetof(Widgetd__V1__ProvideRequest, bundle_answer),
+    &widgetd__v1__provide_bundle_answer__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_request__field_indices_by_name[] = {
   3,   /* field[3] = acknowledge */
   4,   /* field[4] = answer */
+  6,   /* field[6] = bundle_answer */
   5,   /* field[5] = keep_alive */
   1,   /* field[1] = kinds */
   0,   /* field[0] = open */
@@ -820,7 +923,7 @@ static const unsigned widgetd__v1__provide_request__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__provide_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_request__descriptor =
 {
@@ -830,14 +933,14 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_request__descriptor =
   "Widgetd__V1__ProvideRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideRequest),
-  6,
+  7,
   widgetd__v1__provide_request__field_descriptors,
   widgetd__v1__provide_request__field_indices_by_name,
   1,  widgetd__v1__provide_request__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__provide_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descriptors[6] =
 {
   {
     "provider",
@@ -899,18 +1002,31 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "manages_bundles",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideOpen, manages_bundles),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_open__field_indices_by_name[] = {
   2,   /* field[2] = acknowledged_sequence */
   3,   /* field[3] = epoch */
   1,   /* field[1] = lease */
+  5,   /* field[5] = manages_bundles */
   0,   /* field[0] = provider */
   4,   /* field[4] = take_over */
 };
 static const ProtobufCIntRange widgetd__v1__provide_open__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_open__descriptor =
 {
@@ -920,7 +1036,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_open__descriptor =
   "Widgetd__V1__ProvideOpen",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideOpen),
-  5,
+  6,
   widgetd__v1__provide_open__field_descriptors,
   widgetd__v1__provide_open__field_indices_by_name,
   1,  widgetd__v1__provide_open__number_ranges,
@@ -1260,6 +1376,122 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_answer__descriptor =
   (ProtobufCMessageInit) widgetd__v1__provide_answer__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_answer__field_descriptors[7] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideBundleAnswer, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "bundle_request_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideBundleAnswer, bundle_request_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "install",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleAnswer, outcome_case),
+    offsetof(Widgetd__V1__ProvideBundleAnswer, install),
+    &widgetd__v1__install_bundle_response__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "list",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleAnswer, outcome_case),
+    offsetof(Widgetd__V1__ProvideBundleAnswer, list),
+    &widgetd__v1__list_bundles_response__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "delete_bundle",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleAnswer, outcome_case),
+    offsetof(Widgetd__V1__ProvideBundleAnswer, delete_bundle),
+    &widgetd__v1__delete_bundle_response__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rollback",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleAnswer, outcome_case),
+    offsetof(Widgetd__V1__ProvideBundleAnswer, rollback),
+    &widgetd__v1__rollback_bundle_response__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "error",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleAnswer, outcome_case),
+    offsetof(Widgetd__V1__ProvideBundleAnswer, error),
+    &widgetd__v1__provide_error__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__provide_bundle_answer__field_indices_by_name[] = {
+  1,   /* field[1] = bundle_request_id */
+  4,   /* field[4] = delete_bundle */
+  6,   /* field[6] = error */
+  0,   /* field[0] = id */
+  2,   /* field[2] = install */
+  3,   /* field[3] = list */
+  5,   /* field[5] = rollback */
+};
+static const ProtobufCIntRange widgetd__v1__provide_bundle_answer__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_answer__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ProvideBundleAnswer",
+  "ProvideBundleAnswer",
+  "Widgetd__V1__ProvideBundleAnswer",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ProvideBundleAnswer),
+  7,
+  widgetd__v1__provide_bundle_answer__field_descriptors,
+  widgetd__v1__provide_bundle_answer__field_indices_by_name,
+  1,  widgetd__v1__provide_bundle_answer__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__provide_bundle_answer__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 #define widgetd__v1__provide_keep_alive__field_descriptors NULL
 #define widgetd__v1__provide_keep_alive__field_indices_by_name NULL
 #define widgetd__v1__provide_keep_alive__number_ranges NULL
@@ -1278,7 +1510,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_keep_alive__descriptor =
   (ProtobufCMessageInit) widgetd__v1__provide_keep_alive__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descriptors[9] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descriptors[10] =
 {
   {
     "opened",
@@ -1388,8 +1620,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descr
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "bundle_request",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideResponse, frame_case),
+    offsetof(Widgetd__V1__ProvideResponse, bundle_request),
+    &widgetd__v1__provide_bundle_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_response__field_indices_by_name[] = {
+  9,   /* field[9] = bundle_request */
   4,   /* field[4] = data_request */
   2,   /* field[2] = event */
   3,   /* field[3] = gap */
@@ -1403,7 +1648,7 @@ static const unsigned widgetd__v1__provide_response__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__provide_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor =
 {
@@ -1413,7 +1658,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor =
   "Widgetd__V1__ProvideResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideResponse),
-  9,
+  10,
   widgetd__v1__provide_response__field_descriptors,
   widgetd__v1__provide_response__field_indices_by_name,
   1,  widgetd__v1__provide_response__number_ranges,
@@ -1803,6 +2048,96 @@ const ProtobufCMessageDescriptor widgetd__v1__data_request__descriptor =
   widgetd__v1__data_request__field_indices_by_name,
   1,  widgetd__v1__data_request__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__data_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_request__field_descriptors[5] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideBundleRequest, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "install",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleRequest, request_case),
+    offsetof(Widgetd__V1__ProvideBundleRequest, install),
+    &widgetd__v1__install_bundle_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "list",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleRequest, request_case),
+    offsetof(Widgetd__V1__ProvideBundleRequest, list),
+    &widgetd__v1__list_bundles_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "delete_bundle",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleRequest, request_case),
+    offsetof(Widgetd__V1__ProvideBundleRequest, delete_bundle),
+    &widgetd__v1__delete_bundle_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rollback",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleRequest, request_case),
+    offsetof(Widgetd__V1__ProvideBundleRequest, rollback),
+    &widgetd__v1__rollback_bundle_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__provide_bundle_request__field_indices_by_name[] = {
+  3,   /* field[3] = delete_bundle */
+  0,   /* field[0] = id */
+  1,   /* field[1] = install */
+  2,   /* field[2] = list */
+  4,   /* field[4] = rollback */
+};
+static const ProtobufCIntRange widgetd__v1__provide_bundle_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ProvideBundleRequest",
+  "ProvideBundleRequest",
+  "Widgetd__V1__ProvideBundleRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ProvideBundleRequest),
+  5,
+  widgetd__v1__provide_bundle_request__field_descriptors,
+  widgetd__v1__provide_bundle_request__field_indices_by_name,
+  1,  widgetd__v1__provide_bundle_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__provide_bundle_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__provided_removal__field_descriptors[1] =

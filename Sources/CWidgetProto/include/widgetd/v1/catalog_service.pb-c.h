@@ -27,6 +27,15 @@ typedef struct Widgetd__V1__ListKindsRequest Widgetd__V1__ListKindsRequest;
 typedef struct Widgetd__V1__ListKindsResponse Widgetd__V1__ListKindsResponse;
 typedef struct Widgetd__V1__DeleteKindRequest Widgetd__V1__DeleteKindRequest;
 typedef struct Widgetd__V1__DeleteKindResponse Widgetd__V1__DeleteKindResponse;
+typedef struct Widgetd__V1__InstalledBundle Widgetd__V1__InstalledBundle;
+typedef struct Widgetd__V1__InstallBundleRequest Widgetd__V1__InstallBundleRequest;
+typedef struct Widgetd__V1__InstallBundleResponse Widgetd__V1__InstallBundleResponse;
+typedef struct Widgetd__V1__ListBundlesRequest Widgetd__V1__ListBundlesRequest;
+typedef struct Widgetd__V1__ListBundlesResponse Widgetd__V1__ListBundlesResponse;
+typedef struct Widgetd__V1__DeleteBundleRequest Widgetd__V1__DeleteBundleRequest;
+typedef struct Widgetd__V1__DeleteBundleResponse Widgetd__V1__DeleteBundleResponse;
+typedef struct Widgetd__V1__RollbackBundleRequest Widgetd__V1__RollbackBundleRequest;
+typedef struct Widgetd__V1__RollbackBundleResponse Widgetd__V1__RollbackBundleResponse;
 
 
 /* --- enums --- */
@@ -137,6 +146,115 @@ struct  Widgetd__V1__DeleteKindResponse
 #define WIDGETD__V1__DELETE_KIND_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__delete_kind_response__descriptor) \
     , 0 }
+
+
+struct  Widgetd__V1__InstalledBundle
+{
+  ProtobufCMessage base;
+  char *id;
+  char *version;
+  char *folder;
+  char *problem;
+  char *sha256;
+  char *former_version;
+  size_t n_kinds;
+  char **kinds;
+  size_t n_widgets;
+  char **widgets;
+};
+#define WIDGETD__V1__INSTALLED_BUNDLE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__installed_bundle__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL }
+
+
+struct  Widgetd__V1__InstallBundleRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData content;
+  char *file_name;
+  char *sha256;
+};
+#define WIDGETD__V1__INSTALL_BUNDLE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__install_bundle_request__descriptor) \
+    , {0,NULL}, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Widgetd__V1__InstallBundleResponse
+{
+  ProtobufCMessage base;
+  Widgetd__V1__InstalledBundle *bundle;
+  char *former_version;
+  size_t n_warnings;
+  char **warnings;
+};
+#define WIDGETD__V1__INSTALL_BUNDLE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__install_bundle_response__descriptor) \
+    , NULL, (char *)protobuf_c_empty_string, 0,NULL }
+
+
+struct  Widgetd__V1__ListBundlesRequest
+{
+  ProtobufCMessage base;
+};
+#define WIDGETD__V1__LIST_BUNDLES_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__list_bundles_request__descriptor) \
+     }
+
+
+struct  Widgetd__V1__ListBundlesResponse
+{
+  ProtobufCMessage base;
+  size_t n_bundles;
+  Widgetd__V1__InstalledBundle **bundles;
+  char *folder;
+};
+#define WIDGETD__V1__LIST_BUNDLES_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__list_bundles_response__descriptor) \
+    , 0,NULL, (char *)protobuf_c_empty_string }
+
+
+struct  Widgetd__V1__DeleteBundleRequest
+{
+  ProtobufCMessage base;
+  char *id;
+  protobuf_c_boolean force;
+};
+#define WIDGETD__V1__DELETE_BUNDLE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__delete_bundle_request__descriptor) \
+    , (char *)protobuf_c_empty_string, 0 }
+
+
+struct  Widgetd__V1__DeleteBundleResponse
+{
+  ProtobufCMessage base;
+};
+#define WIDGETD__V1__DELETE_BUNDLE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__delete_bundle_response__descriptor) \
+     }
+
+
+struct  Widgetd__V1__RollbackBundleRequest
+{
+  ProtobufCMessage base;
+  char *id;
+  char *version;
+};
+#define WIDGETD__V1__ROLLBACK_BUNDLE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__rollback_bundle_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Widgetd__V1__RollbackBundleResponse
+{
+  ProtobufCMessage base;
+  Widgetd__V1__InstalledBundle *bundle;
+  char *former_version;
+  size_t n_warnings;
+  char **warnings;
+};
+#define WIDGETD__V1__ROLLBACK_BUNDLE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__rollback_bundle_response__descriptor) \
+    , NULL, (char *)protobuf_c_empty_string, 0,NULL }
 
 
 /* Widgetd__V1__ApplyKindsRequest methods */
@@ -310,6 +428,177 @@ Widgetd__V1__DeleteKindResponse *
 void   widgetd__v1__delete_kind_response__free_unpacked
                      (Widgetd__V1__DeleteKindResponse *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__InstalledBundle methods */
+void   widgetd__v1__installed_bundle__init
+                     (Widgetd__V1__InstalledBundle         *message);
+size_t widgetd__v1__installed_bundle__get_packed_size
+                     (const Widgetd__V1__InstalledBundle   *message);
+size_t widgetd__v1__installed_bundle__pack
+                     (const Widgetd__V1__InstalledBundle   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__installed_bundle__pack_to_buffer
+                     (const Widgetd__V1__InstalledBundle   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__InstalledBundle *
+       widgetd__v1__installed_bundle__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__installed_bundle__free_unpacked
+                     (Widgetd__V1__InstalledBundle *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__InstallBundleRequest methods */
+void   widgetd__v1__install_bundle_request__init
+                     (Widgetd__V1__InstallBundleRequest         *message);
+size_t widgetd__v1__install_bundle_request__get_packed_size
+                     (const Widgetd__V1__InstallBundleRequest   *message);
+size_t widgetd__v1__install_bundle_request__pack
+                     (const Widgetd__V1__InstallBundleRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__install_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__InstallBundleRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__InstallBundleRequest *
+       widgetd__v1__install_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__install_bundle_request__free_unpacked
+                     (Widgetd__V1__InstallBundleRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__InstallBundleResponse methods */
+void   widgetd__v1__install_bundle_response__init
+                     (Widgetd__V1__InstallBundleResponse         *message);
+size_t widgetd__v1__install_bundle_response__get_packed_size
+                     (const Widgetd__V1__InstallBundleResponse   *message);
+size_t widgetd__v1__install_bundle_response__pack
+                     (const Widgetd__V1__InstallBundleResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__install_bundle_response__pack_to_buffer
+                     (const Widgetd__V1__InstallBundleResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__InstallBundleResponse *
+       widgetd__v1__install_bundle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__install_bundle_response__free_unpacked
+                     (Widgetd__V1__InstallBundleResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__ListBundlesRequest methods */
+void   widgetd__v1__list_bundles_request__init
+                     (Widgetd__V1__ListBundlesRequest         *message);
+size_t widgetd__v1__list_bundles_request__get_packed_size
+                     (const Widgetd__V1__ListBundlesRequest   *message);
+size_t widgetd__v1__list_bundles_request__pack
+                     (const Widgetd__V1__ListBundlesRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__list_bundles_request__pack_to_buffer
+                     (const Widgetd__V1__ListBundlesRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ListBundlesRequest *
+       widgetd__v1__list_bundles_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__list_bundles_request__free_unpacked
+                     (Widgetd__V1__ListBundlesRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__ListBundlesResponse methods */
+void   widgetd__v1__list_bundles_response__init
+                     (Widgetd__V1__ListBundlesResponse         *message);
+size_t widgetd__v1__list_bundles_response__get_packed_size
+                     (const Widgetd__V1__ListBundlesResponse   *message);
+size_t widgetd__v1__list_bundles_response__pack
+                     (const Widgetd__V1__ListBundlesResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__list_bundles_response__pack_to_buffer
+                     (const Widgetd__V1__ListBundlesResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ListBundlesResponse *
+       widgetd__v1__list_bundles_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__list_bundles_response__free_unpacked
+                     (Widgetd__V1__ListBundlesResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__DeleteBundleRequest methods */
+void   widgetd__v1__delete_bundle_request__init
+                     (Widgetd__V1__DeleteBundleRequest         *message);
+size_t widgetd__v1__delete_bundle_request__get_packed_size
+                     (const Widgetd__V1__DeleteBundleRequest   *message);
+size_t widgetd__v1__delete_bundle_request__pack
+                     (const Widgetd__V1__DeleteBundleRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__delete_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__DeleteBundleRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__DeleteBundleRequest *
+       widgetd__v1__delete_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__delete_bundle_request__free_unpacked
+                     (Widgetd__V1__DeleteBundleRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__DeleteBundleResponse methods */
+void   widgetd__v1__delete_bundle_response__init
+                     (Widgetd__V1__DeleteBundleResponse         *message);
+size_t widgetd__v1__delete_bundle_response__get_packed_size
+                     (const Widgetd__V1__DeleteBundleResponse   *message);
+size_t widgetd__v1__delete_bundle_response__pack
+                     (const Widgetd__V1__DeleteBundleResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__delete_bundle_response__pack_to_buffer
+                     (const Widgetd__V1__DeleteBundleResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__DeleteBundleResponse *
+       widgetd__v1__delete_bundle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__delete_bundle_response__free_unpacked
+                     (Widgetd__V1__DeleteBundleResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__RollbackBundleRequest methods */
+void   widgetd__v1__rollback_bundle_request__init
+                     (Widgetd__V1__RollbackBundleRequest         *message);
+size_t widgetd__v1__rollback_bundle_request__get_packed_size
+                     (const Widgetd__V1__RollbackBundleRequest   *message);
+size_t widgetd__v1__rollback_bundle_request__pack
+                     (const Widgetd__V1__RollbackBundleRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__rollback_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__RollbackBundleRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__RollbackBundleRequest *
+       widgetd__v1__rollback_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__rollback_bundle_request__free_unpacked
+                     (Widgetd__V1__RollbackBundleRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__RollbackBundleResponse methods */
+void   widgetd__v1__rollback_bundle_response__init
+                     (Widgetd__V1__RollbackBundleResponse         *message);
+size_t widgetd__v1__rollback_bundle_response__get_packed_size
+                     (const Widgetd__V1__RollbackBundleResponse   *message);
+size_t widgetd__v1__rollback_bundle_response__pack
+                     (const Widgetd__V1__RollbackBundleResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__rollback_bundle_response__pack_to_buffer
+                     (const Widgetd__V1__RollbackBundleResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__RollbackBundleResponse *
+       widgetd__v1__rollback_bundle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__rollback_bundle_response__free_unpacked
+                     (Widgetd__V1__RollbackBundleResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Widgetd__V1__ApplyKindsRequest_Closure)
@@ -339,6 +628,33 @@ typedef void (*Widgetd__V1__DeleteKindRequest_Closure)
 typedef void (*Widgetd__V1__DeleteKindResponse_Closure)
                  (const Widgetd__V1__DeleteKindResponse *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__InstalledBundle_Closure)
+                 (const Widgetd__V1__InstalledBundle *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__InstallBundleRequest_Closure)
+                 (const Widgetd__V1__InstallBundleRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__InstallBundleResponse_Closure)
+                 (const Widgetd__V1__InstallBundleResponse *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__ListBundlesRequest_Closure)
+                 (const Widgetd__V1__ListBundlesRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__ListBundlesResponse_Closure)
+                 (const Widgetd__V1__ListBundlesResponse *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__DeleteBundleRequest_Closure)
+                 (const Widgetd__V1__DeleteBundleRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__DeleteBundleResponse_Closure)
+                 (const Widgetd__V1__DeleteBundleResponse *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__RollbackBundleRequest_Closure)
+                 (const Widgetd__V1__RollbackBundleRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__RollbackBundleResponse_Closure)
+                 (const Widgetd__V1__RollbackBundleResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -362,6 +678,22 @@ struct Widgetd__V1__CatalogService_Service
                       const Widgetd__V1__DeleteKindRequest *input,
                       Widgetd__V1__DeleteKindResponse_Closure closure,
                       void *closure_data);
+  void (*install_bundle)(Widgetd__V1__CatalogService_Service *service,
+                         const Widgetd__V1__InstallBundleRequest *input,
+                         Widgetd__V1__InstallBundleResponse_Closure closure,
+                         void *closure_data);
+  void (*list_bundles)(Widgetd__V1__CatalogService_Service *service,
+                       const Widgetd__V1__ListBundlesRequest *input,
+                       Widgetd__V1__ListBundlesResponse_Closure closure,
+                       void *closure_data);
+  void (*delete_bundle)(Widgetd__V1__CatalogService_Service *service,
+                        const Widgetd__V1__DeleteBundleRequest *input,
+                        Widgetd__V1__DeleteBundleResponse_Closure closure,
+                        void *closure_data);
+  void (*rollback_bundle)(Widgetd__V1__CatalogService_Service *service,
+                          const Widgetd__V1__RollbackBundleRequest *input,
+                          Widgetd__V1__RollbackBundleResponse_Closure closure,
+                          void *closure_data);
 };
 typedef void (*Widgetd__V1__CatalogService_ServiceDestroy)(Widgetd__V1__CatalogService_Service *);
 void widgetd__v1__catalog_service__init (Widgetd__V1__CatalogService_Service *service,
@@ -373,7 +705,11 @@ void widgetd__v1__catalog_service__init (Widgetd__V1__CatalogService_Service *se
       function_prefix__ ## apply_kinds,\
       function_prefix__ ## get_kind,\
       function_prefix__ ## list_kinds,\
-      function_prefix__ ## delete_kind  }
+      function_prefix__ ## delete_kind,\
+      function_prefix__ ## install_bundle,\
+      function_prefix__ ## list_bundles,\
+      function_prefix__ ## delete_bundle,\
+      function_prefix__ ## rollback_bundle  }
 void widgetd__v1__catalog_service__apply_kinds(ProtobufCService *service,
                                                const Widgetd__V1__ApplyKindsRequest *input,
                                                Widgetd__V1__ApplyKindsResponse_Closure closure,
@@ -390,6 +726,22 @@ void widgetd__v1__catalog_service__delete_kind(ProtobufCService *service,
                                                const Widgetd__V1__DeleteKindRequest *input,
                                                Widgetd__V1__DeleteKindResponse_Closure closure,
                                                void *closure_data);
+void widgetd__v1__catalog_service__install_bundle(ProtobufCService *service,
+                                                  const Widgetd__V1__InstallBundleRequest *input,
+                                                  Widgetd__V1__InstallBundleResponse_Closure closure,
+                                                  void *closure_data);
+void widgetd__v1__catalog_service__list_bundles(ProtobufCService *service,
+                                                const Widgetd__V1__ListBundlesRequest *input,
+                                                Widgetd__V1__ListBundlesResponse_Closure closure,
+                                                void *closure_data);
+void widgetd__v1__catalog_service__delete_bundle(ProtobufCService *service,
+                                                 const Widgetd__V1__DeleteBundleRequest *input,
+                                                 Widgetd__V1__DeleteBundleResponse_Closure closure,
+                                                 void *closure_data);
+void widgetd__v1__catalog_service__rollback_bundle(ProtobufCService *service,
+                                                   const Widgetd__V1__RollbackBundleRequest *input,
+                                                   Widgetd__V1__RollbackBundleResponse_Closure closure,
+                                                   void *closure_data);
 
 /* --- descriptors --- */
 
@@ -402,6 +754,15 @@ extern const ProtobufCMessageDescriptor widgetd__v1__list_kinds_request__descrip
 extern const ProtobufCMessageDescriptor widgetd__v1__list_kinds_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__delete_kind_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__delete_kind_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__installed_bundle__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__install_bundle_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__install_bundle_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__list_bundles_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__list_bundles_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descriptor;
 extern const ProtobufCServiceDescriptor widgetd__v1__catalog_service__descriptor;
 
 PROTOBUF_C__END_DECLS

@@ -29,6 +29,7 @@ typedef struct Widgetd__V1__ProvideUpdate Widgetd__V1__ProvideUpdate;
 typedef struct Widgetd__V1__ProvidedUpdate Widgetd__V1__ProvidedUpdate;
 typedef struct Widgetd__V1__ProvideAcknowledge Widgetd__V1__ProvideAcknowledge;
 typedef struct Widgetd__V1__ProvideAnswer Widgetd__V1__ProvideAnswer;
+typedef struct Widgetd__V1__ProvideBundleAnswer Widgetd__V1__ProvideBundleAnswer;
 typedef struct Widgetd__V1__ProvideKeepAlive Widgetd__V1__ProvideKeepAlive;
 typedef struct Widgetd__V1__ProvideResponse Widgetd__V1__ProvideResponse;
 typedef struct Widgetd__V1__ProvideOpened Widgetd__V1__ProvideOpened;
@@ -36,6 +37,7 @@ typedef struct Widgetd__V1__ProvideResult Widgetd__V1__ProvideResult;
 typedef struct Widgetd__V1__ProvideError Widgetd__V1__ProvideError;
 typedef struct Widgetd__V1__ProvideError__MetadataEntry Widgetd__V1__ProvideError__MetadataEntry;
 typedef struct Widgetd__V1__DataRequest Widgetd__V1__DataRequest;
+typedef struct Widgetd__V1__ProvideBundleRequest Widgetd__V1__ProvideBundleRequest;
 typedef struct Widgetd__V1__ProvidedRemoval Widgetd__V1__ProvidedRemoval;
 typedef struct Widgetd__V1__ProvidedKindRemoval Widgetd__V1__ProvidedKindRemoval;
 typedef struct Widgetd__V1__ProvideSynced Widgetd__V1__ProvideSynced;
@@ -61,7 +63,8 @@ typedef enum {
   WIDGETD__V1__PROVIDE_REQUEST__FRAME_UPDATE = 3,
   WIDGETD__V1__PROVIDE_REQUEST__FRAME_ACKNOWLEDGE = 4,
   WIDGETD__V1__PROVIDE_REQUEST__FRAME_ANSWER = 5,
-  WIDGETD__V1__PROVIDE_REQUEST__FRAME_KEEP_ALIVE = 6
+  WIDGETD__V1__PROVIDE_REQUEST__FRAME_KEEP_ALIVE = 6,
+  WIDGETD__V1__PROVIDE_REQUEST__FRAME_BUNDLE_ANSWER = 7
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_REQUEST__FRAME__CASE)
 } Widgetd__V1__ProvideRequest__FrameCase;
 
@@ -76,6 +79,7 @@ struct  Widgetd__V1__ProvideRequest
     Widgetd__V1__ProvideAcknowledge *acknowledge;
     Widgetd__V1__ProvideAnswer *answer;
     Widgetd__V1__ProvideKeepAlive *keep_alive;
+    Widgetd__V1__ProvideBundleAnswer *bundle_answer;
   };
 };
 #define WIDGETD__V1__PROVIDE_REQUEST__INIT \
@@ -96,6 +100,7 @@ struct  Widgetd__V1__ProvideOpen
   Google__Protobuf__Duration *lease;
   uint64_t epoch;
   protobuf_c_boolean take_over;
+  protobuf_c_boolean manages_bundles;
   Widgetd__V1__ProvideOpen__AcknowledgedSequenceCase _acknowledged_sequence_case;
   union {
     uint64_t acknowledged_sequence;
@@ -103,7 +108,7 @@ struct  Widgetd__V1__ProvideOpen
 };
 #define WIDGETD__V1__PROVIDE_OPEN__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_open__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, 0, 0, WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE__NOT_SET, {0} }
+    , (char *)protobuf_c_empty_string, NULL, 0, 0, 0, WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__ProvideKinds
@@ -179,6 +184,35 @@ struct  Widgetd__V1__ProvideAnswer
     , 0, 0, NULL, WIDGETD__V1__PROVIDE_ANSWER__OUTCOME__NOT_SET, {0} }
 
 
+typedef enum {
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME__NOT_SET = 0,
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_INSTALL = 3,
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_LIST = 4,
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_DELETE_BUNDLE = 5,
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ROLLBACK = 6,
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ERROR = 7
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME__CASE)
+} Widgetd__V1__ProvideBundleAnswer__OutcomeCase;
+
+struct  Widgetd__V1__ProvideBundleAnswer
+{
+  ProtobufCMessage base;
+  uint64_t id;
+  uint64_t bundle_request_id;
+  Widgetd__V1__ProvideBundleAnswer__OutcomeCase outcome_case;
+  union {
+    Widgetd__V1__InstallBundleResponse *install;
+    Widgetd__V1__ListBundlesResponse *list;
+    Widgetd__V1__DeleteBundleResponse *delete_bundle;
+    Widgetd__V1__RollbackBundleResponse *rollback;
+    Widgetd__V1__ProvideError *error;
+  };
+};
+#define WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_bundle_answer__descriptor) \
+    , 0, 0, WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME__NOT_SET, {0} }
+
+
 struct  Widgetd__V1__ProvideKeepAlive
 {
   ProtobufCMessage base;
@@ -198,7 +232,8 @@ typedef enum {
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_REMOVED = 6,
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SYNCED = 7,
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE = 8,
-  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED = 9
+  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED = 9,
+  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_BUNDLE_REQUEST = 10
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_RESPONSE__FRAME__CASE)
 } Widgetd__V1__ProvideResponse__FrameCase;
 
@@ -216,6 +251,7 @@ struct  Widgetd__V1__ProvideResponse
     Widgetd__V1__ProvideSynced *synced;
     Widgetd__V1__ProvideKeepAlive *keep_alive;
     Widgetd__V1__ProvidedKindRemoval *kinds_removed;
+    Widgetd__V1__ProvideBundleRequest *bundle_request;
   };
 };
 #define WIDGETD__V1__PROVIDE_RESPONSE__INIT \
@@ -288,6 +324,32 @@ struct  Widgetd__V1__DataRequest
 #define WIDGETD__V1__DATA_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__data_request__descriptor) \
     , 0, NULL, WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_UNSPECIFIED }
+
+
+typedef enum {
+  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST__NOT_SET = 0,
+  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_INSTALL = 2,
+  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_LIST = 3,
+  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_DELETE_BUNDLE = 4,
+  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_ROLLBACK = 5
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST__CASE)
+} Widgetd__V1__ProvideBundleRequest__RequestCase;
+
+struct  Widgetd__V1__ProvideBundleRequest
+{
+  ProtobufCMessage base;
+  uint64_t id;
+  Widgetd__V1__ProvideBundleRequest__RequestCase request_case;
+  union {
+    Widgetd__V1__InstallBundleRequest *install;
+    Widgetd__V1__ListBundlesRequest *list;
+    Widgetd__V1__DeleteBundleRequest *delete_bundle;
+    Widgetd__V1__RollbackBundleRequest *rollback;
+  };
+};
+#define WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_bundle_request__descriptor) \
+    , 0, WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__ProvidedRemoval
@@ -455,6 +517,25 @@ Widgetd__V1__ProvideAnswer *
 void   widgetd__v1__provide_answer__free_unpacked
                      (Widgetd__V1__ProvideAnswer *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__ProvideBundleAnswer methods */
+void   widgetd__v1__provide_bundle_answer__init
+                     (Widgetd__V1__ProvideBundleAnswer         *message);
+size_t widgetd__v1__provide_bundle_answer__get_packed_size
+                     (const Widgetd__V1__ProvideBundleAnswer   *message);
+size_t widgetd__v1__provide_bundle_answer__pack
+                     (const Widgetd__V1__ProvideBundleAnswer   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__provide_bundle_answer__pack_to_buffer
+                     (const Widgetd__V1__ProvideBundleAnswer   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ProvideBundleAnswer *
+       widgetd__v1__provide_bundle_answer__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__provide_bundle_answer__free_unpacked
+                     (Widgetd__V1__ProvideBundleAnswer *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__ProvideKeepAlive methods */
 void   widgetd__v1__provide_keep_alive__init
                      (Widgetd__V1__ProvideKeepAlive         *message);
@@ -572,6 +653,25 @@ Widgetd__V1__DataRequest *
 void   widgetd__v1__data_request__free_unpacked
                      (Widgetd__V1__DataRequest *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__ProvideBundleRequest methods */
+void   widgetd__v1__provide_bundle_request__init
+                     (Widgetd__V1__ProvideBundleRequest         *message);
+size_t widgetd__v1__provide_bundle_request__get_packed_size
+                     (const Widgetd__V1__ProvideBundleRequest   *message);
+size_t widgetd__v1__provide_bundle_request__pack
+                     (const Widgetd__V1__ProvideBundleRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__provide_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__ProvideBundleRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ProvideBundleRequest *
+       widgetd__v1__provide_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__provide_bundle_request__free_unpacked
+                     (Widgetd__V1__ProvideBundleRequest *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__ProvidedRemoval methods */
 void   widgetd__v1__provided_removal__init
                      (Widgetd__V1__ProvidedRemoval         *message);
@@ -652,6 +752,9 @@ typedef void (*Widgetd__V1__ProvideAcknowledge_Closure)
 typedef void (*Widgetd__V1__ProvideAnswer_Closure)
                  (const Widgetd__V1__ProvideAnswer *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__ProvideBundleAnswer_Closure)
+                 (const Widgetd__V1__ProvideBundleAnswer *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__ProvideKeepAlive_Closure)
                  (const Widgetd__V1__ProvideKeepAlive *message,
                   void *closure_data);
@@ -672,6 +775,9 @@ typedef void (*Widgetd__V1__ProvideError_Closure)
                   void *closure_data);
 typedef void (*Widgetd__V1__DataRequest_Closure)
                  (const Widgetd__V1__DataRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__ProvideBundleRequest_Closure)
+                 (const Widgetd__V1__ProvideBundleRequest *message,
                   void *closure_data);
 typedef void (*Widgetd__V1__ProvidedRemoval_Closure)
                  (const Widgetd__V1__ProvidedRemoval *message,
@@ -717,6 +823,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__provide_update__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provided_update__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_acknowledge__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_answer__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_answer__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_keep_alive__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_opened__descriptor;
@@ -724,6 +831,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__provide_result__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_error__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_error__metadata_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__data_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provided_removal__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provided_kind_removal__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_synced__descriptor;

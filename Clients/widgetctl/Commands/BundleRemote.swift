@@ -1,0 +1,160 @@
+import ArgumentParser
+import Glibc
+import WidgetBundleStore
+import WidgetClient
+import WidgetModel
+
+/// `--remote`: the host does it, in its own folder, wherever it runs.
+struct BundleRemoteOptions: ParsableArguments {
+  @Flag(
+    help: """
+      Have widgetd-host do it, in the folder that it runs: over the daemon's socket, with no access to \
+      that folder.
+      """)
+  var remote = false
+
+  func validate(_ folder: BundleFolderOptions) throws {
+    guard !remote || folder.folder == nil else {
+      throw ValidationError("--dir names a folder of this machine; leave it out with --remote")
+    }
+  }
+}
+
+extension BundleSource {
+  /// The bytes to send: a file's, or an archive of a folder.
+  func content(bytesMax: Int) throws(CommandFailure) -> InstallBundleRequest {
+    switch self {
+    case .fetched(let bytes, let name):
+      return InstallBundleRequest(content: bytes, fileName: name)
+    case .path(let path):
+      let name = path.split(separator: "/").last.map(String.init) ?? path
+      var status = stat()
+      guard stat(path, &status) == 0 else {
+        throw CommandFailure(
+          .notFound, "there is no \(path); name a bundle's file, folder or archive")
+      }
+      guard status.st_mode & S_IFMT == S_IFDIR else {
+        return InstallBundleRequest(
+          content: try BundleSource.output(["cat", "--", path], bytesMax, of: path), fileName: name)
+      }
+      return InstallBundleRequest(
+        content: try BundleSource.output(["tar", "-cz", "-C", path, "."], bytesMax, of: path),
+        fileName: "\(name).tar.gz")
+    }
+  }
+
+  private static func output(
+    _ words: [String], _ bytesMax: Int, of path: String
+  ) throws(CommandFailure) -> [UInt8] {
+    switch BoundedCommand.bytes(
+      words, within: .seconds(30), bytesMax: bytesMax, showsErrors: true)
+    {
+    case .ended(status: 0, let bytes): return bytes
+    case .tooLong:
+      throw CommandFailure(
+        .quotaExceeded,
+        "\(path) has more than \(bytesMax >> 20) MiB, the most that can be installed over the socket; "
+          + "install it on the host's machine, without --remote")
+    case .notFound: throw CommandFailure(.otherError, "there is no \(words.first ?? "program")")
+    case .timedOut: throw CommandFailure(.timedOut, "\(path) could not be read in time")
+    case .ended: throw CommandFailure(.otherError, "\(path) cannot be read")
+    }
+  }
+}
+
+/// What `bundle` commands do with `--remote`.
+enum BundleRemote {
+  /// The most that is sent; the daemon's limit is `bundle_archive_bytes_max`.
+  static let bytesMax = 3 << 20
+
+  static func install(
+    _ source: BundleSource, digest: String?, _ global: GlobalOptions
+  ) async throws {
+    let session = try global.session()
+    var request = try source.content(bytesMax: bytesMax)
+    if case .path(let path) = source, digest != nil, request.fileName.hasSuffix(".tar.gz"),
+      !path.hasSuffix(".gz")
+    {
+      throw CommandFailure(
+        .invalidArgument, "\(path) is a folder, which has no digest; leave out --sha256")
+    }
+    request.sha256 = digest ?? ""
+    let answer = try await session.client.installBundle(request, options: session.options)
+    for warning in answer.warnings { BundleText.warn(warning) }
+    session.printer.print(
+      document(answer.bundle, former: answer.formerVersion, warnings: answer.warnings)
+    ) {
+      let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
+      return "bundle \(answer.bundle.id) \(answer.bundle.version) installed in "
+        + "\(answer.bundle.folder) by widgetd-host\(before)\n".safeForTerminal + "\n"
+    }
+  }
+
+  static func list(_ global: GlobalOptions) async throws {
+    let session = try global.session()
+    let answer = try await session.client.listBundles(options: session.options)
+    let standings = await BundleStanding.all(global)
+    let bundles = answer.bundles
+    session.printer.print(
+      list: bundles.map { document($0) },
+      around: { .map(["bundles": $0, "folder": .string(answer.folder)]) }
+    ) {
+      guard !bundles.isEmpty else { return "no bundles in \(answer.folder) of widgetd-host\n" }
+      var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
+      for bundle in bundles {
+        let standing = standings[bundle.folder]
+        let isBad = !bundle.problem.isEmpty || standing?.isBad == true
+        table.add(
+          .init(bundle.id), .init(bundle.version.isEmpty ? "-" : bundle.version),
+          .init("\(bundle.kinds.count)"), .init("\(bundle.widgets.count)"),
+          .init(
+            bundle.problem.isEmpty ? standing?.text ?? "ok" : bundle.problem,
+            isBad ? .bad : .good))
+      }
+      return table.text(width: session.printer.width, session.printer.painter)
+    }
+  }
+
+  static func rollback(_ id: String, to version: String?, _ global: GlobalOptions) async throws {
+    let session = try global.session()
+    let answer = try await session.client.rollbackBundle(
+      RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
+    for warning in answer.warnings { BundleText.warn(warning) }
+    session.printer.print(
+      document(answer.bundle, former: answer.formerVersion, warnings: answer.warnings)
+    ) {
+      let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
+      return "bundle \(id) \(answer.bundle.version) is back in \(answer.bundle.folder)\(before)\n"
+    }
+  }
+
+  static func remove(_ ids: [String], force: Bool, _ global: GlobalOptions) async throws {
+    let session = try global.session()
+    for id in ids {
+      _ = try await session.client.deleteBundle(
+        DeleteBundleRequest(id: id, force: force), options: session.options)
+    }
+    session.printer.print(.map(["removed": .list(ids.map { .string($0) })])) {
+      ids.map { "bundle \($0) removed\n" }.joined()
+    }
+  }
+
+  private static func document(
+    _ bundle: InstalledBundle, former: String? = nil, warnings: [String]? = nil
+  ) -> Value {
+    var map: ValueMap = [
+      "id": .string(bundle.id), "version": .string(bundle.version),
+      "folder": .string(bundle.folder), "ok": .bool(bundle.problem.isEmpty),
+      "kinds": .list(bundle.kinds.map { .string($0) }),
+      "widgets": .list(bundle.widgets.map { .string($0) }),
+    ]
+    if !bundle.problem.isEmpty { map["reason"] = .string(bundle.problem) }
+    if !bundle.sha256.isEmpty { map["sha256"] = .string(bundle.sha256) }
+    let known = former ?? bundle.formerVersion
+    if former != nil || !known.isEmpty {
+      map["formerVersion"] = known.isEmpty ? .null : .string(known)
+    }
+    if let warnings { map["warnings"] = .list(warnings.map { .string($0) }) }
+    return .map(map)
+  }
+}

@@ -1,0 +1,96 @@
+import Glibc
+import WidgetBundle
+import WidgetBundleStore
+import WidgetClient
+import WidgetTimeZones
+
+/// The folder in which the host installs bundles for callers of the daemon, exactly as `widgetctl bundle` does.
+struct BundleFolder: Sendable {
+  let path: String
+
+  func carryOut(_ request: ProvideBundleRequest.Request) -> ProvideBundleAnswer.Outcome {
+    let store = BundleStore(path: path, timeZones: SystemTimeZones().rules)
+    do throws(BundleStoreError) {
+      switch request {
+      case .install(let install):
+        let outcome = try store.install(
+          bytes: install.content, name: install.fileName,
+          digest: install.sha256.isEmpty ? nil : install.sha256)
+        return .install(
+          InstallBundleResponse(
+            bundle: installed(outcome, in: store), formerVersion: outcome.former ?? "",
+            warnings: outcome.warnings))
+      case .list:
+        return .list(
+          ListBundlesResponse(bundles: try store.list().map(BundleFolder.installed), folder: path))
+      case .delete(let delete):
+        try store.remove(delete.id, force: delete.force)
+        return .delete(DeleteBundleResponse())
+      case .rollback(let rollback):
+        let outcome = try store.rollback(
+          rollback.id, to: rollback.version.isEmpty ? nil : rollback.version)
+        return .rollback(
+          RollbackBundleResponse(
+            bundle: installed(outcome, in: store), formerVersion: outcome.former ?? "",
+            warnings: outcome.warnings))
+      case .unknown:
+        return .error(
+          RPCStatus(
+            code: .unimplemented,
+            message:
+              "This widgetd-host does not know that call; install the daemon's version of it."))
+      }
+    } catch {
+      return .error(BundleFolder.status(error))
+    }
+  }
+
+  /// What is there after a change; what the change has told, if that cannot be read again.
+  private func installed(_ outcome: BundleStore.Outcome, in store: BundleStore) -> InstalledBundle {
+    let known = try? store.list().first { $0.id == outcome.bundle.id }
+    if let known { return BundleFolder.installed(known) }
+    return InstalledBundle(
+      id: outcome.bundle.id, version: outcome.bundle.version, folder: "\(path)/\(outcome.bundle.id)"
+    )
+  }
+
+  private static func installed(_ item: BundleStore.Installed) -> InstalledBundle {
+    var result = InstalledBundle(
+      id: item.id,
+      folder: item.file.lastIndex(of: "/").map { String(item.file[..<$0]) } ?? item.file,
+      sha256: item.digest ?? "", formerVersion: item.former ?? "")
+    switch item.bundle {
+    case .success(let bundle):
+      result.version = bundle.version
+      result.kinds = bundle.kinds.map(\.kind.name.rawValue)
+      result.widgets = bundle.widgets.compactMap { $0.id?.rawValue }
+    case .failure(let error): result.problem = status(error).message
+    }
+    return result
+  }
+
+  private static func status(_ error: BundleStoreError) -> RPCStatus {
+    func status(_ code: StatusCode, _ reason: String, _ message: String) -> RPCStatus {
+      RPCStatus(code: code, message: message, errorInfo: ErrorInfo(reason: reason))
+    }
+    switch error {
+    case .invalid(let file, let invalid):
+      let lines = invalid.problems.map { problem in
+        "\(file):\(problem.line):\(problem.column): \(problem.message)"
+          + (problem.hint.isEmpty ? "" : " (\(problem.hint))")
+      }
+      return status(
+        .invalidArgument, "BUNDLE_INVALID",
+        (lines + (invalid.untold > 0 ? ["and \(invalid.untold) more"] : [])).joined(separator: "\n")
+      )
+    case .refused(let message, let hint):
+      return status(.invalidArgument, "BUNDLE_INVALID", "\(message); \(hint)")
+    case .notFound(let message, let hint):
+      return status(.notFound, "BUNDLE_NOT_FOUND", "\(message); \(hint)")
+    case .system(let message, let number):
+      return status(
+        .failedPrecondition, "BUNDLE_FOLDER_FAILED",
+        "widgetd-host: \(message): \(String(cString: strerror(number)))")
+    }
+  }
+}

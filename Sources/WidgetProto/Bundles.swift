@@ -1,0 +1,396 @@
+import CWidgetProto
+import WidgetModel
+
+// The messages of CatalogService about bundles, and the frames in which a host gets and answers them.
+
+/// A bundle in the host's folder.
+public struct InstalledBundle: Hashable, Sendable {
+  public var id: String
+  /// Empty if its file cannot be used.
+  public var version: String
+  /// Where it is on the host's machine.
+  public var folder: String
+  /// What is wrong with its file; empty for nothing.
+  public var problem: String
+  /// Of the archive that it came from; empty if it came otherwise.
+  public var sha256: String
+  /// The version that a rollback brings back; empty for none.
+  public var formerVersion: String
+  public var kinds: [String]
+  public var widgets: [String]
+
+  public init(
+    id: String = "", version: String = "", folder: String = "", problem: String = "",
+    sha256: String = "", formerVersion: String = "", kinds: [String] = [], widgets: [String] = []
+  ) {
+    self.id = id
+    self.version = version
+    self.folder = folder
+    self.problem = problem
+    self.sha256 = sha256
+    self.formerVersion = formerVersion
+    self.kinds = kinds
+    self.widgets = widgets
+  }
+}
+
+extension InstalledBundle: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__InstalledBundle>, _ reader: Reader) {
+    id = reader.string(c.pointee.id)
+    version = reader.string(c.pointee.version)
+    folder = reader.string(c.pointee.folder)
+    problem = reader.string(c.pointee.problem)
+    sha256 = reader.string(c.pointee.sha256)
+    formerVersion = reader.string(c.pointee.former_version)
+    kinds = reader.strings(c.pointee.n_kinds, c.pointee.kinds)
+    widgets = reader.strings(c.pointee.n_widgets, c.pointee.widgets)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__InstalledBundle>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = try writer.string("id", id)
+    c.pointee.version = try writer.string("version", version)
+    c.pointee.folder = try writer.string("folder", folder)
+    c.pointee.problem = try writer.string("problem", problem)
+    c.pointee.sha256 = try writer.string("sha256", sha256)
+    c.pointee.former_version = try writer.string("former_version", formerVersion)
+    c.pointee.n_kinds = kinds.count
+    c.pointee.kinds = try writer.strings("kinds", kinds)
+    c.pointee.n_widgets = widgets.count
+    c.pointee.widgets = try writer.strings("widgets", widgets)
+  }
+}
+
+/// Asks to install a bundle.
+public struct InstallBundleRequest: Hashable, Sendable {
+  /// A bundle's file, or an archive of its folder.
+  public var content: [UInt8]
+  public var fileName: String
+  /// What the digest of the content must be, in hexadecimal digits; empty for any.
+  public var sha256: String
+
+  public init(content: [UInt8] = [], fileName: String = "", sha256: String = "") {
+    self.content = content
+    self.fileName = fileName
+    self.sha256 = sha256
+  }
+}
+
+extension InstallBundleRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__InstallBundleRequest>, _ reader: Reader) {
+    content = reader.bytes(c.pointee.content)
+    fileName = reader.string(c.pointee.file_name)
+    sha256 = reader.string(c.pointee.sha256)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__InstallBundleRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.content = try writer.bytes(content)
+    c.pointee.file_name = try writer.string("file_name", fileName)
+    c.pointee.sha256 = try writer.string("sha256", sha256)
+  }
+}
+
+/// What an installation did.
+public struct InstallBundleResponse: Hashable, Sendable {
+  public var bundle: InstalledBundle
+  /// The version that it replaced; empty for none.
+  public var formerVersion: String
+  public var warnings: [String]
+
+  public init(
+    bundle: InstalledBundle = InstalledBundle(), formerVersion: String = "", warnings: [String] = []
+  ) {
+    self.bundle = bundle
+    self.formerVersion = formerVersion
+    self.warnings = warnings
+  }
+}
+
+extension InstallBundleResponse: ConvertibleMessage {
+  init(
+    c: UnsafePointer<Widgetd__V1__InstallBundleResponse>, _ reader: Reader
+  ) throws(WireError) {
+    bundle = try reader.required("bundle", c.pointee.bundle)
+    formerVersion = reader.string(c.pointee.former_version)
+    warnings = reader.strings(c.pointee.n_warnings, c.pointee.warnings)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__InstallBundleResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.bundle = try writer.message("bundle", bundle)
+    c.pointee.former_version = try writer.string("former_version", formerVersion)
+    c.pointee.n_warnings = warnings.count
+    c.pointee.warnings = try writer.strings("warnings", warnings)
+  }
+}
+
+/// Asks which bundles there are.
+public struct ListBundlesRequest: Hashable, Sendable {
+  public init() {}
+}
+
+extension ListBundlesRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ListBundlesRequest>, _ reader: Reader) {}
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__ListBundlesRequest>, _ writer: Writer) {}
+}
+
+/// The bundles in the host's folder.
+public struct ListBundlesResponse: Hashable, Sendable {
+  public var bundles: [InstalledBundle]
+  public var folder: String
+
+  public init(bundles: [InstalledBundle] = [], folder: String = "") {
+    self.bundles = bundles
+    self.folder = folder
+  }
+}
+
+extension ListBundlesResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ListBundlesResponse>, _ reader: Reader) throws(WireError) {
+    bundles = try reader.list("bundles", c.pointee.n_bundles, c.pointee.bundles) {
+      (element) throws(WireError) in
+      InstalledBundle(c: element, reader)
+    }
+    folder = reader.string(c.pointee.folder)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ListBundlesResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_bundles = bundles.count
+    c.pointee.bundles = try writer.list("bundles", bundles)
+    c.pointee.folder = try writer.string("folder", folder)
+  }
+}
+
+/// Asks to delete a bundle.
+public struct DeleteBundleRequest: Hashable, Sendable {
+  public var id: String
+  /// Also what somebody wrote in its folder.
+  public var force: Bool
+
+  public init(id: String = "", force: Bool = false) {
+    self.id = id
+    self.force = force
+  }
+}
+
+extension DeleteBundleRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__DeleteBundleRequest>, _ reader: Reader) {
+    id = reader.string(c.pointee.id)
+    force = c.pointee.force != 0
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__DeleteBundleRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = try writer.string("id", id)
+    c.pointee.force = force ? 1 : 0
+  }
+}
+
+/// A bundle is deleted.
+public struct DeleteBundleResponse: Hashable, Sendable {
+  public init() {}
+}
+
+extension DeleteBundleResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__DeleteBundleResponse>, _ reader: Reader) {}
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__DeleteBundleResponse>, _ writer: Writer) {}
+}
+
+/// Asks to bring back a version of a bundle.
+public struct RollbackBundleRequest: Hashable, Sendable {
+  public var id: String
+  /// Empty for the last one.
+  public var version: String
+
+  public init(id: String = "", version: String = "") {
+    self.id = id
+    self.version = version
+  }
+}
+
+extension RollbackBundleRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__RollbackBundleRequest>, _ reader: Reader) {
+    id = reader.string(c.pointee.id)
+    version = reader.string(c.pointee.version)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__RollbackBundleRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = try writer.string("id", id)
+    c.pointee.version = try writer.string("version", version)
+  }
+}
+
+/// What a rollback did.
+public struct RollbackBundleResponse: Hashable, Sendable {
+  public var bundle: InstalledBundle
+  /// The version that gave way.
+  public var formerVersion: String
+  public var warnings: [String]
+
+  public init(
+    bundle: InstalledBundle = InstalledBundle(), formerVersion: String = "", warnings: [String] = []
+  ) {
+    self.bundle = bundle
+    self.formerVersion = formerVersion
+    self.warnings = warnings
+  }
+}
+
+extension RollbackBundleResponse: ConvertibleMessage {
+  init(
+    c: UnsafePointer<Widgetd__V1__RollbackBundleResponse>, _ reader: Reader
+  ) throws(WireError) {
+    bundle = try reader.required("bundle", c.pointee.bundle)
+    formerVersion = reader.string(c.pointee.former_version)
+    warnings = reader.strings(c.pointee.n_warnings, c.pointee.warnings)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__RollbackBundleResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.bundle = try writer.message("bundle", bundle)
+    c.pointee.former_version = try writer.string("former_version", formerVersion)
+    c.pointee.n_warnings = warnings.count
+    c.pointee.warnings = try writer.strings("warnings", warnings)
+  }
+}
+
+// MARK: - Frames
+
+/// A call about bundles, for the provider that manages them.
+public struct ProvideBundleRequest: Hashable, Sendable {
+  public enum Request: Hashable, Sendable {
+    case install(InstallBundleRequest)
+    case list(ListBundlesRequest)
+    case delete(DeleteBundleRequest)
+    case rollback(RollbackBundleRequest)
+    /// Of a newer daemon.
+    case unknown
+  }
+
+  /// Names the request in the answer.
+  public var id: UInt64
+  public var request: Request
+
+  public init(id: UInt64, request: Request) {
+    self.id = id
+    self.request = request
+  }
+}
+
+extension ProvideBundleRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvideBundleRequest>, _ reader: Reader) throws(WireError) {
+    id = c.pointee.id
+    switch c.pointee.request_case {
+    case WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_INSTALL:
+      request = .install(try reader.required("install", c.pointee.install))
+    case WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_LIST:
+      request = .list(try reader.required("list", c.pointee.list))
+    case WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_DELETE_BUNDLE:
+      request = .delete(try reader.required("delete_bundle", c.pointee.delete_bundle))
+    case WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_ROLLBACK:
+      request = .rollback(try reader.required("rollback", c.pointee.rollback))
+    default: request = .unknown
+    }
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvideBundleRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = id
+    switch request {
+    case .install(let message):
+      c.pointee.request_case = WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_INSTALL
+      c.pointee.install = try writer.message("install", message)
+    case .list(let message):
+      c.pointee.request_case = WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_LIST
+      c.pointee.list = try writer.message("list", message)
+    case .delete(let message):
+      c.pointee.request_case = WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_DELETE_BUNDLE
+      c.pointee.delete_bundle = try writer.message("delete_bundle", message)
+    case .rollback(let message):
+      c.pointee.request_case = WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_ROLLBACK
+      c.pointee.rollback = try writer.message("rollback", message)
+    case .unknown: break
+    }
+  }
+}
+
+/// What became of a call about bundles.
+public struct ProvideBundleAnswer: Hashable, Sendable {
+  public enum Outcome: Hashable, Sendable {
+    case install(InstallBundleResponse)
+    case list(ListBundlesResponse)
+    case delete(DeleteBundleResponse)
+    case rollback(RollbackBundleResponse)
+    /// The caller gets this as the status of the call.
+    case error(RPCStatus)
+  }
+
+  /// The provider's number for the frame; with 0 only a failure is told.
+  public var id: UInt64
+  public var bundleRequestID: UInt64
+  public var outcome: Outcome
+
+  public init(id: UInt64 = 0, bundleRequestID: UInt64, outcome: Outcome) {
+    self.id = id
+    self.bundleRequestID = bundleRequestID
+    self.outcome = outcome
+  }
+}
+
+extension ProvideBundleAnswer: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvideBundleAnswer>, _ reader: Reader) throws(WireError) {
+    id = c.pointee.id
+    bundleRequestID = c.pointee.bundle_request_id
+    switch c.pointee.outcome_case {
+    case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_INSTALL:
+      outcome = .install(try reader.required("install", c.pointee.install))
+    case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_LIST:
+      outcome = .list(try reader.required("list", c.pointee.list))
+    case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_DELETE_BUNDLE:
+      outcome = .delete(try reader.required("delete_bundle", c.pointee.delete_bundle))
+    case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ROLLBACK:
+      outcome = .rollback(try reader.required("rollback", c.pointee.rollback))
+    case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ERROR:
+      let error: ProvideError = try reader.required("error", c.pointee.error)
+      outcome = .error(error.status)
+    default:
+      throw .invalidField(
+        path: "outcome", description: "must be install, list, delete_bundle, rollback or error")
+    }
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvideBundleAnswer>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.id = id
+    c.pointee.bundle_request_id = bundleRequestID
+    switch outcome {
+    case .install(let message):
+      c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_INSTALL
+      c.pointee.install = try writer.message("install", message)
+    case .list(let message):
+      c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_LIST
+      c.pointee.list = try writer.message("list", message)
+    case .delete(let message):
+      c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_DELETE_BUNDLE
+      c.pointee.delete_bundle = try writer.message("delete_bundle", message)
+    case .rollback(let message):
+      c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ROLLBACK
+      c.pointee.rollback = try writer.message("rollback", message)
+    case .error(let status):
+      c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ERROR
+      c.pointee.error = try writer.message("error", ProvideError(status))
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import NIOCore
+import WidgetModel
+import WidgetProto
+
+/// The calls of CatalogService about bundles: handed to the provider that manages them, whose answer is the
+/// call's. Nothing of it touches the store.
+extension ServiceLoop {
+  /// A call that waits for the provider.
+  struct BundleCall {
+    let method: Method
+    let call: UInt32
+    let responder: any CallResponder
+    unowned let session: ProviderSession
+  }
+
+  func performBundles(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request: ProvideBundleRequest.Request
+    switch method {
+    case .installBundle:
+      let install = try decode(InstallBundleRequest.self, payload)
+      guard install.content.count <= limits.bundleArchiveBytesMax else {
+        throw .quotaExceeded("bundle_archive_bytes_max", limits.bundleArchiveBytesMax)
+      }
+      request = .install(install)
+    case .listBundles: request = .list(try decode(ListBundlesRequest.self, payload))
+    case .deleteBundle: request = .delete(try decode(DeleteBundleRequest.self, payload))
+    case .rollbackBundle: request = .rollback(try decode(RollbackBundleRequest.self, payload))
+    default: throw .wrongShape(method)
+    }
+    guard let session = bundleManager else { throw .noBundleHost }
+    guard bundleCalls.count < limits.bundleCallsMax else {
+      throw .quotaExceeded("bundle_calls_max", limits.bundleCallsMax)
+    }
+    lastBundleCall += 1
+    bundleCalls[lastBundleCall] = BundleCall(
+      method: method, call: call, responder: responder, session: session)
+    send(.bundleRequest(ProvideBundleRequest(id: lastBundleCall, request: request)), to: session)
+  }
+
+  /// Of several sessions that manage bundles, the one that was opened last.
+  private var bundleManager: ProviderSession? {
+    providers.byName.values.filter { $0.managesBundles && $0.isStarted && !$0.isOver }
+      .max { $0.id < $1.id }
+  }
+
+  /// Gives a call the provider's answer. One that nobody waits for any more is ignored.
+  func answer(_ answer: ProvideBundleAnswer, of session: ProviderSession) throws(RPCStatus) {
+    guard let waiting = bundleCalls[answer.bundleRequestID], waiting.session === session else {
+      return
+    }
+    let (call, responder) = (waiting.call, waiting.responder)
+    switch (answer.outcome, waiting.method) {
+    case (.install(let response), .installBundle):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.list(let response), .listBundles):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.delete(let response), .deleteBundle):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.rollback(let response), .rollbackBundle):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.error(let status), _):
+      note(waiting.method, status, of: responder.peer)
+      responder.answerNow { responder.refuse(status, to: call) }
+    default:
+      throw .invalidField("bundle_answer.outcome", "It is the response to another request.")
+    }
+    bundleCalls[answer.bundleRequestID] = nil
+  }
+
+  /// A session is over: what it was asked is not answered any more.
+  func endBundleCalls(of session: ProviderSession) {
+    for (number, waiting) in bundleCalls where waiting.session === session {
+      bundleCalls[number] = nil
+      waiting.responder.answerNow {
+        waiting.responder.refuse(.bundleHostGone, to: waiting.call)
+      }
+    }
+  }
+}
