@@ -70,7 +70,8 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
           name: "submit", payload: [Field(name: "values", type: .map(.any), isRequired: true)])
       ]
     case .link: return [EventType(name: "open")]
-    case .stack, .grid, .table, .label, .image: return [EventType(name: "press")]
+    case .table: return [EventType(name: "press"), EventType(name: "more")]
+    case .stack, .grid, .label, .image: return [EventType(name: "press")]
     case .gauge, .chart, .space, .date, .spinner: return []
     }
   }
@@ -163,6 +164,9 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
       [
         Field(name: "columns", type: .list(.string), summary: "The headings."),
         Field(name: "empty", type: .string, summary: "What it says while it has no rows."),
+        Field(
+          name: "more", type: .bool,
+          summary: "Whether there are more rows to come; at its end clients then send more."),
       ]
     case .space:
       [Field(name: "size", type: .double, summary: "How much; as much as there is without.")]

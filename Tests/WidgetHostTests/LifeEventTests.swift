@@ -119,6 +119,36 @@ struct LifeEventTests {
     #expect(messages.contains { $0.contains(problem) }, "\(messages)")
   }
 
+  @Test func `a table gets its next page when a client comes to its end`() throws {
+    var scene = try Scene(
+      """
+      data: {items: [], page: 0, hasMore: true}
+      sources:
+        first: {http: {url: "http://a.example/", query: {page: 1}}, parse: json,
+          set: {items: result, page: "1"}}
+      actions:
+        next:
+          do:
+            http: {url: "http://a.example/", query: {page: =data.page + 1}}
+            parse: json
+            set: {items: data.items + result, page: data.page + 1, hasMore: size(result) > 0}
+      content:
+        table: [{label: =string(item), rows: data.items}]
+        id: t
+        more: =data.hasMore
+        on: {more: next}
+      """, permissions: LifeEventTests.hosts)
+    try scene.answer(scene.webRequest()?.id, 200, "[1, 2]")
+    try scene.event("more", node: "t")
+    let request = try need(scene.webRequest())
+    #expect("\(request.request.address)".contains("page=2"))
+    try scene.answer(request.id, 200, "[3]")
+    #expect(scene["items"] == .list([.int(1), .int(2), .int(3)]))
+    try scene.event("more", node: "t")
+    try scene.answer(scene.webRequest()?.id, 200, "[]")
+    #expect(scene["hasMore"] == .bool(false))
+  }
+
   @Test func `an action names the inputs of its form, also those that were left out`() throws {
     var scene = try Scene(
       """

@@ -181,6 +181,8 @@ struct ContentTextTests {
     let empty: ValueMap = ["columns": headings, "empty": .string("nothing")]
     #expect(Self.text([Self.node(.table, empty)]) == "NAME  SIZE\nnothing")
     #expect(Self.text([Self.node(.table, ["empty": .string("nothing")])]) == "nothing")
+    let more: ValueMap = ["columns": headings, "more": .bool(true)]
+    #expect(Self.text([Self.node(.table, more)]) == "NAME  SIZE\n…")
   }
 
   @Test func `buttons, links and forms have their children in them`() {

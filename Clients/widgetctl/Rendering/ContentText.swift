@@ -230,6 +230,7 @@ struct ContentText {
       if rows.isEmpty, !empty.isEmpty {
         block = .column([block, .lines(of: empty, width: width)])
       }
+      if node.bool("more") == true { block = .column([block, TextBlock("…")]) }
       return block
     }
   }
