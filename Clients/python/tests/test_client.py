@@ -228,6 +228,45 @@ class CallTests(DaemonCase):
             pb.DeleteKindResponse(revision=6),
             6,
         )
+        installed_pb = pb.InstalledBundle(
+            id="b", version="1.0.0", folder="/f/b", former_version="0.9.0", widgets=["w"]
+        )
+        installed = widgetd.InstalledBundle(
+            "b", "1.0.0", "/f/b", former_version="0.9.0", widgets=("w",)
+        )
+        change = widgetd.BundleChange(installed, "0.9.0", ("look",))
+        self.check(
+            lambda c: c.install_bundle(b"x", "b.zip", sha256="00"),
+            catalog,
+            pb.InstallBundleRequest(content=b"x", file_name="b.zip", sha256="00"),
+            pb.InstallBundleResponse(
+                bundle=installed_pb, former_version="0.9.0", warnings=["look"]
+            ),
+            change,
+        )
+        self.check(
+            lambda c: c.list_bundles(),
+            catalog,
+            pb.ListBundlesRequest(),
+            pb.ListBundlesResponse(bundles=[installed_pb], folder="/f"),
+            (installed,),
+        )
+        self.check(
+            lambda c: c.delete_bundle("b", force=True),
+            catalog,
+            pb.DeleteBundleRequest(id="b", force=True),
+            pb.DeleteBundleResponse(),
+            None,
+        )
+        self.check(
+            lambda c: c.rollback_bundle("b", version="0.9.0"),
+            catalog,
+            pb.RollbackBundleRequest(id="b", version="0.9.0"),
+            pb.RollbackBundleResponse(
+                bundle=installed_pb, former_version="0.9.0", warnings=["look"]
+            ),
+            change,
+        )
         admin = "widgetd.v1.AdminService"
         self.check(
             lambda c: c.reload(),

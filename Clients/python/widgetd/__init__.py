@@ -15,6 +15,7 @@ from . import errors, frames, kinds, messages, methods
 from ._address import socket_path
 from ._resume import RetryPolicy
 from .aio import AsyncClient, AsyncWatch
+from .bundles import BundleChange, InstalledBundle
 from .client import Client, Watch
 from .errors import (
     Aborted,
@@ -186,6 +187,8 @@ __all__ = [
     "KindNotFound",
     "KindPage",
     "KindResult",
+    "BundleChange",
+    "InstalledBundle",
     "KindsApplied",
     "LabelOperator",
     "LabelRequirement",

@@ -37,6 +37,7 @@ from ._requests import Length
 from ._resume import EventSession, F, RetryPolicy, Session, StartOver, WidgetSession
 from .errors import CallError, ConnectionLost, WidgetdError
 from .frames import EventFrame, Frame, ResetReason
+from .bundles import BundleChange, InstalledBundle
 from .kinds import Kind, KindPage, KindsApplied
 from .methods import Method, Request, Response
 from .mirror import Inconsistent, Mirror
@@ -419,6 +420,51 @@ class AsyncClient:
         )
         answer = await self.call(methods.DELETE_KIND, request, timeout=timeout)
         return answer.revision
+
+    # --- Bundles ---
+
+    async def install_bundle(
+        self,
+        content: bytes,
+        file_name: str,
+        *,
+        sha256: str = "",
+        timeout: Optional[float] = None,
+    ) -> BundleChange:
+        """Installs a bundle where widgetd-host runs it: a bundle's file, or a zip or tar.gz archive of
+        its folder. Raises Unavailable if no host is connected, InvalidArgument if the bundle is wrong."""
+        request = catalog_service_pb2.InstallBundleRequest(
+            content=content, file_name=_text(file_name), sha256=_text(sha256)
+        )
+        answer = await self.call(methods.INSTALL_BUNDLE, request, timeout=timeout)
+        return BundleChange(
+            InstalledBundle.from_pb(answer.bundle), answer.former_version, tuple(answer.warnings)
+        )
+
+    async def list_bundles(self, *, timeout: Optional[float] = None) -> tuple[InstalledBundle, ...]:
+        """The bundles in the folder of widgetd-host."""
+        request = catalog_service_pb2.ListBundlesRequest()
+        answer = await self.call(methods.LIST_BUNDLES, request, timeout=timeout)
+        return tuple(InstalledBundle.from_pb(bundle) for bundle in answer.bundles)
+
+    async def delete_bundle(
+        self, id: str, *, force: bool = False, timeout: Optional[float] = None
+    ) -> None:
+        """Deletes an installed bundle, and with it its widgets; with force also what somebody wrote in
+        its folder."""
+        request = catalog_service_pb2.DeleteBundleRequest(id=_text(id), force=force)
+        await self.call(methods.DELETE_BUNDLE, request, timeout=timeout)
+
+    async def rollback_bundle(
+        self, id: str, *, version: str = "", timeout: Optional[float] = None
+    ) -> BundleChange:
+        """Brings back a version of a bundle that an installation has replaced; the last one if none
+        is named."""
+        request = catalog_service_pb2.RollbackBundleRequest(id=_text(id), version=_text(version))
+        answer = await self.call(methods.ROLLBACK_BUNDLE, request, timeout=timeout)
+        return BundleChange(
+            InstalledBundle.from_pb(answer.bundle), answer.former_version, tuple(answer.warnings)
+        )
 
     # --- Events ---
 

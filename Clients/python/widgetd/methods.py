@@ -79,6 +79,18 @@ APPLY_KINDS = Method(_CATALOG, "ApplyKinds", _kinds.ApplyKindsRequest, _kinds.Ap
 GET_KIND = Method(_CATALOG, "GetKind", _kinds.GetKindRequest, _kinds.GetKindResponse)
 LIST_KINDS = Method(_CATALOG, "ListKinds", _kinds.ListKindsRequest, _kinds.ListKindsResponse)
 DELETE_KIND = Method(_CATALOG, "DeleteKind", _kinds.DeleteKindRequest, _kinds.DeleteKindResponse)
+INSTALL_BUNDLE = Method(
+    _CATALOG, "InstallBundle", _kinds.InstallBundleRequest, _kinds.InstallBundleResponse
+)
+LIST_BUNDLES = Method(
+    _CATALOG, "ListBundles", _kinds.ListBundlesRequest, _kinds.ListBundlesResponse
+)
+DELETE_BUNDLE = Method(
+    _CATALOG, "DeleteBundle", _kinds.DeleteBundleRequest, _kinds.DeleteBundleResponse
+)
+ROLLBACK_BUNDLE = Method(
+    _CATALOG, "RollbackBundle", _kinds.RollbackBundleRequest, _kinds.RollbackBundleResponse
+)
 PROVIDE = Method(
     "widgetd.v1.ProviderService",
     "Provide",

@@ -9,7 +9,9 @@ from lib.protobuf import SCHEMA
 SERVICES = {
     "GetStats": "AdminService", "Reload": "AdminService", "SetLogLevel": "AdminService",
     "ApplyKinds": "CatalogService", "GetKind": "CatalogService", "ListKinds": "CatalogService",
-    "DeleteKind": "CatalogService", "Provide": "ProviderService"}
+    "DeleteKind": "CatalogService", "InstallBundle": "CatalogService",
+    "ListBundles": "CatalogService", "DeleteBundle": "CatalogService",
+    "RollbackBundle": "CatalogService", "Provide": "ProviderService"}
 REQUEST, RESPONSE, DATA = 1, 2, 3
 REMOTE_CLOSED, REMOTE_OPEN = 1, 2
 
