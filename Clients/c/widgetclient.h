@@ -34,6 +34,7 @@
 #include "google/rpc/status.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "widgetd/v1/admin_service.pb-c.h"
+#include "widgetd/v1/blob_service.pb-c.h"
 #include "widgetd/v1/catalog_service.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/kind.pb-c.h"

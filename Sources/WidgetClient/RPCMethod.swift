@@ -13,6 +13,11 @@ struct RPCMethod: Hashable, Sendable {
     self.name = name
   }
 
+  private init(blob name: String) {
+    service = "widgetd.v1.BlobService"
+    self.name = name
+  }
+
   private init(provider name: String) {
     service = "widgetd.v1.ProviderService"
     self.name = name
@@ -51,6 +56,9 @@ struct RPCMethod: Hashable, Sendable {
   static let listBundles = RPCMethod(catalog: "ListBundles")
   static let deleteBundle = RPCMethod(catalog: "DeleteBundle")
   static let rollbackBundle = RPCMethod(catalog: "RollbackBundle")
+  static let uploadBlob = RPCMethod(blob: "UploadBlob")
+  static let readBlob = RPCMethod(blob: "ReadBlob")
+  static let deleteBlob = RPCMethod(blob: "DeleteBlob")
   static let getStats = RPCMethod(admin: "GetStats")
   static let reload = RPCMethod(admin: "Reload")
   static let setLogLevel = RPCMethod(admin: "SetLogLevel")

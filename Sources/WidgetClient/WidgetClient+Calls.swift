@@ -130,6 +130,27 @@ extension WidgetClient {
     try await call(.rollbackBundle, request, options)
   }
 
+  /// Adds a piece to a blob, or begins one; see `upload`.
+  public func uploadBlob(
+    _ request: UploadBlobRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> UploadBlobResponse {
+    try await call(.uploadBlob, request, options)
+  }
+
+  /// A piece of a blob; see `blob`.
+  public func readBlob(
+    _ request: ReadBlobRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> ReadBlobResponse {
+    try await call(.readBlob, request, options)
+  }
+
+  /// Deletes a blob. It is no mistake if there is none.
+  public func deleteBlob(
+    _ request: DeleteBlobRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> DeleteBlobResponse {
+    try await call(.deleteBlob, request, options)
+  }
+
   /// Ends a stream of the same user; `subscription_id` came with its `opened` frame.
   public func unsubscribe(
     _ request: UnsubscribeRequest, options: CallOptions = CallOptions()

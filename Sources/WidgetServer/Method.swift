@@ -8,6 +8,7 @@ enum Method: UInt8, CaseIterable, Sendable {
   case getStats, reload, setLogLevel
   case applyKinds, getKind, listKinds, deleteKind
   case installBundle, listBundles, deleteBundle, rollbackBundle
+  case uploadBlob, readBlob, deleteBlob
   case provide
   case checkHealth, listHealth, watchHealth
 
@@ -18,6 +19,7 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .applyKinds, .getKind, .listKinds, .deleteKind, .installBundle, .listBundles,
       .deleteBundle, .rollbackBundle:
       "widgetd.v1.CatalogService"
+    case .uploadBlob, .readBlob, .deleteBlob: "widgetd.v1.BlobService"
     case .provide: "widgetd.v1.ProviderService"
     case .checkHealth, .listHealth, .watchHealth: "grpc.health.v1.Health"
     default: "widgetd.v1.WidgetService"
@@ -51,6 +53,9 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .listBundles: "ListBundles"
     case .deleteBundle: "DeleteBundle"
     case .rollbackBundle: "RollbackBundle"
+    case .uploadBlob: "UploadBlob"
+    case .readBlob: "ReadBlob"
+    case .deleteBlob: "DeleteBlob"
     case .provide: "Provide"
     case .checkHealth: "Check"
     case .listHealth: "List"
@@ -94,7 +99,8 @@ enum Method: UInt8, CaseIterable, Sendable {
   var readsStore: Bool {
     switch self {
     case .unsubscribe, .requestProgress, .reload, .setLogLevel, .checkHealth, .listHealth,
-      .watchHealth, .installBundle, .listBundles, .deleteBundle, .rollbackBundle:
+      .watchHealth, .installBundle, .listBundles, .deleteBundle, .rollbackBundle, .uploadBlob,
+      .readBlob, .deleteBlob:
       false
     default: true
     }
@@ -105,8 +111,8 @@ enum Method: UInt8, CaseIterable, Sendable {
     switch self {
     case .checkHealth, .listHealth, .watchHealth: .nothing
     case .getWidget, .listWidgets, .sendEvent, .watchWidgets, .watchEvents, .unsubscribe,
-      .requestProgress, .getKind, .listKinds, .refreshWidgets,
-      .listBundles:
+      .requestProgress, .getKind, .listKinds, .refreshWidgets, .listBundles, .uploadBlob, .readBlob,
+      .deleteBlob:
       .client
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
       .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind, .provide,

@@ -43,6 +43,14 @@ public struct ServerLimits: Hashable, Sendable {
   public var pageSizeDefault = 100
   /// How large a page may grow, in bytes of widget state.
   public var pageBytesMax = 1 << 20
+  /// How many bytes a blob may have.
+  public var blobBytesMax = 16 << 20
+  /// How many bytes the blobs of one user may have together.
+  public var blobBytesPerUIDMax = 64 << 20
+  /// How many blobs one user may have.
+  public var blobsPerUIDMax = 64
+  /// How long a blob stays that nobody uses, in seconds.
+  public var blobIdleSeconds = 600
   /// The least interval of progress frames, in milliseconds.
   public var progressIntervalMillisecondsMin = 100
   /// How long open streams may take to drain at shutdown, in milliseconds.
@@ -98,6 +106,10 @@ public struct ServerLimits: Hashable, Sendable {
       ("bundle_archive_bytes_max", \.bundleArchiveBytesMax),
       ("bundle_calls_max", \.bundleCallsMax),
       ("selector_terms_max", \.selectorTermsMax),
+      ("blob_bytes_max", \.blobBytesMax),
+      ("blob_bytes_per_uid_max", \.blobBytesPerUIDMax),
+      ("blobs_per_uid_max", \.blobsPerUIDMax),
+      ("blob_idle_seconds", \.blobIdleSeconds),
       ("frame_bytes_target", \.frameBytesTarget),
       ("eager_changes_max", \.eagerChangesMax),
       ("eager_bytes_max", \.eagerBytesMax),

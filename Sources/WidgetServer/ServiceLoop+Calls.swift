@@ -142,6 +142,7 @@ extension ServiceLoop {
       try performCatalog(method, payload, call, responder)
     case .installBundle, .listBundles, .deleteBundle, .rollbackBundle:
       try performBundles(method, payload, call, responder)
+    case .uploadBlob, .readBlob, .deleteBlob: try performBlob(method, payload, call, responder)
     case .refreshWidgets:
       responder.respond(
         try refresh(try decode(RefreshWidgetsRequest.self, payload)), to: call)

@@ -6,6 +6,7 @@ extension ServiceLoop {
   /// The services that health is told of; the empty name is the daemon as a whole.
   static let healthServices = [
     "", "widgetd.v1.WidgetService", "widgetd.v1.CatalogService",
+    "widgetd.v1.BlobService",
     "widgetd.v1.ProviderService", "widgetd.v1.AdminService",
   ]
 

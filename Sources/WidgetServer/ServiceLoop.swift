@@ -56,6 +56,8 @@ final class ServiceLoop {
   var lastBundleCall: UInt64 = 0
   var healthWatches: [ObjectIdentifier: HealthWatch] = [:]
   var providers = ProviderTable()
+  var blobs = BlobTable(folder: "/tmp")
+  private var blobTimer: Scheduled<Void>?
   /// All that a caught-up reader has been sent.
   var sentRevision: Revision
   var sentSequence: UInt64
@@ -265,6 +267,16 @@ final class ServiceLoop {
     }
   }
 
+  /// Wakes up when the next blob goes; without blobs never.
+  func scheduleBlobExpiry() {
+    guard blobTimer == nil, let expiry = blobs.nextExpiry else { return }
+    blobTimer = eventLoop.assumeIsolated().scheduleTask(deadline: expiry) {
+      self.blobTimer = nil
+      self.blobs.expire(at: .now())
+      self.scheduleBlobExpiry()
+    }
+  }
+
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
     isDraining = true
@@ -288,6 +300,8 @@ final class ServiceLoop {
   func closeLog() {
     roundTimer?.cancel()
     deadlineTimer?.cancel()
+    blobTimer?.cancel()
+    blobs.removeAll()
     do throws(StorageError) { try log.close() } catch {
       logger.error("the store was not closed well", metadata: ["error": "\(error)"])
     }

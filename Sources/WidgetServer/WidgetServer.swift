@@ -23,6 +23,8 @@ public final class WidgetServer: Sendable {
     /// Sockets that listen already, instead of one that is made at `socketPath`. Their files, modes
     /// and groups are the business of whoever made them.
     public var inheritedListeners: [CInt]
+    /// Where the files of blobs are made, without names.
+    public var blobFolder: String
     /// Called on the event loop a moment after a burst of new readers, when memory that it took has
     /// been freed: the time to give memory back to the system.
     public var releaseMemory: @Sendable () -> Void
@@ -30,7 +32,7 @@ public final class WidgetServer: Sendable {
     public init(
       socketPath: String, socketMode: UInt16 = 0o660, policy: AccessPolicy,
       limits: ServerLimits = ServerLimits(), version: String = "0", inheritedListeners: [CInt] = [],
-      releaseMemory: @escaping @Sendable () -> Void = {}
+      blobFolder: String = "/tmp", releaseMemory: @escaping @Sendable () -> Void = {}
     ) {
       self.socketPath = socketPath
       self.socketMode = socketMode
@@ -38,6 +40,7 @@ public final class WidgetServer: Sendable {
       self.limits = limits
       self.version = version
       self.inheritedListeners = inheritedListeners
+      self.blobFolder = blobFolder
       self.releaseMemory = releaseMemory
     }
   }
@@ -73,6 +76,7 @@ public final class WidgetServer: Sendable {
           policy: configuration.policy,
           limits: configuration.limits, logger: logger, version: configuration.version)
         service.releaseMemory = configuration.releaseMemory
+        service.blobs = BlobTable(folder: configuration.blobFolder)
         return NIOLoopBound(service, eventLoop: group.next())
       }.get()
       do {

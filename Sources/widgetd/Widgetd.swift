@@ -156,6 +156,7 @@ struct Widgetd: AsyncParsableCommand {
         socketPath: settings.socket, socketMode: settings.socketMode,
         policy: .current(clientGID: clientGID), limits: settings.limits,
         version: Widgetd.version, inheritedListeners: manager.listeners,
+        blobFolder: settings.store == .sqlite ? settings.stateDirectory : "/tmp",
         releaseMemory: releaseMemory),
       guests: guests, takingOver: manager.takeConnections(), logger: logger,
       makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }

@@ -90,6 +90,16 @@ struct RandomMessages {
       Sample(DeleteKindRequest(name: kind(), allowMissing: flag(), requestID: name())),
       Sample(DeleteKindResponse(revision: number())),
       Sample(
+        UploadBlobRequest(
+          blobID: text(), offset: number(), data: bytes(), name: text(), contentType: text())),
+      Sample(UploadBlobResponse(blobID: text(), size: number(), idle: duration())),
+      Sample(
+        ReadBlobRequest(
+          blobID: text(), offset: number(), sizeMax: UInt32(truncatingIfNeeded: number()))),
+      Sample(
+        ReadBlobResponse(data: bytes(), size: number(), name: text(), contentType: text())),
+      Sample(DeleteBlobRequest(blobID: text())), Sample(DeleteBlobResponse()),
+      Sample(
         SendEventRequest(
           widgetID: id(), nodeID: text(), name: name(), payload: map(), force: flag(),
           client: name(), requestID: name(), wantsOutcome: flag())),

@@ -21,6 +21,7 @@ void wc_free(void *message) {
 wc_code wc_find_method(const char *name, wc_method *method, wc_error *error) {
   static const ProtobufCServiceDescriptor *const services[] = {
       &widgetd__v1__widget_service__descriptor, &widgetd__v1__catalog_service__descriptor,
+      &widgetd__v1__blob_service__descriptor,
       &widgetd__v1__provider_service__descriptor,
       &widgetd__v1__admin_service__descriptor, &grpc__health__v1__health__descriptor};
   const char *slash = strrchr(name, '/');

@@ -53,6 +53,11 @@ extension SocketClient {
         try await c.rollbackBundle(r, options: o)
       },
     ]
+    let blobs: [String: Call] = [
+      "UploadBlob": typed { c, r, o throws(ClientError) in try await c.uploadBlob(r, options: o) },
+      "ReadBlob": typed { c, r, o throws(ClientError) in try await c.readBlob(r, options: o) },
+      "DeleteBlob": typed { c, r, o throws(ClientError) in try await c.deleteBlob(r, options: o) },
+    ]
     var all: [String: Call] = [
       "grpc.health.v1.Health/Check": typed { c, r, o throws(ClientError) in
         try await c.checkHealth(r, options: o)
@@ -60,6 +65,7 @@ extension SocketClient {
     ]
     for (name, call) in widgets { all["widgetd.v1.WidgetService/\(name)"] = call }
     for (name, call) in catalog { all["widgetd.v1.CatalogService/\(name)"] = call }
+    for (name, call) in blobs { all["widgetd.v1.BlobService/\(name)"] = call }
     for (name, call) in admin { all["widgetd.v1.AdminService/\(name)"] = call }
     return all
   }()

@@ -36,6 +36,7 @@ class StatusTests(unittest.TestCase):
 
     def test_what_is_about_kinds_has_classes_of_its_own(self):
         for code, reason, kind, base in (
+            (5, "BLOB_NOT_FOUND", widgetd.BlobNotFound, widgetd.NotFound),
             (5, "KIND_NOT_FOUND", widgetd.KindNotFound, widgetd.NotFound),
             (6, "KIND_CLAIMED", widgetd.KindClaimed, widgetd.AlreadyExists),
             (9, "REDUCER_FAILED", widgetd.ReducerFailed, widgetd.FailedPrecondition),

@@ -20,6 +20,7 @@ from .client import Client, Watch
 from .errors import (
     Aborted,
     AlreadyExists,
+    BlobNotFound,
     CallError,
     Cancelled,
     Code,
@@ -148,6 +149,7 @@ __all__ = [
     "AsyncClient",
     "AsyncWatch",
     "Binding",
+    "BlobNotFound",
     "CallError",
     "Cancelled",
     "Change",

@@ -26,6 +26,8 @@ from .model import (
 )
 
 Length = Union[float, timedelta]
+#: How many bytes of a file one call carries.
+PIECE_BYTES = 512 << 10
 #: The store counts in 64 bits.
 _SEQUENCE_MAX = (1 << 64) - 1
 

@@ -31,7 +31,7 @@ from ._channel import (
     seconds_left,
 )
 from ._proto.health import health_pb2
-from ._proto.v1 import admin_service_pb2, catalog_service_pb2
+from ._proto.v1 import admin_service_pb2, blob_service_pb2, catalog_service_pb2
 from ._proto.v1 import widget_service_pb2 as pb
 from ._requests import Length
 from ._resume import EventSession, F, RetryPolicy, Session, StartOver, WidgetSession
@@ -465,6 +465,28 @@ class AsyncClient:
         return BundleChange(
             InstalledBundle.from_pb(answer.bundle), answer.former_version, tuple(answer.warnings)
         )
+    # --- Files ---
+
+    async def upload(
+        self,
+        data: bytes,
+        name: str = "",
+        content_type: str = "",
+        *,
+        timeout: Optional[float] = None,
+    ) -> str:
+        """Uploads a file, piece by piece; returns the id of its blob, which an event names as the
+        value of an input. A blob that nobody uses goes after a while. Raises QuotaExceeded."""
+        blob_id, size = "", 0
+        while not blob_id or size < len(data):
+            request = blob_service_pb2.UploadBlobRequest(
+                blob_id=blob_id, offset=size, data=data[size : size + _requests.PIECE_BYTES]
+            )
+            if not blob_id:
+                request.name, request.content_type = _text(name), _text(content_type)
+            answer = await self.call(methods.UPLOAD_BLOB, request, timeout=timeout)
+            blob_id, size = answer.blob_id, answer.size
+        return blob_id
 
     # --- Events ---
 

@@ -138,6 +138,10 @@ class KindNotFound(NotFound):
     """No kind has this name."""
 
 
+class BlobNotFound(NotFound):
+    """No blob has this id, or it is another user's."""
+
+
 class NodeNotFound(NotFound):
     """The widget shows no node of this id now."""
 
@@ -273,6 +277,7 @@ _BY_REASON: Mapping[str, Type[CallError]] = {
     "WIDGET_NOT_FOUND": WidgetNotFound,
     "WIDGET_EXISTS": WidgetExists,
     "KIND_NOT_FOUND": KindNotFound,
+    "BLOB_NOT_FOUND": BlobNotFound,
     "KIND_CLAIMED": KindClaimed,
     "QUOTA_EXCEEDED": QuotaExceeded,
     "WIDGET_HIDDEN": WidgetHidden,

@@ -4,6 +4,7 @@ The types in `widgetd` itself are easier to use: they hold plain Python values.
 """
 
 from ._proto.v1.admin_service_pb2 import *  # noqa: F403
+from ._proto.v1.blob_service_pb2 import *  # noqa: F403
 from ._proto.v1.catalog_service_pb2 import *  # noqa: F403
 from ._proto.v1.event_pb2 import *  # noqa: F403
 from ._proto.v1.kind_pb2 import *  # noqa: F403

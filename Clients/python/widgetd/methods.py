@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 
 from ._proto.health import health_pb2 as _health
 from ._proto.v1 import admin_service_pb2 as _admin
+from ._proto.v1 import blob_service_pb2 as _blobs
 from ._proto.v1 import catalog_service_pb2 as _kinds
 from ._proto.v1 import provider_service_pb2 as _providers
 from ._proto.v1 import widget_service_pb2 as _widgets
@@ -35,6 +36,7 @@ class Method(Generic[Request, Response]):
 
 _WIDGETS = "widgetd.v1.WidgetService"
 _CATALOG = "widgetd.v1.CatalogService"
+_BLOBS = "widgetd.v1.BlobService"
 _ADMIN = "widgetd.v1.AdminService"
 
 CREATE_WIDGET = Method(
@@ -91,6 +93,9 @@ DELETE_BUNDLE = Method(
 ROLLBACK_BUNDLE = Method(
     _CATALOG, "RollbackBundle", _kinds.RollbackBundleRequest, _kinds.RollbackBundleResponse
 )
+UPLOAD_BLOB = Method(_BLOBS, "UploadBlob", _blobs.UploadBlobRequest, _blobs.UploadBlobResponse)
+READ_BLOB = Method(_BLOBS, "ReadBlob", _blobs.ReadBlobRequest, _blobs.ReadBlobResponse)
+DELETE_BLOB = Method(_BLOBS, "DeleteBlob", _blobs.DeleteBlobRequest, _blobs.DeleteBlobResponse)
 PROVIDE = Method(
     "widgetd.v1.ProviderService",
     "Provide",

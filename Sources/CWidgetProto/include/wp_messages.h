@@ -14,6 +14,7 @@
 #include "widgetd/storage/v1/handover.pb-c.h"
 #include "widgetd/storage/v1/storage.pb-c.h"
 #include "widgetd/v1/admin_service.pb-c.h"
+#include "widgetd/v1/blob_service.pb-c.h"
 #include "widgetd/v1/catalog_service.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/kind.pb-c.h"
@@ -117,6 +118,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__create_widget_response(void) { return &widgetd__v1__create_widget_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__data_request(void) { return &widgetd__v1__data_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__delete_blob_request(void) { return &widgetd__v1__delete_blob_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__delete_blob_response(void) { return &widgetd__v1__delete_blob_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__delete_bundle_request(void) { return &widgetd__v1__delete_bundle_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -248,6 +253,10 @@ wp_descriptor_widgetd__v1__provided_removal(void) { return &widgetd__v1__provide
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provided_update(void) { return &widgetd__v1__provided_update__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__read_blob_request(void) { return &widgetd__v1__read_blob_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__read_blob_response(void) { return &widgetd__v1__read_blob_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__recent_error(void) { return &widgetd__v1__recent_error__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reducer(void) { return &widgetd__v1__reducer__descriptor; }
@@ -301,6 +310,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__update_widget_request(void) { return &widgetd__v1__update_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__update_widget_response(void) { return &widgetd__v1__update_widget_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__upload_blob_request(void) { return &widgetd__v1__upload_blob_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__upload_blob_response(void) { return &widgetd__v1__upload_blob_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__value(void) { return &widgetd__v1__value__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

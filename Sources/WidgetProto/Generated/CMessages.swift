@@ -187,6 +187,14 @@ extension Widgetd__V1__DataRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__data_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__data_request__init(message) }
 }
+extension Widgetd__V1__DeleteBlobRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_blob_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_blob_request__init(message) }
+}
+extension Widgetd__V1__DeleteBlobResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_blob_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_blob_response__init(message) }
+}
 extension Widgetd__V1__DeleteBundleRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_bundle_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_bundle_request__init(message) }
@@ -447,6 +455,14 @@ extension Widgetd__V1__ProvidedUpdate: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provided_update() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provided_update__init(message) }
 }
+extension Widgetd__V1__ReadBlobRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__read_blob_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__read_blob_request__init(message) }
+}
+extension Widgetd__V1__ReadBlobResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__read_blob_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__read_blob_response__init(message) }
+}
 extension Widgetd__V1__RecentError: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__recent_error() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__recent_error__init(message) }
@@ -554,6 +570,14 @@ extension Widgetd__V1__UpdateWidgetRequest: CMessage {
 extension Widgetd__V1__UpdateWidgetResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_widget_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__update_widget_response__init(message) }
+}
+extension Widgetd__V1__UploadBlobRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__upload_blob_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__upload_blob_request__init(message) }
+}
+extension Widgetd__V1__UploadBlobResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__upload_blob_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__upload_blob_response__init(message) }
 }
 extension Widgetd__V1__Value: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__value() }

@@ -1,0 +1,173 @@
+import CWidgetProto
+
+// The messages of BlobService.
+
+/// Adds a piece to a blob, or begins one.
+public struct UploadBlobRequest: Hashable, Sendable {
+  /// Empty begins a new one.
+  public var blobID: String
+  /// How many bytes are before the piece.
+  public var offset: UInt64
+  public var data: [UInt8]
+  /// What the file is called; with the first piece.
+  public var name: String
+  /// Its media type; with the first piece.
+  public var contentType: String
+
+  public init(
+    blobID: String = "", offset: UInt64 = 0, data: [UInt8], name: String = "",
+    contentType: String = ""
+  ) {
+    self.blobID = blobID
+    self.offset = offset
+    self.data = data
+    self.name = name
+    self.contentType = contentType
+  }
+}
+
+extension UploadBlobRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__UploadBlobRequest>, _ reader: Reader) throws(WireError) {
+    self.init(
+      blobID: reader.string(c.pointee.blob_id), offset: c.pointee.offset,
+      data: reader.bytes(c.pointee.data), name: reader.string(c.pointee.name),
+      contentType: reader.string(c.pointee.content_type))
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__UploadBlobRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.blob_id = try writer.string("blob_id", blobID)
+    c.pointee.offset = offset
+    c.pointee.data = try writer.bytes(data)
+    c.pointee.name = try writer.string("name", name)
+    c.pointee.content_type = try writer.string("content_type", contentType)
+  }
+}
+
+/// What a blob is after a piece was added.
+public struct UploadBlobResponse: Hashable, Sendable {
+  public var blobID: String
+  /// In bytes.
+  public var size: UInt64
+  /// How long it stays if nobody uses it.
+  public var idle: Duration?
+
+  public init(blobID: String = "", size: UInt64 = 0, idle: Duration? = nil) {
+    self.blobID = blobID
+    self.size = size
+    self.idle = idle
+  }
+}
+
+extension UploadBlobResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__UploadBlobResponse>, _ reader: Reader) throws(WireError) {
+    self.init(
+      blobID: reader.string(c.pointee.blob_id), size: c.pointee.size,
+      idle: try reader.duration("idle", c.pointee.idle))
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__UploadBlobResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.blob_id = try writer.string("blob_id", blobID)
+    c.pointee.size = size
+    c.pointee.idle = try writer.duration("idle", optional: idle)
+  }
+}
+
+/// Asks for a piece of a blob.
+public struct ReadBlobRequest: Hashable, Sendable {
+  public var blobID: String
+  public var offset: UInt64
+  /// 0 for as many bytes as fit.
+  public var sizeMax: UInt32
+
+  public init(blobID: String, offset: UInt64 = 0, sizeMax: UInt32 = 0) {
+    self.blobID = blobID
+    self.offset = offset
+    self.sizeMax = sizeMax
+  }
+}
+
+extension ReadBlobRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ReadBlobRequest>, _ reader: Reader) throws(WireError) {
+    self.init(
+      blobID: reader.string(c.pointee.blob_id), offset: c.pointee.offset,
+      sizeMax: c.pointee.size_max)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ReadBlobRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.blob_id = try writer.string("blob_id", blobID)
+    c.pointee.offset = offset
+    c.pointee.size_max = sizeMax
+  }
+}
+
+/// A piece of a blob.
+public struct ReadBlobResponse: Hashable, Sendable {
+  /// Empty at the end.
+  public var data: [UInt8]
+  /// How many bytes the blob has.
+  public var size: UInt64
+  public var name: String
+  public var contentType: String
+
+  public init(data: [UInt8] = [], size: UInt64 = 0, name: String = "", contentType: String = "") {
+    self.data = data
+    self.size = size
+    self.name = name
+    self.contentType = contentType
+  }
+}
+
+extension ReadBlobResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ReadBlobResponse>, _ reader: Reader) throws(WireError) {
+    self.init(
+      data: reader.bytes(c.pointee.data), size: c.pointee.size,
+      name: reader.string(c.pointee.name), contentType: reader.string(c.pointee.content_type))
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ReadBlobResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.data = try writer.bytes(data)
+    c.pointee.size = size
+    c.pointee.name = try writer.string("name", name)
+    c.pointee.content_type = try writer.string("content_type", contentType)
+  }
+}
+
+/// Deletes a blob.
+public struct DeleteBlobRequest: Hashable, Sendable {
+  public var blobID: String
+
+  public init(blobID: String) { self.blobID = blobID }
+}
+
+extension DeleteBlobRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__DeleteBlobRequest>, _ reader: Reader) throws(WireError) {
+    self.init(blobID: reader.string(c.pointee.blob_id))
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__DeleteBlobRequest>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.blob_id = try writer.string("blob_id", blobID)
+  }
+}
+
+/// The blob is not there.
+public struct DeleteBlobResponse: Hashable, Sendable {
+  public init() {}
+}
+
+extension DeleteBlobResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__DeleteBlobResponse>, _ reader: Reader) throws(WireError) {}
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__DeleteBlobResponse>, _ writer: Writer
+  ) throws(WireError) {}
+}

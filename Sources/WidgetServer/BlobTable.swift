@@ -1,0 +1,215 @@
+import Glibc
+import NIOCore
+import WidgetProto
+
+/// The files that clients have uploaded, for those who act on their events.
+///
+/// A blob is a file without a name, so nothing of it is left when the daemon ends, however it ends. It
+/// goes when nobody used it for a while. A value with private state: who owns the timer asks for
+/// `nextExpiry` after each call.
+struct BlobTable {
+  /// How many bytes of a blob one answer has at most.
+  static let pieceBytesMax = 1 << 20
+
+  private struct Blob {
+    let uid: UInt32
+    let file: CInt
+    let name: String
+    let contentType: String
+    var size = 0
+    var expiry: NIODeadline
+  }
+
+  private let folder: String
+  private var blobs: [String: Blob] = [:]
+
+  /// - Parameter folder: where the files are made.
+  init(folder: String) { self.folder = folder }
+
+  /// When a blob goes next, if nothing happens until then.
+  var nextExpiry: NIODeadline? { blobs.values.map(\.expiry).min() }
+
+  mutating func expire(at now: NIODeadline) {
+    for (id, blob) in blobs where blob.expiry <= now { forget(id, blob) }
+  }
+
+  mutating func removeAll() {
+    for (id, blob) in blobs { forget(id, blob) }
+  }
+
+  /// Adds a piece. O(piece).
+  mutating func add(
+    _ request: UploadBlobRequest, by uid: UInt32, at now: NIODeadline, _ limits: ServerLimits
+  ) throws(RPCStatus) -> UploadBlobResponse {
+    expire(at: now)
+    let idle = Duration.seconds(limits.blobIdleSeconds)
+    let expiry = now + .seconds(Int64(limits.blobIdleSeconds))
+    guard !request.blobID.isEmpty else {
+      return UploadBlobResponse(
+        blobID: try begin(request, by: uid, until: expiry, limits),
+        size: UInt64(request.data.count), idle: idle)
+    }
+    guard var blob = blobs[request.blobID], blob.uid == uid else {
+      throw .blobNotFound(request.blobID)
+    }
+    blob.expiry = expiry
+    let size = UInt64(blob.size)
+    if request.offset < size {
+      // An answer was lost, and the piece comes again.
+      let known = try read(blob, at: Int(request.offset), count: request.data.count)
+      guard known == request.data else { throw .blobOffset(request.blobID, size: size) }
+    } else {
+      guard request.offset == size else { throw .blobOffset(request.blobID, size: size) }
+      try admit(request.data.count, after: blob.size, of: uid, limits)
+      try BlobTable.write(request.data, to: blob.file, at: blob.size)
+      blob.size += request.data.count
+    }
+    blobs[request.blobID] = blob
+    return UploadBlobResponse(blobID: request.blobID, size: UInt64(blob.size), idle: idle)
+  }
+
+  /// A piece of a blob. Another user's is there for the owner of the daemon alone. O(piece).
+  mutating func piece(
+    _ request: ReadBlobRequest, for uid: UInt32, isOwner: Bool, at now: NIODeadline,
+    _ limits: ServerLimits
+  ) throws(RPCStatus) -> ReadBlobResponse {
+    expire(at: now)
+    guard var blob = blobs[request.blobID], blob.uid == uid || isOwner else {
+      throw .blobNotFound(request.blobID)
+    }
+    blob.expiry = now + .seconds(Int64(limits.blobIdleSeconds))
+    blobs[request.blobID] = blob
+    let start = Int(clamping: min(request.offset, UInt64(blob.size)))
+    let wanted = request.sizeMax == 0 ? BlobTable.pieceBytesMax : Int(request.sizeMax)
+    let count = min(wanted, BlobTable.pieceBytesMax, blob.size - start)
+    return ReadBlobResponse(
+      data: try read(blob, at: start, count: count), size: UInt64(blob.size), name: blob.name,
+      contentType: blob.contentType)
+  }
+
+  mutating func delete(_ id: String, by uid: UInt32, isOwner: Bool) {
+    guard let blob = blobs[id], blob.uid == uid || isOwner else { return }
+    forget(id, blob)
+  }
+
+  // MARK: - Parts
+
+  private mutating func begin(
+    _ request: UploadBlobRequest, by uid: UInt32, until expiry: NIODeadline, _ limits: ServerLimits
+  ) throws(RPCStatus) -> String {
+    guard request.offset == 0 else {
+      throw .invalidField("offset", "The first piece of a blob has the offset 0.")
+    }
+    guard request.name.utf8.count <= 255, !request.name.utf8.contains(UInt8(ascii: "/")) else {
+      throw .invalidField("name", "At most 255 bytes without a slash are allowed.")
+    }
+    guard request.contentType.utf8.count <= 127,
+      request.contentType.utf8.allSatisfy({ (0x21...0x7E).contains($0) || $0 == 0x20 })
+    else {
+      throw .invalidField(
+        "content_type", "At most 127 printable characters of ASCII are allowed.")
+    }
+    let count = blobs.values.count { $0.uid == uid }
+    guard count < limits.blobsPerUIDMax else {
+      throw .quotaExceeded("blobs_per_uid_max", limits.blobsPerUIDMax)
+    }
+    try admit(request.data.count, after: 0, of: uid, limits)
+    let file = try makeFile()
+    do throws(RPCStatus) { try BlobTable.write(request.data, to: file, at: 0) } catch {
+      close(file)
+      throw error
+    }
+    let id = BlobTable.newID()
+    blobs[id] = Blob(
+      uid: uid, file: file, name: request.name, contentType: request.contentType,
+      size: request.data.count, expiry: expiry)
+    return id
+  }
+
+  private func admit(
+    _ count: Int, after size: Int, of uid: UInt32, _ limits: ServerLimits
+  ) throws(RPCStatus) {
+    guard size + count <= limits.blobBytesMax else {
+      throw .quotaExceeded("blob_bytes_max", limits.blobBytesMax)
+    }
+    let used = blobs.values.reduce(0) { $1.uid == uid ? $0 + $1.size : $0 }
+    guard used + count <= limits.blobBytesPerUIDMax else {
+      throw .quotaExceeded("blob_bytes_per_uid_max", limits.blobBytesPerUIDMax)
+    }
+  }
+
+  private mutating func forget(_ id: String, _ blob: Blob) {
+    close(blob.file)
+    blobs[id] = nil
+  }
+
+  /// 128 random bits: knowing an id is not needed to read one's own, and guessing one is no way in.
+  private static func newID() -> String {
+    (0..<2).map { _ in
+      let digits = String(UInt64.random(in: .min ... .max), radix: 16)
+      return String(repeating: "0", count: 16 - digits.count) + digits
+    }.joined()
+  }
+
+  private func makeFile() throws(RPCStatus) -> CInt {
+    var path = Array("\(folder)/.blob-XXXXXX".utf8CString)
+    let file = mkstemp(&path)
+    guard file >= 0 else { throw .blobFailed("make a file in \(folder)", errno) }
+    unlink(path)
+    _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+    return file
+  }
+
+  private static func write(_ bytes: [UInt8], to file: CInt, at offset: Int) throws(RPCStatus) {
+    var written = 0
+    while written < bytes.count {
+      let count = bytes.withUnsafeBytes {
+        pwrite(
+          file, $0.baseAddress?.advanced(by: written), bytes.count - written,
+          off_t(offset + written))
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw .blobFailed("write the blob", errno) }
+      written += count
+    }
+  }
+
+  private func read(_ blob: Blob, at offset: Int, count: Int) throws(RPCStatus) -> [UInt8] {
+    let count = max(0, min(count, blob.size - offset))
+    var bytes = [UInt8](repeating: 0, count: count)
+    var done = 0
+    while done < count {
+      let read = bytes.withUnsafeMutableBytes {
+        pread(blob.file, $0.baseAddress?.advanced(by: done), count - done, off_t(offset + done))
+      }
+      if read < 0, errno == EINTR { continue }
+      guard read > 0 else { throw .blobFailed("read the blob", errno) }
+      done += read
+    }
+    return bytes
+  }
+}
+
+extension RPCStatus {
+  fileprivate static func blobNotFound(_ id: String) -> RPCStatus {
+    RPCStatus(
+      .notFound, "BLOB_NOT_FOUND",
+      "There is no blob \"\(id.prefix(64))\". It may have gone because nobody used it. Upload the "
+        + "file again.",
+      metadata: ["blob_id": String(id.prefix(64))])
+  }
+
+  fileprivate static func blobOffset(_ id: String, size: UInt64) -> RPCStatus {
+    RPCStatus(
+      .failedPrecondition, "BLOB_OFFSET_MISMATCH",
+      "The blob has \(size) bytes. Send the piece that begins there.",
+      metadata: ["blob_id": id, "size": "\(size)"])
+  }
+
+  fileprivate static func blobFailed(_ what: String, _ number: CInt) -> RPCStatus {
+    RPCStatus(
+      .unavailable, "STORAGE_FAILED",
+      "The daemon cannot \(what): \(String(cString: strerror(number))). Make room, then retry.",
+      retryDelay: .seconds(1))
+  }
+}

@@ -1,0 +1,143 @@
+import Glibc
+import NIOCore
+import Testing
+import WidgetProto
+
+@testable import WidgetServer
+
+/// Uploaded files: their pieces, whose they are, how long they stay.
+struct BlobTableTests {
+  private let start = NIODeadline.uptimeNanoseconds(1_000)
+  private let limits = {
+    var limits = ServerLimits()
+    (limits.blobBytesMax, limits.blobBytesPerUIDMax) = (8, 12)
+    (limits.blobsPerUIDMax, limits.blobIdleSeconds) = (2, 60)
+    return limits
+  }()
+
+  private func reason(_ body: () throws(RPCStatus) -> Void) -> String? {
+    do throws(RPCStatus) {
+      try body()
+      return nil
+    } catch { return error.reason }
+  }
+
+  @Test func `a file is put together from its pieces, and a piece that comes again counts once`()
+    throws
+  {
+    var table = BlobTable(folder: "/tmp")
+    let first = try table.add(
+      UploadBlobRequest(data: [1, 2, 3], name: "a.png", contentType: "image/png"), by: 1, at: start,
+      limits)
+    let piece = UploadBlobRequest(blobID: first.blobID, offset: 3, data: [4, 5])
+    for _ in 0..<2 {
+      #expect(try table.add(piece, by: 1, at: start, limits).size == 5)
+    }
+    let all = try table.piece(
+      ReadBlobRequest(blobID: first.blobID), for: 1, isOwner: false, at: start, limits)
+    #expect(
+      all
+        == ReadBlobResponse(
+          data: [1, 2, 3, 4, 5], size: 5, name: "a.png", contentType: "image/png"))
+    let part = ReadBlobRequest(blobID: first.blobID, offset: 3, sizeMax: 1)
+    #expect(try table.piece(part, for: 1, isOwner: false, at: start, limits).data == [4])
+    let end = ReadBlobRequest(blobID: first.blobID, offset: .max)
+    #expect(try table.piece(end, for: 1, isOwner: false, at: start, limits).data == [])
+  }
+
+  @Test func `pieces that do not fit are refused, and change nothing`() throws {
+    var table = BlobTable(folder: "/tmp")
+    let id = try table.add(UploadBlobRequest(data: [1, 2]), by: 1, at: start, limits).blobID
+    for (offset, data) in [(3, [9]), (1, [9]), (1, [2, 3])] as [(UInt64, [UInt8])] {
+      let wrong = reason { () throws(RPCStatus) in
+        _ = try table.add(
+          UploadBlobRequest(blobID: id, offset: offset, data: data), by: 1, at: start, limits)
+      }
+      #expect(wrong == "BLOB_OFFSET_MISMATCH", "\(offset) \(data)")
+    }
+    let whole = try table.piece(
+      ReadBlobRequest(blobID: id), for: 1, isOwner: false, at: start, limits)
+    #expect(whole.data == [1, 2])
+  }
+
+  @Test func `a blob is its user's, and the owner's of the daemon`() throws {
+    var table = BlobTable(folder: "/tmp")
+    let id = try table.add(UploadBlobRequest(data: [7]), by: 1, at: start, limits).blobID
+    let read = ReadBlobRequest(blobID: id)
+    #expect(
+      reason { () throws(RPCStatus) in
+        _ = try table.piece(read, for: 2, isOwner: false, at: start, limits)
+      } == "BLOB_NOT_FOUND")
+    #expect(
+      reason { () throws(RPCStatus) in
+        let more = UploadBlobRequest(blobID: id, offset: 1, data: [8])
+        _ = try table.add(more, by: 2, at: start, limits)
+      } == "BLOB_NOT_FOUND")
+    #expect(try table.piece(read, for: 0, isOwner: true, at: start, limits).data == [7])
+    table.delete(id, by: 2, isOwner: false)
+    #expect(try table.piece(read, for: 1, isOwner: false, at: start, limits).size == 1)
+    table.delete(id, by: 1, isOwner: false)
+    table.delete(id, by: 1, isOwner: false)
+    #expect(table.nextExpiry == nil)
+  }
+
+  @Test func `limits hold at their edge, for each user alone`() throws {
+    var table = BlobTable(folder: "/tmp")
+    func add(_ count: Int, to id: String = "", at offset: UInt64 = 0, by uid: UInt32 = 1) -> String?
+    {
+      reason { () throws(RPCStatus) in
+        let data = [UInt8](repeating: 0, count: count)
+        _ = try table.add(
+          UploadBlobRequest(blobID: id, offset: offset, data: data), by: uid, at: start, limits)
+      }
+    }
+    #expect(add(9) == "QUOTA_EXCEEDED")
+    let id = try table.add(
+      UploadBlobRequest(data: [UInt8](repeating: 0, count: 7)), by: 1, at: start, limits
+    ).blobID
+    #expect(add(2, to: id, at: 7) == "QUOTA_EXCEEDED")
+    #expect(add(1, to: id, at: 7) == nil)
+    #expect(add(5) == "QUOTA_EXCEEDED")
+    #expect(add(4) == nil)
+    #expect(add(0) == "QUOTA_EXCEEDED")
+    #expect(add(8, by: 2) == nil)
+  }
+
+  @Test func `a blob that nobody uses goes`() throws {
+    var table = BlobTable(folder: "/tmp")
+    let id = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits).blobID
+    let read = ReadBlobRequest(blobID: id)
+    let later = start + .seconds(59)
+    #expect(try table.piece(read, for: 1, isOwner: false, at: later, limits).size == 1)
+    #expect(table.nextExpiry == later + .seconds(60))
+    table.expire(at: later + .seconds(59))
+    #expect(table.nextExpiry != nil)
+    #expect(
+      reason { () throws(RPCStatus) in
+        _ = try table.piece(read, for: 1, isOwner: false, at: later + .seconds(60), limits)
+      } == "BLOB_NOT_FOUND")
+    #expect(table.nextExpiry == nil)
+  }
+
+  @Test(arguments: [
+    UploadBlobRequest(offset: 1, data: [1]), UploadBlobRequest(data: [1], name: "a/b"),
+    UploadBlobRequest(data: [1], name: String(repeating: "n", count: 256)),
+    UploadBlobRequest(data: [1], contentType: "a\r\nb"),
+  ])
+  func `a wrong first piece is refused`(request: UploadBlobRequest) {
+    var table = BlobTable(folder: "/tmp")
+    #expect(
+      reason { () throws(RPCStatus) in
+        _ = try table.add(request, by: 1, at: start, limits)
+      } == "INVALID_FIELD")
+    #expect(table.nextExpiry == nil)
+  }
+
+  @Test func `a folder that is not there is told of`() {
+    var table = BlobTable(folder: "/nowhere/at/all")
+    #expect(
+      reason { () throws(RPCStatus) in
+        _ = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits)
+      } == "STORAGE_FAILED")
+  }
+}
