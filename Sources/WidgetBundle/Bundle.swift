@@ -323,6 +323,8 @@ public struct HTTPRequest: Sendable {
       case value(Template)
       /// The path of a file that the bundle may read.
       case file(Template, contentType: String?)
+      /// The id of a blob.
+      case blob(Template, contentType: String?)
     }
 
     public init(name: String, content: Content) {

@@ -492,13 +492,21 @@ extension KindReader {
 
   private func part(_ item: Item, _ variables: Variables) -> HTTPRequest.Part.Content? {
     guard case .map(let entries) = item.node.content,
-      entries.contains(where: { $0.key == "file" || $0.key == "value" })
+      entries.contains(where: { ["file", "value", "blob"].contains($0.key) })
     else { return reading.template(item, variables).map { .value($0) } }
     guard let object = reading.object(item, .part) else { return nil }
-    if let fileItem = object["file"] {
-      if let value = object["value"] {
-        reading.report(value, "a part is a file or a value", hint: "keep one of them")
+    let contents = ["file", "blob", "value"].filter { object.has($0) }
+    if contents.count > 1 {
+      reading.report(
+        item, "a part is one thing: \(contents.joined(separator: " or "))", hint: "keep one of them"
+      )
+    }
+    if let blob = object["blob"] {
+      return reading.template(blob, variables, giving: .string).map {
+        .blob($0, contentType: reading.text(object["contentType"]))
       }
+    }
+    if let fileItem = object["file"] {
       return file(fileItem, variables).map {
         .file($0, contentType: reading.text(object["contentType"]))
       }

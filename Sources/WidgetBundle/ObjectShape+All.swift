@@ -306,11 +306,15 @@ extension ObjectShape {
     ])
 
   public static let part = ObjectShape(
-    "part", "A part of a multipart body: a file, or a value.",
+    "part", "A part of a multipart body: a file, an uploaded file, or a value.",
     [
       Key("value", .template, "The value."),
       Key("file", .textTemplate, "The path of a file that the bundle may read."),
-      Key("contentType", .text, "Of the file."),
+      Key(
+        "blob", .textTemplate,
+        "The id of a file that a client uploaded: `=nodes.photo.value` of an input with `mode: file`."
+      ),
+      Key("contentType", .text, "Of the file. Of a blob: what the client said."),
     ])
 
   public static let parse = ObjectShape(

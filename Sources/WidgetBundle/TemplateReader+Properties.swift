@@ -70,7 +70,7 @@ extension TemplateReader {
     case (_, "accessory"): words = ["none", "disclosure", "activity", "checkmark"]
     case (.image, "mode"): words = ["fit", "fill", "center"]
     case (.button, "style"): words = ["plain", "primary", "destructive"]
-    case (.input, "mode"): words = ["text", "multiline", "number", "search", "secret"]
+    case (.input, "mode"): words = ["text", "multiline", "number", "search", "secret", "file"]
     case (.chart, "style"): words = ["line", "bar"]
     case (.stack, "axis"): words = ["vertical", "horizontal"]
     case (.stack, "distribution"): words = ["start", "center", "end", "fill", "equal"]

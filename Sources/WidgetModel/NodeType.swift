@@ -129,7 +129,8 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
         Field(name: "name", type: .string, summary: "What its form calls its value."),
         Field(name: "required", type: .bool, summary: "Whether its form needs it."),
         Field(name: "problem", type: .string, summary: "What is wrong with what is in it."),
-        Field(name: "mode", type: .string, summary: "text, multiline, number, search, secret."),
+        Field(
+          name: "mode", type: .string, summary: "text, multiline, number, search, secret, file."),
         Field(name: "minLength", type: .int, summary: "Send changes from this length on."),
         Field(name: "throttle", type: .duration, summary: "Send changes after this rest."),
       ]

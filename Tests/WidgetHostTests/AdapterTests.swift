@@ -295,6 +295,10 @@ struct AdapterTests {
 
     func removeKinds(of provider: String) async throws(Failure) {}
 
+    func blob(_ id: String, bytesMax: Int) async throws(Failure) -> WebRequest.Upload {
+      throw Failure("NOT_FOUND", "no blob")
+    }
+
     func declare(widgets specs: [WidgetSpec], set: String) async throws(Failure) {
       for spec in specs {
         guard let id = spec.id else { continue }

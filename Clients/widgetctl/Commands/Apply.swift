@@ -252,6 +252,7 @@ struct SendCommand: AsyncParsableCommand {
         widgetctl send todo change --node done/7 value=true
         widgetctl send todo change --node search value==milk
         widgetctl send todo submit --node new --value title=='Buy milk' --value urgent=true
+        widgetctl send album submit --node new --value title==Cat --upload photo=cat.png
         widgetctl send cpu alarm above=90 who==Ada
         widgetctl send notes press --node save --wait --timeout 10s
       """)
@@ -280,6 +281,13 @@ struct SendCommand: AsyncParsableCommand {
     transform: parseAssignment)
   var values: [Assignment] = []
 
+  @Option(
+    name: .customLong("upload"),
+    help: ArgumentHelp(
+      "A file for an input of a form; may be repeated. It is uploaded first.",
+      valueName: "name=file"), completion: .file())
+  var uploads: [String] = []
+
   @Flag(help: "Send it even if the widget is hidden or disabled.")
   var force = false
 
@@ -291,8 +299,14 @@ struct SendCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
-    guard values.isEmpty || !payload.contains(where: { $0.key == "values" }) else {
-      throw ValidationError("--value and values=… say the same; use one of them")
+    for upload in uploads {
+      guard let equals = upload.firstIndex(of: "="), equals != upload.startIndex,
+        upload.index(after: equals) != upload.endIndex
+      else { throw ValidationError("--upload \(upload): write NAME=FILE") }
+    }
+    guard values.isEmpty && uploads.isEmpty || !payload.contains(where: { $0.key == "values" })
+    else {
+      throw ValidationError("--value and --upload are parts of values=…; use one of them")
     }
   }
 
@@ -304,10 +318,20 @@ struct SendCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let request = SendEventRequest(
-      widgetID: id, nodeID: node ?? "", name: name, payload: try allOfPayload(), force: force,
-      client: "widgetctl", requestID: global.requestId ?? "", wantsOutcome: waits)
     let session = try global.session()
+    var payload = try allOfPayload()
+    if !uploads.isEmpty {
+      var values = ValueMap()
+      if case .map(let map)? = payload["values"] { values = map }
+      for upload in uploads {
+        let parts = upload.split(separator: "=", maxSplits: 1)
+        values[String(parts[0])] = .string(try await Upload.run(String(parts[1]), session))
+      }
+      payload["values"] = .map(values)
+    }
+    let request = SendEventRequest(
+      widgetID: id, nodeID: node ?? "", name: name, payload: payload, force: force,
+      client: "widgetctl", requestID: global.requestId ?? "", wantsOutcome: waits)
     guard !waits else { return try await OutcomeWait(request, session, global).run() }
     let answer = try await session.client.sendEvent(request, options: session.options)
     session.printer.print(

@@ -30,6 +30,8 @@ public protocol DaemonConnection: Sendable {
     _ id: WidgetID, name: String, payload: ValueMap, force: Bool
   ) async throws(Failure)
   func widget(_ id: WidgetID) async throws(Failure) -> Widget
+  /// A file that a client uploaded.
+  func blob(_ id: String, bytesMax: Int) async throws(Failure) -> WebRequest.Upload
   /// Those of these kinds that are registered, and of these widgets that are there.
   func standing(
     kinds: [KindName], widgets: [WidgetID]
@@ -205,6 +207,20 @@ public struct ClientConnection: DaemonConnection {
     } catch {
       throw Failure(error)
     }
+  }
+
+  public func blob(_ id: String, bytesMax: Int) async throws(Failure) -> WebRequest.Upload {
+    let blob: ReadBlobResponse
+    do throws(ClientError) {
+      blob = try await client.blob(id, bytesMax: bytesMax, options: options)
+    } catch {
+      throw Failure(error)
+    }
+    guard UInt64(blob.data.count) == blob.size, blob.data.count <= bytesMax else {
+      throw Failure(
+        "OUT_OF_RANGE", "the uploaded file has \(blob.size) bytes; at most \(bytesMax) are sent on")
+    }
+    return WebRequest.Upload(bytes: blob.data, name: blob.name, contentType: blob.contentType)
   }
 
   public func widget(_ id: WidgetID) async throws(Failure) -> Widget {

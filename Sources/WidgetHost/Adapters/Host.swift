@@ -330,8 +330,9 @@ public actor Host {
         }
       }
     case .web(let id, let request):
-      begin(id) { [web] in
+      begin(id) { [web, daemon] in
         do throws(Failure) {
+          let request = try await request.readingBlobs(from: daemon)
           return .web(
             id,
             try await web.fetch(request) { await self.tell(.progress(id, $0), id.generation) })

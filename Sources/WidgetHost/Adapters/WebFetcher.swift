@@ -197,6 +197,15 @@ struct WebFetcher: Sendable {
             type: contentType ?? "application/octet-stream", boundary: boundary
           ).utf8
         bytes += try FileReading.read(file)
+      case .upload(let upload):
+        let type = upload.contentType.isEmpty ? "application/octet-stream" : upload.contentType
+        bytes +=
+          WebRequest.Body.partHead(
+            name: part.name, fileName: upload.name.isEmpty ? "file" : upload.name, type: type,
+            boundary: boundary
+          ).utf8
+        bytes += upload.bytes
+      case .blob(let id, _, _): throw Failure("INTERNAL", "the blob \(id) was not read")
       }
       bytes += Array("\r\n".utf8)
     }
@@ -275,5 +284,25 @@ extension WebRequest {
       headers.removeAll { $0.name.lowercased() == "content-type" }
     }
     address = target
+  }
+}
+
+extension WebRequest {
+  /// The same request with the uploaded files that it sends on.
+  func readingBlobs(from daemon: any DaemonConnection) async throws(Failure) -> WebRequest {
+    guard case .multipart(let parts, let boundary) = body else { return self }
+    var read: [Part] = []
+    for part in parts {
+      guard case .blob(let id, let bytesMax, let contentType) = part.content else {
+        read.append(part)
+        continue
+      }
+      var upload = try await daemon.blob(id, bytesMax: bytesMax)
+      if let contentType { upload.contentType = contentType }
+      read.append(Part(name: part.name, content: .upload(upload)))
+    }
+    var request = self
+    request.body = .multipart(read, boundary: boundary)
+    return request
   }
 }

@@ -164,6 +164,17 @@ extension BundleInstance {
           try BundleInstance.header("Content-Type", text).value
         }
         result.append(.init(name: part.name, content: .file(file, contentType: type)))
+      case .blob(let template, let contentType):
+        let id = try text(template, moment)
+        // An input that was left out is no part.
+        guard !id.isEmpty else { continue }
+        let type = try contentType.map { (text) throws(Failure) in
+          try BundleInstance.header("Content-Type", text).value
+        }
+        result.append(
+          .init(
+            name: part.name,
+            content: .blob(id: id, bytesMax: limits.uploadBytesMax, contentType: type)))
       }
     }
     return result

@@ -59,6 +59,19 @@ public struct WebRequest: Hashable, Sendable {
     }
   }
 
+  /// A file that a client uploaded.
+  public struct Upload: Hashable, Sendable {
+    public var bytes: [UInt8]
+    public var name: String
+    public var contentType: String
+
+    public init(bytes: [UInt8], name: String, contentType: String) {
+      self.bytes = bytes
+      self.name = name
+      self.contentType = contentType
+    }
+  }
+
   public struct Part: Hashable, Sendable {
     public var name: String
     public var content: Content
@@ -66,6 +79,10 @@ public struct WebRequest: Hashable, Sendable {
     public enum Content: Hashable, Sendable {
       case bytes([UInt8])
       case file(FileRequest, contentType: String?)
+      /// A blob of the daemon's, with at most so many bytes.
+      case blob(id: String, bytesMax: Int, contentType: String?)
+      /// A blob that was read.
+      case upload(Upload)
     }
   }
 

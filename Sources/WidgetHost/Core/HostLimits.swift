@@ -9,6 +9,8 @@ public struct HostLimits: Hashable, Sendable {
   public var outputBytesMax = 1 << 20
   /// Bytes of an HTTP answer's body.
   public var bodyBytesMax = 4 << 20
+  /// How many bytes an uploaded file may have that a request sends on.
+  public var uploadBytesMax = 16 << 20
   /// Bytes of the end of what a program says on standard error.
   public var stderrBytesMax = 4 << 10
   /// Actions that call actions.

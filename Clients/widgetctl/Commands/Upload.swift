@@ -1,0 +1,43 @@
+import Glibc
+import WidgetClient
+
+/// Uploads files for events.
+enum Upload {
+  /// Media types by a file's ending; others are left to whoever gets the file.
+  private static let types = [
+    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
+    "webp": "image/webp", "svg": "image/svg+xml", "pdf": "application/pdf", "txt": "text/plain",
+    "json": "application/json", "mp3": "audio/mpeg", "mp4": "video/mp4", "zip": "application/zip",
+  ]
+
+  /// - Returns: the blob's id.
+  static func run(_ path: String, _ session: Session) async throws -> String {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw failure(path) }
+    defer { close(file) }
+    let name = String(path.split(separator: "/").last ?? "file")
+    let ending = name.split(separator: ".").last.map { $0.lowercased() } ?? ""
+    do {
+      return try await session.client.upload(
+        name: name, contentType: types[ending] ?? "", options: session.options
+      ) { bytesMax in try piece(of: file, bytesMax, path) }
+    } catch let error as ClientError where error.reason == "QUOTA_EXCEEDED" {
+      throw CommandFailure(
+        .quotaExceeded, "\(path) cannot be uploaded: \(CommandFailure(error).message)")
+    }
+  }
+
+  private static func piece(of file: CInt, _ bytesMax: Int, _ path: String) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: bytesMax)
+    while true {
+      let count = read(file, &bytes, bytesMax)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure(path) }
+      return Array(bytes.prefix(count))
+    }
+  }
+
+  private static func failure(_ path: String) -> CommandFailure {
+    CommandFailure(.otherError, "cannot read \(path): \(String(cString: strerror(errno)))")
+  }
+}
