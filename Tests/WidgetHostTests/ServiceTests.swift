@@ -45,6 +45,15 @@ struct ServiceTests {
     #expect(request.method == "POST" && request.text == #"{"a":1}"#)
   }
 
+  @Test func `a service reads the bundle's settings`() throws {
+    var scene = try Scene(
+      try Scene.bundle(
+        "data: {n: 0}\nsources: {feed: {http: {service: api, path: x}, set: {n: result}}}",
+        permissions: "{hosts: [a.example]}",
+        services: "{api: {url: =defaults.server}}\ndefaults: {server: \"https://a.example/v2\"}"))
+    #expect("\(try need(scene.webRequest()).request.address)" == "https://a.example/v2/x")
+  }
+
   @Test func `a source says in the bundle's words that it failed, and what it has read`() throws {
     var scene = try Scene(
       """
