@@ -17,8 +17,8 @@ public enum ProviderRequest: Hashable, Sendable {
   case dataRequest(ProviderDataRequest)
   /// Widgets are gone.
   case removed([WidgetID])
-  /// Kinds of this provider are gone, because somebody deleted them, or the provider did. Events of their
-  /// widgets do not come until it declares them again.
+  /// Kinds of this provider are gone, because somebody deleted them. Events of their widgets do not come
+  /// until it declares them again.
   case kindsRemoved([KindName])
   /// Somebody calls about bundles: answer it. Comes only with `ProviderOptions.managesBundles`.
   case bundleRequest(ProviderBundleRequest)

@@ -80,6 +80,8 @@ final class ProviderSession {
     case acknowledged(UInt64)
     /// These widgets need not be asked about any more.
     case heard([WidgetID])
+    /// The provider has removed these kinds itself, and need not be told.
+    case gaveUp([KindName])
   }
 
   /// An event that was sent, or a gap.

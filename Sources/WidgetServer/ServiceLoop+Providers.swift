@@ -122,6 +122,7 @@ extension ServiceLoop {
       let commit = try apply(.applyKinds(declaration), by: session.peer)
       guard case .kindsApplied(let kinds) = commit.outcome else { throw .lost }
       result.kinds = kinds
+      session.effects.append(.gaveUp(kinds.filter { $0.action == .deleted }.map(\.name)))
     case .update(let update):
       try checkChanges()
       guard update.updates.count <= limits.providerUpdatesMax else {
@@ -228,6 +229,7 @@ extension ServiceLoop {
       switch effect {
       case .acknowledged(let sequence): session.acknowledge(sequence)
       case .heard(let ids): for id in ids { session.heard(of: id) }
+      case .gaveUp(let names): session.kinds.subtract(names)
       }
     }
     session.outputs.removeAll()
