@@ -612,7 +612,7 @@ struct ContentTable {
   }
 
   /// What the ids of a row's nodes end with: short enough, and another for each row.
-  private static func path(_ outer: String, key: String, seen: inout Set<String>) -> String {
+  static func path(_ outer: String, key: String, seen: inout Set<String>) -> String {
     var path = "\(outer)/\(NodeID.encoded(key: key))"
     // Room for the number below. No key is written with a colon in front.
     if path.utf8.count > NodeID.rowsLengthMax - 8 { path = "/:\(hash(path))" }

@@ -30,12 +30,26 @@ extension Record {
   /// What of the content changed after a cursor; nil for nothing.
   func contentChange(since cursor: Revision) -> ContentChange? {
     if let content { return content.table.change(since: cursor) }
-    return contentRevision > cursor ? ContentChange(replacingBy: nil) : nil
+    guard isPlain else {
+      return contentRevision > cursor ? ContentChange(replacingBy: nil) : nil
+    }
+    if max(contentRevision, data.keysRevision) > cursor {
+      return ContentChange(replacingBy: PlainContent.content(of: self))
+    }
+    return PlainContent.change(of: self, since: cursor)
+  }
+
+  /// What it shows now; nil for nothing.
+  var shownContent: Content? {
+    if let content { return content.table.content }
+    return isPlain ? PlainContent.content(of: self) : nil
   }
 
   /// What its content counts against its owner's quota.
   var contentBytes: Int { content?.table.bytes ?? 0 }
 
   /// What it comes to in frames.
-  var sizeBytes: Int { costBytes + contentBytes }
+  var sizeBytes: Int {
+    costBytes + contentBytes + (isPlain ? PlainContent.sizeBytes(of: self) : 0)
+  }
 }

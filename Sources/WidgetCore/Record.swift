@@ -44,8 +44,10 @@ final class Record {
 
   /// What it shows; nil if its kind says nothing of its family.
   var content: ContentBox?
-  /// When it last ceased to have content.
+  /// When it last ceased to have content, or began or ceased to be plain.
   var contentRevision: Revision = 0
+  /// Whether nobody has registered its kind, so that it shows its data; see `PlainContent`.
+  var isPlain = false
 
   /// What the widget counts against its owner's quota.
   var costBytes = 0
@@ -96,6 +98,7 @@ final class Record {
     copy.replacedRevision = replacedRevision
     copy.content = content
     copy.contentRevision = contentRevision
+    copy.isPlain = isPlain
     copy.costBytes = costBytes
     copy.older = older
     copy.newer = newer
@@ -103,13 +106,16 @@ final class Record {
   }
 
   /// The widget as readers see it. O(keys).
-  var widget: Widget {
+  var widget: Widget { widget(takingContent: true) }
+
+  /// The same, without content if nobody takes it. O(keys).
+  func widget(takingContent: Bool) -> Widget {
     Widget(
       id: id, kind: kind, family: family, labels: labels, presence: presence, position: position,
       parameters: parameters.map, data: data.map, isStale: isStale, error: error,
       createdRevision: createdRevision, revision: revision, createTime: createTime,
       updateTime: updateTime, ownerUID: ownerUID, applySet: applySet,
-      content: content?.table.content)
+      content: takingContent ? shownContent : nil)
   }
 
   func isSelected(by selector: Selector) -> Bool {
@@ -124,7 +130,8 @@ final class Record {
   ///
   /// `mayHoldNewer`: the reader may hold widgets that are newer than its cursor.
   func change(
-    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool
+    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool,
+    takingContent: Bool = true
   ) -> WidgetChange? {
     let isNew = createdRevision > cursor
     let isReplaced = replacedRevision > cursor
@@ -134,8 +141,10 @@ final class Record {
       return selectionMayHaveChanged && (!isNew || mayHoldNewer)
         ? .removed(id, hint(since: cursor)) : nil
     }
-    if isNew || isReplaced || selectionMayHaveChanged { return .added(widget, hint(since: cursor)) }
-    return .updated(update(since: cursor))
+    if isNew || isReplaced || selectionMayHaveChanged {
+      return .added(widget(takingContent: takingContent), hint(since: cursor))
+    }
+    return .updated(update(since: cursor, takingContent: takingContent))
   }
 
   /// The latest transition hint, if it came after `cursor`.
@@ -143,7 +152,7 @@ final class Record {
     transitionRevision > cursor ? transition : nil
   }
 
-  private func update(since cursor: Revision) -> WidgetUpdate {
+  private func update(since cursor: Revision, takingContent: Bool) -> WidgetUpdate {
     var update = WidgetUpdate(id: id, revision: revision, updateTime: updateTime)
     (update.setData, update.unsetData) = data.changes(since: cursor)
     (update.setParameters, update.unsetParameters) = parameters.changes(since: cursor)
@@ -156,7 +165,7 @@ final class Record {
       update.family = family
       update.applySet = applySet
     }
-    update.content = contentChange(since: cursor)
+    if takingContent { update.content = contentChange(since: cursor) }
     update.transition = hint(since: cursor)
     return update
   }

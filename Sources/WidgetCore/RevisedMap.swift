@@ -31,15 +31,20 @@ struct RevisedMap {
   private(set) var newest: Int32 = -1
   private(set) var oldest: Int32 = -1
   private(set) var liveCount = 0
+  /// A revision at or after the last one that added or removed a key.
+  private(set) var keysRevision: Revision = 0
 
   init() {}
 
   /// Rebuilds a map from what was stored. Of entries with the same key, the first counts.
-  init(_ entries: [RevisedEntry]) {
+  ///
+  /// - Parameter keysRevision: 0 if it is not known; then it is that of the last change.
+  init(_ entries: [RevisedEntry], keysRevision known: Revision = 0) {
     for entry in entries.sorted(by: { $0.revision < $1.revision }) {
       guard !position(of: entry.key).found else { continue }
       append(key: entry.key, value: entry.value, revision: entry.revision)
     }
+    if known > 0 { keysRevision = known }
   }
 
   /// The value of a key; nil if it is not there.
@@ -60,6 +65,7 @@ struct RevisedMap {
       if old == value { return false }
     } else {
       liveCount += 1
+      keysRevision = revision
     }
     change(slot, to: value, at: revision)
     return true
@@ -70,6 +76,7 @@ struct RevisedMap {
     let (index, found) = position(of: key)
     guard found, slots[Int(sorted[index])].value != nil else { return false }
     liveCount -= 1
+    keysRevision = revision
     change(sorted[index], to: nil, at: revision)
     return true
   }
@@ -169,6 +176,7 @@ struct RevisedMap {
     slots.append(Slot(key: key, value: value, revision: revision, older: newest, newer: -1))
     sorted.insert(slot, at: index)
     becomeNewest(slot)
+    keysRevision = revision
     if value != nil { liveCount += 1 }
   }
 

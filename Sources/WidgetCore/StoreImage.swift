@@ -126,13 +126,17 @@ public struct RecordImage: Hashable, Sendable {
   public var contentIsCut: Bool
   /// Who set which fields; nil if no manager ever declared the widget.
   public var owners: [FieldOwner]?
+  /// The revision at which a data key was last added or removed; 0 if it is not known.
+  public var dataKeysRevision: Revision
 
   public init(
     widget: Widget, data: [RevisedEntry], parameters: [RevisedEntry], labelsRevision: Revision,
     presenceRevision: Revision, positionRevision: Revision, statusRevision: Revision,
     transition: Transition?, transitionRevision: Revision, contentRevision: Revision = 0,
-    contentIsCut: Bool = false, owners: [FieldOwner]? = nil
+    contentIsCut: Bool = false, owners: [FieldOwner]? = nil,
+    dataKeysRevision: Revision = 0
   ) {
+    self.dataKeysRevision = dataKeysRevision
     self.owners = owners
     self.contentRevision = contentRevision
     self.contentIsCut = contentIsCut
@@ -196,7 +200,8 @@ extension RecordImage {
       positionRevision: record.positionRevision, statusRevision: record.statusRevision,
       transition: record.transition, transitionRevision: record.transitionRevision,
       contentRevision: record.contentRevision,
-      contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.entries)
+      contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.entries,
+      dataKeysRevision: record.data.keysRevision)
   }
 }
 
@@ -221,7 +226,7 @@ extension Record {
     let isKept = { (entry: RevisedEntry) in
       entry.value != nil || entry.revision > compactRevision
     }
-    data = RevisedMap(image.data.filter(isKept))
+    data = RevisedMap(image.data.filter(isKept), keysRevision: image.dataKeysRevision)
     parameters = RevisedMap(image.parameters.filter(isKept))
     transition = image.transition
     transitionRevision = image.transitionRevision

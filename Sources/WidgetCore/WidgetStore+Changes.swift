@@ -9,16 +9,20 @@ extension WidgetStore {
   /// the state at `cursor`, the result gives the state at `revision`. It may also report a removal
   /// of a widget that the reader never held; see `Record.change`.
   ///
+  /// `takingContent`: whether the reader takes what widgets show.
+  ///
   /// Throws `revisionCompacted` if removals after the cursor are forgotten, `revisionUnknown` if it
   /// lies in the future.
   public func changes(
-    since cursor: Revision, selecting selector: Selector = Selector()
+    since cursor: Revision, selecting selector: Selector = Selector(), takingContent: Bool = true
   ) throws(StoreError) -> Delta {
     try checkCursor(cursor)
     let removals = removals(since: cursor, selecting: selector, readerHeldUpTo: cursor)
     return Delta(
       fromRevision: cursor, toRevision: revision,
-      changes: removals + changedRecords(since: cursor, selecting: selector, mayHoldNewer: false))
+      changes: removals
+        + changedRecords(
+          since: cursor, selecting: selector, mayHoldNewer: false, takingContent: takingContent))
   }
 
   /// Ends a transfer that `changes(inChunk:since:)` or `widgets(inChunk:)` carried out piece by
@@ -34,7 +38,7 @@ extension WidgetStore {
   /// Throws as `changes(since:)`.
   public func changes(
     endingTransferSince cursor: Revision, startedAt start: Revision, lastPass: Revision? = nil,
-    selecting selector: Selector = Selector()
+    selecting selector: Selector = Selector(), takingContent: Bool = true
   ) throws(StoreError) -> Delta {
     if cursor > 0 { try checkCursor(cursor) }
     try checkCursor(start)
@@ -44,7 +48,8 @@ extension WidgetStore {
       removal.revision > start
     }
     var changes = changedRecords(
-      since: lastPass ?? start, selecting: selector, mayHoldNewer: true)
+      since: lastPass ?? start, selecting: selector, mayHoldNewer: true,
+      takingContent: takingContent)
     // A widget whose id was removed and used again, and that is not selected, is in both.
     let removed = Set(removals.map(\.id))
     if !removed.isEmpty { changes.removeAll { removed.contains($0.id) } }
@@ -92,10 +97,11 @@ extension WidgetStore {
   /// A part of a chunk's selected widgets: those from a slot on, until their state exceeds
   /// `bytesMax`. `next` is where to go on; nil at the chunk's end. O(chunk).
   public func widgets(
-    inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector()
+    inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
+    takingContent: Bool = true
   ) -> (widgets: [Widget], next: Int?) {
     piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
-      record.isSelected(by: selector) ? record.widget : nil
+      record.isSelected(by: selector) ? record.widget(takingContent: takingContent) : nil
     }
   }
 
@@ -104,12 +110,15 @@ extension WidgetStore {
   /// the cursor.
   public func changes(
     inChunk chunk: Int, from slot: Int, bytesMax: Int, since cursor: Revision,
-    isFirstPass: Bool = true, selecting selector: Selector = Selector()
+    isFirstPass: Bool = true, selecting selector: Selector = Selector(),
+    takingContent: Bool = true
   ) -> (changes: [WidgetChange], next: Int?) {
     guard chunkRevisions[chunk] > cursor else { return ([], nil) }
     return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
       guard record.revision > cursor else { return nil }
-      return record.change(since: cursor, selecting: selector, mayHoldNewer: !isFirstPass)
+      return record.change(
+        since: cursor, selecting: selector, mayHoldNewer: !isFirstPass,
+        takingContent: takingContent)
     }
   }
 
@@ -144,7 +153,7 @@ extension WidgetStore {
   }
 
   private func changedRecords(
-    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool
+    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool, takingContent: Bool
   ) -> [WidgetChange] {
     var changed: [Record] = []
     if selector.ids.isEmpty {
@@ -167,7 +176,9 @@ extension WidgetStore {
       }
     }
     return changed.compactMap {
-      $0.change(since: cursor, selecting: selector, mayHoldNewer: mayHoldNewer)
+      $0.change(
+        since: cursor, selecting: selector, mayHoldNewer: mayHoldNewer,
+        takingContent: takingContent)
     }
   }
 

@@ -103,16 +103,17 @@ extension WidgetStore {
     }
   }
 
-  /// Lets widgets of kinds that are gone show nothing. O(all widgets).
+  /// Lets widgets of kinds that are gone show their data and no more. O(all widgets).
   private mutating func clearContent(
     of kinds: Set<KindName>, at revision: Revision, time: Timestamp
   ) {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
-      guard let record = records[slot], kinds.contains(record.kind), record.content != nil else {
-        continue
+      guard let record = records[slot], kinds.contains(record.kind) else { continue }
+      modify(slot) { record in
+        (record.isPlain, record.contentRevision) = (true, revision)
+        record.finish(nil, at: revision, time: time)
       }
-      modify(slot) { $0.finish(nil, at: revision, time: time) }
     }
   }
 
@@ -198,11 +199,17 @@ extension WidgetStore {
       guard let record = records[slot], kinds.contains(record.kind),
         let schema = schemas[record.kind]
       else { continue }
-      let hasChanged: Bool
-      if let patch = schema.conforming(record, former: former[record.kind]) {
-        hasChanged = try apply(patch, to: slot, at: revision, time: time)
-      } else {
-        hasChanged = false
+      var hasChanged = record.isPlain && schema.content.program(for: record.family) != nil
+      if record.isPlain {
+        modify(slot) { record in
+          (record.isPlain, record.contentRevision) = (false, revision)
+          record.finish(schema.kind.transition, at: revision, time: time)
+        }
+      }
+      if let record = records[slot],
+        let patch = schema.conforming(record, former: former[record.kind])
+      {
+        hasChanged = try apply(patch, to: slot, at: revision, time: time) || hasChanged
       }
       if hasChanged || showAnew(slot, schema, at: revision, time: time) {
         counts[record.kind, default: 0] += 1

@@ -28,6 +28,7 @@ extension WidgetStore {
         chunkRevisions.append(0)
       }
     }
+    record.isPlain = registeredKinds.index(forKey: record.kind) == nil && record.kind != .help
     refreshContent(of: record)
     put(record, into: slot)
     linkNewest(slot)

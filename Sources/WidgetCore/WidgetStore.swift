@@ -241,7 +241,9 @@ public struct WidgetStore: ~Copyable {
   public var lastEventSequence: UInt64 { events.lastSequence }
 
   /// One widget. O(its keys).
-  public func widget(_ id: WidgetID) -> Widget? { slot(of: id).flatMap { records[$0]?.widget } }
+  public func widget(_ id: WidgetID, takingContent: Bool = true) -> Widget? {
+    slot(of: id).flatMap { records[$0]?.widget(takingContent: takingContent) }
+  }
 
   /// The revision that last changed a widget. O(1).
   public func revision(of id: WidgetID) -> Revision? {
@@ -252,7 +254,7 @@ public struct WidgetStore: ~Copyable {
   /// more. Ends early when the widgets' state exceeds `bytesMax`. O(widgets looked at).
   public func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
-    selecting selector: Selector = Selector()
+    selecting selector: Selector = Selector(), takingContent: Bool = true
   ) -> (widgets: [Widget], hasMore: Bool) {
     var widgets: [Widget] = []
     var bytes = 0
@@ -261,7 +263,7 @@ public struct WidgetStore: ~Copyable {
       hasMore = widgets.count == limit || (bytes > bytesMax && !widgets.isEmpty)
       if hasMore { return false }
       bytes += record.sizeBytes
-      widgets.append(record.widget)
+      widgets.append(record.widget(takingContent: takingContent))
       return true
     }
     return (widgets, hasMore)

@@ -25,7 +25,7 @@ public struct RequestWarning: Hashable, Sendable {
     return RequestWarning(
       reason: "KIND_NOT_REGISTERED",
       message: "Nobody has registered the kind \"\(kind)\": its widgets are not checked and show "
-        + "nothing but their data. \(hint)", metadata: metadata)
+        + "their data as a table. \(hint)", metadata: metadata)
   }
 }
 

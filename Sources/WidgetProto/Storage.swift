@@ -31,13 +31,17 @@ public struct StoredWidget: Hashable, Sendable {
   public var contentIsCut: Bool
   /// Who set which fields; nil if no manager ever declared the widget.
   public var owners: [FieldOwner]?
+  /// The revision at which a data key was last added or removed; 0 if it is not known.
+  public var dataKeysRevision: Revision
 
   public init(
     widget: Widget, data: [StoredEntry] = [], parameters: [StoredEntry] = [],
     labelsRevision: Revision = 0, presenceRevision: Revision = 0, positionRevision: Revision = 0,
     statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0,
-    contentRevision: Revision = 0, contentIsCut: Bool = false, owners: [FieldOwner]? = nil
+    contentRevision: Revision = 0, contentIsCut: Bool = false, owners: [FieldOwner]? = nil,
+    dataKeysRevision: Revision = 0
   ) {
+    self.dataKeysRevision = dataKeysRevision
     self.owners = owners
     self.contentRevision = contentRevision
     self.contentIsCut = contentIsCut
@@ -66,6 +70,7 @@ extension StoredWidget: ConvertibleMessage {
     transitionRevision = c.pointee.transition_revision
     contentRevision = c.pointee.content_revision
     contentIsCut = c.pointee.content_is_cut != 0
+    dataKeysRevision = c.pointee.data_keys_revision
     if c.pointee.has_owners != 0 {
       owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
     }
@@ -90,6 +95,7 @@ extension StoredWidget: ConvertibleMessage {
     c.pointee.transition_revision = transitionRevision
     c.pointee.content_revision = contentRevision
     c.pointee.content_is_cut = contentIsCut ? 1 : 0
+    c.pointee.data_keys_revision = dataKeysRevision
     if let owners {
       c.pointee.has_owners = 1
       c.pointee.n_owners = owners.count

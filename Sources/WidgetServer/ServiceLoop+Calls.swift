@@ -355,7 +355,7 @@ extension ServiceLoop {
     let wanted = request.pageSize == 0 ? limits.pageSizeDefault : Int(request.pageSize)
     let page = store.list(
       after: position, limit: min(wanted, limits.pageSizeMax), bytesMax: limits.pageBytesMax,
-      selecting: request.selector)
+      selecting: request.selector, takingContent: request.readMask.wants(.content))
     var response = ListWidgetsResponse(
       widgets: page.widgets.map { widget in
         TaggedWidget(

@@ -18,9 +18,10 @@ extension ServiceLoop {
       group.changeCacheRevision = store.revision
     }
     if let cached = group.changeCache[cursor] { return cached }
-    guard let delta = try? store.changes(since: cursor, selecting: group.filter.selector) else {
-      return nil
-    }
+    guard
+      let delta = try? store.changes(
+        since: cursor, selecting: group.filter.selector, takingContent: group.takesContent)
+    else { return nil }
     let changes = filter(delta.changes, group.filter.mask)
     guard
       let messages = changes.isEmpty
@@ -63,7 +64,8 @@ extension ServiceLoop {
     guard transfer.isSnapshot, transfer.passes == 1 else {
       let (changes, next) = store.changes(
         inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, since: transfer.passSince,
-        isFirstPass: transfer.passes == 1, selecting: selector)
+        isFirstPass: transfer.passes == 1, selecting: selector,
+        takingContent: group.takesContent)
       transfer.advance(to: next)
       if transfer.isSnapshot { return snapshotMessages(changes, group.filter.mask) }
       let wanted = filter(changes, group.filter.mask)
@@ -78,7 +80,8 @@ extension ServiceLoop {
       return cached.messages
     }
     let (widgets, next) = store.widgets(
-      inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, selecting: selector)
+      inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, selecting: selector,
+      takingContent: group.takesContent)
     transfer.advance(to: next)
     guard let messages = widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask) else {
       return nil
@@ -162,7 +165,8 @@ extension ServiceLoop {
     do throws(StoreError) {
       delta = try store.changes(
         endingTransferSince: transfer.cursor, startedAt: transfer.startedAt,
-        lastPass: transfer.passStartedAt, selecting: group.filter.selector)
+        lastPass: transfer.passStartedAt, selecting: group.filter.selector,
+        takingContent: group.takesContent)
     } catch {
       return nil
     }

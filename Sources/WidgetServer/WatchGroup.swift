@@ -47,8 +47,12 @@ final class WatchGroup {
     }
   }
 
+  /// Whether its members take what widgets show, which costs something to make.
+  let takesContent: Bool
+
   init(_ filter: Filter) {
     self.filter = filter
+    takesContent = filter.mask.wants(.content)
     filterHash = WatchGroup.hash(filter.selector, filter.mask)
   }
 

@@ -19,6 +19,9 @@
 /// Version 5 adds to `StoredWidget`: who set which fields. The tables stay; an older daemon would lose
 /// the owners of a widget that it writes, so it refuses the file.
 ///
+/// Version 6 begins a new epoch, since widgets of kinds that are not registered show something now, of
+/// which a reader that resumes would not be told.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -85,6 +88,7 @@ struct Schema: Sendable {
     ) STRICT, WITHOUT ROWID;
     """,
     "-- StoredWidget.owners",
+    "UPDATE state SET epoch = ~epoch WHERE epoch <> 0",
   ])
 
   /// What kind of file a connection has opened. Changes nothing.

@@ -11,7 +11,8 @@ extension StoredWidget {
       presenceRevision: image.presenceRevision, positionRevision: image.positionRevision,
       statusRevision: image.statusRevision, transition: image.transition,
       transitionRevision: image.transitionRevision, contentRevision: image.contentRevision,
-      contentIsCut: image.contentIsCut, owners: image.owners)
+      contentIsCut: image.contentIsCut, owners: image.owners,
+      dataKeysRevision: image.dataKeysRevision)
   }
 }
 
@@ -31,7 +32,7 @@ extension RecordImage {
       positionRevision: stored.positionRevision, statusRevision: stored.statusRevision,
       transition: stored.transition, transitionRevision: stored.transitionRevision,
       contentRevision: stored.contentRevision, contentIsCut: stored.contentIsCut,
-      owners: stored.owners)
+      owners: stored.owners, dataKeysRevision: stored.dataKeysRevision)
   }
 }
 

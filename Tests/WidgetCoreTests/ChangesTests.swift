@@ -20,6 +20,7 @@ struct ChangesTests {
     #expect((delta.fromRevision, delta.toRevision) == (3, 6))
     var update = WidgetUpdate(id: "b", revision: 4, updateTime: .at(0))
     update.setData = ["x": .int(1)]
+    update.content = ContentChange(replacingBy: store.widget("b")?.content)
     let added = try #require(store.widget("d"))
     #expect(
       delta.changes == [.removed("a", .quick), .updated(update), .added(added, .slow)])
@@ -44,6 +45,7 @@ struct ChangesTests {
     update.setData = ["x": .int(5)]
     update.unsetData = ["y"]
     update.presence = Presence()
+    update.content = ContentChange(replacingBy: store.widget("a")?.content)
     #expect(try store.changes(since: 1).changes == [.updated(update)])
   }
 
@@ -61,6 +63,10 @@ struct ChangesTests {
     var expected = WidgetUpdate(id: "a", revision: 6, updateTime: .at(0))
     expected.setData = ["y": .int(3)]
     expected.setParameters = ["p": .int(1)]
+    // Of what it shows, one node.
+    expected.content = ContentChange(setNodes: [
+      Node(id: "value/y", type: .label, properties: ["text": .string("3")])
+    ])
     #expect(update == expected)
   }
 

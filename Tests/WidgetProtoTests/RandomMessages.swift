@@ -147,7 +147,7 @@ struct RandomMessages {
           labelsRevision: number(), presenceRevision: number(), positionRevision: number(),
           statusRevision: number(), transition: maybe { $0.transition() },
           transitionRevision: number(), contentRevision: number(), contentIsCut: flag(),
-          owners: maybe { $0.many { $0.owner() } })),
+          owners: maybe { $0.many { $0.owner() } }, dataKeysRevision: number())),
       Sample(owner()),
       Sample(entry()),
       Sample(

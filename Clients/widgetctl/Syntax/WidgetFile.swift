@@ -51,7 +51,7 @@ struct WidgetFile: Hashable {
   ]
   /// Fields that are printed but belong to the daemon.
   static let passedOver: Set<String> = [
-    "applySet", "createTime", "createdRevision", "error", "etag", "ownerUid", "position",
+    "applySet", "content", "createTime", "createdRevision", "error", "etag", "ownerUid", "position",
     "revision", "stale", "state", "updateTime",
   ]
   /// Fields beside `set` and `widgets` that `ls -o json` prints.

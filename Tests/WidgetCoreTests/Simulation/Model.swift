@@ -52,6 +52,8 @@ struct Model {
     removals += Array(repeating: revision + 1, count: draft.removalCount)
     numbering = draft.numbering
     order = draft.order
+    // None of the workload's kinds is registered.
+    for id in touched { draft.widgets[id] = draft.widgets[id]?.withPlainContent }
     history.append(
       Moment(widgets: draft.widgets, touched: touched, transition: command.transition))
     return Effect(outcome: outcome, isChange: true)
@@ -149,10 +151,12 @@ struct Model {
       id: widget.id, revision: widget.revision, updateTime: widget.updateTime)
     var data: Set<[UInt8]> = []
     var parameters: Set<[UInt8]> = []
+    var hasOtherKeys = false
     for step in cursor + 1...revision where history[Int(step)].touched.contains(widget.id) {
       guard let a = widgets(at: step - 1)[widget.id], let b = widgets(at: step)[widget.id] else {
         continue
       }
+      hasOtherKeys = hasOtherKeys || a.data.keys.map(\.bytes) != b.data.keys.map(\.bytes)
       data.formUnion(a.data.keysDiffering(from: b.data))
       parameters.formUnion(a.parameters.keysDiffering(from: b.parameters))
       if a.labels != b.labels { update.labels = widget.labels }
@@ -169,6 +173,13 @@ struct Model {
     }
     (update.setData, update.unsetData) = widget.data.split(data)
     (update.setParameters, update.unsetParameters) = widget.parameters.split(parameters)
+    if hasOtherKeys {
+      update.content = ContentChange(replacingBy: widget.content)
+    } else if let content = widget.content {
+      let ids = update.setData.keys.map { "value/" + NodeID.encoded(key: $0) }
+      let nodes = ids.compactMap { id in content.nodes.first { $0.id.hasSameBytes(as: id) } }
+      if !nodes.isEmpty { update.content = ContentChange(setNodes: nodes) }
+    }
     return update
   }
 }
@@ -240,4 +251,8 @@ extension Command {
     case .sendEvent, .applyKinds, .deleteKind, .provide, .abandon, .acknowledge: nil
     }
   }
+}
+
+extension String {
+  fileprivate var bytes: [UInt8] { Array(utf8) }
 }

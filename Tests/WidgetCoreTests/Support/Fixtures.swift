@@ -170,3 +170,15 @@ func word(_ change: WidgetChange) -> String {
   case .removed(let id, _): "-\(id)"
   }
 }
+
+extension Widget {
+  /// The widget with what it shows if nobody has registered its kind.
+  var withPlainContent: Widget {
+    let record = Record(
+      id: id, kind: kind, family: family, ownerUID: 0, position: 0, revision: 1, time: .epoch)
+    for entry in data.entries { _ = record.data.set(entry.key, to: entry.value, at: 1) }
+    var widget = self
+    widget.content = PlainContent.content(of: record)
+    return widget
+  }
+}

@@ -50,6 +50,9 @@ extension WidgetStore {
   /// What a widget shows must be what its state says, whatever way it came there.
   private func checkContent(of record: Record) -> [String] {
     let program = contentProgram(of: record)
+    if record.isPlain != (kind(record.kind) == nil) {
+      return ["\(record.id) is plain though its kind is registered, or the other way round"]
+    }
     guard let program, let table = record.content?.table else {
       return program == nil && record.content == nil
         ? [] : ["\(record.id) has content without a template, or none with one"]

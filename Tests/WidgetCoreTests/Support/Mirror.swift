@@ -19,7 +19,9 @@ struct Mirror {
         id = update.id
         if widgets[id] == nil { violations.append("\(id) is updated but was never added") }
         if update.isEmpty { violations.append("\(id) is updated by nothing") }
-        if let change = update.content { violations += strays(of: change, in: id) }
+        if mask.wants(.content), let change = update.content {
+          violations += strays(of: change, in: id)
+        }
       case .removed(let removed, _):
         id = removed
       }

@@ -132,9 +132,9 @@ struct Store {
   }
 
   func changes(
-    since cursor: Revision, selecting selector: Selector = Selector()
+    since cursor: Revision, selecting selector: Selector = Selector(), takingContent: Bool = true
   ) throws(StoreError) -> Delta {
-    try box.store.changes(since: cursor, selecting: selector)
+    try box.store.changes(since: cursor, selecting: selector, takingContent: takingContent)
   }
 
   func changes(

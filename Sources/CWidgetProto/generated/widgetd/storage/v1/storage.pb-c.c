@@ -143,7 +143,7 @@ void   widgetd__storage__v1__stored_tombstone__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_tombstone__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[13] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[14] =
 {
   {
     "widget",
@@ -301,11 +301,24 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "data_keys_revision",
+    14,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredWidget, data_keys_revision),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name[] = {
   10,   /* field[10] = content_is_cut */
   9,   /* field[9] = content_revision */
   1,   /* field[1] = data */
+  13,   /* field[13] = data_keys_revision */
   11,   /* field[11] = has_owners */
   3,   /* field[3] = labels_revision */
   12,   /* field[12] = owners */
@@ -320,7 +333,7 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
 static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 13 }
+  { 0, 14 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor =
 {
@@ -330,7 +343,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor
   "Widgetd__Storage__V1__StoredWidget",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__StoredWidget),
-  13,
+  14,
   widgetd__storage__v1__stored_widget__field_descriptors,
   widgetd__storage__v1__stored_widget__field_indices_by_name,
   1,  widgetd__storage__v1__stored_widget__number_ranges,

@@ -47,10 +47,11 @@ struct  Widgetd__Storage__V1__StoredWidget
   protobuf_c_boolean has_owners;
   size_t n_owners;
   Widgetd__V1__FieldOwner **owners;
+  uint64_t data_keys_revision;
 };
 #define WIDGETD__STORAGE__V1__STORED_WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__stored_widget__descriptor) \
-    , NULL, 0,NULL, 0,NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0,NULL }
+    , NULL, 0,NULL, 0,NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0,NULL, 0 }
 
 
 struct  Widgetd__Storage__V1__StoredEntry
