@@ -156,10 +156,22 @@ struct SelectorOptions: ParsableArguments {
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var families: [Family] = []
 
-  var isEmpty: Bool { labels.isEmpty && kinds.isEmpty && families.isEmpty }
+  @Option(
+    name: .customLong("where"),
+    help: ArgumentHelp(
+      """
+      Of which this expression is true: 'data.percent > 90', 'widget.stale', 'status.feed.failed'.
+      """, valueName: "expression"))
+  var condition: String?
+
+  var isEmpty: Bool {
+    labels.isEmpty && kinds.isEmpty && families.isEmpty && condition == nil
+  }
 
   func selector(ids: [WidgetID] = []) -> Selector {
-    Selector(ids: ids, kinds: kinds, families: families, labels: labels.flatMap(\.self))
+    Selector(
+      ids: ids, kinds: kinds, families: families, labels: labels.flatMap(\.self),
+      expression: condition ?? "")
   }
 }
 

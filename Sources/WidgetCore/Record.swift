@@ -118,10 +118,6 @@ final class Record {
       content: takingContent ? shownContent : nil)
   }
 
-  func isSelected(by selector: Selector) -> Bool {
-    selector.matches(id: id, kind: kind, family: family, labels: labels)
-  }
-
   /// What happened to this widget after `cursor`, for a reader with this selector; nil if nothing
   /// that concerns it. The record has changed after `cursor`.
   ///
@@ -130,14 +126,13 @@ final class Record {
   ///
   /// `mayHoldNewer`: the reader may hold widgets that are newer than its cursor.
   func change(
-    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool,
+    since cursor: Revision, selecting selection: Selection, mayHoldNewer: Bool,
     takingContent: Bool = true
   ) -> WidgetChange? {
     let isNew = createdRevision > cursor
     let isReplaced = replacedRevision > cursor
-    let selectionMayHaveChanged =
-      selector.dependsOnState && (labelsRevision > cursor || statusRevision > cursor)
-    guard isSelected(by: selector) else {
+    let selectionMayHaveChanged = selection.mayHaveChanged(for: self, since: cursor)
+    guard selection.picks(self) else {
       return selectionMayHaveChanged && (!isNew || mayHoldNewer)
         ? .removed(id, hint(since: cursor)) : nil
     }

@@ -100,8 +100,9 @@ extension WidgetStore {
     inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
     takingContent: Bool = true
   ) -> (widgets: [Widget], next: Int?) {
-    piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
-      record.isSelected(by: selector) ? record.widget(takingContent: takingContent) : nil
+    let selection = selection(selector)
+    return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
+      selection.picks(record) ? record.widget(takingContent: takingContent) : nil
     }
   }
 
@@ -114,10 +115,11 @@ extension WidgetStore {
     takingContent: Bool = true
   ) -> (changes: [WidgetChange], next: Int?) {
     guard chunkRevisions[chunk] > cursor else { return ([], nil) }
+    let selection = selection(selector)
     return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
       guard record.revision > cursor else { return nil }
       return record.change(
-        since: cursor, selecting: selector, mayHoldNewer: !isFirstPass,
+        since: cursor, selecting: selection, mayHoldNewer: !isFirstPass,
         takingContent: takingContent)
     }
   }
@@ -175,9 +177,10 @@ extension WidgetStore {
           ? a.revision < b.revision : a.id.rawValue.precedesByBytes(b.id.rawValue)
       }
     }
+    let selection = selection(selector)
     return changed.compactMap {
       $0.change(
-        since: cursor, selecting: selector, mayHoldNewer: mayHoldNewer,
+        since: cursor, selecting: selection, mayHoldNewer: mayHoldNewer,
         takingContent: takingContent)
     }
   }
@@ -190,12 +193,13 @@ extension WidgetStore {
   ) -> [WidgetChange] {
     var changes: [WidgetChange] = []
     var seen: Set<WidgetID> = []
+    let selection = selection(selector)
     for removal in tombstones.reversed() {
       guard removal.revision > cursor else { break }
       guard case .widget(let tombstone) = removal.what,
         tombstone.createdRevision <= held || mayHold(removal),
         tombstone.mayHaveBeenSelected(by: selector),
-        !isSelected(tombstone.id, by: selector),
+        !isSelected(tombstone.id, by: selection),
         seen.insert(tombstone.id).inserted
       else { continue }
       changes.append(.removed(tombstone.id, tombstone.transition))
@@ -203,8 +207,8 @@ extension WidgetStore {
     return changes.reversed()
   }
 
-  private func isSelected(_ id: WidgetID, by selector: Selector) -> Bool {
-    slot(of: id).flatMap { records[$0]?.isSelected(by: selector) } ?? false
+  private func isSelected(_ id: WidgetID, by selection: Selection) -> Bool {
+    slot(of: id).flatMap { records[$0].map(selection.picks) } ?? false
   }
 }
 

@@ -62,6 +62,7 @@ public struct WidgetStore: ~Copyable {
   var schemas: [KindName: KindSchema] = [:]
   /// The rules of time zones, for expressions.
   let timeZones: TimeZones?
+  let predicates = PredicateCache()
 
   /// Finds the rules of a time zone by its name, such as "Europe/Berlin".
   public typealias TimeZones = @Sendable (String) -> TimeZoneRules?
@@ -274,30 +275,36 @@ public struct WidgetStore: ~Copyable {
   func forEachRecord(
     behind position: Int64?, selecting selector: Selector, _ body: (Record) -> Bool
   ) {
+    let selection = selection(selector)
     guard selector.ids.isEmpty else {
       let slots = Set(selector.ids.compactMap { slot(of: $0) })
       let found = slots.compactMap { self.records[$0] }.sorted { $0.position < $1.position }
       for record in found where position.map({ record.position > $0 }) ?? true {
-        if record.isSelected(by: selector), !body(record) { return }
+        if selection.picks(record), !body(record) { return }
       }
       return
     }
     let start = position.map { $0 == .max ? order.entries.count : order.index(of: $0 + 1) } ?? 0
     for entry in order.entries[start...] {
-      guard let record = records[Int(entry.slot)], record.isSelected(by: selector) else { continue }
+      guard let record = records[Int(entry.slot)], selection.picks(record) else { continue }
       if !body(record) { return }
     }
   }
 
-  /// Selected events after a sequence number. O(events looked at).
+  /// Selected events after a sequence number: by what their widgets were then, but by a selector's
+  /// expression as the widgets are now. O(events looked at).
   public func events(
     after sequence: UInt64, limit: Int = .max, selecting selector: Selector = Selector(),
     names: [String] = []
   ) -> EventPage {
-    events.page(after: sequence, limit: limit) { entry in
+    let selection = selection(selector)
+    return events.page(after: sequence, limit: limit) { entry in
       (names.isEmpty || names.contains(entry.event.name))
         && selector.matches(
           id: entry.event.widgetID, kind: entry.kind, family: entry.family, labels: entry.labels)
+        && (selection.predicate.map { predicate in
+          slot(of: entry.event.widgetID).flatMap { records[$0].map(predicate.holds) } ?? false
+        } ?? true)
     }
   }
 

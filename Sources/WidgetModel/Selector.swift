@@ -15,28 +15,33 @@ public struct Selector: Hashable, Sendable {
   public var families: [Family]
   /// All of these must hold.
   public var labels: [LabelRequirement]
+  /// If not empty, this expression must be true of the widget. `matches` does not look at it: the
+  /// store does.
+  public var expression: String
 
   public init(
     ids: [WidgetID] = [], kinds: [KindName] = [], families: [Family] = [],
-    labels: [LabelRequirement] = []
+    labels: [LabelRequirement] = [], expression: String = ""
   ) {
     self.ids = ids
     kindList = kinds
     kindSet = Set(kinds)
     self.families = families
     self.labels = labels
+    self.expression = expression
   }
 
   /// Whether it picks every widget.
   public var isEverything: Bool {
-    ids.isEmpty && kinds.isEmpty && families.isEmpty && labels.isEmpty
+    ids.isEmpty && kinds.isEmpty && families.isEmpty && labels.isEmpty && expression.isEmpty
   }
 
   /// Whether a widget that it picks today could cease to be picked (or the other way round) by
-  /// changing. An id and a kind never change; labels and family do.
+  /// changing its labels or its family. An id and a kind never change. An expression may depend on
+  /// more.
   public var dependsOnState: Bool { !labels.isEmpty || !families.isEmpty }
 
-  /// Whether it picks a widget with these properties. Linear in the number of ids and label
+  /// Whether its conditions hold for a widget with these properties, its expression aside. Linear in the number of ids and label
   /// conditions.
   public func matches(id: WidgetID, kind: KindName, family: Family, labels: Labels) -> Bool {
     (ids.isEmpty || ids.contains(id))

@@ -19,6 +19,7 @@ extension Selector: ConvertibleMessage {
       (element) throws(WireError) in
       try LabelRequirement(c: element, reader)
     }
+    expression = reader.string(c.pointee.expression)
   }
 
   func fill(
@@ -32,6 +33,7 @@ extension Selector: ConvertibleMessage {
     c.pointee.families = try writer.families(families)
     c.pointee.n_labels = labels.count
     c.pointee.labels = try writer.list("labels", labels)
+    c.pointee.expression = try writer.string("expression", expression)
   }
 }
 

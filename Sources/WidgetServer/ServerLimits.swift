@@ -106,6 +106,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("bundle_archive_bytes_max", \.bundleArchiveBytesMax),
       ("bundle_calls_max", \.bundleCallsMax),
       ("selector_terms_max", \.selectorTermsMax),
+      ("selector_cost_max", \.store.selectorCostMax),
+      ("selector_expression_bytes_max", \.store.selectorExpressionBytesMax),
       ("blob_bytes_max", \.blobBytesMax),
       ("blob_bytes_per_uid_max", \.blobBytesPerUIDMax),
       ("blobs_per_uid_max", \.blobsPerUIDMax),

@@ -135,6 +135,9 @@ extension ServiceLoop {
     guard terms <= limits.selectorTermsMax else {
       throw .quotaExceeded("selector_terms_max", limits.selectorTermsMax)
     }
+    do throws(StoreError) { try store.checkExpression(of: selector) } catch {
+      throw RPCStatus(error)
+    }
   }
 
   /// The revision to go on from.

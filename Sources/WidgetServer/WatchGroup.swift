@@ -96,6 +96,7 @@ final class WatchGroup {
         return "\(requirement.key)\u{1}\(requirement.operator.rawValue)\u{1}"
           + values.joined(separator: "\u{2}")
       })
+    if !selector.expression.isEmpty { combine("expression", [selector.expression]) }
     combine("mask", mask.isEverything ? [] : ["only"])
     combine("fields", mask.fields.map(\.rawValue))
     combine("data", mask.dataKeys)

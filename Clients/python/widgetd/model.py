@@ -552,12 +552,14 @@ class Selector:
     """Picks widgets. All conditions that are set must hold; an empty one picks every widget.
 
     `labels` is a dict of labels that must be there with these values, or LabelRequirements.
+    `expression` is CEL that must be true of the widget: "data.percent > 90".
     """
 
     ids: Iterable[str] = ()
     kinds: Iterable[str] = ()
     families: Iterable[Union[Family, str]] = ()
     labels: Union[Mapping[str, str], Iterable[LabelRequirement]] = ()
+    expression: str = ""
 
     def message_pb(self) -> widget_pb2.WidgetSelector:
         for name in ("ids", "kinds", "families"):
@@ -578,6 +580,7 @@ class Selector:
                 )
                 for r in wanted
             ],
+            expression=_text(self.expression),
         )
 
 

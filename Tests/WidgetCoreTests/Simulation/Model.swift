@@ -203,7 +203,12 @@ struct ModelEvents {
     }
   }
 
-  func page(after cursor: UInt64, limit: Int, selecting selector: Selector) -> EventPage {
+  /// - Parameter now: the widgets as they are, which is what an expression is asked about.
+  func page(
+    after cursor: UInt64, limit: Int, selecting selector: Selector, now: [WidgetID: Widget]
+  ) -> EventPage {
+    var conditions = selector
+    conditions.expression = ""
     let oldest = last - UInt64(kept.count)
     var page = EventPage(cursor: min(cursor, last))
     if cursor < oldest {
@@ -212,7 +217,11 @@ struct ModelEvents {
     }
     for entry in kept where entry.event.sequence > page.cursor && page.events.count < limit {
       page.cursor = entry.event.sequence
-      if selector.matches(entry.widget) { page.events.append(entry.event) }
+      let isTrue =
+        selector.expression.isEmpty
+        || now[entry.event.widgetID].map { NaiveExpression.holds(selector.expression, for: $0) }
+          ?? false
+      if conditions.matches(entry.widget), isTrue { page.events.append(entry.event) }
     }
     return page
   }
@@ -221,6 +230,22 @@ struct ModelEvents {
 extension Selector {
   func matches(_ widget: Widget) -> Bool {
     matches(id: widget.id, kind: widget.kind, family: widget.family, labels: widget.labels)
+      && (expression.isEmpty || NaiveExpression.holds(expression, for: widget))
+  }
+}
+
+/// Expressions of selectors beside what they mean, said once more in Swift.
+enum NaiveExpression {
+  static let all: [(text: String, holds: @Sendable (Widget) -> Bool)] = [
+    ("data.x == 1", { $0.data["x"] == .int(1) || $0.data["x"] == .double(1) }),
+    ("has(data.y) && !widget.visible", { $0.data["y"] != nil && !$0.presence.isVisible }),
+    ("widget.stale || size(data) > 2", { $0.isStale || $0.data.count > 2 }),
+    ("'on' in widget.labels || widget.error != ''", { $0.labels["on"] != nil || $0.error != nil }),
+    ("has(parameters.y)", { $0.parameters["y"] != nil }),
+  ]
+
+  static func holds(_ text: String, for widget: Widget) -> Bool {
+    all.first { $0.text == text }?.holds(widget) ?? false
   }
 }
 

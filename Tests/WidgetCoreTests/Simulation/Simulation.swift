@@ -154,7 +154,8 @@ struct Simulation {
     let limit = workload.rng.pick([1, 2, Int.max])
     let selector = workload.selector()
     let actual = store.events(after: cursor, limit: limit, selecting: selector)
-    let expected = model.events.page(after: cursor, limit: limit, selecting: selector)
+    let expected = model.events.page(
+      after: cursor, limit: limit, selecting: selector, now: model.widgets)
     if actual != expected {
       violations.append("events after \(cursor) are \(actual) and should be \(expected)")
     }

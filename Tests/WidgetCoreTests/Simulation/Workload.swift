@@ -146,8 +146,10 @@ struct Workload {
   }
 
   mutating func selector() -> Selector {
-    switch rng.below(8) {
+    switch rng.below(11) {
     case 0, 1: Selector()
+    case 8, 9: Selector(expression: rng.pick(NaiveExpression.all.map(\.text)))
+    case 10: Selector(kinds: ["k"], expression: rng.pick(NaiveExpression.all.map(\.text)))
     case 2: Selector(ids: rng.some(ids, max: 3) + ["missing"])
     case 3: Selector(kinds: [rng.pick(kinds)])
     case 4: Selector(families: [.small])

@@ -107,6 +107,10 @@ struct Store {
 
   func closingGroup() -> CommitGroup? { box.store.closingGroup() }
   func widget(_ id: WidgetID) -> Widget? { box.store.widget(id) }
+  func checkExpression(of selector: Selector) throws(StoreError) {
+    try box.store.checkExpression(of: selector)
+  }
+
   func owners(of id: WidgetID) -> [FieldOwner] { box.store.owners(of: id) }
   func kind(_ name: KindName) -> RegisteredKind? { box.store.kind(name) }
   func revision(of id: WidgetID) -> Revision? { box.store.revision(of: id) }

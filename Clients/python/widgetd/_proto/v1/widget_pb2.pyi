@@ -155,15 +155,17 @@ class WidgetError(_message.Message):
 
 class WidgetSelector(_message.Message):
     __slots__: tuple[str, ...]
+    EXPRESSION_FIELD_NUMBER: _ClassVar[int]
     FAMILIES_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
+    expression: str
     families: _containers.RepeatedScalarFieldContainer[Family]
     ids: _containers.RepeatedScalarFieldContainer[str]
     kinds: _containers.RepeatedScalarFieldContainer[str]
     labels: _containers.RepeatedCompositeFieldContainer[LabelRequirement]
-    def __init__(self, ids: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[_Union[Family, str]]] = ..., labels: _Optional[_Iterable[_Union[LabelRequirement, _Mapping[str, object]]]] = ...) -> None: ...
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., families: _Optional[_Iterable[_Union[Family, str]]] = ..., labels: _Optional[_Iterable[_Union[LabelRequirement, _Mapping[str, object]]]] = ..., expression: _Optional[str] = ...) -> None: ...
 
 class Family(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

@@ -1048,7 +1048,7 @@ const ProtobufCMessageDescriptor widgetd__v1__transition__descriptor =
   (ProtobufCMessageInit) widgetd__v1__transition__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_selector__field_descriptors[4] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_selector__field_descriptors[5] =
 {
   {
     "ids",
@@ -1098,8 +1098,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_selector__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "expression",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetSelector, expression),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_selector__field_indices_by_name[] = {
+  4,   /* field[4] = expression */
   2,   /* field[2] = families */
   0,   /* field[0] = ids */
   1,   /* field[1] = kinds */
@@ -1108,7 +1121,7 @@ static const unsigned widgetd__v1__widget_selector__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget_selector__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_selector__descriptor =
 {
@@ -1118,7 +1131,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_selector__descriptor =
   "Widgetd__V1__WidgetSelector",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetSelector),
-  4,
+  5,
   widgetd__v1__widget_selector__field_descriptors,
   widgetd__v1__widget_selector__field_indices_by_name,
   1,  widgetd__v1__widget_selector__number_ranges,

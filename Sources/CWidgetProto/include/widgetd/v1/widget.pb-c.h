@@ -200,10 +200,11 @@ struct  Widgetd__V1__WidgetSelector
   Widgetd__V1__Family *families;
   size_t n_labels;
   Widgetd__V1__LabelRequirement **labels;
+  char *expression;
 };
 #define WIDGETD__V1__WIDGET_SELECTOR__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_selector__descriptor) \
-    , 0,NULL, 0,NULL, 0,NULL, 0,NULL }
+    , 0,NULL, 0,NULL, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Widgetd__V1__LabelRequirement

@@ -1,0 +1,94 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// Selectors with an expression.
+struct SelectionTests {
+  private func ids(_ expression: String, in store: Store) -> [String] {
+    store.list(after: nil, limit: .max, selecting: Selector(expression: expression)).widgets
+      .map(\.id.rawValue)
+  }
+
+  @Test(arguments: [
+    ("data.n > 5", ["b"]), ("data.n > 5 || widget.id == 'c'", ["b", "c"]),
+    ("!has(data.n)", ["c"]), ("widget.labels['room'] == 'x'", ["a"]),
+    ("widget.visible", ["b", "c"]), ("widget.stale", ["c"]), ("widget.error == 'BROKEN'", ["c"]),
+    ("status.save.failed", ["b"]), ("parameters.max == 10", ["a"]), ("data.n / 0 == 1", []),
+    ("data['n'] == 7", ["b"]), ("size(data) == 0", ["c"]), ("true", ["a", "b", "c"]),
+  ])
+  func `an expression picks the widgets of which it is true`(text: String, picked: [String]) throws
+  {
+    var store = try Store(widgets: ["a", "b", "c"])
+    try store.set("a", ["n": .int(1)])
+    try store.set("b", ["n": .int(7), "status": .map(["save": .map(["failed": .bool(true)])])])
+    try store.update("a", .with { $0.setLabels = ["room": "x"] })
+    try store.update("a", .with { $0.setParameters = ["max": .int(10)] })
+    try store.run(.setPresence(.ids(["a"]), .hide))
+    try store.update("c", .with { $0.isStale = true })
+    try store.update(
+      "c", .with { $0.error = .some(WidgetError(reason: "BROKEN", message: "m")) })
+    try store.checkExpression(of: Selector(expression: text))
+    #expect(ids(text, in: store) == picked)
+  }
+
+  @Test func `a widget comes and goes as the expression turns, and changes by key between`() throws
+  {
+    var store = try Store(widgets: ["a"])
+    let selector = Selector(expression: "data.n > 5")
+    try store.set("a", ["n": .int(7)])
+    guard case .added = try store.changes(since: 1, selecting: selector).changes.first else {
+      Issue.record("it was not added")
+      return
+    }
+    try store.set("a", ["m": .int(1)])
+    guard case .updated(let update) = try store.changes(since: 2, selecting: selector).changes.first
+    else {
+      Issue.record("another key sent the widget whole")
+      return
+    }
+    #expect(update.setData == ["m": .int(1)])
+    try store.set("a", ["n": .int(5)])
+    #expect(try store.changes(since: 3, selecting: selector).changes == [.removed("a", nil)])
+    // A reader that had it before may hold it; one that comes later is told the same.
+    #expect(try store.changes(since: 2, selecting: selector).changes == [.removed("a", nil)])
+    #expect(try store.changes(since: 4, selecting: selector).changes == [])
+  }
+
+  @Test(arguments: [
+    ("data.n >", "ends too early"), ("dta.n > 1", "unknown variable"),
+    ("widget.colour == 'x'", "unknown field"), ("size(data)", "gives int"),
+    ("now > timestamp(0)", "unknown variable"),
+  ])
+  func `a wrong expression is refused with its place`(text: String, words: String) throws {
+    let store = try Store(widgets: ["a"])
+    let error = #expect(throws: StoreError.self) {
+      try store.checkExpression(of: Selector(expression: text))
+    }
+    #expect("\(error as Any)".contains("selector.expression"))
+    #expect("\(error as Any)".contains(words), "\(error as Any)")
+    #expect(ids(text, in: store) == [])
+  }
+
+  @Test func `its cost and its length are bounded`() throws {
+    var store = try Store(widgets: ["a"], limits: .with { $0.selectorCostMax = 50 })
+    try store.set("a", ["list": .list((0..<100).map { .int($0) })])
+    #expect(ids("data.list.exists(x, x == 99)", in: store) == [])
+    #expect(ids("data.list.exists(x, x == 1)", in: store) == ["a"])
+    store.limits.selectorExpressionBytesMax = 4
+    try store.checkExpression(of: Selector(expression: "true"))
+    #expect(throws: StoreError.quotaExceeded(limit: "selector_expression_bytes_max", maximum: 4)) {
+      try store.checkExpression(of: Selector(expression: "false"))
+    }
+  }
+
+  @Test func `events are picked by their widgets as they are now`() throws {
+    var store = try Store(widgets: ["a", "b"])
+    for id in ["a", "b"] as [WidgetID] {
+      try store.run(.sendEvent(EventDraft(widgetID: id, name: "click")))
+    }
+    try store.set("b", ["on": .bool(true)])
+    let selector = Selector(expression: "data.on")
+    #expect(store.events(after: 0, selecting: selector).events.map(\.widgetID) == ["b"])
+  }
+}
