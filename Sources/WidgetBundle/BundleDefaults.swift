@@ -19,6 +19,8 @@ public struct BundleDefaults: Sendable {
   public var passedOver: ValueMap = [:]
   /// Why.
   public var problems: [String] = []
+  /// The user's file is there and is no JSON object.
+  public var isUnreadable = false
 
   /// What holds: the user's value, else the default.
   public var values: ValueMap {
@@ -68,9 +70,10 @@ extension DocumentReader {
     defaults.fields = reading.fields(item, of: "settings", mayBeRequired: false)
     guard let settings else { return defaults }
     guard let root = try? SourceReader.read(settings), case .map(let entries) = root.content else {
+      defaults.isUnreadable = true
       defaults.problems = [
-        "\(BundleDefaults.fileName) is no JSON object, so the defaults hold; set each value again with "
-          + "`widgetctl bundle set`"
+        "\(BundleDefaults.fileName) is no JSON object, so the defaults hold; mend it, or remove it and set each "
+          + "value again with `widgetctl bundle set`"
       ]
       return defaults
     }

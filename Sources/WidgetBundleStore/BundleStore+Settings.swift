@@ -8,22 +8,38 @@ extension BundleStore {
 
   /// An installed bundle with its settings.
   ///
-  /// - Throws: that it is not there, or what is wrong with its file.
+  /// - Throws: that it is not there, or what is wrong with its file or with that of its settings.
   public func configured(_ id: String) throws(BundleStoreError) -> Bundle {
     let folder = try folder(of: id)
     return try read(in: folder, settings: settings(in: folder)).bundle
   }
 
-  /// Puts the text of `BundleDefaults.fileName` in the place of what was there, in one step; nil
-  /// removes it.
-  public func setSettings(_ text: String?, of id: String) throws(BundleStoreError) {
-    let folder = try folder(of: id)
+  /// Changes the user's settings, with nobody else changing them meanwhile. What is there takes the
+  /// place of what was in one step.
+  ///
+  /// - Parameter change: gets the bundle with its settings; gives the text of
+  ///   `BundleDefaults.fileName`, or nil to remove it.
+  /// - Throws: also that there are settings which cannot be read: they are not written over.
+  public func changeSettings(
+    of id: String, _ change: (Bundle) throws(BundleStoreError) -> String?
+  ) throws(BundleStoreError) {
     let lock = try StoreLock(try existing(id))
     defer { lock.release() }
+    let folder = try folder(of: id)
+    let bundle = try read(in: folder, settings: settings(in: folder)).bundle
     let name = BundleDefaults.fileName
-    guard let text else {
+    guard !bundle.defaults.isUnreadable else {
+      throw .refused(
+        "\(folder.path)/\(name) is no JSON object", hint: "mend it, or remove it to begin again")
+    }
+    guard let text = try change(bundle) else {
       if folder.entry(name) != nil { try folder.remove(name) }
       return
+    }
+    guard text.utf8.count <= BundleStore.settingsBytesMax else {
+      throw .refused(
+        "the settings would have \(text.utf8.count) bytes; at most "
+          + "\(BundleStore.settingsBytesMax) are taken", hint: "choose shorter values")
     }
     let new = "\(name).new"
     if folder.entry(new) != nil { try folder.remove(new) }
@@ -40,9 +56,11 @@ extension BundleStore {
     return try store.folder(id)
   }
 
-  private func settings(in folder: Folder) -> String? {
-    let bytes = try? folder.read(
+  /// The text of the user's file; nil if there is none.
+  private func settings(in folder: Folder) throws(BundleStoreError) -> String? {
+    guard folder.entry(BundleDefaults.fileName) != nil else { return nil }
+    let bytes = try folder.read(
       BundleDefaults.fileName, bytesMax: BundleStore.settingsBytesMax)
-    return bytes.map { String(decoding: $0, as: UTF8.self) }
+    return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -121,11 +121,12 @@ extension BundleStore {
   ) throws(BundleStoreError) -> [String] {
     let isInstalled = BundleOrigin(in: former) != nil
     var staying: [String] = []
-    for path in try BundleOrigin.written(in: former) {
+    try carrySettings(from: former, to: live)
+    for path in try BundleOrigin.valuable(in: former) {
       // Two files that describe a bundle are none.
       let isHidden = path.split(separator: "/").contains { $0.hasPrefix(".") }
       guard !BundleStore.fileNames.contains(path),
-        isInstalled || !isHidden || path == BundleDefaults.fileName,
+        isInstalled || !isHidden,
         try carry(path, from: former, to: live, moving: isInstalled)
       else {
         staying.append(path)
@@ -136,6 +137,18 @@ extension BundleStore {
     return [
       "changed since its installation, and kept in \(former.path): \(BundleStore.few(staying))"
     ]
+  }
+
+  /// The user's settings are the bundle's, whatever version runs: those of the former one hold on.
+  private func carrySettings(from former: Folder, to live: Folder) throws(BundleStoreError) {
+    let name = BundleDefaults.fileName
+    guard case .file? = former.entry(name) else {
+      if live.entry(name) != nil { try live.remove(name) }
+      return
+    }
+    let bytes = try former.read(name, bytesMax: BundleStore.settingsBytesMax)
+    if live.entry(name) != nil { try live.remove(name) }
+    try live.write(name, WholeBytes(bytes), isExecutable: false)
   }
 
   /// Moves or copies a file, making the folders that it is in. False if another is in its place.

@@ -258,7 +258,10 @@ public struct BundleStore: Sendable {
     do throws(BundleStoreError) { bundle = try read(in: root).bundle } catch {
       throw error.withoutFolder(root.path)
     }
-    if root.entry(BundleOrigin.name) != nil { try root.remove(BundleOrigin.name) }
+    // Neither is the publisher's to say.
+    for name in [BundleOrigin.name, BundleDefaults.fileName] where root.entry(name) != nil {
+      try root.remove(name)
+    }
     let origin = try BundleOrigin(digest: digest, of: root)
     try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
     let others = try list().filter { $0.id != bundle.id }

@@ -124,6 +124,9 @@ import WidgetModel
   }
 
   @Test func `what the user chose stays with new versions, and goes with the bundle`() throws {
+    func set(_ text: String?) throws(BundleStoreError) {
+      try store.changeSettings(of: "desk") { (_) throws(BundleStoreError) in text }
+    }
     func archive(_ version: String, _ defaults: String) -> [UInt8] {
       var tar = Tar()
       tar.add("bundle.yaml", Texts.bundle("desk", version: version) + "defaults: \(defaults)\n")
@@ -132,7 +135,7 @@ import WidgetModel
     let first = archive("1.0.0", "{unit: C, pause: {type: duration, default: 5m}}")
     _ = try store.install(bytes: first, name: "a.tar")
     #expect(try store.configured("desk").defaults.values["unit"] == .string("C"))
-    try store.setSettings(#"{"unit":"F","pause":"90s"}"#, of: "desk")
+    try set(#"{"unit":"F","pause":"90s"}"#)
     #expect(try store.configured("desk").defaults.values["unit"] == .string("F"))
     #expect(try store.configured("desk").defaults.values["pause"] == .duration(.seconds(90)))
     // The same archive again changes nothing, and a new version takes what it has.
@@ -145,15 +148,44 @@ import WidgetModel
     #expect(second.problems.allSatisfy { $0.hasPrefix(".settings.json: ") })
     _ = try store.rollback("desk")
     #expect(try store.configured("desk").defaults.values["unit"] == .string("F"))
-    try store.setSettings(nil, of: "desk")
+    try set(nil)
     #expect(scratch.read("bundles/desk/.settings.json") == nil)
-    try store.setSettings("[1", of: "desk")
+    _ = scratch.write("bundles/desk/.settings.json", "[1")
     #expect(
       try store.configured("desk").defaults.problems.first?.contains("no JSON object") == true)
+    // What cannot be read is not written over.
+    #expect(
+      refusal { () throws(BundleStoreError) in try set("{}") }.contains("is no JSON object"))
+    #expect(scratch.read("bundles/desk/.settings.json") == "[1")
     try store.remove("desk")
     #expect(
-      refusal { () throws(BundleStoreError) in try store.setSettings("{}", of: "desk") }
-        .contains("there is no bundle"))
+      refusal { () throws(BundleStoreError) in try set("{}") }.contains("there is no bundle"))
+  }
+
+  @Test func `settings are the user's, whatever a publisher packs and whatever version runs`()
+    throws
+  {
+    func archive(_ version: String) -> [UInt8] {
+      var tar = Tar()
+      tar.add("bundle.yaml", Texts.bundle("desk", version: version) + "defaults: {unit: C}\n")
+      tar.add(".settings.json", #"{"unit":"publisher"}"#)
+      return tar.archive
+    }
+    func unit() throws -> Value? { try store.configured("desk").defaults.values["unit"] }
+    func set(_ text: String) throws {
+      try store.changeSettings(of: "desk") { (_) throws(BundleStoreError) in text }
+    }
+    _ = try store.install(bytes: archive("1.0.0"), name: "a.tar")
+    #expect(try unit() == .string("C"))
+    try set(#"{"unit":"one"}"#)
+    _ = try store.install(bytes: archive("2.0.0"), name: "a.tar")
+    #expect(try unit() == .string("one"))
+    try set(#"{"unit":"two"}"#)
+    _ = try store.rollback("desk")
+    #expect(try unit() == .string("two"))
+    let long = String(repeating: "x", count: 70_000)
+    #expect(throws: BundleStoreError.self) { try set(#"{"unit":"\#(long)"}"#) }
+    #expect(try unit() == .string("two"))
   }
 
   // MARK: - The version before

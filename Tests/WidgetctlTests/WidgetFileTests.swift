@@ -301,4 +301,12 @@ struct WidgetFileTests {
     let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }
     #expect(failure?.message.contains("f.yaml: \(message)") == true, "\(failure as Any)")
   }
+
+  @Test func `what a set that owns its fields did is told line by line`() throws {
+    let id = try #require(WidgetID("w"))
+    let result = ApplyResult(id: id, action: .updated, changedFields: ["data.a", "data.b"])
+    #expect(
+      ApplyCommand.text(fieldsOf: [result], dryRun: false)
+        == "  w: data.a changed\n  w: data.b changed\n")
+  }
 }

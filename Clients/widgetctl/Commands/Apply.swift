@@ -127,13 +127,12 @@ struct ApplyCommand: AsyncParsableCommand {
   /// What a set that owns its fields changes, and what it leaves to others.
   static func text(fieldsOf results: [ApplyResult], dryRun: Bool) -> String {
     results.map { result in
-      result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")\n" }
-        .joined()
+      (result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")" }
         + result.keptFields.map { field in
           "  \(result.id): \(field.path) stays: \(field.ownerName(Facts.name(ofUser:))) has set it; "
-            + "`widgetctl set \(result.id) --release \(field.path)` gives it back\n"
-        }.joined()
-    }.joined().safeForTerminal
+            + "`widgetctl set \(result.id) --release \(field.path)` gives it back"
+        }).map { $0.safeForTerminal + "\n" }.joined()
+    }.joined()
   }
 
   /// Registers the kinds, before widgets of them are made. nil if none are declared.

@@ -35,14 +35,25 @@ struct BundleSetCommand: AsyncParsableCommand {
 
   func run() async throws {
     let store = try folder.store()
-    var bundle = try configured(store)
     if !assignments.isEmpty || !unset.isEmpty {
-      let text = try changed(bundle.defaults)
-      try folder.inStore { () throws(BundleStoreError) in try store.setSettings(text, of: id) }
-      bundle = try configured(store)
+      let values = try assignments.values()
+      var refusal: CommandFailure?
+      do throws(CommandFailure) {
+        try folder.inStore { () throws(BundleStoreError) in
+          try store.changeSettings(of: id) { (bundle) throws(BundleStoreError) in
+            do throws(CommandFailure) { return try changed(bundle.defaults, values) } catch {
+              refusal = error
+              throw .refused(error.message, hint: "")
+            }
+          }
+        }
+      } catch {
+        throw refusal ?? error
+      }
       let host = await BundleHost.ask(global)
       if host != .unknown, let problem = host.problem(of: store.path) { BundleText.warn(problem) }
     }
+    let bundle = try configured(store)
     for problem in bundle.defaults.problems { BundleText.warn("bundle \(id): \(problem)") }
     show(bundle.defaults)
   }
@@ -52,10 +63,12 @@ struct BundleSetCommand: AsyncParsableCommand {
   }
 
   /// The text of the file of settings; nil if no value differs from its default any more.
-  private func changed(_ defaults: BundleDefaults) throws(CommandFailure) -> String? {
+  private func changed(
+    _ defaults: BundleDefaults, _ values: ValueMap
+  ) throws(CommandFailure) -> String? {
     var chosen = defaults.passedOver
     for entry in defaults.chosen.entries { chosen[entry.key] = entry.value }
-    for entry in try assignments.values().entries {
+    for entry in values.entries {
       do throws(BundleDefaults.UnfitSetting) {
         chosen[entry.key] = try defaults.fitted(entry.value, for: entry.key)
       } catch {

@@ -12,9 +12,14 @@ enum Upload {
 
   /// - Returns: the blob's id.
   static func run(_ path: String, _ session: Session) async throws -> String {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
+    // A pipe without a writer would be waited for.
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw failure(path) }
     defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+      throw CommandFailure(.otherError, "cannot upload \(path): it is no file")
+    }
     let name = String(path.split(separator: "/").last ?? "file")
     let ending = name.split(separator: ".").last.map { $0.lowercased() } ?? ""
     do {

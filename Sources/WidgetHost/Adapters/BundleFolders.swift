@@ -92,8 +92,7 @@ enum BundleFolders {
       guard error.code != "NOT_FOUND" else { return nil }
       return .broken(problem: "\(file):1:1: \(error.message)", digest: 0)
     }
-    let settings = try? FileReading.read(
-      path: "\(folder)/\(BundleDefaults.fileName)", bytesMax: settingsBytesMax)
+    let settings = settings(in: folder)
     let digest = digest(of: bytes + (settings ?? []), file)
     guard let text = String(validating: bytes, as: UTF8.self) else {
       return .broken(problem: "\(file):1:1: the file is no text in UTF-8", digest: digest)
@@ -106,6 +105,19 @@ enum BundleFolders {
       return .broken(
         problem: shown.joined(separator: "\n") + (more > 0 ? "\n(and \(more) more)" : ""),
         digest: digest)
+    }
+  }
+
+  /// The user's settings; nil for none. What is there and cannot be read is told of as no JSON.
+  private static func settings(in folder: String) -> [UInt8]? {
+    let path = "\(folder)/\(BundleDefaults.fileName)"
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return nil }
+    guard status.st_mode & S_IFMT == S_IFREG else { return [] }
+    do throws(Failure) {
+      return try FileReading.read(path: path, bytesMax: settingsBytesMax)
+    } catch {
+      return error.code == "NOT_FOUND" ? nil : []
     }
   }
 
