@@ -369,6 +369,48 @@ struct FailureTests {
     #expect(scene.acknowledged.last == 3)
   }
 
+  /// A family emoji: one character of 25 bytes.
+  private static let family = "👨‍👩‍👧‍👦"
+
+  @Test func `an outcome's texts are cut by bytes, between characters`() {
+    var limits = HostLimits()
+    (limits.outcomeTextBytesMax, limits.outcomeFieldsBytesMax) = (60, 130)
+    let long = String(repeating: Self.family, count: 500)
+    let two = Self.family + Self.family
+    let status = ActionStatus(
+      state: .failure, title: long, message: long, code: "ABORTED",
+      fields: ["a": long, "b": long, "c": long])
+    let expected = ActionStatus(
+      state: .failure, title: two, message: two, code: "ABORTED", fields: ["a": two, "b": two])
+    #expect(status.outcome(limits) == expected)
+    #expect(expected.outcome(limits) == expected)
+  }
+
+  @Test func `outcomes beyond the bytes that a status holds wait, and old ones make room`() throws {
+    var limits = HostLimits()
+    limits.outcomesBytesMax = 5 << 10
+    let message = String(repeating: Self.family, count: 500)
+    var scene = try Scene(
+      "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}", limits: limits)
+    for _ in 0..<20 {
+      try scene.event("go", wantsOutcome: true)
+      scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", message)))
+    }
+    func told() -> [Int] { (1...20).filter { outcome(scene, $0) != nil } }
+    let first = told()
+    #expect(!first.isEmpty && first.count < limits.outcomesMax)
+    #expect(first == Array(1...first.count))
+    var last = first
+    while last.last != 20, last.count <= first.count {
+      scene.pass(limits.outcomeHeldFor)
+      #expect(told() != last)
+      last = told()
+      guard case .map(let all)? = scene["status"] else { break }
+      #expect((all[BundleScope.outcomesKey]?.costBytes ?? 0) <= 2 * limits.outcomesBytesMax)
+    }
+    #expect(last.last == 20)
+  }
+
   /// The same widgets with the next host, or the next version of the bundle.
   private func next(_ scene: Scene, _ body: String, permissions: String) throws -> Scene {
     let widgets = scene.widgets.values.map(\.self)

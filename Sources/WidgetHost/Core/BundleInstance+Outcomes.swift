@@ -21,6 +21,45 @@ struct PendingOutcome: Sendable {
 struct ToldOutcome: Hashable, Sendable {
   let sequence: UInt64
   let time: Duration
+  /// What it takes in the status.
+  let bytes: Int
+
+  init(_ sequence: UInt64, _ value: Value?, at time: Duration) {
+    self.sequence = sequence
+    self.time = time
+    bytes = "\(sequence)".utf8.count + (value?.costBytes ?? 0)
+  }
+}
+
+extension ActionStatus {
+  /// As an outcome tells it: with texts of bounded size.
+  func outcome(_ limits: HostLimits) -> ActionStatus {
+    var outcome = self
+    outcome.title = title.beginning(bytesMax: limits.outcomeTextBytesMax)
+    outcome.message = message.beginning(bytesMax: limits.outcomeTextBytesMax)
+    outcome.fields = [:]
+    var room = limits.outcomeFieldsBytesMax
+    for (name, text) in fields.sorted(by: { $0.key < $1.key }) {
+      let text = text.beginning(bytesMax: limits.outcomeTextBytesMax)
+      room -= name.utf8.count + text.utf8.count
+      guard room >= 0 else { break }
+      outcome.fields[name] = text
+    }
+    return outcome
+  }
+}
+
+extension String {
+  /// The most characters from its beginning that have no more bytes than this in UTF-8.
+  fileprivate func beginning(bytesMax: Int) -> String {
+    guard utf8.count > bytesMax else { return self }
+    var bytes = 0
+    return String(
+      prefix { character in
+        bytes += character.utf8.count
+        return bytes <= bytesMax
+      })
+  }
 }
 
 extension BundleInstance {
@@ -54,18 +93,21 @@ extension BundleInstance {
   private mutating func tell(_ outcome: PendingOutcome, of sequence: UInt64) -> Bool {
     let id = outcome.widgetID
     guard facts(of: id)?.kind.tellsOutcomes == true else { return true }
+    let status = (outcome.failure ?? ActionStatus(state: .success)).outcome(limits)
+    let entry = ToldOutcome(sequence, status.value, at: now.uptime)
     let recent = told[id, default: []].filter { !isOver($0) }
-    if let first = recent.first, recent.count >= limits.outcomesHeldMax {
+    if let first = recent.first,
+      recent.count >= limits.outcomesHeldMax
+        || recent.reduce(entry.bytes, { $0 + $1.bytes }) > limits.outcomesBytesMax
+    {
       deadlines[.outcomes(id)] = first.time + limits.outcomeHeldFor
       return false
     }
-    var status = outcome.failure ?? ActionStatus(state: .success)
-    status.message = String(status.message.prefix(limits.outcomeMessageMax))
     changeOutcomes(id) { told, pending in
       told[sequence] = status.value
       pending.remove(sequence)
     }
-    told[id, default: []].append(ToldOutcome(sequence: sequence, time: now.uptime))
+    told[id, default: []].append(entry)
     forgetOutcomes(id)
     return true
   }
@@ -74,10 +116,18 @@ extension BundleInstance {
     outcome.time + limits.outcomeHeldFor <= now.uptime
   }
 
-  /// Takes outcomes away that everybody who waits has seen, but for the last ones.
+  /// Takes outcomes away that everybody who waits has seen, but for the last ones that there is room for.
   mutating func forgetOutcomes(_ id: WidgetID) {
     let known = told[id, default: []]
-    let count = known.prefix(max(0, known.count - limits.outcomesMax)).prefix(while: isOver).count
+    var bytes = known.reduce(0) { $0 + $1.bytes }
+    var count = 0
+    func isFull() -> Bool {
+      known.count - count > limits.outcomesMax || bytes > limits.outcomesBytesMax
+    }
+    while count < known.count, isFull(), isOver(known[count]) {
+      bytes -= known[count].bytes
+      count += 1
+    }
     if count > 0 {
       changeOutcomes(id) { told, _ in
         for outcome in known.prefix(count) { told[outcome.sequence] = nil }
@@ -85,13 +135,14 @@ extension BundleInstance {
     }
     let left = Array(known.dropFirst(count))
     told[id] = left.isEmpty ? nil : left
-    guard let first = left.first, left.count > limits.outcomesMax else { return }
+    guard let first = left.first, isFull() else { return }
     deadlines[.outcomes(id)] = first.time + limits.outcomeHeldFor
   }
 
   /// Takes over what a host or version before has told, and tells what it has left undone.
   mutating func inheritOutcomes(_ id: WidgetID) {
-    var numbers: [UInt64] = []
+    var inherited: [ToldOutcome] = []
+    let time = now.uptime
     let interrupted = ActionStatus(
       state: .failure, title: "Interrupted",
       message: "The host ended, or the bundle was loaded again, before this was done; try again.",
@@ -99,10 +150,9 @@ extension BundleInstance {
     changeOutcomes(id) { told, pending in
       for sequence in pending { told[sequence] = interrupted.value }
       pending = []
-      numbers = told.keys.sorted()
+      inherited = told.sorted { $0.key < $1.key }.map { ToldOutcome($0.key, $0.value, at: time) }
     }
-    told[id] =
-      numbers.isEmpty ? nil : numbers.map { ToldOutcome(sequence: $0, time: now.uptime) }
+    told[id] = inherited.isEmpty ? nil : inherited
     forgetOutcomes(id)
   }
 

@@ -27,8 +27,12 @@ public struct HostLimits: Hashable, Sendable {
   public var outcomeHeldFor = Duration.seconds(10)
   /// Outcomes that a status has at most, of these; further ones wait until there is room.
   public var outcomesHeldMax = 512
-  /// Characters of the message of an outcome.
-  public var outcomeMessageMax = 500
+  /// Bytes of these in a widget's status, at most. With its other data they fit `widget_bytes_max`.
+  public var outcomesBytesMax = 64 << 10
+  /// Bytes of each text of an outcome: its title, its message, and what it says of a field.
+  public var outcomeTextBytesMax = 500
+  /// Bytes of the fields of an outcome; further fields are left out.
+  public var outcomeFieldsBytesMax = 4 << 10
   /// Fields that a form does not have, told of at once.
   public var formProblemsMax = 16
   /// Events that follow from one another without a delay between them; more are a loop.
