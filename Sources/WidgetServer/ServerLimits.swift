@@ -26,6 +26,10 @@ public struct ServerLimits: Hashable, Sendable {
   public var bundleArchiveBytesMax = 3 << 20
   /// How many calls about bundles may wait for the host.
   public var bundleCallsMax = 16
+  /// How many of these may come from callers who are not owners. The others are left to owners.
+  public var bundleCallsOfClientsMax = 4
+  /// How long a call about bundles waits for the host at most, in seconds.
+  public var bundleCallSeconds = 60
   /// How many ids, kinds, families, label conditions and mask paths one watch may name.
   public var selectorTermsMax = 1_024
   /// How large a frame of a stream may grow before it is split, in bytes.
@@ -105,6 +109,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("provider_updates_max", \.providerUpdatesMax),
       ("bundle_archive_bytes_max", \.bundleArchiveBytesMax),
       ("bundle_calls_max", \.bundleCallsMax),
+      ("bundle_calls_of_clients_max", \.bundleCallsOfClientsMax),
+      ("bundle_call_seconds", \.bundleCallSeconds),
       ("selector_terms_max", \.selectorTermsMax),
       ("selector_cost_max", \.store.selectorCostMax),
       ("selector_expression_bytes_max", \.store.selectorExpressionBytesMax),

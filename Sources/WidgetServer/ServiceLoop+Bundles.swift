@@ -11,6 +11,8 @@ extension ServiceLoop {
     let call: UInt32
     let responder: any CallResponder
     unowned let session: ProviderSession
+    /// Ends the call if the provider does not answer.
+    let timer: Scheduled<Void>
   }
 
   func performBundles(
@@ -31,12 +33,19 @@ extension ServiceLoop {
     default: throw .wrongShape(method)
     }
     guard let session = bundleManager else { throw .noBundleHost }
-    guard bundleCalls.count < limits.bundleCallsMax else {
-      throw .quotaExceeded("bundle_calls_max", limits.bundleCallsMax)
+    if let (limit, maximum) = limits.reachedByBundleCall(
+      of: responder.level, waiting: bundleCalls.values.map(\.responder.level))
+    {
+      throw .quotaExceeded(limit, maximum)
     }
     lastBundleCall += 1
-    bundleCalls[lastBundleCall] = BundleCall(
-      method: method, call: call, responder: responder, session: session)
+    let (number, seconds) = (lastBundleCall, limits.bundleCallSeconds)
+    // The provider may be at it still, so a caller who leaves does not make room earlier.
+    let timer = eventLoop.assumeIsolated().scheduleTask(in: .seconds(Int64(seconds))) {
+      self.expireBundleCall(number, after: seconds)
+    }
+    bundleCalls[number] = BundleCall(
+      method: method, call: call, responder: responder, session: session, timer: timer)
     send(.bundleRequest(ProvideBundleRequest(id: lastBundleCall, request: request)), to: session)
   }
 
@@ -67,16 +76,39 @@ extension ServiceLoop {
     default:
       throw .invalidField("bundle_answer.outcome", "It is the response to another request.")
     }
+    waiting.timer.cancel()
     bundleCalls[answer.bundleRequestID] = nil
+  }
+
+  private func expireBundleCall(_ number: UInt64, after seconds: Int) {
+    guard let waiting = bundleCalls.removeValue(forKey: number) else { return }
+    let status = RPCStatus.bundleHostSlow(seconds: seconds)
+    note(waiting.method, status, of: waiting.responder.peer)
+    waiting.responder.answerNow { waiting.responder.refuse(status, to: waiting.call) }
   }
 
   /// A session is over: what it was asked is not answered any more.
   func endBundleCalls(of session: ProviderSession) {
     for (number, waiting) in bundleCalls where waiting.session === session {
+      waiting.timer.cancel()
       bundleCalls[number] = nil
       waiting.responder.answerNow {
         waiting.responder.refuse(.bundleHostGone, to: waiting.call)
       }
     }
+  }
+}
+
+extension ServerLimits {
+  /// The limit that forbids one more call about bundles, given the levels of those who wait for theirs;
+  /// nil if none does.
+  func reachedByBundleCall(
+    of level: AccessPolicy.Level, waiting: [AccessPolicy.Level]
+  ) -> (limit: String, maximum: Int)? {
+    if waiting.count >= bundleCallsMax { return ("bundle_calls_max", bundleCallsMax) }
+    guard level < .owner, waiting.count(where: { $0 < .owner }) >= bundleCallsOfClientsMax else {
+      return nil
+    }
+    return ("bundle_calls_of_clients_max", bundleCallsOfClientsMax)
   }
 }

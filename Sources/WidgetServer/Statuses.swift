@@ -156,10 +156,14 @@ extension RPCStatus {
 
   static func quotaExceeded(_ limit: String, _ maximum: Int) -> RPCStatus {
     let remedy =
-      limit == "content_cost_per_command_max"
-      ? "Making what the widgets show costs too much: change fewer at once, or simplify the "
-        + "expressions of their kind"
-      : "Remove something"
+      switch limit {
+      case "content_cost_per_command_max":
+        "Making what the widgets show costs too much: change fewer at once, or simplify the "
+          + "expressions of their kind"
+      case "bundle_calls_max", "bundle_calls_of_clients_max":
+        "Try again when an earlier call has ended"
+      default: "Remove something"
+      }
     return RPCStatus(
       .resourceExhausted, "QUOTA_EXCEEDED",
       "The limit \(limit) = \(maximum) is reached. \(remedy), or raise the limit in the daemon's "
@@ -232,6 +236,14 @@ extension RPCStatus {
     .unavailable, "BUNDLE_HOST_GONE",
     "widgetd-host ended before it answered. ListBundles tells what it has done; try again when it is back."
   )
+
+  static func bundleHostSlow(seconds: Int) -> RPCStatus {
+    RPCStatus(
+      .deadlineExceeded, "DEADLINE_EXCEEDED",
+      "widgetd-host has not answered within bundle_call_seconds = \(seconds), and may still do what it "
+        + "was asked. ListBundles tells what it has done; if it does not answer, restart widgetd-host."
+    )
+  }
 
   static func providerActive(
     _ provider: String, uid: UInt32, pid: UInt32, canTakeOver: Bool

@@ -695,6 +695,47 @@ import WidgetTransport
     }
   }
 
+  @Test func `a call about bundles that the host does not answer ends, and makes room`()
+    async throws
+  {
+    var limits = ServerLimits()
+    (limits.bundleCallsMax, limits.bundleCallSeconds) = (1, 0)
+    try await withServer(limits: limits) { server in
+      let provider = try self.manager(server)
+      let client = try server.connect()
+      for _ in 0..<2 {
+        let call = try client.start("ListBundles", ListBundlesRequest(), service: Self.catalog)
+        guard case .bundleRequest(let request) = try provider.next() else {
+          throw TestFault("no request")
+        }
+        let status = try failure(client, call)
+        #expect(status.code == .deadlineExceeded)
+        #expect(status.message.contains("bundle_call_seconds"))
+        // Too late is no mistake of the host.
+        try provider.send(
+          .bundleAnswer(
+            ProvideBundleAnswer(
+              id: 1, bundleRequestID: request.id, outcome: .list(ListBundlesResponse()))))
+        #expect(try provider.result().error == nil)
+      }
+    }
+  }
+
+  @Test func `callers who are not owners leave calls about bundles to owners`() {
+    var limits = ServerLimits()
+    (limits.bundleCallsMax, limits.bundleCallsOfClientsMax) = (3, 1)
+    func limit(_ level: AccessPolicy.Level, _ waiting: [AccessPolicy.Level]) -> String? {
+      limits.reachedByBundleCall(of: level, waiting: waiting)?.limit
+    }
+    #expect(limit(.client, [.owner]) == nil)
+    #expect(limit(.client, [.client]) == "bundle_calls_of_clients_max")
+    #expect(limit(.owner, [.client, .owner]) == nil)
+    for level in [AccessPolicy.Level.client, .owner] {
+      #expect(limit(level, [.client, .owner, .owner]) == "bundle_calls_max")
+    }
+    #expect(ServerLimits().bundleCallsOfClientsMax * 4 <= ServerLimits().bundleCallsMax)
+  }
+
   @Test(arguments: [
     ("InstallBundle", false), ("DeleteBundle", false), ("RollbackBundle", false),
     ("ListBundles", true),
