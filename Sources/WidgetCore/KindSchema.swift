@@ -145,12 +145,15 @@ struct KindSchema {
   }
 
   /// The patch that makes a widget of the kind's former shape one of this shape; nil if it is one.
-  /// What fits stays, what is missing gets its default, what is not declared any more goes. What nobody
-  /// owns and still has the `former` kind's default gets the new one.
+  /// What fits stays, what does not gets what its manager declares or its default, what is missing gets
+  /// its default, what is not declared any more goes. What nobody owns and still has the `former` kind's
+  /// default gets the new one.
   func conforming(_ record: Record, former: KindSchema? = nil) -> WidgetPatch? {
     var patch = WidgetPatch()
-    (patch.setData, patch.unsetData) = conforming(record.data.map, .data)
-    (patch.setParameters, patch.unsetParameters) = conforming(record.parameters.map, .parameters)
+    (patch.setData, patch.unsetData) = conforming(
+      record.data.map, .data, record.ownership)
+    (patch.setParameters, patch.unsetParameters) = conforming(
+      record.parameters.map, .parameters, record.ownership)
     if let former {
       for (key, value) in newDefaults(.data, former)
       where record.data[key] == former.data[key]?.defaultValue && patch.setData[key] == nil
@@ -179,7 +182,30 @@ struct KindSchema {
     }
   }
 
-  private func conforming(_ map: ValueMap, _ part: Part) -> (set: ValueMap, unset: [String]) {
+  /// Whether a field that is declared cannot have a value that a widget has for it.
+  func isMisfit(_ value: Value, _ part: FieldOwner.Part, _ key: String) -> Bool {
+    guard let field = field(key, of: part) else { return false }
+    return field.type.fitted(value) == nil
+  }
+
+  /// What the manager of a field declares while somebody else owns it, if the kind takes it.
+  func declaredFitting(_ entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
+    guard !entry.manager.isEmpty, let declared = entry.declared else { return nil }
+    return field(key, of: part)?.type.fitted(declared)
+  }
+
+  private func field(_ key: String, of part: FieldOwner.Part) -> Field? {
+    switch part {
+    case .data: field(key, of: Part.data)
+    case .parameters: field(key, of: Part.parameters)
+    case .labels: nil
+    }
+  }
+
+  private func conforming(
+    _ map: ValueMap, _ part: Part, _ ownership: Ownership?
+  ) -> (set: ValueMap, unset: [String]) {
+    let owned = part == .data ? FieldOwner.Part.data : .parameters
     var set: ValueMap = [:]
     var unset: [String] = []
     for entry in map.entries {
@@ -189,6 +215,10 @@ struct KindSchema {
       }
       if let value = field.type.fitted(entry.value) {
         if value != entry.value { set[entry.key] = value }
+      } else if let owner = ownership?[owned.path(entry.key)],
+        let value = declaredFitting(owner, owned, entry.key)
+      {
+        set[entry.key] = value
       } else if let value = field.defaultValue {
         set[entry.key] = value
       } else {

@@ -39,6 +39,26 @@ struct Ownership: Hashable {
     Ownership(entries.filter { FieldOwner.parse($0.path)?.part != .data })
   }
 
+  /// The same, after a manager has declared the widget that is in a set. If the widget moves to the
+  /// manager, it takes over what the former one owns and declares.
+  ///
+  /// A set that does not own its fields has entries, too. Those stay: the manager is known already.
+  func moved(to manager: String, from set: String) -> Ownership {
+    var formers = Set(entries.map(\.manager))
+    if !entries.contains(where: { $0.owner == manager || $0.manager == manager }) {
+      formers.insert(set)
+    }
+    formers.subtract(["", manager])
+    guard !formers.isEmpty else { return self }
+    return Ownership(
+      entries.map { entry in
+        var entry = entry
+        if formers.contains(entry.owner) { entry.owner = manager }
+        if formers.contains(entry.manager) { entry.manager = manager }
+        return entry.owner == manager ? FieldOwner(path: entry.path, owner: manager) : entry
+      })
+  }
+
   private func position(of path: String) -> (index: Int, found: Bool) {
     var low = 0
     var high = entries.count
@@ -128,11 +148,20 @@ extension Record {
 }
 
 extension Record {
-  /// The owners without those of fields that a patch of the daemon's own removes; nil if they stay.
-  func ownership(without patch: WidgetPatch) -> Ownership? {
+  /// The owners after the patch that makes a widget fit its kind; nil if they stay. Nobody owns what it
+  /// removes or resets. What a manager declares and fits is the manager's again.
+  func ownership(conformedBy patch: WidgetPatch, to schema: KindSchema?) -> Ownership? {
     guard let before = ownership else { return nil }
     var after = before
     for (part, key, value) in patch.fields where value == nil { after[part.path(key)] = nil }
+    for entry in before.entries {
+      guard let schema, let (part, key) = FieldOwner.parse(entry.path),
+        let value = self.value(part, key), schema.isMisfit(value, part, key)
+      else { continue }
+      after[entry.path] =
+        schema.declaredFitting(entry, part, key) == nil
+        ? nil : FieldOwner(path: entry.path, owner: entry.manager)
+    }
     return after == before ? nil : after
   }
 }
@@ -228,7 +257,7 @@ extension WidgetStore {
     let isFirst = record.ownership == nil
     var result = Owning()
     var declared = Ownership()
-    var ownership = record.ownership ?? Ownership()
+    var ownership = record.ownership?.moved(to: manager, from: record.applySet) ?? Ownership()
     for (part, key, value) in spec.fields {
       let path = part.path(key)
       declared[path] = FieldOwner(path: path, owner: manager)
@@ -292,7 +321,13 @@ extension WidgetStore {
     _ patch: inout WidgetPatch, of record: Record, field: String
   ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {
     var released: [(path: String, owner: FieldOwner?)] = []
+    var seen: Set<[UInt8]> = []
     for (index, path) in patch.releases.enumerated() {
+      guard seen.insert(Array(path.utf8)).inserted else {
+        throw .invalid(
+          field: "\(field).release[\(index)]",
+          description: "\(path) is named twice; name it once.")
+      }
       guard let (part, key) = FieldOwner.parse(path) else {
         throw .invalid(
           field: "\(field).release[\(index)]",

@@ -249,7 +249,9 @@ extension WidgetStore {
   private mutating func apply(
     _ patch: WidgetPatch, to slot: Int, at revision: Revision, time: Timestamp
   ) throws(StoreError) -> Bool {
-    let ownership = records[slot]?.ownership(without: patch)
+    let ownership = records[slot].flatMap {
+      $0.ownership(conformedBy: patch, to: schemas[$0.kind])
+    }
     let effect = try admittedEffect(
       of: patch, on: slot, plus: records[slot]?.growth(to: ownership) ?? 0)
     guard effect.isChange, let kind = records[slot]?.kind else { return false }

@@ -155,6 +155,17 @@ struct OwnershipTests {
     #expect(refusal?.reason == "INVALID_FIELD")
   }
 
+  @Test func `a field is named once among those that are released`() throws {
+    var store = try store()
+    try store.set("c", ["count": .int(7)])
+    let refusal = store.refusal(
+      of: .update("c", .with { $0.releases = ["data.count", "data.count"] }))
+    #expect(
+      refusal
+        == .invalid(
+          field: "patch.release[1]", description: "data.count is named twice; name it once."))
+  }
+
   @Test func `parameters and labels of users stay, also where nobody declares them`() throws {
     var store = try store(spec(parameters: ["zone": .string("A")], labels: ["room": "hall"]))
     try store.update(
@@ -217,6 +228,57 @@ struct OwnershipTests {
     try store.register([kind], provider: Self.manager)
     #expect(store.owners(of: "c") == [])
     #expect(store.checkInvariants() == [])
+  }
+
+  @Test(arguments: [
+    (FieldType.double, Value.double(0), Value.double(1), OwnershipTests.manager as String?),
+    (.string, .string("none"), .string("none"), nil),
+  ])
+  func `what a user set and its kind takes no more is the manager's again, or nobody's`(
+    type: FieldType, initial: Value, value: Value, owner: String?
+  ) throws {
+    func kind(_ type: FieldType, _ initial: Value) -> Kind {
+      Kind(name: "counter", data: [Field(name: "count", type: type, defaultValue: initial)])
+    }
+    var store = Store()
+    try store.register([kind(.any, .null)], provider: Self.manager)
+    try own(&store, spec(data: ["count": .int(1)]))
+    try store.set("c", ["count": .list([.int(7)])])
+    #expect(self.owner("data.count", in: store) == "user 1000")
+    try store.register([kind(type, initial)], provider: Self.manager)
+    #expect(store.widget("c")?.data["count"] == value)
+    #expect(self.owner("data.count", in: store) == owner)
+    #expect(store.owners(of: "c").allSatisfy { $0.manager.isEmpty })
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `another set that takes a widget over has what the former one owned and declared`()
+    throws
+  {
+    var store = try store(
+      spec(data: ["count": .int(1), "note": .string("n")], labels: ["room": "hall", "at": "1"]))
+    try store.update(
+      "c", WidgetPatch(setLabels: ["at": "2", "mine": "1"]))
+    try store.declare([spec(data: ["count": .int(2)])], in: "desk", owns: true)
+    #expect(store.checkInvariants() == [])
+    #expect(store.widget("c")?.data == ["count": .int(2)])
+    #expect(store.widget("c")?.labels == ["at": "2", "mine": "1"])
+    #expect(
+      store.owners(of: "c") == [
+        FieldOwner(path: "data.count", owner: "desk"),
+        FieldOwner(path: "labels.at", owner: "user 1000"),
+        FieldOwner(path: "labels.mine", owner: "user 1000"),
+      ])
+    try store.declare([spec(data: ["count": .int(3)])], in: "desk", owns: true)
+    #expect(store.widget("c")?.data == ["count": .int(3)])
+  }
+
+  @Test func `a set that does not own its fields does not give them to the manager`() throws {
+    var store = try store()
+    try store.declare([spec(data: ["note": .string("n")])], in: "desk")
+    try own(&store, spec())
+    #expect(store.widget("c")?.data == ["count": .int(1), "note": .string("n")])
+    #expect(owner("data.note", in: store) == "desk")
   }
 
   @Test func `owners count against the quota, and go with the group that is taken back`() throws {
