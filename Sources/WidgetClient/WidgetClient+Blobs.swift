@@ -40,14 +40,18 @@ extension WidgetClient {
 
   /// Reads a whole blob.
   ///
-  /// - Parameter bytesMax: larger ones are an error.
+  /// - Parameters:
+  ///   - bytesMax: larger ones are an error.
+  ///   - uid: whose it must be: the sender of the event that names it. nil for any that the caller may
+  ///     read.
   public func blob(
-    _ id: String, bytesMax: Int, options: CallOptions = CallOptions()
+    _ id: String, bytesMax: Int, of uid: UInt32? = nil, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> ReadBlobResponse {
     var whole = ReadBlobResponse()
     while true {
       let piece = try await readBlob(
-        ReadBlobRequest(blobID: id, offset: UInt64(whole.data.count)), options: options)
+        ReadBlobRequest(blobID: id, offset: UInt64(whole.data.count), forUID: uid),
+        options: options)
       (whole.size, whole.name, whole.contentType) = (piece.size, piece.name, piece.contentType)
       guard !piece.data.isEmpty, whole.size <= UInt64(bytesMax) else { return whole }
       whole.data += piece.data

@@ -82,11 +82,14 @@ public struct ReadBlobRequest: Hashable, Sendable {
   public var offset: UInt64
   /// 0 for as many bytes as fit.
   public var sizeMax: UInt32
+  /// The blob must be this user's; nil for any that the caller may read.
+  public var forUID: UInt32?
 
-  public init(blobID: String, offset: UInt64 = 0, sizeMax: UInt32 = 0) {
+  public init(blobID: String, offset: UInt64 = 0, sizeMax: UInt32 = 0, forUID: UInt32? = nil) {
     self.blobID = blobID
     self.offset = offset
     self.sizeMax = sizeMax
+    self.forUID = forUID
   }
 }
 
@@ -95,6 +98,9 @@ extension ReadBlobRequest: ConvertibleMessage {
     self.init(
       blobID: reader.string(c.pointee.blob_id), offset: c.pointee.offset,
       sizeMax: c.pointee.size_max)
+    if c.pointee._for_uid_case == WIDGETD__V1__READ_BLOB_REQUEST___FOR_UID_FOR_UID {
+      forUID = c.pointee.for_uid
+    }
   }
 
   func fill(
@@ -103,6 +109,10 @@ extension ReadBlobRequest: ConvertibleMessage {
     c.pointee.blob_id = try writer.string("blob_id", blobID)
     c.pointee.offset = offset
     c.pointee.size_max = sizeMax
+    if let forUID {
+      c.pointee._for_uid_case = WIDGETD__V1__READ_BLOB_REQUEST___FOR_UID_FOR_UID
+      c.pointee.for_uid = forUID
+    }
   }
 }
 

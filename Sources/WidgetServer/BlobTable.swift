@@ -68,15 +68,16 @@ struct BlobTable {
     return UploadBlobResponse(blobID: request.blobID, size: UInt64(blob.size), idle: idle)
   }
 
-  /// A piece of a blob. Another user's is there for the owner of the daemon alone. O(piece).
+  /// A piece of a blob. Another user's is there for the owner of the daemon alone, who may say whose it
+  /// must be. O(piece).
   mutating func piece(
     _ request: ReadBlobRequest, for uid: UInt32, isOwner: Bool, at now: NIODeadline,
     _ limits: ServerLimits
   ) throws(RPCStatus) -> ReadBlobResponse {
     expire(at: now)
-    guard var blob = blobs[request.blobID], blob.uid == uid || isOwner else {
-      throw .blobNotFound(request.blobID)
-    }
+    guard var blob = blobs[request.blobID], blob.uid == uid || isOwner,
+      blob.uid == request.forUID ?? blob.uid
+    else { throw .blobNotFound(request.blobID) }
     blob.expiry = now + .seconds(Int64(limits.blobIdleSeconds))
     blobs[request.blobID] = blob
     let start = Int(clamping: min(request.offset, UInt64(blob.size)))

@@ -295,7 +295,9 @@ struct AdapterTests {
 
     func removeKinds(of provider: String) async throws(Failure) {}
 
-    func blob(_ id: String, bytesMax: Int) async throws(Failure) -> WebRequest.Upload {
+    func blob(
+      _ id: String, of uid: UInt32, bytesMax: Int
+    ) async throws(Failure) -> WebRequest.Upload {
       throw Failure("NOT_FOUND", "no blob")
     }
 

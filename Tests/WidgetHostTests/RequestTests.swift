@@ -101,6 +101,41 @@ struct RequestTests {
     #expect(made.header("Content-Type") == "multipart/form-data; boundary=\(boundary)")
   }
 
+  @Test func `a blob is asked for as the one who sent the event`() throws {
+    var scene = try Scene(
+      #"""
+      data: {id: mine}
+      actions:
+        send:
+          do: [{http: {method: post, url: "http://a.example/", multipart: {photo: {blob: =data.id}}}}]
+      on: {go: send}
+      """#, permissions: "{hosts: [a.example]}")
+    try scene.event("go", uid: 1001)
+    guard case .multipart(let parts, _)? = scene.webRequest()?.request.body,
+      case .blob("mine", uid: 1001, _, _)? = parts.first?.content
+    else {
+      Issue.record("the blob is asked for as somebody else")
+      return
+    }
+  }
+
+  @Test func `a blob that no client has sent is not sent on`() throws {
+    let http = #"{url: "http://a.example/", method: post, multipart: {photo: {blob: mine}}}"#
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {feed: {http: \(http), every: 1m, set: {n: '1'}}}
+      actions: {send: {do: [{http: \(http)}]}}
+      on: {go: send}
+      """, permissions: "{hosts: [a.example]}")
+    #expect(scene.webRequest() == nil)
+    #expect(scene.status("feed", "code") == .string("FAILED_PRECONDITION"))
+    // Sent by steps, which anybody may have set off.
+    try scene.event("go", client: "widgetd-host", uid: 1001)
+    #expect(scene.webRequest() == nil)
+    #expect(scene.status("send", "code") == .string("FAILED_PRECONDITION"))
+  }
+
   // MARK: Redirects and addresses
 
   @Test(arguments: [

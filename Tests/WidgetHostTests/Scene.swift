@@ -134,14 +134,14 @@ struct Scene {
 
   mutating func event(
     _ name: String, node: String = "", _ payload: ValueMap = [:], of id: String = "w",
-    wantsOutcome: Bool = false, client: String = ""
+    wantsOutcome: Bool = false, client: String = "", uid: UInt32 = 0
   ) throws {
     sequence += 1
     tell(
       .event(
         Event(
           sequence: sequence, widgetID: try #require(WidgetID(id)), nodeID: node, name: name,
-          payload: payload, time: time.wall, origin: EventOrigin(client: client),
+          payload: payload, time: time.wall, origin: EventOrigin(uid: uid, client: client),
           wantsOutcome: wantsOutcome)))
   }
 

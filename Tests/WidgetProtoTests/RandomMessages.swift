@@ -95,7 +95,8 @@ struct RandomMessages {
       Sample(UploadBlobResponse(blobID: text(), size: number(), idle: duration())),
       Sample(
         ReadBlobRequest(
-          blobID: text(), offset: number(), sizeMax: UInt32(truncatingIfNeeded: number()))),
+          blobID: text(), offset: number(), sizeMax: UInt32(truncatingIfNeeded: number()),
+          forUID: flag() ? UInt32(truncatingIfNeeded: number()) : nil)),
       Sample(
         ReadBlobResponse(data: bytes(), size: number(), name: text(), contentType: text())),
       Sample(DeleteBlobRequest(blobID: text())), Sample(DeleteBlobResponse()),

@@ -81,6 +81,24 @@ struct BlobTableTests {
     #expect(table.nextExpiry == nil)
   }
 
+  @Test func `an owner who reads for a user is given that user's blobs alone`() throws {
+    var table = BlobTable(folder: "/tmp")
+    let id = try table.add(UploadBlobRequest(data: [7]), by: 1, at: start, limits).blobID
+    func read(for other: UInt32, by uid: UInt32, isOwner: Bool) -> String? {
+      reason { () throws(RPCStatus) in
+        let request = ReadBlobRequest(blobID: id, forUID: other)
+        _ = try table.piece(request, for: uid, isOwner: isOwner, at: start, limits)
+      }
+    }
+    #expect(read(for: 1, by: 0, isOwner: true) == nil)
+    #expect(read(for: 2, by: 0, isOwner: true) == "BLOB_NOT_FOUND")
+    #expect(read(for: 0, by: 0, isOwner: true) == "BLOB_NOT_FOUND")
+    #expect(read(for: 1, by: 1, isOwner: false) == nil)
+    // Whoever says that it is for another becomes nobody else by that.
+    #expect(read(for: 1, by: 2, isOwner: false) == "BLOB_NOT_FOUND")
+    #expect(read(for: 2, by: 1, isOwner: false) == "BLOB_NOT_FOUND")
+  }
+
   @Test func `limits hold at their edge, for each user alone`() throws {
     var table = BlobTable(folder: "/tmp")
     func add(_ count: Int, to id: String = "", at offset: UInt64 = 0, by uid: UInt32 = 1) -> String?

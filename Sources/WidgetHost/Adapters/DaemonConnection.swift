@@ -30,8 +30,10 @@ public protocol DaemonConnection: Sendable {
     _ id: WidgetID, name: String, payload: ValueMap, force: Bool
   ) async throws(Failure)
   func widget(_ id: WidgetID) async throws(Failure) -> Widget
-  /// A file that a client uploaded.
-  func blob(_ id: String, bytesMax: Int) async throws(Failure) -> WebRequest.Upload
+  /// A file that this user uploaded; another user's is not there.
+  func blob(
+    _ id: String, of uid: UInt32, bytesMax: Int
+  ) async throws(Failure) -> WebRequest.Upload
   /// Those of these kinds that are registered, and of these widgets that are there.
   func standing(
     kinds: [KindName], widgets: [WidgetID]
@@ -209,10 +211,12 @@ public struct ClientConnection: DaemonConnection {
     }
   }
 
-  public func blob(_ id: String, bytesMax: Int) async throws(Failure) -> WebRequest.Upload {
+  public func blob(
+    _ id: String, of uid: UInt32, bytesMax: Int
+  ) async throws(Failure) -> WebRequest.Upload {
     let blob: ReadBlobResponse
     do throws(ClientError) {
-      blob = try await client.blob(id, bytesMax: bytesMax, options: options)
+      blob = try await client.blob(id, bytesMax: bytesMax, of: uid, options: options)
     } catch {
       throw Failure(error)
     }

@@ -205,7 +205,7 @@ struct WebFetcher: Sendable {
             boundary: boundary
           ).utf8
         bytes += upload.bytes
-      case .blob(let id, _, _): throw Failure("INTERNAL", "the blob \(id) was not read")
+      case .blob(let id, _, _, _): throw Failure("INTERNAL", "the blob \(id) was not read")
       }
       bytes += Array("\r\n".utf8)
     }
@@ -293,11 +293,11 @@ extension WebRequest {
     guard case .multipart(let parts, let boundary) = body else { return self }
     var read: [Part] = []
     for part in parts {
-      guard case .blob(let id, let bytesMax, let contentType) = part.content else {
+      guard case .blob(let id, let uid, let bytesMax, let contentType) = part.content else {
         read.append(part)
         continue
       }
-      var upload = try await daemon.blob(id, bytesMax: bytesMax)
+      var upload = try await daemon.blob(id, of: uid, bytesMax: bytesMax)
       if let contentType { upload.contentType = contentType }
       read.append(Part(name: part.name, content: .upload(upload)))
     }

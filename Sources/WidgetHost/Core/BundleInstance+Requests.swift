@@ -174,10 +174,24 @@ extension BundleInstance {
         result.append(
           .init(
             name: part.name,
-            content: .blob(id: id, bytesMax: limits.uploadBytesMax, contentType: type)))
+            content: .blob(
+              id: id, uid: try BundleInstance.sender(of: moment.event),
+              bytesMax: limits.uploadBytesMax, contentType: type)))
       }
     }
     return result
+  }
+
+  /// Who sent what names a blob: nobody can have another user's blob sent on.
+  private static func sender(of event: Event?) throws(Failure) -> UInt32 {
+    // What steps have sent says nothing of who set them off.
+    guard let origin = event?.origin, origin.client != BundleInstance.sender else {
+      throw Failure(
+        "FAILED_PRECONDITION",
+        "a blob can be sent only by steps of the event that a client sent with it: not by a source,"
+          + " an interval, or the steps of an event that emit or the host has sent")
+    }
+    return origin.uid
   }
 
   // MARK: Headers

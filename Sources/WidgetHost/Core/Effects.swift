@@ -79,8 +79,8 @@ public struct WebRequest: Hashable, Sendable {
     public enum Content: Hashable, Sendable {
       case bytes([UInt8])
       case file(FileRequest, contentType: String?)
-      /// A blob of the daemon's, with at most so many bytes.
-      case blob(id: String, bytesMax: Int, contentType: String?)
+      /// A blob of the daemon's that this user uploaded, with at most so many bytes.
+      case blob(id: String, uid: UInt32, bytesMax: Int, contentType: String?)
       /// A blob that was read.
       case upload(Upload)
     }

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$widgetd/python/v1/blob_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\"f\n\x11UploadBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x05 \x01(\t\"\\\n\x12UploadBlobResponse\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\'\n\x04idle\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"D\n\x0fReadBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x10\n\x08size_max\x18\x03 \x01(\r\"R\n\x10ReadBlobResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x04 \x01(\t\"$\n\x11\x44\x65leteBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\"\x14\n\x12\x44\x65leteBlobResponse2\x98\x02\n\x0b\x42lobService\x12Y\n\nUploadBlob\x12$.widgetd.python.v1.UploadBlobRequest\x1a%.widgetd.python.v1.UploadBlobResponse\x12S\n\x08ReadBlob\x12\".widgetd.python.v1.ReadBlobRequest\x1a#.widgetd.python.v1.ReadBlobResponse\x12Y\n\nDeleteBlob\x12$.widgetd.python.v1.DeleteBlobRequest\x1a%.widgetd.python.v1.DeleteBlobResponseBM\n\x0e\x63om.widgetd.v1B\x10\x42lobServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$widgetd/python/v1/blob_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\"f\n\x11UploadBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x05 \x01(\t\"\\\n\x12UploadBlobResponse\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\'\n\x04idle\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"f\n\x0fReadBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x10\n\x08size_max\x18\x03 \x01(\r\x12\x14\n\x07\x66or_uid\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\n\n\x08_for_uid\"R\n\x10ReadBlobResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x04 \x01(\t\"$\n\x11\x44\x65leteBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\"\x14\n\x12\x44\x65leteBlobResponse2\x98\x02\n\x0b\x42lobService\x12Y\n\nUploadBlob\x12$.widgetd.python.v1.UploadBlobRequest\x1a%.widgetd.python.v1.UploadBlobResponse\x12S\n\x08ReadBlob\x12\".widgetd.python.v1.ReadBlobRequest\x1a#.widgetd.python.v1.ReadBlobResponse\x12Y\n\nDeleteBlob\x12$.widgetd.python.v1.DeleteBlobRequest\x1a%.widgetd.python.v1.DeleteBlobResponseBM\n\x0e\x63om.widgetd.v1B\x10\x42lobServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.blob_service_pb2', globals())
@@ -27,13 +27,13 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _UPLOADBLOBRESPONSE._serialized_start=195
   _UPLOADBLOBRESPONSE._serialized_end=287
   _READBLOBREQUEST._serialized_start=289
-  _READBLOBREQUEST._serialized_end=357
-  _READBLOBRESPONSE._serialized_start=359
-  _READBLOBRESPONSE._serialized_end=441
-  _DELETEBLOBREQUEST._serialized_start=443
-  _DELETEBLOBREQUEST._serialized_end=479
-  _DELETEBLOBRESPONSE._serialized_start=481
-  _DELETEBLOBRESPONSE._serialized_end=501
-  _BLOBSERVICE._serialized_start=504
-  _BLOBSERVICE._serialized_end=784
+  _READBLOBREQUEST._serialized_end=391
+  _READBLOBRESPONSE._serialized_start=393
+  _READBLOBRESPONSE._serialized_end=475
+  _DELETEBLOBREQUEST._serialized_start=477
+  _DELETEBLOBREQUEST._serialized_end=513
+  _DELETEBLOBRESPONSE._serialized_start=515
+  _DELETEBLOBRESPONSE._serialized_end=535
+  _BLOBSERVICE._serialized_start=538
+  _BLOBSERVICE._serialized_end=818
 # @@protoc_insertion_point(module_scope)

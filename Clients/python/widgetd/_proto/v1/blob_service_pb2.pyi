@@ -19,12 +19,14 @@ class DeleteBlobResponse(_message.Message):
 class ReadBlobRequest(_message.Message):
     __slots__: tuple[str, ...]
     BLOB_ID_FIELD_NUMBER: _ClassVar[int]
+    FOR_UID_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     SIZE_MAX_FIELD_NUMBER: _ClassVar[int]
     blob_id: str
+    for_uid: int
     offset: int
     size_max: int
-    def __init__(self, blob_id: _Optional[str] = ..., offset: _Optional[int] = ..., size_max: _Optional[int] = ...) -> None: ...
+    def __init__(self, blob_id: _Optional[str] = ..., offset: _Optional[int] = ..., size_max: _Optional[int] = ..., for_uid: _Optional[int] = ...) -> None: ...
 
 class ReadBlobResponse(_message.Message):
     __slots__: tuple[str, ...]

@@ -432,7 +432,7 @@ const ProtobufCMessageDescriptor widgetd__v1__upload_blob_response__descriptor =
   (ProtobufCMessageInit) widgetd__v1__upload_blob_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__read_blob_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__read_blob_request__field_descriptors[4] =
 {
   {
     "blob_id",
@@ -470,16 +470,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__read_blob_request__field_desc
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "for_uid",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    offsetof(Widgetd__V1__ReadBlobRequest, _for_uid_case),
+    offsetof(Widgetd__V1__ReadBlobRequest, for_uid),
+    NULL,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__read_blob_request__field_indices_by_name[] = {
   0,   /* field[0] = blob_id */
+  3,   /* field[3] = for_uid */
   1,   /* field[1] = offset */
   2,   /* field[2] = size_max */
 };
 static const ProtobufCIntRange widgetd__v1__read_blob_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__read_blob_request__descriptor =
 {
@@ -489,7 +502,7 @@ const ProtobufCMessageDescriptor widgetd__v1__read_blob_request__descriptor =
   "Widgetd__V1__ReadBlobRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__ReadBlobRequest),
-  3,
+  4,
   widgetd__v1__read_blob_request__field_descriptors,
   widgetd__v1__read_blob_request__field_indices_by_name,
   1,  widgetd__v1__read_blob_request__number_ranges,

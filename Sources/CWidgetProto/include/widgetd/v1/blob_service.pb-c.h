@@ -56,16 +56,26 @@ struct  Widgetd__V1__UploadBlobResponse
     , (char *)protobuf_c_empty_string, 0, NULL }
 
 
+typedef enum {
+  WIDGETD__V1__READ_BLOB_REQUEST___FOR_UID__NOT_SET = 0,
+  WIDGETD__V1__READ_BLOB_REQUEST___FOR_UID_FOR_UID = 4
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__READ_BLOB_REQUEST___FOR_UID__CASE)
+} Widgetd__V1__ReadBlobRequest__ForUidCase;
+
 struct  Widgetd__V1__ReadBlobRequest
 {
   ProtobufCMessage base;
   char *blob_id;
   uint64_t offset;
   uint32_t size_max;
+  Widgetd__V1__ReadBlobRequest__ForUidCase _for_uid_case;
+  union {
+    uint32_t for_uid;
+  };
 };
 #define WIDGETD__V1__READ_BLOB_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__read_blob_request__descriptor) \
-    , (char *)protobuf_c_empty_string, 0, 0 }
+    , (char *)protobuf_c_empty_string, 0, 0, WIDGETD__V1__READ_BLOB_REQUEST___FOR_UID__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__ReadBlobResponse
