@@ -49,11 +49,49 @@ struct TraceTests {
     scene.instance.trace(until: .seconds(100))
     scene.pass(.seconds(10))
     let request = try need(scene.webRequest())
-    #expect(lines(&scene) == ["source feed: requests GET http://a.example/feed with key"])
+    #expect(lines(&scene) == ["source feed: requests GET http://a.example/… with key"])
     try scene.answer(request.id, 200, #"{"n": 4}"#)
-    #expect(lines(&scene) == [#"source feed: result {"n":4}"#, "source feed: sets n = 4"])
+    #expect(lines(&scene) == ["source feed: result: a map of 1", "source feed: sets n = 4"])
     scene.pass(.seconds(10))
     _ = lines(&scene)
+  }
+
+  @Test func `nothing that a client cannot read anyway is told`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources:
+        feed: {http: {url: http://a.example/s3cret}, every: 10s, parse: json, set: {n: int(result.n)}}
+      actions:
+        ask: {do: [{http: {method: POST, url: "http://a.example/ask/s3cret"}, parse: json}]}
+        run: {do: [{command: ["true", s3cret, =event.payload.by]}]}
+        tell: {do: [{emit: told, payload: {by: =event.payload.by}}]}
+      on: {go: [tell, ask, run]}
+      """, permissions: "{hosts: [a.example], commands: [\"true\"]}")
+    scene.instance.trace(until: .seconds(100))
+    try scene.answer(scene.webRequest()?.id, 200, #"{"n": 4, "token": "s3cret"}"#)
+    try scene.event("go", ["by": .string("s3cret"), "values": .map(["a": .string("s3cret")])])
+    let sent = try need(scene.sentEvent())
+    scene.tell(.sent(sent.id, 0))
+    try scene.answer(scene.webRequest()?.id, 200, #"{"token": "s3cret"}"#)
+    try scene.print(scene.program()?.id, "s3cret")
+    try scene.change {
+      $0.content = Content(
+        rootID: "a", nodes: [Node(id: "a", type: .input, properties: ["value": .string("s3cret")])])
+    }
+    let told = lines(&scene)
+    for words in [
+      "result: a map of 2", "event go: comes with by, values", "sends told to w with by",
+      "requests POST http://a.example/…", "runs true", "value is another", "sets n = 4",
+    ] {
+      #expect(told.contains { $0.hasSuffix(words) }, "\(words): \(told)")
+    }
+    #expect(!told.contains { $0.contains("s3cret") }, "\(told)")
+  }
+
+  @Test(arguments: [(0, true), (1000, true), (1001, false), (UInt32.max, false)])
+  func `only an owner has the host tell`(uid: UInt32, may: Bool) {
+    #expect(Host.mayTrace(EventOrigin(uid: uid, client: "widgetctl"), hostUID: 1000) == may)
   }
 
   @Test func `failures are told`() throws {
@@ -76,13 +114,13 @@ struct TraceTests {
       }.first)
     #expect(
       lines(&scene) == [
-        #"event go: {"by":"me"}"#, "action on go: begins", "action on go: sets n = 1",
+        "event go: comes with by", "action on go: begins", "action on go: sets n = 1",
         "action save: begins", "action save: requests POST http://a.example/",
       ])
     try scene.answer(request, 200)
     #expect(lines(&scene).last == "action save: succeeds: Saved")
     try scene.event("nothing")
-    #expect(lines(&scene) == ["event nothing: {}: the host has nothing to do for it"])
+    #expect(lines(&scene) == ["event nothing: comes: the host has nothing to do for it"])
   }
 
   @Test func `what is shown is told, and what is wrong with it`() throws {
@@ -109,7 +147,7 @@ struct TraceTests {
     try scene.event("go", ["by": .string("a long\ntext")])
     #expect(
       lines(&scene) == [
-        #"event go: {"by":"a l…"#, "action on go: begins", "action on go: sets n = 1", "2 dropped",
+        "event go: comes with…", "action on go: begins", "action on go: sets n = 1", "2 dropped",
       ])
   }
 }

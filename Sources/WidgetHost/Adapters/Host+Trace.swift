@@ -1,3 +1,4 @@
+import Glibc
 import WidgetBundle
 import WidgetModel
 
@@ -13,12 +14,28 @@ extension Host {
     var lease = Duration.seconds(10)
     if case .duration(let given)? = event.payload["lease"] { lease = given }
     let id = String(event.widgetID.rawValue.dropFirst(prefix.count))
+    guard Host.mayTrace(event.origin, hostUID: geteuid()) else {
+      let line = TraceLine(
+        time: now.wall, widgetID: nil, subject: .bundle, name: id,
+        text: "is traced only for root and for the user of widgetd-host")
+      return keep([line], 0, of: id)
+    }
     handle(state.trace(id, for: lease, at: now))
+  }
+
+  /// Whether who sent the event may know what bundles do: root, or the user of the host.
+  static func mayTrace(_ origin: EventOrigin, hostUID: UInt32) -> Bool {
+    origin.uid == 0 || origin.uid == hostUID
   }
 
   /// Keeps what a bundle did for the next time that it is told.
   func trace(_ generation: UInt64, _ lines: [TraceLine], _ dropped: Int) {
-    guard let id = links[generation]?.bundle.id, !isStopped else { return }
+    guard let id = links[generation]?.bundle.id else { return }
+    keep(lines, dropped, of: id)
+  }
+
+  private func keep(_ lines: [TraceLine], _ dropped: Int, of id: String) {
+    guard !isStopped else { return }
     let room = max(0, options.limits.traceLinesMax - (traces[id]?.lines.count ?? 0))
     traces[id, default: ([], 0)].lines += lines.prefix(room)
     traces[id]?.dropped += dropped + max(0, lines.count - room)

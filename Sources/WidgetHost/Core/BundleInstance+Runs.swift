@@ -194,7 +194,7 @@ extension BundleInstance {
     _ id: UInt64, _ result: Value, _ assignments: Assignments
   ) throws(Failure) {
     guard let run = runs[id], let count = runs[id]?.frames.count, count > 0 else { return }
-    trace(run.widgetID, .action, traceName(run), "result \(BundleInstance.traced(result))")
+    trace(run.widgetID, .action, traceName(run), "result: \(BundleInstance.shape(result))")
     runs[id]?.frames[count - 1].result = result
     if let name = run.frames.last(where: { !$0.action.name.isEmpty })?.action.name {
       tellLife(.ready, of: name, run.widgetID, run: run)

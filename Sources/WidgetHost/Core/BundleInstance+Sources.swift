@@ -255,7 +255,7 @@ extension BundleInstance {
     guard let source = source(id, index) else { return }
     tellLife(.ready, of: source.name, id)
     do throws(Failure) {
-      trace(id, .source, source.name, "result \(BundleInstance.traced(result))")
+      trace(id, .source, source.name, "result: \(BundleInstance.shape(result))")
       let values = try values(source.assignments, try moment(id, result: result))
       trace(id, set: values, by: source.name)
       set(id, values)

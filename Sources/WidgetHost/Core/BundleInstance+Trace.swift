@@ -1,9 +1,10 @@
 import WidgetBundle
 public import WidgetModel
 
-// What a bundle does, for whoever develops it: told only while somebody asks, in so many lines and so
-// many characters at most. What authenticates is never here: it is read when a request is sent, and
-// headers, bodies and the values of queries are left out.
+// What a bundle does, for whoever develops it: told only while an owner asks, in so many lines and so
+// many characters at most. Every client can watch it. So it has no values but those that every client can
+// read of a widget anyway: its data, its nodes, its failures. Of results, arguments, payloads and addresses it
+// has the shape.
 
 /// One thing that a bundle did.
 public struct TraceLine: Hashable, Sendable {
@@ -83,6 +84,23 @@ extension BundleInstance {
     }
   }
 
+  /// `a list of 3`: of what not everybody may read.
+  static func shape(_ value: Value) -> String {
+    switch value {
+    case .null: "null"
+    case .string(let text): "a text of \(text.count)"
+    case .bytes(let bytes): "\(bytes.count) bytes"
+    case .list(let list): "a list of \(list.count)"
+    case .map(let map): "a map of \(map.count)"
+    default: "of type \(value.typeName)"
+    }
+  }
+
+  /// ` with by, value`, or nothing.
+  static func shape(_ payload: ValueMap) -> String {
+    payload.isEmpty ? "" : " with " + payload.keys.joined(separator: ", ")
+  }
+
   // MARK: What is told
 
   mutating func trace(_ id: WidgetID, set values: [(key: String, value: Value)], by name: String) {
@@ -102,18 +120,19 @@ extension BundleInstance {
     switch effect {
     case .readFile(_, let file): return "reads \(file.path)"
     case .run(_, let command):
-      return "runs " + ([command.program] + command.arguments).joined(separator: " ")
+      return "runs \(command.program)"
     case .web(_, let request):
-      // Keys for servers are often in the query.
+      // Keys for servers are often in the query, and in the path.
       let names = request.address.query.split(separator: "&").map { $0.prefix { $0 != "=" } }
       var address = request.address
       address.query = ""
+      if address.path != "/" { address.path = "/…" }
       return "requests \(request.method) \(address)"
         + (names.isEmpty ? "" : " with \(names.joined(separator: ", "))")
     case .presence(_, let action, let ids):
       return "\(action) \(ids.map(\.rawValue).joined(separator: ", "))"
     case .send(_, let id, let name, let payload, _):
-      return "sends \(name) to \(id) \(JSONText.write(.map(payload)))"
+      return "sends \(name) to \(id)" + shape(payload)
     default: return nil
     }
   }
@@ -127,7 +146,10 @@ extension BundleInstance {
       let before = known.removeValue(forKey: node.id)
       var words: [String] = []
       for entry in node.properties.entries where before?.properties[entry.key] != entry.value {
-        words.append("\(entry.key) = \(BundleInstance.traced(entry.value))")
+        // Of what people type nothing is told.
+        words.append(
+          node.type == .input && entry.key == "value"
+            ? "value is another" : "\(entry.key) = \(BundleInstance.traced(entry.value))")
       }
       if node.problem != before?.problem ?? "" {
         words.append(node.problem.isEmpty ? "is right again" : "problem: \(node.problem)")

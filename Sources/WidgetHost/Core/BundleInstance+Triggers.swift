@@ -10,8 +10,8 @@ extension BundleInstance {
     let isFollowed = facts(of: event.widgetID).map { isMeant(event, $0) } ?? true
     trace(
       event.widgetID, .event, event.name,
-      (event.nodeID.isEmpty ? "" : "of \(event.nodeID) ")
-        + BundleInstance.traced(.map(event.payload))
+      "comes" + (event.nodeID.isEmpty ? "" : " of \(event.nodeID)")
+        + BundleInstance.shape(event.payload)
         + (isFollowed ? "" : ": the host has nothing to do for it"))
     guard isFollowed else { return }
     // Steps are to see what was set before the event, and what the daemon's reducers made of it. That

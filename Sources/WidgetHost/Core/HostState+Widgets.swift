@@ -42,7 +42,8 @@ extension HostState {
         ],
         events: [
           EventType(
-            name: "trace", summary: "Has the host send `traced` with what the bundle does.",
+            name: "trace",
+            summary: "Has the host send `traced` with what the bundle does; for owners.",
             payload: [
               Field(
                 name: "lease", type: .duration, defaultValue: .duration(.seconds(10)),
