@@ -291,6 +291,7 @@ struct AdapterTests {
 
     var widgets: [WidgetID: Widget] = [:]
     private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var declaring: [CheckedContinuation<Void, Never>] = []
     private(set) var patches = 0
 
     func removeKinds(of provider: String) async throws(Failure) {}
@@ -306,6 +307,15 @@ struct AdapterTests {
         guard let id = spec.id else { continue }
         widgets[id] = Widget(id: id, kind: spec.kind, data: spec.data, revision: 1, applySet: set)
       }
+      for waiter in declaring { waiter.resume() }
+      declaring = []
+    }
+
+    func remove(_ id: WidgetID) { widgets[id] = nil }
+
+    /// Waits until a widget is declared.
+    func declared(_ id: WidgetID) async {
+      while widgets[id] == nil { await withCheckedContinuation { declaring.append($0) } }
     }
 
     func own(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult] {
@@ -368,6 +378,21 @@ struct AdapterTests {
       {bundle: b, format: 1, version: 1.0.0, permissions: {commands: [sleep]}, kinds: {k: {data: {n: ""}, sources: {
         f: {file: "${bundle}/f", every: 1s, set: {n: result}}, \(source)}}}, widgets: {w: {kind: k}}}
       """)
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `the widget that shows the host comes back when somebody removes it`() async throws {
+    let (daemon, session) = (Daemon(), Session())
+    let host = try host(daemon)
+    await host.heard(.opened(epoch: 1), session)
+    let id = try #require(await host.ownWidget.first?.id)
+    for _ in 0..<2 {
+      await daemon.declared(id)
+      await daemon.remove(id)
+      await host.heard(.removed([id]), session)
+    }
+    await daemon.declared(id)
+    await host.stop()
   }
 
   private func openFiles() -> Int { Folder.entries("/proc/self/fd").count }

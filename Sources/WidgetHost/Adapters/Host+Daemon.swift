@@ -480,7 +480,7 @@ extension Host {
     }
   }
 
-  private func heard(_ news: SessionNews, _ session: any DaemonSession) async {
+  func heard(_ news: SessionNews, _ session: any DaemonSession) async {
     switch news {
     case .opened:
       release()
@@ -510,8 +510,11 @@ extension Host {
       startTrace(event)
       session.acknowledge(event)
     case .missed(let last): try? await session.acknowledge(missed: last)
-    case .removed: break
-    case .kindsRemoved(let names): restoreOwn(names, session)
+    case .removed(let ids):
+      // Of a bundle that is gone the host removes the widget itself.
+      let declared = Set((ownWidget + standing + others(than: standing)).compactMap(\.id))
+      restoreOwn(declared.intersection(ids), session)
+    case .kindsRemoved(let names): restoreOwn(kinds: Set(names), session)
     case .bundles(let request): manage(request, session)
     }
   }
@@ -527,24 +530,30 @@ extension Host {
     }
   }
 
-  /// Declares the host's kinds again that somebody removed.
-  private func restoreOwn(_ names: [KindName], _ session: any DaemonSession) {
-    restoration.lost(kinds: Set(names), at: now.uptime, options.limits)
-    guard restoring == nil, !isStopped else { return }
+  /// Declares the host's kinds and widgets again that somebody removed.
+  private func restoreOwn(
+    _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], _ session: any DaemonSession
+  ) {
+    guard !ids.isEmpty || !kinds.isEmpty, !isStopped else { return }
+    restoration.lost(ids, kinds: kinds, at: now.uptime, options.limits)
+    guard restoring == nil else { return }
     restoring = Task {
       while !restoration.isComplete {
         try? await clock.sleep(for: restoration.wait(options.limits))
         guard !Task.isCancelled else { return }
-        let kinds = restoration.begin(at: now.uptime).kinds
-        report("restoring what somebody removed: \(Host.list(kinds))")
-        do throws(Failure) { try await session.declareKinds() } catch { report(error.message) }
+        let (ids, kinds) = restoration.begin(at: now.uptime)
+        report(
+          "restoring what somebody removed: "
+            + (kinds.map { "kind \($0)" } + ids.map(\.rawValue)).joined(separator: ", "))
+        if !kinds.isEmpty {
+          do throws(Failure) { try await session.declareKinds() } catch { report(error.message) }
+        }
+        guard !ids.isEmpty else { continue }
+        isStandingDirty = true
+        updateStanding()
       }
       restoring = nil
     }
-  }
-
-  private static func list(_ kinds: [KindName]) -> String {
-    kinds.map { "kind \($0)" }.joined(separator: ", ")
   }
 
   /// Lets the bundles speak with the daemon.

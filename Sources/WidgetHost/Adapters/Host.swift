@@ -91,7 +91,7 @@ public actor Host {
   /// What bundles have done and nobody was told yet, and what tells it.
   var traces: [String: (lines: [TraceLine], dropped: Int)] = [:]
   var tracing: Task<Void, Never>?
-  /// Kinds of the host's that somebody removed.
+  /// Kinds and widgets of the host's that somebody removed.
   var restoration = Restoration()
   /// Declares them again.
   var restoring: Task<Void, Never>?
