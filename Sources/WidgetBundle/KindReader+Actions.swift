@@ -315,7 +315,7 @@ extension KindReader {
         let payload = ofNodes && !isDeclared ? .map(.string, .dyn) : payloadType(entry.name)
         read(
           entry.item, .event(name: entry.name, nodeID: nil), hostVariables(payload: payload))
-        if isLife == true { checkRest(entry) }
+        if isLife == true { noteReloads(entry) }
       }
     }
   }
@@ -392,7 +392,8 @@ extension KindReader {
         reducer.unset = keys
         reducers.append(reducer)
       case .run(let name):
-        guard let action = actions[name], isPlain(action),
+        // The daemon would tell nobody that it was done.
+        guard let action = actions[name], isPlain(action), !toldActions.contains(name),
           let inner = self.reducers(
             [.action(action)], event: event, nodeID: nodeID, depth: depth + 1)
         else { return nil }

@@ -15,6 +15,10 @@ final class KindReader {
   private(set) var actionNames: [String] = []
   var actions: [String: Action] = [:]
   var triggers: [Trigger] = []
+  /// Actions of whose life the kind is told with events.
+  var toldActions: Set<String> = []
+  /// What sources read again when they have been read, with the place.
+  var reloads: [String: [(name: String, item: Item)]] = [:]
   var forms: [String: Form] = [:]
   var contentReads: [ContentReads] = []
   /// Which actions an action runs, and where that is said.
@@ -70,8 +74,10 @@ final class KindReader {
     reportCycles(actionItems)
     warnOfCycles(among: sources, sourceItems)
     // What only changes data is done by the daemon, at once; so the actions have to be known.
+    noteLifeEvents(object["on"])
     for handler in handlers { read(handler) }
     if let item = object["on"] { on(item) }
+    reportReloadCircles()
     let tellsOutcomes = addOutcomes()
     return BundleKind(
       kind: kind, sources: sources, actions: actions, triggers: triggers, forms: forms,

@@ -61,21 +61,51 @@ extension KindReader {
     return true
   }
 
-  /// A source that is read again whenever it was read would never rest.
-  func checkRest(_ entry: Named) {
-    guard let source = LifePhase.split(entry.name)?.name, sourceNames.contains(source),
+  /// Finds the actions of whose life the kind is told, before the steps that run them are read.
+  func noteLifeEvents(_ on: Item?) {
+    var names = kind.events.map(\.name)
+    if case .map(let entries)? = on?.node.content { names += entries.map(\.key) }
+    toldActions = Set(names.compactMap { LifePhase.split($0)?.name }).intersection(actionNames)
+  }
+
+  /// Takes note of the sources that are read again whenever another was read.
+  func noteReloads(_ entry: Named) {
+    guard let (source, phase) = LifePhase.split(entry.name), sourceNames.contains(source),
       let trigger = triggers.last, case .event(entry.name, nil) = trigger.when
     else { return }
-    let readsAgain = trigger.steps.contains { step in
-      switch step {
-      case .run(source): true
-      case .reload(let names): names.isEmpty || names.contains(source)
-      default: false
+    for step in trigger.steps {
+      guard case .reload(let names) = step else { continue }
+      // Another that is read after a failure may mend what failed.
+      for name in names.isEmpty ? sourceNames : names where phase != .error || name == source {
+        reloads[source, default: []].append((name, entry.item))
       }
     }
-    guard readsAgain else { return }
-    reading.report(
-      entry.item, "\"\(source)\" would be read again and again without a rest",
-      hint: "give the source every: DURATION")
+  }
+
+  /// Sources that read each other whenever they were read would never rest.
+  func reportReloadCircles() {
+    var done: Set<String> = []
+    var path: [String] = []
+    func visit(_ name: String) {
+      guard !done.contains(name) else { return }
+      path.append(name)
+      for (next, item) in reloads[name] ?? [] {
+        guard let start = path.firstIndex(of: next) else {
+          visit(next)
+          continue
+        }
+        let circle = (path[start...] + [next]).map { "\"\($0)\"" }.joined(separator: " → ")
+        reading.report(
+          item,
+          path.count - start == 1
+            ? "\"\(next)\" would be read again and again without a rest"
+            : "sources would read each other again and again without a rest: \(circle)",
+          hint: path.count - start == 1
+            ? "give the source every: DURATION" : "give the sources every: DURATION")
+      }
+      path.removeLast()
+      done.insert(name)
+    }
+    for name in sourceNames { visit(name) }
   }
 }

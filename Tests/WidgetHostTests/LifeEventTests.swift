@@ -84,6 +84,21 @@ struct LifeEventTests {
     #expect(scene.sentEvent() == nil)
   }
 
+  @Test(arguments: [
+    "on: {click: save, save.success: {emit: done}}",
+    """
+    on: {click: save}
+    events: {click: {}, save.success: {}}
+    """,
+  ])
+  func `an action that only sets data tells of its life`(on: String) throws {
+    var scene = try Scene(
+      "data: {n: 0}\nactions: {save: {do: [{set: {n: data.n + 1}}]}}\n" + on)
+    try scene.event("click")
+    #expect(scene.sentEvent()?.name == "save.success")
+    #expect(scene["n"] == .int(1))
+  }
+
   @Test func `an action that is done again after each success ends as an event loop`() throws {
     var limits = HostLimits()
     limits.chainMax = 6
@@ -101,12 +116,16 @@ struct LifeEventTests {
       ("{save.sucess: save}", nil), ("{sav.success: save}", "no source or action \"sav\""),
       ("{feed.success: feed}", "read again and again"),
       ("{feed.success: [{reload: all}]}", "read again and again"), ("{feed.error: save}", nil),
+      (
+        "{feed.success: [{reload: other}], other.success: [{reload: feed}]}",
+        #""feed" → "other" → "feed""#
+      ), ("{feed.success: [{reload: other}]}", nil),
     ] as [(String, String?)])
   func `names of these events are checked`(on: String, problem: String?) throws {
     let body = """
       events: {click: {}, save.sucess: {}}
       data: {n: 0}
-      sources: {feed: {value: 1, set: {n: result}}}
+      sources: {feed: {value: 1, set: {n: result}}, other: {value: 2, set: {n: result}}}
       actions: {save: {do: [{set: {n: "2"}}]}}
       on: \(on)
       """
