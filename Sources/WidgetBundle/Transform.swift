@@ -10,7 +10,8 @@ struct Transform {
   /// What every bundle has.
   static let standard: [String: Transform] = [
     "string": Transform(source: "string(value)"), "int": Transform(source: "int(value)"),
-    "double": Transform(source: "double(value)"), "number": Transform(source: "formatNumber(value)"),
+    "double": Transform(source: "double(value)"),
+    "number": Transform(source: "formatNumber(value)"),
     "percent": Transform(source: "formatPercent(value)"),
     "bytes": Transform(source: "formatBytes(value)"),
     "duration": Transform(source: "formatDuration(value)"),
