@@ -36,21 +36,33 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
 
 /// The variable `widget`: what expressions can read of a widget beside its maps.
 enum WidgetVariable {
-  static let type = ExpressionType.record(
-    RecordType([
-      "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),
-      "visible": .bool, "enabled": .bool,
-    ]))
+  private static let fields: [String: ExpressionType] = [
+    "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),
+    "visible": .bool, "enabled": .bool,
+  ]
 
-  static func value(of record: Record) -> ExpressionValue {
+  static let type = ExpressionType.record(RecordType(fields))
+  /// For selectors: also how the widget stands. Content and reducers must not depend on that.
+  static let typeWithState = ExpressionType.record(
+    RecordType(fields.merging(["stale": .bool, "error": .string]) { own, _ in own }))
+
+  static func value(of record: Record) -> ExpressionValue { ExpressionValue(map(record)) }
+
+  static func valueWithState(of record: Record) -> ExpressionValue {
+    var map = map(record)
+    map["stale"] = .bool(record.isStale)
+    map["error"] = .string(record.error?.reason ?? "")
+    return ExpressionValue(map)
+  }
+
+  private static func map(_ record: Record) -> ValueMap {
     let labels = record.labels.entries.map {
       ValueMap.Entry(key: $0.key, value: .string($0.value))
     }
-    return ExpressionValue(
-      [
-        "id": .string(record.id.rawValue), "kind": .string(record.kind.rawValue),
-        "family": .string(record.family.name), "labels": .map(ValueMap(labels)),
-        "visible": .bool(record.presence.isVisible), "enabled": .bool(record.presence.isEnabled),
-      ] as ValueMap)
+    return [
+      "id": .string(record.id.rawValue), "kind": .string(record.kind.rawValue),
+      "family": .string(record.family.name), "labels": .map(ValueMap(labels)),
+      "visible": .bool(record.presence.isVisible), "enabled": .bool(record.presence.isEnabled),
+    ]
   }
 }

@@ -4,8 +4,11 @@ public import WidgetModel
 /// A selector as the store applies it: with its expression compiled.
 struct Selection {
   let selector: Selector
-  /// nil if the selector has no expression. One that cannot be compiled picks nothing.
+  /// nil if the selector has no expression.
   let predicate: SelectionPredicate?
+  /// The selector has an expression that cannot be used. Requests with one are refused; only who asks
+  /// the store directly can have one.
+  let isUnusable: Bool
 
   /// Whether it picks a record. A selector's conditions are looked at before its expression.
   func picks(_ record: Record) -> Bool {
@@ -13,7 +16,7 @@ struct Selection {
       selector.matches(
         id: record.id, kind: record.kind, family: record.family, labels: record.labels)
     else { return false }
-    return predicate?.holds(for: record) ?? true
+    return !isUnusable && predicate?.holds(for: record) ?? true
   }
 
   /// Whether a record that changed after the cursor may have been picked before, or not.
@@ -29,58 +32,50 @@ struct Selection {
 
 /// The expression of a selector. Pure: the same record always gives the same answer.
 final class SelectionPredicate {
-  /// What an expression can read of a widget.
-  private static func variables() -> [ExpressionVariable] {
-    var widget: [String: ExpressionType] = [
-      "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),
-    ]
-    for name in ["visible", "enabled", "stale"] { widget[name] = .bool }
-    widget["error"] = .string
-    return [
-      ExpressionVariable("data", .map(.string, .dyn)),
-      ExpressionVariable("parameters", .map(.string, .dyn)),
-      ExpressionVariable("status", .map(.string, .dyn)),
-      ExpressionVariable("widget", .record(RecordType(widget))),
-    ]
-  }
+  private static let variables = [
+    ExpressionVariable("data", .map(.string, .dyn)),
+    ExpressionVariable("parameters", .map(.string, .dyn)),
+    ExpressionVariable("status", .map(.string, .dyn)),
+    ExpressionVariable("widget", WidgetVariable.typeWithState),
+  ]
 
-  /// nil for one that cannot be compiled.
-  private let expression: CompiledExpression?
-  let costMax: Int
-  /// What it gives, if it is neither true nor false.
-  var otherType: ExpressionType? {
-    switch expression?.resultType {
-    case .bool, .dyn, nil: nil
-    case let type?: type
-    }
-  }
+  private let expression: CompiledExpression
+  private let costMax: Int
   /// The data keys and parameters that it reads; nil for all.
   private var dataKeys: Set<String>? = []
   private var parameters: Set<String>? = []
+  private var readsStatus = false
   private var readsWidget = false
 
   /// - Throws: what is wrong with the expression, with the place.
-  convenience init(
+  init(
     _ source: String, costMax: Int, timeZones: WidgetStore.TimeZones?
-  ) throws(ExpressionError) {
-    let expression = try CompiledExpression(
-      source,
-      in: ExpressionEnvironment(
-        variables: SelectionPredicate.variables(), timeZones: timeZones))
-    self.init(expression, costMax: costMax)
-  }
-
-  /// - Parameter expression: nil for one that picks nothing.
-  init(_ expression: CompiledExpression?, costMax: Int) {
-    self.expression = expression
+  ) throws(StoreError) {
     self.costMax = costMax
-    for reference in expression?.references ?? [] {
+    do throws(ExpressionError) {
+      expression = try CompiledExpression(
+        source,
+        in: ExpressionEnvironment(
+          variables: SelectionPredicate.variables, timeZones: timeZones))
+    } catch {
+      throw .invalid(field: "selector.expression", description: error.rendered)
+    }
+    switch expression.resultType {
+    case .bool, .dyn: break
+    case let type:
+      throw .invalid(
+        field: "selector.expression",
+        description: "The expression gives \(type). Write one that is true or false.")
+    }
+    for reference in expression.references {
       var key: String?
       if case .field(let name)? = reference.path.first { key = name }
       switch reference.variable {
       case "data":
         if let key { dataKeys?.insert(key) } else { dataKeys = nil }
-      case "status": dataKeys?.insert(ContentCompiler.statusKey)
+      case "status":
+        readsStatus = true
+        dataKeys?.insert(ContentCompiler.statusKey)
       case "parameters":
         if let key { parameters?.insert(key) } else { parameters = nil }
       default: readsWidget = true
@@ -88,15 +83,17 @@ final class SelectionPredicate {
     }
   }
 
-  /// Whether it is true of a record. What fails, or costs too much, is not.
+  /// Whether it is true of a record. What fails, or costs too much, is not. What the expression does not
+  /// read is not looked up.
   func holds(for record: Record) -> Bool {
-    guard let expression else { return false }
+    func map(_ keys: Set<String>?, _ map: RevisedMap) -> ExpressionValue {
+      keys?.isEmpty == true ? .null : .map(ExpressionMap(RecordMap(map)))
+    }
+    let status =
+      readsStatus ? record.data[ContentCompiler.statusKey] ?? .map([:]) : .null
     let bindings = SlotBindings([
-      .map(ExpressionMap(RecordMap(record.data))),
-      .map(ExpressionMap(RecordMap(record.parameters))),
-      record.data[ContentCompiler.statusKey].map { ExpressionValue($0) }
-        ?? ExpressionValue([:] as ValueMap),
-      readsWidget ? SelectionPredicate.widget(record) : .null,
+      map(dataKeys, record.data), map(parameters, record.parameters), ExpressionValue(status),
+      readsWidget ? WidgetVariable.valueWithState(of: record) : .null,
     ])
     guard case .bool(true)? = try? expression.evaluate(bindings, budget: costMax) else {
       return false
@@ -104,10 +101,12 @@ final class SelectionPredicate {
     return true
   }
 
+  /// Whether something that it reads changed after the cursor.
   func mayHaveChanged(for record: Record, since cursor: Revision) -> Bool {
     func concerns(_ keys: Set<String>?, _ map: RevisedMap) -> Bool {
-      guard let keys else { return !map.changedKeys(since: cursor).isEmpty }
-      return !keys.isEmpty && map.changedKeys(since: cursor).contains { keys.contains($0) }
+      guard keys?.isEmpty != true else { return false }
+      let changed = map.changedKeys(since: cursor)
+      return keys.map { keys in changed.contains { keys.contains($0) } } ?? !changed.isEmpty
     }
     if readsWidget,
       record.labelsRevision > cursor || record.statusRevision > cursor
@@ -117,46 +116,37 @@ final class SelectionPredicate {
     }
     return concerns(dataKeys, record.data) || concerns(parameters, record.parameters)
   }
-
-  private static func widget(_ record: Record) -> ExpressionValue {
-    let labels = record.labels.entries.map {
-      ValueMap.Entry(key: $0.key, value: .string($0.value))
-    }
-    return ExpressionValue(
-      [
-        "id": .string(record.id.rawValue), "kind": .string(record.kind.rawValue),
-        "family": .string(record.family.name), "labels": .map(ValueMap(labels)),
-        "visible": .bool(record.presence.isVisible), "enabled": .bool(record.presence.isEnabled),
-        "stale": .bool(record.isStale), "error": .string(record.error?.reason ?? ""),
-      ] as ValueMap)
-  }
 }
 
-/// The predicates that were compiled, by their text. A cache: it changes how long things take, and
-/// nothing else.
+/// The predicates that were compiled, by their text, and why others were not. A cache: it changes how
+/// long things take, and nothing else.
 final class PredicateCache {
   private static let countMax = 256
-  private var byText: [String: SelectionPredicate] = [:]
+  private var byText: [String: Result<SelectionPredicate, StoreError>] = [:]
+  /// What the predicates were compiled with.
+  private var costMax = 0
 
   func predicate(
     _ source: String, _ limits: StoreLimits, _ timeZones: WidgetStore.TimeZones?
-  ) -> SelectionPredicate {
-    if let known = byText[source], known.costMax == limits.selectorCostMax { return known }
-    let made =
-      (try? SelectionPredicate(source, costMax: limits.selectorCostMax, timeZones: timeZones))
-      ?? SelectionPredicate(nil, costMax: limits.selectorCostMax)
-    if byText.count >= PredicateCache.countMax { byText = [:] }
+  ) throws(StoreError) -> SelectionPredicate {
+    if limits.selectorCostMax != costMax || byText.count >= PredicateCache.countMax { byText = [:] }
+    costMax = limits.selectorCostMax
+    if let known = byText[source] { return try known.get() }
+    let made = Result { () throws(StoreError) in
+      try SelectionPredicate(source, costMax: limits.selectorCostMax, timeZones: timeZones)
+    }
     byText[source] = made
-    return made
+    return try made.get()
   }
 }
 
 extension WidgetStore {
   func selection(_ selector: Selector) -> Selection {
-    Selection(
-      selector: selector,
-      predicate: selector.expression.isEmpty
-        ? nil : predicates.predicate(selector.expression, limits, timeZones))
+    guard !selector.expression.isEmpty else {
+      return Selection(selector: selector, predicate: nil, isUnusable: false)
+    }
+    let predicate = try? predicates.predicate(selector.expression, limits, timeZones)
+    return Selection(selector: selector, predicate: predicate, isUnusable: predicate == nil)
   }
 
   /// Refuses a selector whose expression cannot be used.
@@ -166,17 +156,6 @@ extension WidgetStore {
       throw .quotaExceeded(
         limit: "selector_expression_bytes_max", maximum: limits.selectorExpressionBytesMax)
     }
-    let predicate: SelectionPredicate
-    do throws(ExpressionError) {
-      predicate = try SelectionPredicate(
-        selector.expression, costMax: limits.selectorCostMax, timeZones: timeZones)
-    } catch {
-      throw .invalid(field: "selector.expression", description: error.rendered)
-    }
-    if let type = predicate.otherType {
-      throw .invalid(
-        field: "selector.expression",
-        description: "The expression gives \(type). Write one that is true or false.")
-    }
+    _ = try predicates.predicate(selector.expression, limits, timeZones)
   }
 }
