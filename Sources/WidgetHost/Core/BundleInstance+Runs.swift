@@ -489,26 +489,4 @@ extension BundleInstance {
       stepFailed(id, error)
     }
   }
-
-  // MARK: Errors for others
-
-  /// Sends the event that tells of a failure, if the widget takes one.
-  mutating func sendError(
-    _ id: WidgetID, _ action: String, _ status: ActionStatus, cause: Event?
-  ) {
-    guard cause?.name != "error", let facts = facts(of: id) else { return }
-    let (isTaken, details) = facts.takesEvent("error")
-    guard isTaken else { return }
-    let all: [(String, String)] = [
-      ("action", action), ("code", status.code), ("title", status.title),
-      ("message", status.message),
-    ]
-    let payload = ValueMap(
-      all.filter { details?.contains($0.0) ?? true }.map {
-        .init(key: $0.0, value: .string($0.1))
-      })
-    flush(id, isForced: true)
-    effects.append(
-      .send(request(for: .notice), id, name: "error", payload: payload, force: true))
-  }
 }

@@ -1,0 +1,19 @@
+import Glibc
+
+/// One writer at a time: others wait.
+final class StoreLock {
+  private let file: Int32
+
+  init(_ store: Folder) throws(BundleStoreError) {
+    file = openat(store.descriptor, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    guard file >= 0 else { throw Folder.failure("write", "\(store.path)/.lock") }
+    while flock(file, LOCK_EX) != 0 {
+      guard errno == EINTR else {
+        close(file)
+        throw Folder.failure("lock", "\(store.path)/.lock")
+      }
+    }
+  }
+
+  func release() { close(file) }
+}

@@ -1,0 +1,77 @@
+import WidgetModel
+
+/// Events: whether a widget takes one, and what follows from it at once.
+extension WidgetStore {
+  mutating func accept(
+    _ draft: EventDraft, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> UInt64 {
+    guard let slot = slot(of: draft.widgetID), let record = records[slot] else {
+      throw .widgetNotFound(draft.widgetID)
+    }
+    try validate(draft)
+    let node = try standing(of: draft, on: record)
+    let draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
+    // Defaults count too.
+    try checkPayload(of: draft)
+    if !draft.isForced {
+      if !record.presence.isVisible { throw .widgetHidden(record.id) }
+      if !record.presence.isEnabled { throw .widgetDisabled(record.id) }
+      if node?.isVisible == false { throw .nodeHidden(record.id, draft.nodeID) }
+      if node?.isEnabled == false { throw .nodeDisabled(record.id, draft.nodeID) }
+    }
+    let sequence = events.lastSequence + 1
+    let event = Event(
+      sequence: sequence, widgetID: record.id, nodeID: draft.nodeID, name: draft.name,
+      payload: draft.payload, time: now, revision: revision, origin: caller,
+      isForced: draft.isForced, wantsOutcome: draft.wantsOutcome)
+    let reduction = try reduce(event, on: slot)
+    if sequence > eventSequenceCeiling {
+      self.record(.lowerEventCeiling(to: eventSequenceCeiling))
+      eventSequenceCeiling += WidgetStore.eventSequenceBlock
+    }
+    events.append(event, kind: record.kind, family: record.family, labels: record.labels)
+    self.record(.dropEvent)
+    if isKept(record.kind) {
+      unacknowledged.append(event, of: record.kind)
+      self.record(.dropUnacknowledged(record.kind, sequence))
+    }
+    if let (patch, ownership, effect) = reduction, effect.isChange {
+      let revision = advanceRevision()
+      let transition = defaultTransition(slot)
+      modify(slot) { record in
+        record.apply(patch, at: revision)
+        if let ownership { record.ownership = ownership }
+        record.costBytes = effect.costBytes
+        record.finish(transition, at: revision, time: now)
+      }
+      if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+    }
+    return sequence
+  }
+
+  /// How the node that an event is about stands; nil if it is about the widget as a whole, or the widget
+  /// has no content.
+  private func standing(
+    of draft: EventDraft, on record: Record
+  ) throws(StoreError) -> ContentTable.Standing? {
+    guard !draft.nodeID.isEmpty, let content = record.content?.table else { return nil }
+    guard let standing = content.standing(of: draft.nodeID) else {
+      throw .nodeNotFound(record.id, draft.nodeID)
+    }
+    return standing
+  }
+
+  /// What an event does to the widget's data, and what that comes to; nil for nothing.
+  private func reduce(
+    _ event: Event, on slot: Int
+  ) throws(StoreError) -> (patch: WidgetPatch, ownership: Ownership?, effect: PatchEffect)? {
+    guard let record = records[slot], let schema = schemas[record.kind],
+      let patch = try schema.reducers.patch(
+        for: event, on: record, costMax: limits.eventCostMax,
+        valueDepthMax: limits.valueDepthMax)
+    else { return nil }
+    let ownership = record.ownership(after: patch, by: .events(record.kind))
+    let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
+    return (patch, ownership, effect)
+  }
+}
