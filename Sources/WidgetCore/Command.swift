@@ -4,8 +4,8 @@ public import WidgetModel
 public enum Command: Hashable, Sendable {
   /// Adds a widget.
   case create(WidgetSpec, transition: Transition? = nil)
-  /// Changes a widget. With `ifRevision`, only if that is still its revision. `provider`: for which the
-  /// caller makes the change, for the widget's owners; empty for none.
+  /// Changes a widget. With `ifRevision`, only if that is still its revision. `provider` owns the
+  /// fields that change; if it is empty, the caller owns them.
   case update(
     WidgetID, WidgetPatch, ifRevision: Revision? = nil, transition: Transition? = nil,
     provider: String = "")
@@ -43,7 +43,8 @@ public struct Declaration: Hashable, Sendable {
   public var prunes: Bool
   /// Change nothing; only say what would happen.
   public var isDryRun: Bool
-  /// Own what is declared: fields that somebody else owns stay, and so does what is not declared.
+  /// The set owns the fields that it declares. Fields that somebody else owns stay as they are, and
+  /// so do fields that the set does not declare.
   public var ownsFields: Bool
 
   public init(

@@ -42,7 +42,7 @@ struct KindSchema {
 
   // MARK: - Widgets
 
-  /// What a new widget of this kind is, with types and defaults as declared.
+  /// A new widget of this kind, with the declared types and defaults.
   func fitted(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
     var spec = spec
     if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
@@ -57,7 +57,8 @@ struct KindSchema {
     return spec
   }
 
-  /// What a declared set makes of a widget that is there: its parameters are exactly those.
+  /// A set's spec for an existing widget: the widget gets exactly the parameters of the spec, and
+  /// defaults for the others.
   func fittedAgain(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
     var spec = spec
     try checkFamily(spec.family, path: path)
@@ -68,7 +69,7 @@ struct KindSchema {
     return spec
   }
 
-  /// What a declaration says of a widget that is there, with types as declared, and nothing else.
+  /// A manager's spec for an existing widget, with the declared types, but without defaults.
   func fittedOnly(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
     var spec = spec
     try checkFamily(spec.family, path: path)
@@ -144,10 +145,13 @@ struct KindSchema {
     return draft
   }
 
-  /// The patch that makes a widget of the kind's former shape one of this shape; nil if it is one.
-  /// What fits stays, what does not gets what its manager declares or its default, what is missing gets
-  /// its default, what is not declared any more goes. What nobody owns and still has the `former` kind's
-  /// default gets the new one.
+  /// The patch that makes a widget of the `former` kind fit this kind; nil if the widget fits.
+  ///
+  /// - A value that fits stays. If it is the former default and nobody owns it, it becomes the new
+  ///   default.
+  /// - A value that does not fit becomes the value that its manager declares, or else the default.
+  /// - A missing value becomes the default.
+  /// - A value that the kind does not declare is removed.
   func conforming(_ record: Record, former: KindSchema? = nil) -> WidgetPatch? {
     var patch = WidgetPatch()
     (patch.setData, patch.unsetData) = conforming(
@@ -182,13 +186,14 @@ struct KindSchema {
     }
   }
 
-  /// Whether a field that is declared cannot have a value that a widget has for it.
+  /// Whether the kind declares a field with a type that a widget's value does not fit.
   func isMisfit(_ value: Value, _ part: FieldOwner.Part, _ key: String) -> Bool {
     guard let field = field(key, of: part) else { return false }
     return field.type.fitted(value) == nil
   }
 
-  /// What the manager of a field declares while somebody else owns it, if the kind takes it.
+  /// The value that a field's manager declares while somebody else owns the field; nil if the value
+  /// does not fit the kind.
   func declaredFitting(_ entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
     guard !entry.manager.isEmpty, let declared = entry.declared else { return nil }
     return field(key, of: part)?.type.fitted(declared)

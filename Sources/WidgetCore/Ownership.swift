@@ -1,8 +1,8 @@
 public import WidgetModel
 
-/// Who set which fields of a widget that a manager declares, in order of the paths.
+/// The owners of a widget's fields, in order of the paths.
 ///
-/// Only widgets that a manager has declared have one. For all others nothing is recorded.
+/// Only widgets that a manager has declared have owners. For other widgets nothing is recorded.
 struct Ownership: Hashable {
   private(set) var entries: [FieldOwner] = []
 
@@ -26,7 +26,7 @@ struct Ownership: Hashable {
     }
   }
 
-  /// What it counts against the widget's owner's quota.
+  /// How many bytes the entries count against the quota of the widget's owner.
   var costBytes: Int {
     entries.reduce(0) { sum, entry in
       sum + 48 + entry.path.utf8.count + entry.owner.utf8.count + entry.manager.utf8.count
@@ -34,15 +34,16 @@ struct Ownership: Hashable {
     }
   }
 
-  /// The owners of what outlives a restart if data does not.
+  /// The owners of parameters and labels, for widgets whose data does not outlive a restart.
   var withoutData: Ownership {
     Ownership(entries.filter { FieldOwner.parse($0.path)?.part != .data })
   }
 
-  /// The same, after a manager has declared the widget that is in a set. If the widget moves to the
-  /// manager, it takes over what the former one owns and declares.
+  /// The owners after a manager has declared a widget of `set`. If the widget moves to the manager,
+  /// the manager takes over the fields that the former manager owns and declares.
   ///
-  /// A set that does not own its fields has entries, too. Those stay: the manager is known already.
+  /// A set without `ownsFields` can own fields, too. Their entries stay if the manager has entries
+  /// already, because then the widget does not move.
   func moved(to manager: String, from set: String) -> Ownership {
     var formers = Set(entries.map(\.manager))
     if !entries.contains(where: { $0.owner == manager || $0.manager == manager }) {
@@ -75,7 +76,7 @@ enum FieldWriter {
   case user(UInt32)
   case events(KindName)
   case provider(String)
-  /// A declared set that does not own its fields.
+  /// A set that was applied without `ownsFields`.
   case set(String)
 
   var name: String {
@@ -87,8 +88,8 @@ enum FieldWriter {
     }
   }
 
-  /// Whether it comes to own fields that nobody declares. What programs write all the time is not
-  /// recorded.
+  /// Whether the writer becomes the owner of fields that nobody declares. Programs do not, because
+  /// they write such fields all the time.
   var ownsUndeclared: Bool {
     switch self {
     case .user, .set: true
@@ -107,12 +108,12 @@ extension Record {
     }
   }
 
-  /// By how much other owners make it cost more; nil for the same ones.
+  /// By how many bytes new owners make the record larger; 0 if `ownership` is nil (no change).
   func growth(to ownership: Ownership?) -> Int {
     ownership.map { $0.costBytes - (self.ownership?.costBytes ?? 0) } ?? 0
   }
 
-  /// The owners after a patch; nil if they stay. O(1) if the widget has none, else O(patch · log(owners)).
+  /// The owners after a patch; nil if they stay. O(1) without owners, else O(patch · log(owners)).
   func ownership(after patch: WidgetPatch, by writer: FieldWriter) -> Ownership? {
     guard isOwned, let before = ownership else { return nil }
     var after = before
@@ -129,7 +130,7 @@ extension Record {
         continue
       }
       if entry.manager.isEmpty, isUnset, !entry.isManaged {
-        // Nobody has set it any more.
+        // The field has lost the value that somebody set, and no manager declares it.
         after[path] = nil
         continue
       }
@@ -148,8 +149,9 @@ extension Record {
 }
 
 extension Record {
-  /// The owners after the patch that makes a widget fit its kind; nil if they stay. Nobody owns what it
-  /// removes or resets. What a manager declares and fits is the manager's again.
+  /// The owners after the patch that makes a widget fit its kind; nil if they stay. Fields that the
+  /// patch removes or resets have no owner. If the patch sets a field to the value that its manager
+  /// declares, the manager owns the field again.
   func ownership(conformedBy patch: WidgetPatch, to schema: KindSchema?) -> Ownership? {
     guard let before = ownership else { return nil }
     var after = before
@@ -167,7 +169,7 @@ extension Record {
 }
 
 extension WidgetPatch {
-  /// The fields that it names, with their new values; nil for removed.
+  /// The fields that the patch names, with their new values; nil if the patch removes the field.
   fileprivate var fields: [(part: FieldOwner.Part, key: String, value: Value?)] {
     var fields: [(part: FieldOwner.Part, key: String, value: Value?)] = []
     for entry in setData.entries { fields.append((.data, entry.key, entry.value)) }
@@ -181,7 +183,7 @@ extension WidgetPatch {
     return fields
   }
 
-  /// Whether it takes a field back; a default may come in its place.
+  /// Whether the patch unsets a field. The field then gets its default, if it has one.
   fileprivate func unsets(_ part: FieldOwner.Part, _ key: String) -> Bool {
     let keys =
       switch part {
@@ -221,7 +223,7 @@ extension WidgetPatch {
 }
 
 extension WidgetSpec {
-  /// The fields that it declares.
+  /// The fields that the spec declares.
   var fields: [(part: FieldOwner.Part, key: String, value: Value)] {
     data.entries.map { (.data, $0.key, $0.value) }
       + labels.entries.map { (.labels, $0.key, .string($0.value)) }
@@ -235,7 +237,7 @@ extension WidgetStore {
     slot(of: id).flatMap { records[$0]?.ownership?.entries } ?? []
   }
 
-  /// What a manager's declaration does to a widget that is there.
+  /// How a manager's declaration changes an existing widget.
   struct Owning {
     var patch = WidgetPatch()
     /// The owners afterwards.
@@ -246,11 +248,12 @@ extension WidgetStore {
     var kept: [FieldOwner] = []
   }
 
-  /// What a manager's declaration does to a widget: it sets the fields that it owns and those that
-  /// nobody owns, and removes those that it owns and declares no more.
+  /// How a manager's declaration changes an existing widget. The manager sets the fields that it
+  /// owns and the fields that nobody owns. It removes the fields that it owns and does not declare
+  /// any more.
   ///
-  /// What differs when a manager first declares a widget is somebody's: it stays, unless it is the
-  /// kind's default.
+  /// When a manager first declares a widget, values that differ from the declaration stay and
+  /// belong to somebody else, unless they are the kind's default.
   func owning(
     _ record: Record, _ spec: WidgetSpec, by manager: String, field: String
   ) throws(StoreError) -> Owning {
@@ -296,7 +299,7 @@ extension WidgetStore {
     return result
   }
 
-  /// Whether a value is neither what is declared nor what the kind gives.
+  /// Whether a value is neither the declared value nor the kind's default.
   private func isOwn(
     _ current: Value?, _ part: FieldOwner.Part, _ key: String, of record: Record,
     not declared: Value
@@ -316,7 +319,7 @@ extension WidgetStore {
     }
   }
 
-  /// Lets a patch give fields back to who declares them. Returns the owners that follow from that.
+  /// Adds the values of the patch's released fields to the patch. Returns the owners afterwards.
   func release(
     _ patch: inout WidgetPatch, of record: Record, field: String
   ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {

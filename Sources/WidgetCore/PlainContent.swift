@@ -1,17 +1,18 @@
 import WidgetExpression
 import WidgetModel
 
-/// What a widget of a kind that nobody has registered shows: its data as a table of keys and values, and
-/// a line that says so.
+/// The content of a widget whose kind nobody has registered: its data as a table of keys and
+/// values, and a line that says that the kind is not registered.
 ///
-/// Nothing of it is kept. It is made of the record when somebody reads content, and what changed of it
-/// is made of the keys that changed, so an update costs no more than without it.
+/// The store does not keep this content. It makes the content from the record when somebody reads
+/// it, and the difference from the keys that changed. So an update of the widget costs nothing
+/// more.
 enum PlainContent {
-  /// How many keys it shows.
+  /// How many keys the table shows.
   static let rowsMax = 64
-  /// How many characters of a value it shows.
+  /// How many characters of a value the table shows.
   static let valueLengthMax = 120
-  /// How many characters of a key it shows.
+  /// How many characters of a key the table shows.
   static let keyLengthMax = 64
 
   static func content(of record: Record) -> Content {
@@ -46,13 +47,13 @@ enum PlainContent {
     return Content(rootID: "plain", nodes: [top] + nodes)
   }
 
-  /// What it comes to in frames, about. O(1).
+  /// About how many bytes the content takes in frames. O(1).
   static func sizeBytes(of record: Record) -> Int {
     128 + min(record.data.liveCount, rowsMax) * 160
   }
 
-  /// What changed after a cursor while the keys stayed the same; nil for nothing. O(what changed), and
-  /// O(`rowsMax`) if not all keys are shown.
+  /// The nodes that changed after a cursor, if no key was added or removed since; nil if none
+  /// changed. O(changed keys), and O(`rowsMax`) if not all keys are shown.
   static func change(of record: Record, since cursor: Revision) -> ContentChange? {
     guard record.data.hasChanges(since: cursor) else { return nil }
     let last = record.data.liveCount > rowsMax ? record.data.liveKey(rowsMax - 1) : nil
@@ -74,7 +75,7 @@ enum PlainContent {
     return Node(id: id, type: .label, properties: properties)
   }
 
-  /// What the ids of a row's nodes end with.
+  /// The last part of the ids of a row's nodes.
   private static func path(of key: String) -> String {
     let path = "/" + NodeID.encoded(key: key)
     if path.utf8.count <= NodeID.rowsLengthMax - 8 { return path }
@@ -89,7 +90,7 @@ enum PlainContent {
     return text[..<text.index(before: end)] + "…"
   }
 
-  /// A value in one line. Looks no further than what is shown.
+  /// A value in one line. Reads no more of the value than the line shows.
   static func text(of value: Value) -> String {
     var text = ""
     append(value, isInside: false, to: &text)
@@ -128,7 +129,7 @@ enum PlainContent {
 }
 
 extension RevisedMap {
-  /// Goes through the first live entries, by key.
+  /// Calls `body` with the first `limit` live entries, in order of their keys.
   func forEachLive(_ limit: Int, _ body: (String, Value) -> Void) {
     var count = 0
     for slot in sorted {
@@ -139,7 +140,7 @@ extension RevisedMap {
     }
   }
 
-  /// The live key with this many before it. O(place + removed keys).
+  /// The live key at a place in the order, from 0; nil if there are fewer. O(place + removed keys).
   func liveKey(_ place: Int) -> String? {
     var count = 0
     for slot in sorted where slots[Int(slot)].value != nil {

@@ -39,7 +39,7 @@ extension Record {
     return PlainContent.change(of: self, since: cursor)
   }
 
-  /// What it shows now; nil for nothing.
+  /// The widget's content now; nil if it has none.
   var shownContent: Content? {
     if let content { return content.table.content }
     return isPlain ? PlainContent.content(of: self) : nil

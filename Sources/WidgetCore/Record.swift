@@ -31,7 +31,7 @@ final class Record {
   var statusRevision: Revision
   var data = RevisedMap()
   var parameters = RevisedMap()
-  /// Who set which fields; nil if no manager ever declared the widget.
+  /// The owners of fields; nil if no manager ever declared the widget.
   @Boxed var ownership: Ownership?
   /// Whether a manager ever declared the widget.
   var isOwned: Bool { _ownership.isThere }
@@ -44,9 +44,10 @@ final class Record {
 
   /// What it shows; nil if its kind says nothing of its family.
   var content: ContentBox?
-  /// When it last ceased to have content, or began or ceased to be plain.
+  /// When the widget last lost its content, or when `isPlain` last changed.
   var contentRevision: Revision = 0
-  /// Whether nobody has registered its kind, so that it shows its data; see `PlainContent`.
+  /// Whether nobody has registered the widget's kind. The widget then shows its data; see
+  /// `PlainContent`.
   var isPlain = false
 
   /// What the widget counts against its owner's quota.
@@ -108,7 +109,7 @@ final class Record {
   /// The widget as readers see it. O(keys).
   var widget: Widget { widget(takingContent: true) }
 
-  /// The same, without content if nobody takes it. O(keys).
+  /// The record as a widget, with its content if `takingContent`. O(keys).
   func widget(takingContent: Bool) -> Widget {
     Widget(
       id: id, kind: kind, family: family, labels: labels, presence: presence, position: position,

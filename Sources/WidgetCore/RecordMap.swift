@@ -42,7 +42,8 @@ enum WidgetVariable {
   ]
 
   static let type = ExpressionType.record(RecordType(fields))
-  /// For selectors: also how the widget stands. Content and reducers must not depend on that.
+  /// For selectors: the fields and also `stale` and `error`. Content and reducers must not depend
+  /// on those two.
   static let typeWithState = ExpressionType.record(
     RecordType(fields.merging(["stale": .bool, "error": .string]) { own, _ in own }))
 

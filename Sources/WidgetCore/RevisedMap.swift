@@ -36,9 +36,11 @@ struct RevisedMap {
 
   init() {}
 
-  /// Rebuilds a map from what was stored. Of entries with the same key, the first counts.
+  /// Rebuilds a map from stored entries. If several entries have the same key, the first one
+  /// counts.
   ///
-  /// - Parameter keysRevision: 0 if it is not known; then it is that of the last change.
+  /// - Parameter keysRevision: 0 if it is not known; the map then uses the revision of its last
+  ///   change.
   init(_ entries: [RevisedEntry], keysRevision known: Revision = 0) {
     for entry in entries.sorted(by: { $0.revision < $1.revision }) {
       guard !position(of: entry.key).found else { continue }

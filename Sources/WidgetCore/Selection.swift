@@ -1,16 +1,17 @@
 import WidgetExpression
 public import WidgetModel
 
-/// A selector as the store applies it: with its expression compiled.
+/// A selector with its compiled expression.
 struct Selection {
   let selector: Selector
   /// nil if the selector has no expression.
   let predicate: SelectionPredicate?
-  /// The selector has an expression that cannot be used. Requests with one are refused; only who asks
-  /// the store directly can have one.
+  /// Whether the selector's expression cannot be compiled. Requests with such a selector are
+  /// refused, so only direct callers of the store can have one.
   let isUnusable: Bool
 
-  /// Whether it picks a record. A selector's conditions are looked at before its expression.
+  /// Whether the selection contains a record. Checks the selector's conditions before its
+  /// expression.
   func picks(_ record: Record) -> Bool {
     guard
       selector.matches(
@@ -19,7 +20,7 @@ struct Selection {
     return !isUnusable && predicate?.holds(for: record) ?? true
   }
 
-  /// Whether a record that changed after the cursor may have been picked before, or not.
+  /// Whether the answer of `picks` may have changed for a record after the cursor.
   func mayHaveChanged(for record: Record, since cursor: Revision) -> Bool {
     if selector.dependsOnState,
       record.labelsRevision > cursor || record.statusRevision > cursor
@@ -41,13 +42,13 @@ final class SelectionPredicate {
 
   private let expression: CompiledExpression
   private let costMax: Int
-  /// The data keys and parameters that it reads; nil for all.
+  /// The data keys and parameters that the expression reads; nil for all.
   private var dataKeys: Set<String>? = []
   private var parameters: Set<String>? = []
   private var readsStatus = false
   private var readsWidget = false
 
-  /// - Throws: what is wrong with the expression, with the place.
+  /// - Throws: the mistake in the expression, with its place.
   init(
     _ source: String, costMax: Int, timeZones: WidgetStore.TimeZones?
   ) throws(StoreError) {
@@ -83,8 +84,8 @@ final class SelectionPredicate {
     }
   }
 
-  /// Whether it is true of a record. What fails, or costs too much, is not. What the expression does not
-  /// read is not looked up.
+  /// Whether the expression is true for a record. False if the expression fails or costs too much.
+  /// Looks up only the fields that the expression reads.
   func holds(for record: Record) -> Bool {
     func map(_ keys: Set<String>?, _ map: RevisedMap) -> ExpressionValue {
       keys?.isEmpty == true ? .null : .map(ExpressionMap(RecordMap(map)))
@@ -101,7 +102,7 @@ final class SelectionPredicate {
     return true
   }
 
-  /// Whether something that it reads changed after the cursor.
+  /// Whether a field that the expression reads changed after the cursor.
   func mayHaveChanged(for record: Record, since cursor: Revision) -> Bool {
     func concerns(_ keys: Set<String>?, _ map: RevisedMap) -> Bool {
       guard keys?.isEmpty != true else { return false }
@@ -118,12 +119,12 @@ final class SelectionPredicate {
   }
 }
 
-/// The predicates that were compiled, by their text, and why others were not. A cache: it changes how
-/// long things take, and nothing else.
+/// Compiled predicates by their text, and the errors of those that cannot be compiled. It only
+/// saves time: without this cache the results are the same.
 final class PredicateCache {
   private static let countMax = 256
   private var byText: [String: Result<SelectionPredicate, StoreError>] = [:]
-  /// What the predicates were compiled with.
+  /// The cost limit that the predicates were compiled with.
   private var costMax = 0
 
   func predicate(
@@ -149,7 +150,7 @@ extension WidgetStore {
     return Selection(selector: selector, predicate: predicate, isUnusable: predicate == nil)
   }
 
-  /// Refuses a selector whose expression cannot be used.
+  /// Refuses a selector whose expression cannot be compiled or is too long.
   public func checkExpression(of selector: Selector) throws(StoreError) {
     guard !selector.expression.isEmpty else { return }
     guard selector.expression.utf8.count <= limits.selectorExpressionBytesMax else {

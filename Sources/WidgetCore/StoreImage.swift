@@ -124,7 +124,7 @@ public struct RecordImage: Hashable, Sendable {
   /// Whether the content that readers hold may not be what its state gives now; see
   /// `ContentTable.isCut`.
   public var contentIsCut: Bool
-  /// Who set which fields; nil if no manager ever declared the widget.
+  /// The owners of fields; nil if no manager ever declared the widget.
   public var owners: [FieldOwner]?
   /// The revision at which a data key was last added or removed; 0 if it is not known.
   public var dataKeysRevision: Revision

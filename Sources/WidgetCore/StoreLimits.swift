@@ -51,8 +51,8 @@ public struct StoreLimits: Hashable, Sendable {
   /// What making the contents of all widgets that one command changes may cost, if they are several:
   /// about as many steps. A node that is made counts `ContentTable.nodeCost`.
   public var contentCostPerCommandMax = 40_000_000
-  /// What a selector's expression may cost for one widget: about as many steps. Beyond, it does not
-  /// hold.
+  /// About how many steps a selector's expression may take for one widget. An expression that takes
+  /// more counts as false.
   public var selectorCostMax = 1_000
   /// How long a selector's expression may be, in bytes.
   public var selectorExpressionBytesMax = 1_024

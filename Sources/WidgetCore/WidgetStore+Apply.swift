@@ -100,8 +100,8 @@ extension WidgetStore {
       id: record.id, action: .updated, changedFields: plan.changed, keptFields: plan.kept)
   }
 
-  /// What a declaration that does not own its fields does to a widget: parameters and labels become
-  /// exactly what it says, whoever set them.
+  /// How a declaration without `ownsFields` changes a widget: the widget gets exactly the declared
+  /// parameters and labels, whoever set the former ones.
   private func replacing(
     _ record: Record, by spec: WidgetSpec, _ applySet: String, field: String
   ) throws(StoreError) -> Owning {

@@ -9,7 +9,7 @@ extension WidgetStore {
   /// the state at `cursor`, the result gives the state at `revision`. It may also report a removal
   /// of a widget that the reader never held; see `Record.change`.
   ///
-  /// `takingContent`: whether the reader takes what widgets show.
+  /// `takingContent`: whether the reader takes the widgets' content.
   ///
   /// Throws `revisionCompacted` if removals after the cursor are forgotten, `revisionUnknown` if it
   /// lies in the future.

@@ -148,7 +148,7 @@ extension WidgetStore {
       by: provider.isEmpty ? .user(caller.uid) : .provider(provider), at: now)
   }
 
-  /// Changes a widget that no manager declares, which costs nothing for owners.
+  /// Changes a widget that no manager declares, so there are no owners to update.
   private mutating func updateUnowned(
     _ slot: Int, _ record: Record, _ patch: WidgetPatch, _ transition: Transition?,
     at now: Timestamp

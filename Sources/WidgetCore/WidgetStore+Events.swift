@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Events: whether a widget takes one, and what follows from it at once.
+/// Events: whether a widget takes an event, and how the reducers of its kind change its data.
 extension WidgetStore {
   mutating func accept(
     _ draft: EventDraft, by caller: Caller, at now: Timestamp
@@ -11,7 +11,7 @@ extension WidgetStore {
     try validate(draft)
     let node = try standing(of: draft, on: record)
     let draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
-    // Defaults count too.
+    // After the defaults are filled in, because they count too.
     try checkPayload(of: draft)
     if !draft.isForced {
       if !record.presence.isVisible { throw .widgetHidden(record.id) }
@@ -49,8 +49,8 @@ extension WidgetStore {
     return sequence
   }
 
-  /// How the node that an event is about stands; nil if it is about the widget as a whole, or the widget
-  /// has no content.
+  /// The state of the node that an event is about; nil if the event is about the widget as a whole,
+  /// or if the widget has no content.
   private func standing(
     of draft: EventDraft, on record: Record
   ) throws(StoreError) -> ContentTable.Standing? {
@@ -61,7 +61,7 @@ extension WidgetStore {
     return standing
   }
 
-  /// What an event does to the widget's data, and what that comes to; nil for nothing.
+  /// The patch that an event's reducers make, with its owners and effect; nil for no patch.
   private func reduce(
     _ event: Event, on slot: Int
   ) throws(StoreError) -> (patch: WidgetPatch, ownership: Ownership?, effect: PatchEffect)? {

@@ -103,7 +103,7 @@ extension WidgetStore {
     }
   }
 
-  /// Lets widgets of kinds that are gone show their data and no more. O(all widgets).
+  /// Replaces the content of widgets of removed kinds with a table of their data. O(all widgets).
   private mutating func clearContent(
     of kinds: Set<KindName>, at revision: Revision, time: Timestamp
   ) {
@@ -160,13 +160,13 @@ extension WidgetStore {
     return try schemas[spec.kind]?.fitted(spec, path: field) ?? spec
   }
 
-  /// What a declared set makes of a widget that is there, according to its kind.
+  /// A set's spec for an existing widget, as its kind completes it.
   func fittedAgain(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
     if spec.kind == HelpKind.name { return try helpFitted(spec, field: field) }
     return try schemas[spec.kind]?.fittedAgain(spec, path: field) ?? spec
   }
 
-  /// What a declaration says of a widget that is there, and nothing else.
+  /// A manager's spec for an existing widget, with the declared types, but without defaults.
   func fittedOnly(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
     guard spec.kind != HelpKind.name else {
       var spec = spec

@@ -95,9 +95,10 @@ extension WidgetStore {
 
   // MARK: - Events
 
-  /// Events of widgets of these kinds after a sequence number. Events that the ring has dropped come from
-  /// `unacknowledged`. A gap counts events of these kinds alone, if all kinds are attended. If one of them
-  /// is not, the gap covers all numbers that the ring has dropped. O(events looked at).
+  /// Events of widgets of these kinds after a sequence number. Events that the ring has dropped
+  /// come from `unacknowledged`. If all kinds are attended, a gap counts only events of these
+  /// kinds. If one kind is not attended, the gap covers all numbers that the ring has dropped.
+  /// O(events looked at).
   public func events(
     after sequence: UInt64, limit: Int, of kinds: Set<KindName>
   ) -> EventPage {

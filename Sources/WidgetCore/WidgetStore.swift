@@ -291,8 +291,8 @@ public struct WidgetStore: ~Copyable {
     }
   }
 
-  /// Selected events after a sequence number: by what their widgets were then, but by a selector's
-  /// expression as the widgets are now. O(events looked at).
+  /// Selected events after a sequence number. The selector is compared with the widgets at the time
+  /// of the event, but its expression with the widgets as they are now. O(events looked at).
   public func events(
     after sequence: UInt64, limit: Int = .max, selecting selector: Selector = Selector(),
     names: [String] = []

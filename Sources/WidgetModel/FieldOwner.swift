@@ -1,15 +1,15 @@
-/// Who set a data key, a parameter or a label of a widget that a manager declares.
+/// The owner of a field of a managed widget: who set a data key, a parameter or a label.
 ///
 /// A *manager* is a declared set that owns its fields; see `Declaration.ownsFields`.
 public struct FieldOwner: Hashable, Sendable {
   /// `data.KEY`, `parameters.KEY` or `labels.KEY`.
   public var path: String
-  /// Who set it last: the name of a declared set, or one of the names below. A set's name has no space
-  /// in it, the others have one.
+  /// Who set the field last: the name of a declared set, or one of the names below. The name of a
+  /// set has no space; the names below have one.
   public var owner: String
   /// The declared set that declares the field while somebody else owns it; empty for none.
   public var manager: String
-  /// What `manager` declares; it is not in force.
+  /// The value that `manager` declares. The field does not have it.
   public var declared: Value?
 
   public init(path: String, owner: String, manager: String = "", declared: Value? = nil) {
@@ -22,16 +22,16 @@ public struct FieldOwner: Hashable, Sendable {
   /// Whether the owner is a declared set.
   public var isManaged: Bool { !owner.utf8.contains(UInt8(ascii: " ")) }
 
-  /// The owner of what a user set.
+  /// The owner of fields that a user set.
   public static func user(_ uid: UInt32) -> String { "user \(uid)" }
-  /// The owner of what events did.
+  /// The owner of fields that the events of a kind set.
   public static func events(of kind: KindName) -> String { "events of kind \(kind)" }
-  /// The owner of what a provider set.
+  /// The owner of fields that a provider set.
   public static func provider(_ name: String) -> String { "provider \(name)" }
-  /// The owner of what was there when owners were first recorded.
+  /// The owner of values that were there before owners were recorded.
   public static let earlier = "earlier change"
 
-  /// A path in its two parts; nil if it names no such field.
+  /// A path's part and key; nil if the path has another form.
   public static func parse(_ path: String) -> (part: Part, key: String)? {
     for part in Part.allCases {
       if let key = path.key(behind: part.rawValue + ".") { return (part, key) }
