@@ -82,7 +82,7 @@ struct TraceTests {
     let told = lines(&scene)
     for words in [
       "result: a map of 2", "event go: comes with by, values", "sends told to w with by",
-      "requests POST http://a.example/…", "runs true", "value is another", "sets n = 4",
+      "requests POST http://a.example/…", "runs true", "value changed", "sets n = 4",
     ] {
       #expect(told.contains { $0.hasSuffix(words) }, "\(words): \(told)")
     }
@@ -134,7 +134,7 @@ struct TraceTests {
     try scene.change { $0.content?.nodes[0].problem = "no such key" }
     #expect(lines(&scene) == ["node a: problem: no such key"])
     try scene.change { $0.content?.nodes[0].problem = "" }
-    #expect(lines(&scene) == ["node a: is right again"])
+    #expect(lines(&scene) == ["node a: works again"])
     try scene.change { $0.content = nil }
     #expect(lines(&scene) == ["node a: is gone"])
   }

@@ -8,11 +8,11 @@ enum BundleFolders {
   /// Bundles in one folder; more are not looked at.
   static let countMax = 1_000
 
-  /// Makes a bundle of a file's text and of the user's settings, or says what is wrong with it:
-  /// `line:column: message` lines.
+  /// Reads a bundle from a file's text and the user's settings, or returns the mistakes as lines
+  /// `line:column: message`.
   typealias Reader =
     @Sendable (_ text: String, _ settings: String?) -> Result<Bundle, BundleRefusal>
-  /// The longest file of settings that is read, in bytes.
+  /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
   /// All folders in a folder, by name: without symbolic links. One that this process may not read stands for
@@ -108,7 +108,8 @@ enum BundleFolders {
     }
   }
 
-  /// The user's settings; nil for none. What is there and cannot be read is told of as no JSON.
+  /// The user's settings; nil if there is no file. If the file cannot be read, the result is not
+  /// JSON, so the reader reports a problem.
   private static func settings(in folder: String) -> [UInt8]? {
     let path = "\(folder)/\(BundleDefaults.fileName)"
     var status = stat()

@@ -2,25 +2,28 @@ import Synchronization
 public import WidgetClient
 public import WidgetModel
 
-/// What the host needs of the daemon.
+/// The calls of the host to the daemon.
 ///
-/// Every call is made once. A failure that is transient can be tried again: the daemon is away, or
-/// busy.
+/// Every call is made once. After a transient failure (the daemon is away or busy) the host can
+/// retry.
 public protocol DaemonConnection: Sendable {
-  /// Begins a session as the provider of kinds. It is opened again whenever it is lost, until it is
-  /// closed; others of the provider's kinds are removed.
+  /// Begins a session as the provider of `kinds`, and removes the provider's other kinds. A lost
+  /// session is opened again until `close` is called.
   ///
   /// - Parameter takesOver: end another session that the provider has.
   func session(_ provider: String, kinds: [Kind], takesOver: Bool) -> any DaemonSession
   /// Removes all kinds of a provider.
   func removeKinds(of provider: String) async throws(Failure)
-  /// Makes a set of widgets true, and removes those of the set that are not among them.
+  /// Declares the widgets of a set, and removes widgets of the set that are not in `widgets`.
   func declare(widgets: [WidgetSpec], set: String) async throws(Failure)
-  /// The same, but what somebody else has set stays, and so does what is not declared.
+  /// Declares the widgets of a set, which owns its fields: fields that somebody else owns, or that
+  /// are not declared, stay as they are. Removes widgets of the set that are not in `widgets`.
   ///
-  /// - Returns: what that did to each widget.
+  /// - Returns: the result for each widget.
   func own(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult]
-  /// - Parameter provider: for which the change is made; empty for the host itself.
+  /// Changes a widget.
+  ///
+  /// - Parameter provider: the provider that owns the changed fields; empty for the host's user.
   /// - Returns: the widget's revision after the change.
   func update(
     _ id: WidgetID, _ patch: WidgetPatch, for provider: String
@@ -30,26 +33,26 @@ public protocol DaemonConnection: Sendable {
     _ id: WidgetID, name: String, payload: ValueMap, force: Bool
   ) async throws(Failure)
   func widget(_ id: WidgetID) async throws(Failure) -> Widget
-  /// A file that this user uploaded; another user's is not there.
+  /// A file that `uid` uploaded. Fails with NOT_FOUND if the blob is another user's.
   func blob(
     _ id: String, of uid: UInt32, bytesMax: Int
   ) async throws(Failure) -> WebRequest.Upload
-  /// Those of these kinds that are registered, and of these widgets that are there.
+  /// The registered ones among these kinds, and the existing ones among these widgets.
   func standing(
     kinds: [KindName], widgets: [WidgetID]
   ) async throws(Failure) -> Circumstances
   /// All widgets of these kinds; of any kind if there are none.
   func widgets(kinds: [KindName]) async throws(Failure) -> [Widget]
-  /// Tells what happens to the widgets of these kinds, in order, until the task is cancelled. The next
-  /// is told when the one before has been dealt with. Lost connections are made again.
+  /// Calls `tell` with each change to the widgets of these kinds, in order, until the task is
+  /// cancelled. Waits for one call to return before the next. Reconnects after a lost connection.
   ///
-  /// - Throws: what trying again at once does not mend.
+  /// - Throws: a failure that an immediate retry does not solve.
   func follow(
     kinds: [KindName], _ tell: @Sendable (DaemonNews) async -> Void
   ) async throws(Failure)
 }
 
-/// What decides whether the daemon takes a bundle: who has its kinds and its widgets.
+/// The owners of a bundle's kinds and widgets, which decide whether the daemon takes the bundle.
 public struct Circumstances: Hashable, Sendable {
   public struct KindStanding: Hashable, Sendable {
     public var name: KindName
@@ -72,7 +75,7 @@ public struct Circumstances: Hashable, Sendable {
   }
 }
 
-/// How widgets are.
+/// Changes to widgets.
 public enum DaemonNews: Hashable, Sendable {
   /// All widgets that there are.
   case snapshot([Widget])
@@ -80,32 +83,32 @@ public enum DaemonNews: Hashable, Sendable {
   case removed(WidgetID)
 }
 
-/// What the host needs of a session as the provider of kinds.
+/// The host's session as the provider of kinds.
 public protocol DaemonSession: Sendable {
-  /// Tells what the daemon wants, in order, until the task is cancelled or the session closed. The next
-  /// is told when the one before has been dealt with.
+  /// Calls `tell` with each request of the daemon, in order, until the task is cancelled or the
+  /// session is closed. Waits for one call to return before the next.
   ///
-  /// - Throws: what trying again at once does not mend: the kinds are refused, another has the provider's
-  ///   session (the code is `Failure.isProvidedAlready`).
+  /// - Throws: a failure that an immediate retry does not solve: the kinds are refused, or another
+  ///   program has the provider's session (`Failure.isProvidedAlready`).
   func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure)
   /// Waits until the daemon has taken the kinds.
   func ready() async throws(Failure)
   /// Declares the kinds again, after some were removed.
   func declareKinds() async throws(Failure)
-  /// Says that an event, and all before it, are dealt with. It is said soon, and before the session is
-  /// closed; of several the last one says it all.
+  /// Acknowledges an event and all events before it. The acknowledgement is sent soon, and before
+  /// the session closes. Of several pending ones only the last is sent.
   func acknowledge(_ event: Event)
-  /// Waits until what was acknowledged is told, but not for long.
+  /// Waits, for a short time, until pending acknowledgements are sent.
   func flush() async
-  /// Says that all events up to a number are lost.
+  /// Acknowledges that all events up to a number are lost.
   func acknowledge(missed last: UInt64) async throws(Failure)
-  /// Answers for a widget that was asked about, if it still is.
+  /// Answers a data request for a widget, if the request is still open.
   func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure)
   /// Answers a call about bundles.
   func answer(
     _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
   ) async throws(Failure)
-  /// Ends the session. Its widgets are stale then, unless another has taken over.
+  /// Ends the session. Its widgets become stale, unless another session has taken over.
   func close() async
 }
 
@@ -122,9 +125,9 @@ public enum SessionNews: Hashable, Sendable {
   case missed(last: UInt64)
   case asked(WidgetID, isRefresh: Bool)
   case removed([WidgetID])
-  /// Kinds of the provider are gone.
+  /// Kinds of the provider were removed.
   case kindsRemoved([KindName])
-  /// Somebody calls about bundles; the host's own session alone is asked.
+  /// Somebody makes a call about bundles. Only the host's own session gets these.
   case bundles(ProviderBundleRequest)
 }
 
@@ -222,7 +225,7 @@ public struct ClientConnection: DaemonConnection {
     }
     guard UInt64(blob.data.count) == blob.size, blob.data.count <= bytesMax else {
       throw Failure(
-        "OUT_OF_RANGE", "the uploaded file has \(blob.size) bytes; at most \(bytesMax) are sent on")
+        "OUT_OF_RANGE", "the uploaded file has \(blob.size) bytes; at most \(bytesMax) can be sent")
     }
     return WebRequest.Upload(bytes: blob.data, name: blob.name, contentType: blob.contentType)
   }

@@ -68,7 +68,8 @@ extension Host {
         guard links[generation] != nil else { return }
         handle(state.declared(generation: generation, refusal: error.message, at: now))
       }
-      // Another may have what the daemon refuses this one, and let go of it some time.
+      // The daemon may refuse the bundle because of others' kinds or widgets, and others may remove
+      // them.
       await rest(generation, bundle)
     }
   }
@@ -76,8 +77,8 @@ extension Host {
   /// How often another host's session is waited for.
   static var attemptsMax: Int { 6 }
 
-  /// Waits after a refusal until something has changed that may mend it, somebody wants a retry, or it is
-  /// time for one.
+  /// Waits after a refusal until the bundle's kinds or widgets change, somebody asks for a retry,
+  /// or the time for a retry has come.
   private func rest(_ generation: UInt64, _ bundle: Bundle) async {
     let pause = Task {
       await waitForChange(of: bundle, until: clock.now + options.limits.refusalRetryInterval)
@@ -91,14 +92,14 @@ extension Host {
     links[generation]?.pause = nil
   }
 
-  /// Waits until another has let go of what a bundle declares, or has taken it.
+  /// Waits until the owners of a bundle's kinds and widgets change.
   func waitForChange(of bundle: Bundle, until end: ContinuousClock.Instant?) async {
     let kinds = Array(Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind)))
     let ids = bundle.widgets.compactMap(\.id)
     var known = try? await daemon.standing(kinds: kinds, widgets: ids)
     while !Task.isCancelled, end.map({ clock.now < $0 }) ?? true {
       try? await clock.sleep(for: options.limits.refusalLookInterval)
-      // A daemon that does not answer says nothing.
+      // No answer from the daemon is not a change.
       guard !Task.isCancelled, let now = try? await daemon.standing(kinds: kinds, widgets: ids)
       else { continue }
       if let known, known != now { return }
@@ -106,20 +107,20 @@ extension Host {
     }
   }
 
-  /// Tries bundles again that the daemon has refused: one, or all.
+  /// Retries bundles that the daemon has refused: one, or all if `id` is nil.
   func retry(_ id: String?) {
     for link in links.values where id == nil || link.bundle.id == id { link.pause?.cancel() }
     for key in Array(retries.keys) where id == nil || key == id { retries[key]?.cancel() }
   }
 
-  /// Tries a version again that the daemon has refused while the one before goes on, once that may help.
+  /// Retries a refused version, whose former version still runs, when its kinds or widgets change.
   func awaitRetry(_ id: String, _ bundle: Bundle?) {
     retries.removeValue(forKey: id)?.cancel()
     guard let bundle, !isStopped else { return }
     let number = (lastRetry &+ 1)
     lastRetry = number
     retries[id] = Task {
-      // Cancelled by whoever wants it tried now, or for good.
+      // A cancelled wait means: retry now. If the retry is not wanted at all, `retries[id]` is nil.
       await waitForChange(of: bundle, until: nil)
       guard !isStopped, retries[id] != nil, retryNumbers[id] == number else { return }
       retries[id] = nil
@@ -145,7 +146,7 @@ extension Host {
       report("bundle \(bundle.id): events may be lost: the daemon does not have them any more")
       try? await session.acknowledge(missed: last)
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
-    // What is there the watch tells, in its own time.
+    // The watch reports widgets that exist, so this reports only the end of data requests.
     case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
     case .kindsRemoved(let names):
       restore(kinds: Set(bundle.kinds.map(\.kind.name)).intersection(names), generation)
@@ -160,15 +161,17 @@ extension Host {
     links[generation]?.restoration.settle()
   }
 
-  /// Declares a bundle's widgets and hears how they are, until the session is opened again or closed.
+  /// Declares a bundle's widgets and follows their changes, until the session is opened again or
+  /// closed.
   private func watch(
     _ generation: UInt64, _ bundle: Bundle, _ session: any DaemonSession
   ) async {
     do throws(Failure) { try await session.ready() } catch { return }
     guard !Task.isCancelled, links[generation] != nil else { return }
-    // The next version's kinds are there: now the one before can go.
+    // The new version's kinds are registered, so the session of the former version can close.
     closeRetired(bundle.id)
-    // The bundle hears of its kinds' widgets; those of others' kinds are watched to restore them.
+    // The bundle needs the widgets of its kinds. Widgets of other kinds are watched to restore
+    // them.
     let kinds = Array(Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind)))
     var last: Failure?
     while !Task.isCancelled, links[generation] != nil {
@@ -197,7 +200,8 @@ extension Host {
       restore(declared.subtracting(widgets.map(\.id)), generation)
     case .widget(let widget):
       tell(.widget(widget), generation)
-      // Somebody removed the bundle's and made another: declaring says whose it is.
+      // Somebody removed the bundle's widget and made one with the same id. To declare it again
+      // gives a refusal that names the owner.
       if widget.applySet != HostState.provider(of: bundle.id) {
         restore(declared.intersection([widget.id]), generation)
       }
@@ -207,7 +211,7 @@ extension Host {
     }
   }
 
-  /// Has a bundle's widgets and kinds declared again that somebody removed.
+  /// Starts to declare removed widgets and kinds of a bundle again.
   private func restore(
     _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], _ generation: UInt64
   ) {
@@ -226,7 +230,7 @@ extension Host {
       report(
         "bundle \(bundle.id): restoring what somebody removed: "
           + (kinds.map { "kind \($0)" } + ids.map(\.rawValue)).joined(separator: ", "))
-      // A session that is lost meanwhile declares its kinds when it is opened again.
+      // If the session is lost meanwhile, it declares its kinds when it is opened again.
       if !kinds.isEmpty { await restoreKinds(link.session, of: generation) }
       while !(await declare(generation, bundle)) {
         guard !Task.isCancelled, links[generation] != nil else { return }
@@ -245,7 +249,7 @@ extension Host {
     }
   }
 
-  /// - Returns: how long to wait before the next; nil if nothing is missing.
+  /// - Returns: the wait before the next restoration; nil if nothing is missing.
   private func nextRestoration(_ generation: UInt64) -> Duration? {
     guard !Task.isCancelled, let link = links[generation] else { return nil }
     guard !link.restoration.isComplete else {

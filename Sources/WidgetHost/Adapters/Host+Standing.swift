@@ -2,15 +2,17 @@ import WidgetBundle
 import WidgetClient
 import WidgetModel
 
-// The host's own session and widgets: how it stands, how its bundles stand, and calls about them.
+// The host's own session, the widgets that show the state of the host and its bundles, and calls
+// about bundles.
 extension Host {
-  /// Shows how all bundles stand.
+  /// Updates the widgets that show the state of the host and its bundles.
   func updateStanding() {
     guard isHolding, isStandingDirty, standingTask == nil, !isStopped else { return }
     standingTask = Task {
       while let specs = self.nextStanding() {
         _ = await self.persist { () async throws(Failure) in
-          // What an earlier host left is taken care of before its widget, which tells of it, is gone.
+          // The declaration below removes the widgets of an earlier host. They tell which bundles
+          // it ran, so read them before.
           try await self.remember()
           let all = self.ownWidget + specs + self.others(than: specs)
           try await self.daemon.declare(widgets: all, set: HostState.provider)
@@ -28,7 +30,7 @@ extension Host {
     return standing
   }
 
-  /// What is shown of bundles elsewhere, but for those that are here by now.
+  /// The widgets of bundles in folders of other hosts, except bundles that this host runs by now.
   func others(than specs: [WidgetSpec]) -> [WidgetSpec] {
     let ids = Set(specs.map(\.id))
     return elsewhere.filter { !ids.contains($0.id) }
@@ -49,11 +51,12 @@ extension Host {
       guard widget.applySet == HostState.provider, case .string(let id)? = widget.data["id"],
         case .string(let path)? = widget.data["path"]
       else { return nil }
-      // One whose folder is still there is another host's business, or this one's on another day.
+      // A bundle whose folder still exists belongs to another host, or to this host with other
+      // settings.
       guard !state.knownFolders.contains(path), BundleFolders.isBundle(path) else {
         return (id, path)
       }
-      report("bundle \(id) in \(path) is none of this host's; what it has shown stays, stale")
+      report("bundle \(id) in \(path) is not in a folder of this host; its widgets stay, stale")
       var data = widget.data
       data["state"] = .string(HostState.Standing.State.stopped.rawValue)
       elsewhere.append(WidgetSpec(id: widget.id, kind: widget.kind, family: .small, data: data))
@@ -63,10 +66,10 @@ extension Host {
     for id in Array(withdrawals.keys) { await withdrawals[id]?.value }
   }
 
-  /// Provides the kinds that show how the host and its bundles stand, and with them lets the bundles in: a daemon has one
-  /// host.
+  /// Provides the kinds `widgetd-host` and `bundle`, whose widgets show the state of the host and
+  /// its bundles. Bundles run only while this session is open, because a daemon has one host.
   ///
-  /// - Throws: why the daemon does not have this one.
+  /// - Throws: why the daemon refuses this host.
   func serve() async throws(Failure) {
     let kinds = [HostState.kind, HostWidget.kind].compactMap(\.self)
     var attempts = 0
@@ -75,7 +78,7 @@ extension Host {
       do throws(Failure) {
         return try await session.follow { await self.heard($0, session) }
       } catch {
-        // One that was open is closed when all that is to be said has been.
+        // `stop` closes a session that was open, after the host has sent everything.
         if Task.isCancelled, self.session != nil { return }
         await session.close()
         if Task.isCancelled { return }
@@ -110,14 +113,14 @@ extension Host {
       await standingTask?.value
       admit()
     case .lost(let words), .refused(let words):
-      // Another host may come before this one does.
+      // Another host may get the session before this one.
       (isHolding, isServing) = (false, false)
       release()
       report(
         self.session == nil
           ? "waiting for the daemon: \(words)"
-          : "lost the daemon, and try to reach it again: \(words)")
-    // What a bundle's widget shows is always true.
+          : "lost the daemon; trying again: \(words)")
+    // The data of the host's widgets is always fresh, so the answer is an empty patch.
     case .asked(let id, let isRefresh):
       if isRefresh {
         retry(id.rawValue.hasPrefix("bundle/") ? String(id.rawValue.dropFirst(7)) : nil)
@@ -128,7 +131,8 @@ extension Host {
       session.acknowledge(event)
     case .missed(let last): try? await session.acknowledge(missed: last)
     case .removed(let ids):
-      // Of a bundle that is gone the host removes the widget itself.
+      // The host itself removes the widgets of removed bundles: restore only those that it
+      // declares.
       let declared = Set((ownWidget + standing + others(than: standing)).compactMap(\.id))
       restoreOwn(declared.intersection(ids), session)
     case .kindsRemoved(let names): restoreOwn(kinds: Set(names), session)
@@ -136,18 +140,18 @@ extension Host {
     }
   }
 
-  /// Carries out a call about bundles, one after the other: they change one folder.
+  /// Carries out calls about bundles one after the other, because they change the same folder.
   private func manage(_ request: ProviderBundleRequest, _ session: any DaemonSession) {
     let (earlier, manager) = (managing, manager)
     managing = Task {
       await earlier?.value
       let outcome = await Task.detached { manager(request.request) }.value
-      // The folder is watched: what is installed runs without another word.
+      // The host watches the folder, so an installed bundle runs without a call from here.
       try? await session.answer(request, with: outcome)
     }
   }
 
-  /// Declares the host's kinds and widgets again that somebody removed.
+  /// Declares removed kinds and widgets of the host again.
   private func restoreOwn(
     _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], _ session: any DaemonSession
   ) {

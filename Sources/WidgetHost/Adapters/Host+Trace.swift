@@ -2,10 +2,10 @@ import Glibc
 import WidgetBundle
 import WidgetModel
 
-// What bundles do, told to whoever asks with the event `trace` of a bundle's widget: as events `traced` of the
-// same widget, which are lost when nobody listens.
+// Traces of bundles. A client asks with the event `trace` of a bundle's widget. The host answers
+// with events `traced` of the same widget, which are lost if nobody listens.
 extension Host {
-  /// Bytes of lines that one event has at most; the daemon takes 64 KiB of payload.
+  /// The maximum bytes of lines in one event. The daemon takes 64 KiB of payload.
   private static var traceBytesMax: Int { 32 << 10 }
 
   func startTrace(_ event: Event) {
@@ -23,12 +23,12 @@ extension Host {
     handle(state.trace(id, for: lease, at: now))
   }
 
-  /// Whether who sent the event may know what bundles do: root, or the user of the host.
+  /// Whether the sender of the event may trace bundles: root, or the user of the host.
   static func mayTrace(_ origin: EventOrigin, hostUID: UInt32) -> Bool {
     origin.uid == 0 || origin.uid == hostUID
   }
 
-  /// Keeps what a bundle did for the next time that it is told.
+  /// Keeps lines of a trace until the next `traced` event.
   func trace(_ generation: UInt64, _ lines: [TraceLine], _ dropped: Int) {
     guard let id = links[generation]?.bundle.id else { return }
     keep(lines, dropped, of: id)
@@ -63,7 +63,7 @@ extension Host {
           return bytes <= Host.traceBytesMax
         }
         rest = rest.dropFirst(max(1, batch.count))
-        // Nobody may be there to be told, or the daemon is away.
+        // A failure does not matter: the daemon is away, or nobody listens.
         try? await daemon.send(
           widgetID, name: "traced",
           payload: ["lines": .list(batch.map(\.value)), "dropped": .int(Int64(dropped))],

@@ -49,7 +49,7 @@ public actor Host {
   let manager: BundleManager
   private let sayReport: @Sendable (String) -> Void
   private let sayNote: @Sendable (String) -> Void
-  /// What is held back; nil once it is known that no other host serves the daemon.
+  /// The held reports; nil as soon as it is known that no other host serves the daemon.
   private var held: HeldReports?
   /// Told whenever it has changed: how many bundles run, and how many cannot.
   let status: @Sendable (_ running: Int, _ failed: Int) -> Void
@@ -82,18 +82,18 @@ public actor Host {
   var elsewhere: [WidgetSpec] = []
   var isStandingDirty = false
   var standingTask: Task<Void, Never>?
-  /// Waits to try versions again that the daemon has refused while the ones before go on, by bundle.
+  /// The tasks that retry refused versions whose former versions still run, by bundle.
   var retries: [String: Task<Void, Never>] = [:]
   var retryNumbers: [String: UInt64] = [:]
   var lastRetry: UInt64 = 0
-  /// Carries out calls about bundles.
+  /// The task that carries out calls about bundles.
   var managing: Task<Void, Never>?
-  /// What bundles have done and nobody was told yet, and what tells it.
+  /// Lines of traces that are not sent yet, by bundle, and the task that sends them.
   var traces: [String: (lines: [TraceLine], dropped: Int)] = [:]
   var tracing: Task<Void, Never>?
-  /// Kinds and widgets of the host's that somebody removed.
+  /// Kinds and widgets of the host that somebody removed.
   var restoration = Restoration()
-  /// Declares them again.
+  /// The task that declares them again.
   var restoring: Task<Void, Never>?
   var isDaemonKnown = false
   /// The folders in which bundles can be, that are watched.
@@ -108,11 +108,11 @@ public actor Host {
     var following: Task<Void, Never>?
     /// Declares the widgets, and hears how they are.
     var watching: Task<Void, Never>?
-    /// Declared widgets that somebody removed.
+    /// Declared kinds and widgets that somebody removed.
     var restoration = Restoration()
-    /// Declares them again.
+    /// The task that declares them again.
     var restoring: Task<Void, Never>?
-    /// The wait after a refusal; cancelled, it is over.
+    /// The wait after a refusal. To end the wait, cancel the task.
     var pause: Task<Void, Never>?
     /// Calls that are to be made one after the other.
     var calls: [Effect] = []
@@ -120,11 +120,11 @@ public actor Host {
   }
 
   /// - Parameters:
-  ///   - read: makes a bundle of a file's text and of the user's settings, if there are any.
-  ///   - report: says what does not work, or may not, a line or several at a time.
-  ///   - note: says what the host does when all is well.
+  ///   - read: reads a bundle from a file's text and the user's settings, if there are any.
+  ///   - report: prints errors and warnings, one or several lines at a time.
+  ///   - note: prints what the host does.
   ///   - manager: installs, lists, deletes and rolls back bundles for callers of the daemon.
-  /// - Throws: what keeps it from watching files.
+  /// - Throws: why the host cannot watch files.
   public init(
     _ options: Options, daemon: any DaemonConnection,
     read: @escaping @Sendable (String, String?) -> Result<Bundle, BundleRefusal>,
@@ -238,17 +238,17 @@ public actor Host {
     HostTime(wall: Host.wall(), uptime: clock.now - start)
   }
 
-  // MARK: What it says
+  // MARK: Messages
 
-  /// Says what does not work, or may not.
+  /// Prints an error or a warning.
   func report(_ text: String) { say(.report(text)) }
 
-  /// Says what the host does when all is well.
+  /// Prints what the host does.
   func note(_ text: String) { say(.note(text)) }
 
   private func say(_ line: HeldReports.Line) {
     if held?.hold(line) == true { return }
-    // There is more than can be held.
+    // The held reports are full.
     release()
     sayNow(line)
   }
@@ -260,14 +260,14 @@ public actor Host {
     }
   }
 
-  /// Says what was held back, and holds nothing back from now on.
+  /// Prints the held reports. Later reports are printed at once.
   func release() {
     guard let held else { return }
     self.held = nil
     for line in held.lines { sayNow(line) }
   }
 
-  /// Forgets what was held back: another host serves the daemon, and nothing that was loaded runs.
+  /// Drops the held reports: another host serves the daemon, so no loaded bundle runs.
   func discard() { held?.discard() }
 
   // MARK: What came out of the state machine

@@ -288,7 +288,7 @@ extension WebRequest {
 }
 
 extension WebRequest {
-  /// The same request with the uploaded files that it sends on.
+  /// The same request, with the contents of the blobs that it sends.
   func readingBlobs(from daemon: any DaemonConnection) async throws(Failure) -> WebRequest {
     guard case .multipart(let parts, let boundary) = body else { return self }
     var read: [Part] = []

@@ -1,13 +1,13 @@
 import WidgetBundle
 import WidgetModel
 
-// Events that steps send start other steps: a chain that has no end is ended here, and told as a failure
-// of the steps that would have gone on with it.
+// Events that steps send start other steps. This file ends endless chains of such events. The step
+// that would continue a chain fails.
 extension BundleInstance {
   /// What the host calls itself as the sender of events.
   static let sender = "widgetd-host"
 
-  /// Remembers what leads to an event that a run sends.
+  /// Remembers the chain of events that leads to an event that a run sends.
   ///
   /// - Throws: the chain, if it has become a loop.
   mutating func extendChain(
@@ -20,18 +20,18 @@ extension BundleInstance {
         "RESOURCE_EXHAUSTED",
         "event loop: … → \(shown); \(chain.count) events follow from one another without a delay")
     }
-    // What another bundle is sent does not come here.
+    // Events for widgets of other bundles do not come back to this instance.
     guard widgets[receiver] != nil else { return }
     let sent = SentEvent(widgetID: receiver, name: name)
     guard sentChains[sent, default: []].count < limits.queuedMax else { return }
     sentChains[sent, default: []].append(chain)
   }
 
-  /// Forgets what leads to an event that was not accepted.
+  /// Forgets the chain of an event that was not accepted.
   mutating func retractChain(of id: UInt64) {
     guard let run = runs[id], case .emit(let name, _, _)? = waitingStep(id) else { return }
     let chain = run.chain + [run.event?.name ?? triggerName(run.widgetID, run.trigger)]
-    // The receiver may be computed. The chain says enough.
+    // An expression may have computed the receiver, so look for the name and the chain.
     for (sent, chains) in sentChains where sent.name == name {
       guard let index = chains.lastIndex(of: chain) else { continue }
       sentChains[sent]?.remove(at: index)

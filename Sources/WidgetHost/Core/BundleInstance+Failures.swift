@@ -43,7 +43,7 @@ extension BundleInstance {
     error.map { [invalid, sourceFailed, actionFailed].contains($0.reason) } ?? false
   }
 
-  /// All that fails and is not shown, the newest first.
+  /// The failures that the widgets' content does not show, the newest first.
   public var failures: [BundleFailure] {
     sortedIDs.flatMap { id in
       unshown(id).map { failure in
@@ -60,7 +60,7 @@ extension BundleInstance {
   ///
   /// - Parameters:
   ///   - names: the sources and actions by whose status the author can show it.
-  ///   - isCaught: the author does something about it: it is told in the log alone.
+  ///   - isCaught: the bundle handles the failure, so only the log has it.
   /// - Returns: the status with the time of the first failure in a row.
   @discardableResult
   mutating func failed(
@@ -73,7 +73,7 @@ extension BundleInstance {
     let failure = StandingFailure(status: status, names: names, isCaught: isCaught)
     showAgain(id)
     guard known[key] != failure else { return status }
-    // Who fails once a second is not told of once a second.
+    // Report only a new code: a source that fails every second would fill the log.
     if known[key]?.status.code != status.code {
       effects.append(.report("\(place(id, key)): \(status.message)"))
     }
@@ -83,7 +83,7 @@ extension BundleInstance {
     return status
   }
 
-  /// Has the mark of what still fails come again, if somebody took it away.
+  /// Sets the mark of a continuing failure again, if somebody cleared it.
   private mutating func showAgain(_ id: WidgetID) {
     guard let state = widgets[id], state.mark != nil, state.view.error == nil else { return }
     widgets[id]?.mark = nil
@@ -135,7 +135,7 @@ extension BundleInstance {
     unshownEntries(id).map(\.value)
   }
 
-  /// The newest first.
+  /// The failures that the widget's content does not show, the newest first.
   private func unshownEntries(_ id: WidgetID) -> [(key: FailureKey, value: StandingFailure)] {
     guard let state = widgets[id], !state.failures.isEmpty, let facts = facts(of: id) else {
       return []
@@ -144,7 +144,7 @@ extension BundleInstance {
       .sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
 
-  /// Says in the widget's error what is wrong: with the bundle's file, or else what fails.
+  /// Sets the widget's error to the problem of the bundle's file, or else to the newest failure.
   mutating func showMark(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     var wanted: WidgetError?
@@ -154,7 +154,7 @@ extension BundleInstance {
       let entries = unshownEntries(id)
       wanted = entries.first.map { BundleInstance.mark($0, and: entries.count - 1) }
     }
-    // Who takes a mark away has seen it: it comes again with the next failure.
+    // If somebody cleared the mark, do not set it again before the next failure.
     guard wanted != state.mark || (problem != nil && state.view.error != wanted) else { return }
     widgets[id]?.mark = wanted
     touched.insert(id)
@@ -214,14 +214,14 @@ extension BundleInstance {
     let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
     let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
     for (name, key) in names + actions {
-      // What somebody filled in wrong is no failure of the bundle.
+      // A form with wrong values is no failure of the bundle.
       guard let status = self.failure(id, name), status.fields.isEmpty else { continue }
       widgets[id]?.failures[key] = StandingFailure(
         status: status, names: [name], isCaught: facts.isCaught(key))
       if case .source(let index) = key { armStaleness(id, index) }
     }
     failuresVersion += 1
-    // What a former version has said is this one's to go on with.
+    // The mark may come from a former version; this version updates it from now on.
     guard BundleInstance.isOwn(state.view.error) else { return }
     widgets[id]?.mark = state.view.error
     if state.view.isStale, state.view.error?.reason == BundleInstance.sourceFailed, !isStale(id) {

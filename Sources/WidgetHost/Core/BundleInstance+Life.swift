@@ -1,11 +1,12 @@
 import WidgetBundle
 import WidgetModel
 
-// The life of sources and actions, told as events to kinds that take them.
+// Life events: a source or an action sends an event when it begins, progresses and ends, if the
+// kind takes that event.
 extension BundleInstance {
   /// Sends `NAME.PHASE` to the widget if its kind takes that event.
   ///
-  /// - Parameter run: what led to it. A loop of events is told as a failure, and ended.
+  /// - Parameter run: the run that causes the event. A loop of events is ended with a failure.
   mutating func tellLife(
     _ phase: LifePhase, of name: String, _ id: WidgetID, _ details: ValueMap = [:],
     run: Run? = nil
@@ -19,13 +20,13 @@ extension BundleInstance {
     }
     let taken = facts.takesEvent(event).details
     let payload = ValueMap(details.entries.filter { taken?.contains($0.key) ?? true })
-    // Who is told that something is ready, reads the data of before.
+    // Store earlier changes first: who gets the event reads the data from before the result is set.
     flush(id, isForced: true)
     effects.append(
       .send(request(for: .notice), id, name: event, payload: payload, force: true))
   }
 
-  /// Tells of a state that a source or an action has now.
+  /// Sends the event for the new state of a source or an action.
   mutating func tellLife(
     _ status: ActionStatus, of name: String, _ id: WidgetID, run: Run? = nil
   ) {
@@ -52,7 +53,7 @@ extension BundleInstance {
     deadlines[.dropped(id)] = now.uptime + limits.droppedFor
   }
 
-  /// Sends the event that tells of a failure, if the widget takes one.
+  /// Sends the event `error` for a failure, if the kind takes it.
   mutating func sendError(
     _ id: WidgetID, _ action: String, _ status: ActionStatus, cause: Event?
   ) {

@@ -1,19 +1,19 @@
 import WidgetBundle
 import WidgetModel
 
-// What becomes of events whose sender waits for it: told in the widget's status, by the event's number,
-// when all that follows from the event has ended. An event that is acknowledged earlier does not come
-// again; until its outcome is told, the status lists it as pending, for the host or version that comes after
-// one that was interrupted.
+// Outcomes of events whose sender waits. When everything that an event started has ended, the
+// widget's status gets the outcome under the event's number. An event that was acknowledged before
+// that does not come again. Until its outcome is there, the status lists the event as pending. If
+// the host is interrupted, the next host or version finds it there and writes a failure.
 
-/// An event whose outcome is not told yet.
+/// An event without an outcome yet.
 struct PendingOutcome: Sendable {
   let widgetID: WidgetID
-  /// The first failure among what follows from it.
+  /// The first failure of the runs that the event started.
   var failure: ActionStatus?
-  /// The status lists it.
+  /// Whether the status lists the event as pending.
   var isListed = false
-  /// All that follows has ended; there is no room yet to tell it.
+  /// Whether all runs have ended, but the status has no room for the outcome yet.
   var hasEnded = false
 }
 
@@ -21,7 +21,7 @@ struct PendingOutcome: Sendable {
 struct ToldOutcome: Hashable, Sendable {
   let sequence: UInt64
   let time: Duration
-  /// What it takes in the status.
+  /// How many bytes the outcome takes in the status.
   let bytes: Int
 
   init(_ sequence: UInt64, _ value: Value?, at time: Duration) {
@@ -32,7 +32,7 @@ struct ToldOutcome: Hashable, Sendable {
 }
 
 extension ActionStatus {
-  /// As an outcome tells it: with texts of bounded size.
+  /// The status as an outcome, with its texts cut to the limits.
   func outcome(_ limits: HostLimits) -> ActionStatus {
     var outcome = self
     outcome.title = title.beginning(bytesMax: limits.outcomeTextBytesMax)
@@ -50,7 +50,7 @@ extension ActionStatus {
 }
 
 extension String {
-  /// The most characters from its beginning that have no more bytes than this in UTF-8.
+  /// The longest prefix of whole characters with at most `bytesMax` bytes in UTF-8.
   fileprivate func beginning(bytesMax: Int) -> String {
     guard utf8.count > bytesMax else { return self }
     var bytes = 0
@@ -63,13 +63,14 @@ extension String {
 }
 
 extension BundleInstance {
-  /// Remembers a failure that follows from an event, if its sender waits. The first one counts.
+  /// Remembers the failure of a run that an event started, if the sender waits. The first failure
+  /// counts.
   mutating func recordOutcome(of event: Event?, _ failure: ActionStatus) {
     guard let event, let outcome = outcomes[event.sequence], outcome.failure == nil else { return }
     outcomes[event.sequence]?.failure = failure
   }
 
-  /// Tells the outcome of events of which nothing is under way any more.
+  /// Writes the outcomes of events whose runs have all ended.
   mutating func tellOutcomes() {
     guard !outcomes.isEmpty || !chains.isEmpty else { return }
     var open = Set(runs.values.compactMap(\.event?.sequence))
@@ -89,7 +90,9 @@ extension BundleInstance {
     }
   }
 
-  /// - Returns: whether it is told, or nobody can be told.
+  /// Writes an outcome into the widget's status, if there is room.
+  ///
+  /// - Returns: true if the outcome was written, or if the kind takes no outcomes.
   private mutating func tell(_ outcome: PendingOutcome, of sequence: UInt64) -> Bool {
     let id = outcome.widgetID
     guard facts(of: id)?.kind.tellsOutcomes == true else { return true }
@@ -116,7 +119,8 @@ extension BundleInstance {
     outcome.time + limits.outcomeHeldFor <= now.uptime
   }
 
-  /// Takes outcomes away that everybody who waits has seen, but for the last ones that there is room for.
+  /// Removes outcomes that have stayed for `outcomeHeldFor`, the oldest first, until the rest fits
+  /// the limits.
   mutating func forgetOutcomes(_ id: WidgetID) {
     let known = told[id, default: []]
     var bytes = known.reduce(0) { $0 + $1.bytes }
@@ -139,7 +143,8 @@ extension BundleInstance {
     deadlines[.outcomes(id)] = first.time + limits.outcomeHeldFor
   }
 
-  /// Takes over what a host or version before has told, and tells what it has left undone.
+  /// Takes over the outcomes of a former host or version, and writes failures for the events that
+  /// it left pending.
   mutating func inheritOutcomes(_ id: WidgetID) {
     var inherited: [ToldOutcome] = []
     let time = now.uptime

@@ -166,7 +166,7 @@ extension BundleInstance {
         result.append(.init(name: part.name, content: .file(file, contentType: type)))
       case .blob(let template, let contentType):
         let id = try text(template, moment)
-        // An input that was left out is no part.
+        // No part for an input that the submit left out.
         guard !id.isEmpty else { continue }
         let type = try contentType.map { (text) throws(Failure) in
           try BundleInstance.header("Content-Type", text).value
@@ -182,14 +182,15 @@ extension BundleInstance {
     return result
   }
 
-  /// Who sent what names a blob: nobody can have another user's blob sent on.
+  /// The user who sent the event that names a blob. The daemon gives only that user's blobs, so
+  /// nobody can make the host send another user's blob.
   private static func sender(of event: Event?) throws(Failure) -> UInt32 {
-    // What steps have sent says nothing of who set them off.
+    // An event that steps have sent does not tell which user started the steps.
     guard let origin = event?.origin, origin.client != BundleInstance.sender else {
       throw Failure(
         "FAILED_PRECONDITION",
-        "a blob can be sent only by steps of the event that a client sent with it: not by a source,"
-          + " an interval, or the steps of an event that emit or the host has sent")
+        "only steps of the event that a client sent can send its blob; a source, an interval, and"
+          + " the steps of an event from emit or from the host cannot")
     }
     return origin.uid
   }

@@ -138,7 +138,7 @@ extension BundleInstance {
     if let run = runs[id] { trace(run.widgetID, effect: asked, of: traceName(run), .action) }
   }
 
-  /// The innermost action with a name, or what set the run off.
+  /// The innermost action with a name, or else the trigger of the run.
   func traceName(_ run: Run) -> String {
     run.frames.last { !$0.action.name.isEmpty }?.action.name
       ?? triggerName(run.widgetID, run.trigger)
@@ -178,7 +178,7 @@ extension BundleInstance {
     try finish(id, result ?? .null, result == nil ? Assignments() : assignments)
   }
 
-  /// The time of a stub is over.
+  /// The delay of a step's stub is over.
   mutating func stepStubbed(_ id: UInt64) {
     runs[id]?.wait = .nothing
     switch waitingStep(id) {
@@ -251,7 +251,7 @@ extension BundleInstance {
     do throws(Failure) {
       let moment = try moment(of: run)
       guard try holds(action.condition, moment) else {
-        trace(run.widgetID, .action, traceName(run), "is not done: `if` is false")
+        trace(run.widgetID, .action, traceName(run), "is skipped: `if` is false")
         runs[id]?.frames[top].phase = .otherwise
         return
       }
@@ -308,7 +308,7 @@ extension BundleInstance {
   }
 
   private mutating func fail(_ id: UInt64, _ failure: Failure) {
-    // One with a name tells it with its status.
+    // An action with a name traces the failure with its status.
     if let run = runs[id], run.frames.allSatisfy(\.action.name.isEmpty) {
       trace(run.widgetID, .action, traceName(run), "fails: \(failure)")
     }

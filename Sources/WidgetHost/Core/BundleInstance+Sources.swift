@@ -62,7 +62,7 @@ extension BundleInstance {
     _ id: WidgetID, _ index: Int, _ source: Source, _ moment: BundleScope.Moment, isAsked: Bool
   ) throws(Failure) {
     switch source.input {
-    // These take no time, so sources that depend on one another are slowed down by this alone.
+    // These inputs take no time. Only `lastRead` slows down sources that depend on each other.
     case .timer:
       widgets[id]?.sources[index].lastRead = now.uptime
       return deliver(id, index, .timestamp(now.wall))
@@ -121,7 +121,7 @@ extension BundleInstance {
     deliver(id, index, try value(stub, try moment(id)))
   }
 
-  /// The time of a stub is over.
+  /// The delay of a source's stub is over.
   mutating func sourceStubbed(_ id: WidgetID, _ index: Int) {
     widgets[id]?.sources[index].request = nil
     do throws(Failure) { try deliverStub(id, index) } catch { sourceFailed(id, index, error) }
@@ -232,7 +232,8 @@ extension BundleInstance {
 
   private mutating func remember(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
     widgets[id]?.sources[index].cached = nil
-    // The request that was answered: by now the widget's data can ask for something else.
+    // Use the request that was answered, because the widget's data can ask for something else by
+    // now.
     guard answer.etag != nil || answer.lastModified != nil, let asked = state(id, index).asked
     else { return }
     widgets[id]?.sources[index].cached = CachedAnswer(
@@ -278,7 +279,7 @@ extension BundleInstance {
     succeeded(id, .source(index))
   }
 
-  /// What the bundle calls a failure of a source.
+  /// The bundle's title for a failure of a source.
   private mutating func title(of source: Source, _ id: WidgetID) -> String? {
     guard let template = source.errorTitle, let moment = try? moment(id) else { return nil }
     return try? text(template, moment)

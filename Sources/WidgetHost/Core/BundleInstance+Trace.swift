@@ -1,10 +1,10 @@
 import WidgetBundle
 public import WidgetModel
 
-// What a bundle does, for whoever develops it: told only while an owner asks, in so many lines and so
-// many characters at most. Every client can watch it. So it has no values but those that every client can
-// read of a widget anyway: its data, its nodes, its failures. Of results, arguments, payloads and addresses it
-// has the shape.
+// Traces the work of a bundle, for its developer, while an owner asks. The number of lines and
+// their length are limited. Every client can watch a trace. So a trace has only values that every
+// client can read from the widget anyway: its data, its nodes, its failures. Results, arguments,
+// payloads and addresses appear only with their shape.
 
 /// One thing that a bundle did.
 public struct TraceLine: Hashable, Sendable {
@@ -16,7 +16,7 @@ public struct TraceLine: Hashable, Sendable {
   /// nil for the bundle as a whole.
   public var widgetID: WidgetID?
   public var subject: Subject
-  /// The event's name, the source's, the action's, the node's id.
+  /// The name of the event, source or action, or the id of the node or bundle.
   public var name: String
   /// What happened, on one line: `reads GET https://a.example/feed`.
   public var text: String
@@ -31,7 +31,7 @@ public struct TraceLine: Hashable, Sendable {
     self.text = text
   }
 
-  /// As the event `traced` has it.
+  /// The line as an element of `lines` in the event `traced`.
   var value: Value {
     .map([
       "time": .timestamp(time), "widget": .string(widgetID?.rawValue ?? ""),
@@ -43,7 +43,7 @@ public struct TraceLine: Hashable, Sendable {
 extension BundleInstance {
   var isTraced: Bool { now.uptime < traceEnd }
 
-  /// Tells what is done until a point of time.
+  /// Traces until a point in time.
   mutating func trace(until end: Duration) { traceEnd = max(traceEnd, end) }
 
   mutating func trace(
@@ -62,21 +62,21 @@ extension BundleInstance {
 
   mutating func flushTrace() {
     guard !traceLines.isEmpty || tracesDropped > 0 else { return }
-    // Before what follows from it.
+    // The trace goes before its effects.
     effects.insert(.trace(.unanswered(generation), traceLines, dropped: tracesDropped), at: 0)
     (traceLines, tracesDropped) = ([], 0)
   }
 
-  /// On one line, and not too long.
+  /// The text on one line, cut to the limit.
   private static func shown(_ text: String, _ limits: HostLimits) -> String {
     let line = text.prefix(limits.traceTextMax + 1).split(whereSeparator: \.isNewline)
       .joined(separator: " ")
     return line.count > limits.traceTextMax ? line.prefix(limits.traceTextMax) + "…" : line
   }
 
-  /// `{"n":3}`, or its beginning.
+  /// A value as JSON, such as `{"n":3}`; for large lists and maps, only the number of elements.
   static func traced(_ value: Value) -> String {
-    // What is much larger than what is shown need not be written out.
+    // A line is cut anyway, so do not write out large values.
     switch value {
     case .list(let list) where list.count > 100: return "a list of \(list.count)"
     case .map(let map) where map.count > 100: return "a map of \(map.count)"
@@ -84,7 +84,7 @@ extension BundleInstance {
     }
   }
 
-  /// `a list of 3`: of what not everybody may read.
+  /// The shape of a value that not everybody may read, such as `a list of 3`.
   static func shape(_ value: Value) -> String {
     switch value {
     case .null: "null"
@@ -96,12 +96,12 @@ extension BundleInstance {
     }
   }
 
-  /// ` with by, value`, or nothing.
+  /// The names of a payload's fields, such as ` with by, value`; empty if there are none.
   static func shape(_ payload: ValueMap) -> String {
     payload.isEmpty ? "" : " with " + payload.keys.joined(separator: ", ")
   }
 
-  // MARK: What is told
+  // MARK: Lines
 
   mutating func trace(_ id: WidgetID, set values: [(key: String, value: Value)], by name: String) {
     guard isTraced, !values.isEmpty else { return }
@@ -122,7 +122,7 @@ extension BundleInstance {
     case .run(_, let command):
       return "runs \(command.program)"
     case .web(_, let request):
-      // Keys for servers are often in the query, and in the path.
+      // The query and the path often contain API keys.
       let names = request.address.query.split(separator: "&").map { $0.prefix { $0 != "=" } }
       var address = request.address
       address.query = ""
@@ -137,7 +137,7 @@ extension BundleInstance {
     }
   }
 
-  /// What of a widget's content is other than before.
+  /// Traces the nodes of a widget's content that changed.
   mutating func trace(_ id: WidgetID, content new: Content?, after old: Content?) {
     guard isTraced, new != old else { return }
     var known: [String: Node] = [:]
@@ -146,13 +146,13 @@ extension BundleInstance {
       let before = known.removeValue(forKey: node.id)
       var words: [String] = []
       for entry in node.properties.entries where before?.properties[entry.key] != entry.value {
-        // Of what people type nothing is told.
+        // Never trace the text that people type.
         words.append(
           node.type == .input && entry.key == "value"
-            ? "value is another" : "\(entry.key) = \(BundleInstance.traced(entry.value))")
+            ? "value changed" : "\(entry.key) = \(BundleInstance.traced(entry.value))")
       }
       if node.problem != before?.problem ?? "" {
-        words.append(node.problem.isEmpty ? "is right again" : "problem: \(node.problem)")
+        words.append(node.problem.isEmpty ? "works again" : "problem: \(node.problem)")
       }
       if !words.isEmpty { trace(id, .node, node.id, words.joined(separator: ", ")) }
     }
@@ -161,7 +161,7 @@ extension BundleInstance {
 }
 
 extension BundleInstance {
-  /// How an action ends; what a source does is told where it is done.
+  /// Traces the beginning and the end of an action. Sources are traced where they are read.
   mutating func traceStatus(_ status: ActionStatus, of name: String, _ id: WidgetID) {
     guard isTraced, facts(of: id)?.kind.actions[name] != nil else { return }
     switch status.state {

@@ -179,7 +179,7 @@ extension BundleInstance {
       state: .failure, title: title(of: form.action, facts, event),
       message: messages.joined(separator: "\n"),
       code: "INVALID_ARGUMENT", fields: wrong, since: now.wall)
-    // Who filled it in is told; the bundle does not fail.
+    // The user who filled in the form gets the messages. The bundle has no failure.
     setStatus(event.widgetID, form.action, status)
     recordOutcome(of: event, status)
     sendError(event.widgetID, form.action, status, cause: event)
@@ -198,8 +198,8 @@ extension BundleInstance {
     return try? text(template, moment)
   }
 
-  /// With a value for each field of the form: for a field that was left out, empty text, or null if
-  /// it takes a number.
+  /// The event with a value for each field of the form. A field that was left out gets empty text,
+  /// or null if it takes a number.
   private static func completed(_ event: Event, by form: Form) -> Event {
     var values = ValueMap()
     if case .map(let map)? = event.payload["values"] { values = map }

@@ -40,13 +40,13 @@ public struct BundleInstance: Sendable {
   /// their numbers until nothing of them is under way.
   var sentChains: [SentEvent: [[String]]] = [:]
   var chains: [UInt64: [String]] = [:]
-  /// What becomes of events whose sender waits for it, by their numbers.
+  /// Events whose sender waits for the outcome, by their numbers.
   var outcomes: [UInt64: PendingOutcome] = [:]
-  /// What is done is told until then, and what was since the last time.
+  /// When the trace ends, the lines since the last flush, and how many more lines there were.
   var traceEnd = Duration.zero
   var traceLines: [TraceLine] = []
   var tracesDropped = 0
-  /// Outcomes in the widgets' status, in the order in which they were told.
+  /// Outcomes in the widgets' status, in the order in which they were written.
   var told: [WidgetID: [ToldOutcome]] = [:]
 
   /// What an answer is for.
@@ -471,7 +471,7 @@ public struct BundleInstance: Sendable {
     effects.append(.patch(request, id, patch))
   }
 
-  /// - Parameter run: what it is part of, if it is an action.
+  /// - Parameter run: the run that the action is part of; nil for a source.
   mutating func setStatus(
     _ id: WidgetID, _ name: String, _ status: ActionStatus, run: Run? = nil
   ) {

@@ -72,7 +72,7 @@ extension BundleInstance {
     }
   }
 
-  /// The events that are to come again if this is interrupted now.
+  /// The events that must come again if the host is interrupted now.
   func workedOn() -> Set<UInt64> {
     var open: Set<UInt64> = []
     if duties.eventCount <= Duties.eventsHeldMax {
@@ -81,7 +81,7 @@ extension BundleInstance {
       open.formUnion(throttled.values.map(\.sequence))
     }
     for case .event(let event) in purposes.values { open.insert(event.sequence) }
-    // What cannot be told yet holds up what comes after.
+    // Acknowledge no event before its outcome is written, so no later event is acknowledged either.
     for (sequence, outcome) in outcomes where outcome.hasEnded { open.insert(sequence) }
     return open
   }

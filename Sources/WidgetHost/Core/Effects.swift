@@ -79,9 +79,9 @@ public struct WebRequest: Hashable, Sendable {
     public enum Content: Hashable, Sendable {
       case bytes([UInt8])
       case file(FileRequest, contentType: String?)
-      /// A blob of the daemon's that this user uploaded, with at most so many bytes.
+      /// A blob that `uid` uploaded, of at most `bytesMax` bytes.
       case blob(id: String, uid: UInt32, bytesMax: Int, contentType: String?)
-      /// A blob that was read.
+      /// A blob after it was read.
       case upload(Upload)
     }
   }
@@ -151,7 +151,7 @@ public enum Effect: Hashable, Sendable {
   case answer(RequestID, WidgetID, WidgetPatch)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
-  /// What was done, for whoever asked; so many lines were left out. Nobody waits for an answer.
+  /// Lines of a trace; `dropped` counts the lines that were left out. Nobody waits for an answer.
   case trace(RequestID, [TraceLine], dropped: Int)
   /// Something that does not work, or may not, for whoever runs the host.
   case report(String)
@@ -166,12 +166,13 @@ public enum BundleInput: Hashable, Sendable {
   /// One is there, or another than before.
   case widget(Widget)
   case removed(WidgetID)
-  /// The daemon counts on this host again, and asks for every widget anew. Events are numbered in each
-  /// epoch from the beginning.
+  /// The session is open again, and the daemon asks about every widget again. In each epoch the
+  /// numbers of events begin at 1.
   case opened(epoch: UInt64)
   /// Something happened to a widget. It may come again until it is acknowledged.
   case event(Event)
-  /// The daemon wants to know whether a widget's data is true; `isRefresh` if somebody wants it read anew.
+  /// The daemon wants to know whether a widget's data is true; `isRefresh` if somebody wants it
+  /// read again.
   case asked(WidgetID, isRefresh: Bool)
   /// It does not any more: the widget that was meant is gone. Another may have its id.
   case unasked(WidgetID)

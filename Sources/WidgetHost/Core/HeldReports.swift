@@ -1,12 +1,12 @@
-/// What a host says before it knows whether the daemon accepts it.
+/// Messages that a host holds back until it knows whether the daemon accepts it.
 ///
-/// A second host of a daemon loads bundles that it never runs; who reads that they are loaded would take
-/// them for running.
+/// A second host of a daemon loads bundles but never runs them. A reader of `loaded` would think
+/// that they run.
 struct HeldReports: Hashable, Sendable {
   enum Line: Hashable, Sendable {
-    /// Something that does not work, or may not.
+    /// An error or a warning.
     case report(String)
-    /// What the host does when all is well.
+    /// What the host does.
     case note(String)
   }
 
@@ -15,7 +15,7 @@ struct HeldReports: Hashable, Sendable {
 
   init(countMax: Int) { self.countMax = countMax }
 
-  /// - Returns: whether the line is held; there may be no room.
+  /// - Returns: whether the line is held; false if there is no room.
   mutating func hold(_ line: Line) -> Bool {
     guard lines.count < countMax else { return false }
     lines.append(line)

@@ -9,7 +9,7 @@ public struct HostLimits: Hashable, Sendable {
   public var outputBytesMax = 1 << 20
   /// Bytes of an HTTP answer's body.
   public var bodyBytesMax = 4 << 20
-  /// How many bytes an uploaded file may have that a request sends on.
+  /// How many bytes an uploaded file may have if a request sends it.
   public var uploadBytesMax = 16 << 20
   /// Bytes of the end of what a program says on standard error.
   public var stderrBytesMax = 4 << 10
@@ -21,17 +21,20 @@ public struct HostLimits: Hashable, Sendable {
   public var queuedMax = 16
   /// Actions of a widget under way at once.
   public var runsMax = 32
-  /// Outcomes of events that a widget's status keeps.
+  /// How many outcomes of events a widget's status keeps.
   public var outcomesMax = 16
-  /// How long an outcome stays at least, so that everybody who waits for it sees it.
+  /// The minimum time that an outcome stays, so that every waiting sender sees it.
   public var outcomeHeldFor = Duration.seconds(10)
-  /// Outcomes that a status has at most, of these; further ones wait until there is room.
+  /// How many outcomes a status has at most during that time. Further outcomes wait until there is
+  /// room.
   public var outcomesHeldMax = 512
-  /// Bytes of these in a widget's status, at most. With its other data they fit `widget_bytes_max`.
+  /// How many bytes the outcomes of a widget's status take at most, so that they fit
+  /// `widget_bytes_max` together with its other data.
   public var outcomesBytesMax = 64 << 10
-  /// Bytes of each text of an outcome: its title, its message, and what it says of a field.
+  /// The maximum bytes of each text of an outcome: the title, the message, and the message of a
+  /// field.
   public var outcomeTextBytesMax = 500
-  /// Bytes of the fields of an outcome; further fields are left out.
+  /// The maximum bytes of the fields of an outcome together. Further fields are left out.
   public var outcomeFieldsBytesMax = 4 << 10
   /// Fields that a form does not have, told of at once.
   public var formProblemsMax = 16
@@ -62,26 +65,27 @@ public struct HostLimits: Hashable, Sendable {
   /// Between failures: the first wait, which doubles, and the longest.
   public var backoffInitial = Duration.seconds(1)
   public var backoffMax = Duration.seconds(300)
-  /// A program that ran so long before it ended begins its waits anew.
+  /// A program that ran this long before it ended begins with the first wait again.
   public var steadyAfter = Duration.seconds(30)
-  /// Before a removed widget is restored: the first wait, which doubles if widgets are removed again and
-  /// again, and the longest.
+  /// The first and the longest wait before a removed widget is restored. The wait doubles with each
+  /// further removal.
   public var restoreWaitInitial = Duration.milliseconds(100)
   public var restoreWaitMax = Duration.seconds(60)
 
-  /// Of what a bundle does, for whoever asks: lines at once, characters of a line, how long the host goes on
-  /// after it was asked at most, and how often it tells.
+  /// Limits of a trace: lines in one interval, characters of a line, the longest lease, and the
+  /// interval between two `traced` events.
   public var traceLinesMax = 128
   public var traceTextMax = 300
   public var traceLeaseMax = Duration.seconds(60)
   public var traceInterval = Duration.milliseconds(100)
 
-  /// After the daemon has refused a bundle: how often the host looks whether anything has changed that may
-  /// mend it, and after what time it tries again in any case.
+  /// After the daemon has refused a bundle: how often the host checks whether the owners of its
+  /// kinds and widgets have changed, and when it retries in any case.
   public var refusalLookInterval = Duration.seconds(1)
   public var refusalRetryInterval = Duration.seconds(30)
 
-  /// What the host holds back, at most, until the daemon has accepted it: lines. With more, all is said.
+  /// How many lines the host holds back until the daemon has accepted it. If there are more lines,
+  /// the host prints them all.
   public var heldReportsMax = 1000
 
   public init() {}

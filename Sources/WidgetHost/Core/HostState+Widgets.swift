@@ -43,14 +43,14 @@ extension HostState {
         events: [
           EventType(
             name: "trace",
-            summary: "Has the host send `traced` with what the bundle does; for owners.",
+            summary: "Asks the host to trace the bundle with `traced` events; for owners.",
             payload: [
               Field(
                 name: "lease", type: .duration, defaultValue: .duration(.seconds(10)),
-                summary: "For how long; at most a minute. Send it again before that.")
+                summary: "For how long, at most a minute. To go on, send the event again.")
             ]),
           EventType(
-            name: "traced", summary: "What the bundle has done, while somebody asks.",
+            name: "traced", summary: "What the bundle did; sent only while somebody asks.",
             payload: [
               Field(
                 name: "lines", type: .list(.map(.any)), defaultValue: .list([]),

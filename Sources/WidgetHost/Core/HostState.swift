@@ -24,8 +24,8 @@ public struct HostState: Sendable {
     case close(generation: UInt64)
     /// Remove what was declared for this bundle.
     case withdraw(id: String)
-    /// This version was refused, and the one before goes on; nil if that is over. Try it again when somebody
-    /// may have mended it.
+    /// The daemon refused this version, and the former version still runs. Retry when the owners of
+    /// its kinds or widgets change. nil: do not retry any more.
     case refused(id: String, Bundle?)
     /// Show a problem on the widgets of a bundle that does not run.
     case mark(id: String, problem: String)
@@ -51,7 +51,7 @@ public struct HostState: Sendable {
     /// When the version that runs was loaded.
     public var loaded: Timestamp?
     public var widgetCount: Int
-    /// What fails on its widgets and is not shown there by the bundle, the newest first.
+    /// The failures that the content of its widgets does not show, the newest first.
     public var failures: [BundleFailure] = []
   }
 
@@ -92,7 +92,7 @@ public struct HostState: Sendable {
   /// The daemon has something of these bundles, but no folder has them.
   private var isStopping = false
   private var told: [WidgetSpec]?
-  /// Until when somebody wants to know what these bundles do.
+  /// When the traces of these bundles end.
   private var traceEnds: [String: Duration] = [:]
 
   public init(limits: HostLimits = HostLimits(), isStub: Bool = false, home: String, seed: UInt64) {
@@ -187,7 +187,7 @@ public struct HostState: Sendable {
       instance: instance, folder: path, loaded: now.wall, previous: before?.instance.bundle)
     outputs.append(.open(generation: lastGeneration, bundle))
     if isTraced { outputs.append(tell(instance, "\(bundle.version) is loaded", at: now)) }
-    let what = before == nil ? "loaded" : "loaded anew"
+    let what = before == nil ? "loaded" : "loaded again"
     outputs.append(.note("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
     for remark in bundle.remarks { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
     for problem in bundle.defaults.problems {
@@ -260,7 +260,7 @@ public struct HostState: Sendable {
     return outputs + standing()
   }
 
-  /// Tries the version again that the daemon has refused, while the one before goes on.
+  /// Retries the version that the daemon has refused, while the former version runs.
   public mutating func retry(_ id: String, at now: HostTime) -> [Output] {
     guard let current = running[id], let bundle = current.refused,
       let folder = folders[current.folder], folder.bundle?.version == bundle.version
@@ -270,7 +270,7 @@ public struct HostState: Sendable {
     return start(bundle, in: current.folder, at: now) + standing()
   }
 
-  /// Somebody wants to know what a bundle does, for some time from now on.
+  /// Traces a bundle for `lease` from now on.
   public mutating func trace(_ id: String, for lease: Duration, at now: HostTime) -> [Output] {
     guard var current = running[id] else { return [] }
     let isNew = traceEnds[id].map { $0 <= now.uptime } ?? true
@@ -292,8 +292,8 @@ public struct HostState: Sendable {
         ], dropped: 0))
   }
 
-  /// What keeps a bundle from declaring its widgets, if the daemon has these: some are another's, who would
-  /// lose them.
+  /// Why a bundle cannot declare its widgets: one of the `known` widgets has the same id and
+  /// belongs to somebody else. nil if there is no conflict.
   public static func conflict(of bundle: Bundle, with known: [Widget]) -> String? {
     let ids = Set(bundle.widgets.compactMap(\.id))
     let set = provider(of: bundle.id)
@@ -311,8 +311,8 @@ public struct HostState: Sendable {
       + " \(step)"
   }
 
-  /// What to say of fields whose new values in a bundle's file have no effect, because somebody else has
-  /// set them.
+  /// The messages for fields whose new values in a bundle's file have no effect, because somebody
+  /// else has set the fields.
   static func kept(_ results: [ApplyResult], by id: String) -> [String] {
     results.flatMap { result in
       result.keptFields.map { field in
@@ -323,8 +323,8 @@ public struct HostState: Sendable {
     }
   }
 
-  /// What to declare of a bundle's widgets, if the daemon has these: whether a widget is shown is for new
-  /// ones.
+  /// The specs to declare for a bundle's widgets. Specs of widgets that exist already (`known`)
+  /// leave out `isVisible` and `isEnabled`, because these apply to new widgets only.
   public static func specs(of bundle: Bundle, beside known: [Widget]) -> [WidgetSpec] {
     let ids = Set(known.filter { $0.applySet == provider(of: bundle.id) }.map(\.id))
     return bundle.widgets.map { spec in

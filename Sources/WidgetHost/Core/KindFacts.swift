@@ -9,8 +9,8 @@ struct KindFacts: Sendable {
   let takesStatus: Bool
   /// It does something on the event that tells of a failed action.
   let handlesErrors: Bool
-  /// The events of sources' and actions' lives that it takes: those that it declares, and those that
-  /// it does something on.
+  /// The life events of sources and actions that the kind takes: events that it declares, and
+  /// events that start something.
   let lifeEvents: Set<String>
 
   init(_ kind: BundleKind) {

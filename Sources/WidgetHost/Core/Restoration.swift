@@ -1,12 +1,13 @@
 import WidgetModel
 
-/// Which declared kinds and widgets of a bundle are gone, and when to declare them again.
+/// The declared kinds and widgets of a bundle that somebody removed, and when to declare them
+/// again.
 ///
-/// A value without I/O; time comes in as an argument. One wait covers all removals that fall into it. If
-/// removals follow one another, the wait doubles, so the host and a program that removes its widgets never
-/// chase each other.
+/// A value without I/O; time is an argument. One wait covers all removals during the wait. If
+/// removals follow each other, the wait doubles. So the host does not race a program that keeps
+/// removing its widgets.
 struct Restoration: Hashable, Sendable {
-  /// What is to be restored: widgets, and kinds.
+  /// The widgets and kinds to restore.
   private(set) var missing: Set<WidgetID> = []
   private(set) var missingKinds: Set<KindName> = []
   private var attempts = 0
@@ -15,11 +16,11 @@ struct Restoration: Hashable, Sendable {
 
   var isComplete: Bool { missing.isEmpty && missingKinds.isEmpty }
 
-  /// Takes note of removed widgets and kinds.
+  /// Records removed widgets and kinds.
   mutating func lost(
     _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], at uptime: Duration, _ limits: HostLimits
   ) {
-    // What stayed for the longest wait was not removed in a loop.
+    // Widgets that stayed for the longest wait were not removed in a loop.
     if isComplete, let last, uptime - last >= limits.restoreWaitMax { attempts = 0 }
     missing.formUnion(ids)
     missingKinds.formUnion(kinds)
@@ -32,7 +33,8 @@ struct Restoration: Hashable, Sendable {
     return min(wait, limits.restoreWaitMax)
   }
 
-  /// Takes what is to be declared now, after the wait. What is removed from now on is another removal.
+  /// Returns the widgets and kinds to declare now, after the wait. Removals from now on count as
+  /// new.
   mutating func begin(at uptime: Duration) -> (ids: [WidgetID], kinds: [KindName]) {
     attempts += 1
     last = uptime
@@ -43,7 +45,7 @@ struct Restoration: Hashable, Sendable {
     )
   }
 
-  /// Everything was declared for another reason.
+  /// Forgets the removals, because everything was declared for another reason.
   mutating func settle() {
     missing = []
     missingKinds = []

@@ -43,7 +43,8 @@ enum ResultParsing {
     return errorWords(in: document, parse)
   }
 
-  /// Where nothing is wrong, many servers say so with null, false, or something empty.
+  /// The text at `errorPath`; nil if the document reports no error. Many servers write null, false,
+  /// or an empty value if there is no error.
   private static func errorWords(in document: Value, _ parse: Parse) -> String? {
     guard !parse.errorPath.isEmpty, let words = step(into: document, parse.errorPath) else {
       return nil

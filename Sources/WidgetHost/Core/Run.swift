@@ -74,9 +74,9 @@ enum TimerKey: Hashable, Sendable {
   case release(WidgetID)
   /// Nothing was left out for a while.
   case dropped(WidgetID)
-  /// A stub has taken its time.
+  /// The delay of a stub is over.
   case stub(RequestID)
-  /// Outcomes have been there for so long that everybody who waits has seen them.
+  /// The oldest outcome has stayed for `outcomeHeldFor`.
   case outcomes(WidgetID)
   /// A source has failed for so long that its widget is stale.
   case stale(WidgetID, Int)

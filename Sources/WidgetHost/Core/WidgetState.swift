@@ -169,15 +169,15 @@ struct SourceState: Sendable {
   var inputs: [Value]?
   /// For asking a server only for what is new.
   var cached: CachedAnswer?
-  /// The request that was sent last.
+  /// The last request that was sent.
   var asked: AskedRequest?
-  /// What was said after the last reading.
+  /// The message after the last reading.
   var message = ""
   /// When the program that goes on was started.
   var started: Duration?
 }
 
-/// What an HTTP request asks for: all that an answer can depend on.
+/// The parts of an HTTP request on which the answer can depend.
 struct AskedRequest: Hashable {
   let address: String
   let headers: [String]
@@ -188,7 +188,7 @@ struct AskedRequest: Hashable {
   }
 }
 
-/// What an answer said of itself, to ask only for what is newer.
+/// The validators of an answer, for a conditional request that asks only for newer content.
 struct CachedAnswer: Hashable {
   let request: AskedRequest
   let etag: String?
