@@ -18,7 +18,7 @@ public struct Bundle: Sendable {
   public var kinds: [BundleKind]
   /// The widgets that are there as long as the bundle is.
   public var widgets: [WidgetSpec]
-  /// Its settings, and what the user chose.
+  /// The bundle's settings, with the user's values.
   public var defaults = BundleDefaults()
   /// What may be a mistake and keeps nothing from working, in the order of the file.
   public var remarks: [BundleProblem] = []

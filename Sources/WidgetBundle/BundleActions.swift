@@ -1,31 +1,31 @@
 import WidgetExpression
 public import WidgetModel
 
-// What a bundle does: actions, their steps, what sets them off, and forms.
+// Actions, their steps, their triggers, and forms.
 
-/// Something that can be done. Its state is in the widget's data, as `status.NAME`, if it has a name;
-/// see `ActionStatus`.
+/// An action of a kind. If the action has a name, its state is in the widget's data, as
+/// `status.NAME`; see `ActionStatus`.
 public struct Action: Sendable {
-  /// Empty for one without a name.
+  /// Empty if the action has no name.
   public var name: String
-  /// Done only if this is true; otherwise `otherwise` is.
+  /// If this is false, the action runs `otherwise` instead of the steps.
   public var condition: Expression?
   public var otherwise: [Step]
-  /// Refused (with the code and message) unless all of these are true.
+  /// The action is refused (with the code and message) unless all of these are true.
   public var requirements: [Requirement]
-  /// Waits first; asked again meanwhile, it begins to wait anew.
+  /// The wait before the steps. If the action is started again meanwhile, the wait begins again.
   public var delay: Duration?
-  /// What is done, in order; the first that fails ends it.
+  /// The steps, in order. The first step that fails ends the action.
   public var steps: [Step]
-  /// Set before the steps, and taken back if they fail.
+  /// Data that is set before the steps, and reverted if they fail.
   public var optimistic: Assignments
-  /// After all steps succeeded. `result` is the last step's.
+  /// The steps after all `steps` succeeded. `result` is the result of the last step.
   public var success: [Step]
-  /// After one failed. `error` has `code`, `title` and `message`.
+  /// The steps after a step failed. `error` has `code`, `title` and `message`.
   public var failure: [Step]
-  /// What the failure is called where people see it; nil for a name made of the action's.
+  /// The title of a failure, for people. Default: made from the action's name.
   public var errorTitle: Template?
-  /// What is said after success; nil for nothing.
+  /// The message after success; nil for no message.
   public var successMessage: Template?
 
   public init(
@@ -48,10 +48,11 @@ public struct Action: Sendable {
   }
 }
 
-/// A condition without which an action is refused: who owns what is to be deleted, for one.
+/// A condition that must be true, or the action is refused. Example: the user owns the item to
+/// delete.
 public struct Requirement: Sendable {
   public var condition: Expression
-  /// A gRPC code's name; PERMISSION_DENIED without.
+  /// The name of a gRPC code. Default: PERMISSION_DENIED.
   public var code: String
   public var message: Template
 
@@ -64,7 +65,7 @@ public struct Requirement: Sendable {
   }
 }
 
-/// One thing that an action does.
+/// A step of an action.
 public indirect enum Step: Sendable {
   /// Changes data.
   case set(Assignments)
@@ -72,31 +73,32 @@ public indirect enum Step: Sendable {
   case unset([String])
   case http(HTTPRequest, Parse, assignments: Assignments, stub: Stub?)
   case command(Command, Parse, assignments: Assignments, stub: Stub?)
-  /// Of widgets by their ids; none for the widget itself.
+  /// Changes the presence of widgets, by their ids; an empty list means the widget itself.
   case presence(PresenceAction, [Template])
-  /// Reads sources again, by name; none for all.
+  /// Reads sources again, by name; an empty list means all.
   case reload([String])
   /// Sends an event; without a widget, to the widget itself.
   case emit(name: String, widget: Template?, payload: [(key: String, value: Template)])
-  /// Another action, which sees the same event; its steps count as one of this.
+  /// Runs another action with the same event. Its steps count as one step of this action.
   case run(String)
-  /// Ends an action that is under way.
+  /// Cancels an action that is running.
   case cancel(String)
-  /// Steps that are an action without a name.
+  /// Runs an action without a name.
   case action(Action)
 }
 
-/// When actions are done.
+/// When steps run.
 public struct Trigger: Sendable {
   public var when: When
   public var steps: [Step]
-  /// Waits for so long a rest first: of several in a row, the last is done.
+  /// Runs the steps only after a rest of this length. If several events follow each other faster,
+  /// only the last one counts.
   public var throttle: Duration?
-  /// The payload's `value` must have at least so many characters, or none.
+  /// The minimum number of characters of the payload's `value`. An empty `value` is allowed.
   public var minLength: Int?
 
   public enum When: Sendable {
-    /// A widget of the kind came to life: was made, or found when the bundle was loaded.
+    /// A widget of the kind was made, or existed when the bundle was loaded.
     case load
     /// An event; with a node, only on it (or, in rows, on any row's).
     case event(name: String, nodeID: String?)
@@ -114,7 +116,7 @@ public struct Trigger: Sendable {
 /// A form in a kind's content. It is submitted with the event `submit` and the payload `values`.
 public struct Form: Hashable, Sendable {
   public var fields: [FormField]
-  /// What the form is for: `status.NAME.fields` says what is wrong with each field.
+  /// The action that handles the form. Its `status.NAME.fields` has a message for each wrong field.
   public var action: String
 
   public init(fields: [FormField], action: String) {
@@ -125,14 +127,14 @@ public struct Form: Hashable, Sendable {
 
 public struct FormField: Hashable, Sendable {
   public var name: String
-  /// What people call it.
+  /// The name of the field, for people.
   public var label: String
-  /// Must not be empty, nor only white space.
+  /// Whether the value must have a character that is not white space.
   public var isRequired: Bool
   public var minLength: Int
-  /// 0 for any number.
+  /// 0 for no limit.
   public var maxLength: Int
-  /// A number, or a text that is one.
+  /// Whether the value must be a number, or a text that is a number.
   public var isNumber: Bool
 
   public init(
@@ -148,22 +150,23 @@ public struct FormField: Hashable, Sendable {
   }
 }
 
-/// How an action or a source stands: what a widget's data has as `status.NAME`.
+/// The state of an action or a source. The widget's data has it as `status.NAME`.
 public struct ActionStatus: Hashable, Sendable {
   public enum State: String, Hashable, Sendable, CaseIterable {
     case idle, running, success, failure
   }
 
   public var state: State
-  /// How much of a request's or an answer's body has passed, 0 to 1, if that is known and worth telling.
+  /// The share of an HTTP body that was sent or received, 0 to 1. nil if it is unknown, or if the
+  /// body is small.
   public var progress: Double?
   public var title: String
   public var message: String
-  /// Of a failure: a gRPC code's name.
+  /// The gRPC code of a failure, by name.
   public var code: String
-  /// Of a form: what is wrong, by field.
+  /// The messages for wrong fields of a form, by field.
   public var fields: [String: String]
-  /// Of a failure: when the first of those in a row was.
+  /// The time of the first failure in a row.
   public var since: Timestamp?
 
   public init(
@@ -179,8 +182,8 @@ public struct ActionStatus: Hashable, Sendable {
     self.since = since
   }
 
-  /// As data has it: a map with `state`, `running`, `succeeded`, `failed`, `progress`, `title`,
-  /// `message`, `code`, `fields` and `since`.
+  /// The status as a data value: a map with `state`, `running`, `succeeded`, `failed`, `progress`,
+  /// `title`, `message`, `code`, `fields` and `since`.
   public var value: Value {
     .map([
       "state": .string(state.rawValue), "running": .bool(state == .running),

@@ -4,33 +4,33 @@ public import WidgetModel
 /// The settings of a bundle: each has a default in the bundle's file, and the user may choose another
 /// value. Expressions read them as `defaults.NAME`.
 ///
-/// What the user chose is in a file in the bundle's folder, which moves along to new versions. A value
-/// that a new version does not take is passed over, so that an update never breaks a bundle.
+/// The user's values are in a file in the bundle's folder, which each new version gets. If a value
+/// does not fit a new version, the default holds, so an update never breaks a bundle.
 public struct BundleDefaults: Sendable {
   /// The file with the user's values, a JSON object.
   public static let fileName = ".settings.json"
 
-  /// In the order of the file.
+  /// The declared settings, in the order of the file.
   public var fields: [Field] = []
   /// The user's values.
   public var chosen: ValueMap = [:]
 
-  /// What of the user's file this version does not take; another version may.
+  /// The user's values that do not fit this version. Another version may take them.
   public var passedOver: ValueMap = [:]
-  /// Why.
+  /// The reasons, as messages.
   public var problems: [String] = []
-  /// The user's file is there and is no JSON object.
+  /// Whether the user's file exists but is not a JSON object.
   public var isUnreadable = false
 
-  /// What holds: the user's value, else the default.
+  /// The values in use: the user's value, or else the default.
   public var values: ValueMap {
     ValueMap(
       fields.map { .init(key: $0.name, value: chosen[$0.name] ?? $0.defaultValue ?? .null) })
   }
 
-  /// The value as the setting takes it.
+  /// The value, converted to the type of the setting.
   ///
-  /// - Throws: what is wrong with it.
+  /// - Throws: why the setting does not take the value.
   public func fitted(_ value: Value, for name: String) throws(UnfitSetting) -> Value {
     guard let field = fields.first(where: { $0.name == name }) else {
       let names = fields.map(\.name)
@@ -62,7 +62,7 @@ public struct BundleDefaults: Sendable {
 }
 
 extension DocumentReader {
-  /// What the bundle declares, with the values that the user chose.
+  /// The declared settings, with the user's values.
   ///
   /// - Parameter settings: the text of the user's file; nil if there is none.
   func defaults(_ item: Item?, settings: String?) -> BundleDefaults {

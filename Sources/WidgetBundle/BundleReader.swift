@@ -16,7 +16,7 @@ public enum BundleReader {
   /// - Parameters:
   ///   - settings: the user's values for the bundle's settings: the text of `BundleDefaults.fileName`.
   ///   - timeZones: the rules of time zones, for expressions.
-  /// - Throws: everything that is wrong with it.
+  /// - Throws: all mistakes in the text.
   public static func read(
     _ text: String, settings: String? = nil,
     timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
@@ -202,7 +202,8 @@ struct DocumentReader {
 
   // MARK: - Services
 
-  /// By name; nil for one that is not right, so that requests to it are not told of as well.
+  /// The services by name; nil for a service with a mistake, so that requests to it report no
+  /// further mistake.
   private func services(_ item: Item?, _ permissions: Permissions) -> [String: HTTPRequest?] {
     guard let item, let entries = reading.entries(item, of: "services") else { return [:] }
     guard let name = KindName("service"), entries.count <= DocumentReader.servicesMax else {
@@ -350,10 +351,10 @@ struct DocumentReader {
 /// What the parts of a bundle need to know of the whole.
 struct BundleContext {
   let permissions: Permissions
-  /// By name; nil for one that is not right.
+  /// The services by name; nil for a service with a mistake.
   let services: [String: HTTPRequest?]
   /// Of the widgets that it declares.
   let widgetIDs: Set<String>
-  /// By name.
+  /// The transforms by name.
   let transforms: [String: Transform]
 }

@@ -14,8 +14,8 @@ extension BundleScope {
   /// action can be called so.
   public static let outcomesKey = "$outcomes"
 
-  /// The key in the status under which the numbers of events are whose outcome is not told yet and which do
-  /// not come again.
+  /// The key in the status that lists events by number: events that do not come again, and whose
+  /// outcome is not written yet.
   public static let pendingKey = "$pending"
 
   /// The values of all variables at a moment, in the order of the environment's. O(1) but for the

@@ -1,7 +1,7 @@
 public import WidgetExpression
 public import WidgetModel
 
-/// What the expressions of a bundle's sources and actions read.
+/// The variables that the expressions of a bundle's sources and actions read.
 ///
 /// `data` and `parameters` with the types that the kind declares; `status` (each source's and
 /// action's `ActionStatus`), `widget` (`id`, `kind`, `family`, `labels`, `visible`, `enabled`), `event`
@@ -10,7 +10,7 @@ public import WidgetModel
 /// inputs in forms, each with the `value` that was submitted; null in other events).
 public struct BundleScope: Sendable {
   public let environment: ExpressionEnvironment
-  /// The names of all inputs in forms of the kind: what `nodes` has.
+  /// The names of all inputs in forms of the kind, which are the keys of `nodes`.
   public let formFields: [String]
 
   public init(environment: ExpressionEnvironment, formFields: [String] = []) {

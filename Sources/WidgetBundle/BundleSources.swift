@@ -1,46 +1,48 @@
 public import WidgetExpression
 import WidgetModel
 
-// Where a bundle's data comes from: sources, and what they ask.
+// Sources, which give a bundle its data, and their inputs.
 
-/// Where data comes from: something is read, and `set` makes data of it (as `result`).
+/// A source of data: the host reads its input, and `set` turns the `result` into data.
 public struct Source: Sendable {
   /// Unique in its kind. Its state is in the widget's data, as `status.NAME`; see `ActionStatus`.
   public var name: String
   public var input: Input
-  /// How often it is read again; nil for only when asked, or when it changes by itself.
+  /// The time between two readings; nil if the source is read only on request or when its input
+  /// changes.
   public var interval: Duration?
-  /// Read at multiples of the interval since midnight (UTC), not since the start.
+  /// Whether readings are at multiples of the interval since midnight (UTC) instead of since the
+  /// start.
   public var isAligned: Bool
-  /// Read when the widget comes to life. True unless said otherwise.
+  /// Whether the source is read when the widget is made or the bundle is loaded. Default: true.
   public var isLoadedAtStart: Bool
-  /// Not read while this is false.
+  /// The source is not read while this is false.
   public var condition: Expression?
   public var parse: Parse
   public var assignments: Assignments
-  /// What is there instead of the real thing when the host runs with `--stub`.
+  /// The result when the host runs with `--stub`.
   public var stub: Stub?
-  /// What a failure is called where people see it; nil for a name made of the source's.
+  /// The title of a failure, for people. Default: made from the source's name.
   public var errorTitle: Template?
-  /// What is said after a reading; nil for nothing.
+  /// The message after a reading; nil for no message.
   public var successMessage: Template?
-  /// The data is stale when readings have failed for so long.
+  /// The widget becomes stale when readings have failed for this long.
   public var staleAfter: Duration
 
-  /// What of the widget the input depends on, but for what the source itself sets: it is read again when
-  /// one of these changes.
+  /// The parts of the widget that the input reads, except data that the source itself sets. The
+  /// source is read again when one of these changes.
   public var dependencies: [ExpressionReference] = []
 
-  /// What `staleAfter` is if the file does not say.
+  /// The default of `staleAfter`.
   public static let staleAfterDefault = Duration.seconds(30)
 
   public enum Input: Sendable {
-    /// A file; watched, so that changes are seen at once.
+    /// A file. The host watches the file, so a change is read at once.
     case file(Template)
-    /// What a program prints, once or, with `isContinuous`, line by line as long as it runs.
+    /// The output of a program: once, or, with `isContinuous`, line by line while the program runs.
     case command(Command, isContinuous: Bool)
     case http(HTTPRequest)
-    /// Nothing but the time: `result` is now.
+    /// The time: `result` is now.
     case timer
     case constant(Template)
   }
@@ -66,11 +68,11 @@ public struct Source: Sendable {
   }
 }
 
-/// What a source or a step gives when the host runs with `--stub`.
+/// The result of a source or a step when the host runs with `--stub`.
 public struct Stub: Sendable {
-  /// What `result` is; nil for nothing: then no data is set.
+  /// The `result`; nil for no result, so no data is set.
   public var value: Template?
-  /// How long it takes.
+  /// How long the reading or the step takes.
   public var delay: Duration
 
   public init(value: Template? = nil, delay: Duration = .zero) {
@@ -81,17 +83,18 @@ public struct Stub: Sendable {
 
 /// How bytes become `result`.
 public struct Parse: Hashable, Sendable {
-  /// What they are; nil for JSON if it is said to be (`.json`, `application/json`), else text.
+  /// The format of the bytes. Default (nil): JSON if the file name or media type says so (`.json`,
+  /// `application/json`), else text.
   public var format: Format?
-  /// Of JSON: what must be there. A result of another shape is a failure.
+  /// For JSON: the required shape. A result of another shape is a failure.
   public var shape: Shape
-  /// Of JSON: where the result is in the document: keys and indexes.
+  /// For JSON: the keys and indexes that lead to the result.
   public var path: [PathStep]
-  /// Of JSON that tells of an error: where its words are.
+  /// For JSON that reports an error: the keys and indexes that lead to its text.
   public var errorPath: [PathStep]
 
   public enum Format: String, Hashable, Sendable, CaseIterable {
-    /// One text, without the line's end at its end.
+    /// One text, without the last line break.
     case text
     /// A list of texts.
     case lines
@@ -122,7 +125,7 @@ public struct Command: Sendable {
   /// The program, then its arguments. Never empty; every element gives a text.
   public var arguments: [Template]
   public var input: Template?
-  /// Killed after this.
+  /// The program is killed after this time.
   public var timeout: Duration?
 
   public init(arguments: [Template], input: Template? = nil, timeout: Duration? = nil) {
@@ -136,17 +139,18 @@ public struct HTTPRequest: Sendable {
   public var method: String
   /// `http` or `https`, host and base path.
   public var url: Template
-  /// Components behind the URL's path, each encoded.
+  /// Components to append to the URL's path, each encoded.
   public var path: [Template]
-  /// Encoded into the query. Null leaves one out; of a list, each element becomes one.
+  /// Parameters of the query. Null leaves a parameter out; a list gives one parameter for each
+  /// element.
   public var query: [(name: String, value: Template)]
   public var headers: [(name: String, value: Template)]
   public var body: Body?
   public var auth: Auth?
-  /// 15 seconds without.
+  /// Default: 15 seconds.
   public var timeout: Duration?
 
-  /// What a server knows the bundle's user by. It is read when it is sent, and is in no widget's data.
+  /// The credentials for a server. The host reads them for each request; no widget's data has them.
   public struct Auth: Sendable {
     public enum Scheme: String, Sendable, CaseIterable {
       /// The file holds a token (RFC 6750).

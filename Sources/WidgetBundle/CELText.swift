@@ -15,7 +15,8 @@ enum CELText {
     }
   }
 
-  /// An expression as a part of another one. A remark at its end must not swallow what follows.
+  /// An expression in parentheses, as a part of another one. A comment at its end must not hide the
+  /// rest.
   static func wrapped(_ source: String) -> String {
     source.contains("//") || source.contains("\n") ? "(\(source)\n)" : "(\(source))"
   }

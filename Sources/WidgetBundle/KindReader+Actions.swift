@@ -357,7 +357,7 @@ extension KindReader {
     } else {
       steps = self.steps(item, variables)
     }
-    // What a form brings is checked by the host, before anything is done with it.
+    // The host checks the values of a form before its action runs, so a form is not a reducer.
     if throttle == nil, minLength == nil, case .event(let name, let nodeID) = when,
       name != "submit" || nodeID == nil,
       let reducers = reducers(steps, event: name, nodeID: nodeID ?? "")
@@ -392,7 +392,7 @@ extension KindReader {
         reducer.unset = keys
         reducers.append(reducer)
       case .run(let name):
-        // The daemon would tell nobody that it was done.
+        // The daemon would not send the action's life events.
         guard let action = actions[name], isPlain(action), !toldActions.contains(name),
           let inner = self.reducers(
             [.action(action)], event: event, nodeID: nodeID, depth: depth + 1)

@@ -33,7 +33,7 @@ extension KindReader {
     return request
   }
 
-  /// What a request begins with: its URL, or its service.
+  /// The base of a request: its URL, or its service.
   private func base(of object: Object, _ variables: Variables) -> HTTPRequest? {
     guard let item = object["service"] else {
       guard let item = object["url"] else {
@@ -59,7 +59,7 @@ extension KindReader {
     return service
   }
 
-  /// A service of the bundle: what all requests to it begin with. No data can be read in it.
+  /// A service of the bundle, the base of all requests to it. Its expressions cannot read data.
   func service(_ item: Item) -> HTTPRequest? {
     let nothing = Variables([], timeZones: nil)
     guard let object = reading.object(item, .service) else { return nil }
@@ -73,7 +73,8 @@ extension KindReader {
     return request
   }
 
-  /// Adds what both a request and its service can have. What has the same name is replaced.
+  /// Adds the keys that both a request and its service can have. The request's values replace
+  /// values of the same name.
   private func addShared(
     _ object: Object, to request: inout HTTPRequest, _ variables: Variables
   ) {

@@ -85,8 +85,8 @@ extension KindReader {
     }
   }
 
-  /// Warns of sources that have one another read again: each sets data that the next one's input reads. It
-  /// may come to rest, if the values do.
+  /// Warns of sources that make each other read again: each sets data that the input of the next
+  /// one reads. This is no error, because the readings end when the values do not change any more.
   func warnOfCycles(among sources: [Source], _ items: [Named]) {
     let readers = sources.map { source in
       sources.indices.filter { index in
@@ -115,7 +115,7 @@ extension KindReader {
     }
   }
 
-  /// The way along the fewest sources from one back to itself.
+  /// The shortest cycle of sources that begins and ends at `start`.
   private func shortestCycle(from start: Int, _ next: [[Int]]) -> [Int]? {
     var before: [Int: Int] = [:]
     var level = [start]

@@ -15,9 +15,9 @@ final class KindReader {
   private(set) var actionNames: [String] = []
   var actions: [String: Action] = [:]
   var triggers: [Trigger] = []
-  /// Actions of whose life the kind is told with events.
+  /// The actions whose life events the kind takes.
   var toldActions: Set<String> = []
-  /// What sources read again when they have been read, with the place.
+  /// The sources that a source reads again when it was read itself, with their places in the file.
   var reloads: [String: [(name: String, item: Item)]] = [:]
   var forms: [String: Form] = [:]
   var contentReads: [ContentReads] = []
@@ -222,7 +222,8 @@ final class KindReader {
 
   // MARK: - Scopes
 
-  /// The names of the inputs in forms. Content is read before all that could speak of them.
+  /// The names of the inputs in forms. The reader reads content before everything that can use
+  /// them.
   private var formFields: [String] {
     Set(forms.values.flatMap { $0.fields.map(\.name) }).sorted()
   }

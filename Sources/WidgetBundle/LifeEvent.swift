@@ -1,23 +1,24 @@
 import WidgetModel
 
-/// A moment in the life of a source or an action that is told as an event: `save.success`.
+/// The phases of a source or an action. The host sends an event for each phase, such as
+/// `save.success`.
 ///
 /// A kind gets such events if it declares them, or if it does something on them.
 public enum LifePhase: String, CaseIterable, Sendable {
-  /// It begins. A source that is read by its interval tells only that it is ready.
+  /// The source or action begins. Not sent when a source is read by its interval.
   case start
   /// A part of a large HTTP body was sent or received.
   case progress
   /// The result is there, and the data is not set yet.
   case ready
-  /// It has ended, and the data is set.
+  /// The source or action has ended, and the data is set.
   case success
   case error
 
   /// The event's name for a source or an action.
   public func event(of name: String) -> String { "\(name).\(rawValue)" }
 
-  /// What the event says.
+  /// The details of the event.
   var payload: [Field] {
     switch self {
     case .start, .ready: []
@@ -28,7 +29,7 @@ public enum LifePhase: String, CaseIterable, Sendable {
     }
   }
 
-  /// The name and the phase of an event that is called like one; nil for others.
+  /// The name and the phase in the name of a life event; nil for other names.
   static func split(_ event: String) -> (name: String, phase: LifePhase)? {
     guard let dot = event.lastIndex(of: "."),
       let phase = LifePhase(rawValue: String(event[event.index(after: dot)...]))
@@ -40,7 +41,8 @@ public enum LifePhase: String, CaseIterable, Sendable {
 extension KindReader {
   /// Declares an event such as `save.success` that the kind does something on.
   ///
-  /// - Returns: whether it is one; false also if it is wrong, which is reported.
+  /// - Returns: true if the event was declared; false after a mistake was reported; nil if the name
+  ///   is not that of a life event, or if the kind declares the event already.
   func declareLifeEvent(_ name: String, _ item: Item) -> Bool? {
     guard !kind.events.contains(where: { $0.name == name }), let life = LifePhase.split(name)
     else { return nil }
@@ -61,28 +63,28 @@ extension KindReader {
     return true
   }
 
-  /// Finds the actions of whose life the kind is told, before the steps that run them are read.
+  /// Finds the actions whose life events the kind takes, before the steps that run them are read.
   func noteLifeEvents(_ on: Item?) {
     var names = kind.events.map(\.name)
     if case .map(let entries)? = on?.node.content { names += entries.map(\.key) }
     toldActions = Set(names.compactMap { LifePhase.split($0)?.name }).intersection(actionNames)
   }
 
-  /// Takes note of the sources that are read again whenever another was read.
+  /// Records the sources that a trigger on another source's life event reads again.
   func noteReloads(_ entry: Named) {
     guard let (source, phase) = LifePhase.split(entry.name), sourceNames.contains(source),
       let trigger = triggers.last, case .event(entry.name, nil) = trigger.when
     else { return }
     for step in trigger.steps {
       guard case .reload(let names) = step else { continue }
-      // Another that is read after a failure may mend what failed.
+      // A failed source may read other sources: that does not make it fail again.
       for name in names.isEmpty ? sourceNames : names where phase != .error || name == source {
         reloads[source, default: []].append((name, entry.item))
       }
     }
   }
 
-  /// Sources that read each other whenever they were read would never rest.
+  /// Reports sources that read each other again, because such readings never end.
   func reportReloadCircles() {
     var done: Set<String> = []
     var path: [String] = []

@@ -78,7 +78,8 @@ extension Reading {
     return Expression(compiled: compiled, place: item.path)
   }
 
-  /// The settings are constants of what is loaded: it is loaded again when the user changes one.
+  /// The source with the settings as constants. The bundle is loaded again when the user changes a
+  /// setting.
   private func bindingDefaults(_ source: String) -> String {
     "cel.bind(defaults, \(CELText.literal(.map(defaults.values))), \(CELText.wrapped(source)))"
   }

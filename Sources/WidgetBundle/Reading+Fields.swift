@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Fields: names with types, defaults and words.
+/// Fields: names with types, defaults and descriptions.
 extension Reading {
   /// Objects by name, or a list of them.
   func fields(_ item: Item?, of what: String, mayBeRequired: Bool) -> [Field] {
@@ -13,7 +13,7 @@ extension Reading {
         return
       }
       var complete = field
-      // What is not known yet is null: expressions need not ask first whether it is there.
+      // A value that is not known yet is null, so expressions need not check whether it exists.
       if !mayBeRequired, field.defaultValue == nil { complete.defaultValue = .null }
       fields.append(complete)
     }

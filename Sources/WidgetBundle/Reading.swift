@@ -47,7 +47,7 @@ final class Reading {
   private static let problemsKept = 500
 
   let lines: SourceLines
-  /// What expressions read as `defaults`.
+  /// The settings that expressions read as `defaults`.
   var defaults = BundleDefaults()
   /// Told of each expression that is right.
   var onCompiled: ((CompiledExpression) -> Void)?

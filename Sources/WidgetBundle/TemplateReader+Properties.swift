@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// Where the values of a node's properties come from.
+/// The bindings of a node's properties.
 extension TemplateReader {
   func readProperties(
     _ object: Object, _ type: NodeType, _ main: Item?, _ node: inout NodeTemplate,
@@ -27,7 +27,7 @@ extension TemplateReader {
           item, "a \(type.name) has no \"\(key)\"", hint: reading.suggestion(key, among: names))
         continue
       }
-      // In a form this is about what may be submitted, not about when changes are sent.
+      // In a form, minLength limits the submitted value; it does not tell when to send changes.
       if isField, key == "minLength" { continue }
       node.properties[key] = binding(item, key, propertyType, type, variables)
     }
@@ -37,7 +37,7 @@ extension TemplateReader {
     }
   }
 
-  /// Where a property's value comes from: a constant, `=EXPRESSION`, or an object.
+  /// The binding of a property: a constant, `=EXPRESSION`, or an object.
   func binding(
     _ item: Item, _ name: String, _ type: FieldType, _ nodeType: NodeType, _ variables: Variables
   ) -> Binding? {
@@ -61,7 +61,7 @@ extension TemplateReader {
     }
   }
 
-  /// Text that means something only if it is one of some words.
+  /// Reports text of a property that takes only some words, if it is none of them.
   private func check(_ value: Value, _ name: String, _ type: NodeType, _ item: Item) {
     guard case .string(let text) = value else { return }
     let words: [String]
@@ -95,9 +95,9 @@ extension TemplateReader {
       hint: reading.suggestion(text, among: words))
   }
 
-  /// `from` (or `value`), then `if` chooses between `then` and `else`, `transform` and `format` make
-  /// something else of it, and `placeholder` stands in for nothing and for failures. Without `if`, `then` is what is made of the
-  /// value.
+  /// A binding as an object: takes `from` (or `value`), chooses `then` or `else` by `if`, applies
+  /// `transform` and `format`. `placeholder` is the result if the value is null or a part fails.
+  /// Without `if`, `then` replaces the value.
   private func long(
     _ item: Item, _ name: String, _ type: FieldType, _ variables: Variables
   ) -> Binding? {
@@ -137,7 +137,7 @@ extension TemplateReader {
     if hasMore {
       let inner = variables.adding("value", valueType)
       guard let body = body(object, item, type, purpose, inner) else { return nil }
-      // Nothing goes straight to the placeholder.
+      // Null gives the placeholder; no other part is applied.
       source =
         "cel.bind(value, \(CELText.wrapped(source)), "
         + "dyn(value) == null ? dyn(null) : dyn(\(body)))"
@@ -214,7 +214,8 @@ extension TemplateReader {
     }
   }
 
-  /// `%@` is the value, `%%` a percent sign; nothing else is special, and nothing else may look so.
+  /// The expression for a format. `%@` is the value, `%%` a percent sign; any other `%` is a
+  /// mistake.
   private func formatted(_ format: String, _ item: Item) -> String? {
     var parts: [String] = []
     var text = ""

@@ -4,8 +4,7 @@ import WidgetModel
 /// Reads one template of content.
 final class TemplateReader {
   static let nodesMax = 2000
-  /// How many nodes, and how many of them with rows, may be inside one another: as many as the daemon
-  /// takes.
+  /// How deep nodes, and nodes with rows, may be nested: the limits of the daemon.
   static let depthMax = 16
   static let rowDepthMax = 4
   /// The colours that a theme names.
@@ -19,7 +18,7 @@ final class TemplateReader {
   private var count = 0
   private var depth = 0
   private var rowDepth = 0
-  /// What bindings with a placeholder read of the data.
+  /// The data keys that bindings with a placeholder read.
   var placeholderKeys: Set<String> = []
 
   /// The fields of a form, while its children are read.
@@ -74,7 +73,7 @@ final class TemplateReader {
         reading.report(
           item, "the node at the top is always there", hint: "put it into a stack")
       }
-      // Also of rows, each for itself.
+      // A node with rows evaluates its condition for each row.
       node.condition =
         reading.expression(item, inner, giving: .bool)?.compiled.source ?? ""
     }
@@ -94,7 +93,7 @@ final class TemplateReader {
     return node
   }
 
-  // MARK: - What a node is
+  // MARK: - The type of a node
 
   private func type(of object: Object) -> (NodeType, Item?)? {
     if let item = object["type"] {
@@ -128,7 +127,7 @@ final class TemplateReader {
     return (type, object[type.name])
   }
 
-  /// The property that stands behind a node's type: `label: TEXT`.
+  /// The property whose value follows the node's type: `label: TEXT`.
   static func mainProperty(_ type: NodeType) -> String? {
     switch type {
     case .label, .button, .toggle, .link, .spinner: "text"
@@ -172,7 +171,7 @@ final class TemplateReader {
         reading.report(item, "the list is missing", hint: "add list: EXPRESSION")
       }
     }
-    // If the list is wrong, that is the only mistake: the rows' variables are there all the same.
+    // If the list has a mistake, report only that one: the rows' variables exist in any case.
     let list = listItem.flatMap {
       reading.expression($0, variables, giving: .list(.any), for: "a row's list")
     }

@@ -1,13 +1,13 @@
 import WidgetExpression
 import WidgetModel
 
-/// A named way to make one value of another: an expression that reads `value`.
+/// A named conversion of a value: an expression that reads `value`.
 ///
-/// Bindings apply them by name, so that a way to write prices, say, stands in one place.
+/// Bindings apply transforms by name. So the format of prices, for example, is declared once.
 struct Transform {
   let source: String
 
-  /// What every bundle has.
+  /// The transforms of every bundle.
   static let standard: [String: Transform] = [
     "string": Transform(source: "string(value)"), "int": Transform(source: "int(value)"),
     "double": Transform(source: "double(value)"),
@@ -45,7 +45,7 @@ extension DocumentReader {
           hint: "choose another name")
         continue
       }
-      // A wrong one is reported once, here, and not where it is used.
+      // A mistake in a transform is reported here once, and not at each use.
       let compiled = reading.expression(entry.item, variables)?.compiled.source
       transforms[entry.name] = Transform(source: compiled ?? "value")
     }
@@ -54,8 +54,8 @@ extension DocumentReader {
 }
 
 extension TemplateReader {
-  /// The source with the transforms applied, in the order of the list; nil, and reported, if there is
-  /// no such transform or if it cannot take what it is given.
+  /// The source with the transforms applied, in the order of the list. If a transform does not
+  /// exist or cannot take the value, reports that and returns nil.
   func transformed(
     _ source: String, by item: Item?, _ variables: Variables
   ) -> (source: String, type: ExpressionType)? {

@@ -50,7 +50,7 @@ struct BundleOrigin: Hashable {
     return paths.sorted()
   }
 
-  /// The same without the user's settings, of which `bundle set` makes another copy.
+  /// The same without the user's settings, because `bundle set` can write them again.
   static func valuable(in folder: Folder) throws(BundleStoreError) -> [String] {
     try written(in: folder).filter { $0 != BundleDefaults.fileName }
   }

@@ -1,25 +1,25 @@
 import Glibc
 public import WidgetBundle
 
-// What the user chose for the settings of a bundle.
+// The user's values for the settings of a bundle.
 extension BundleStore {
-  /// The longest file of settings, in bytes.
+  /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
   /// An installed bundle with its settings.
   ///
-  /// - Throws: that it is not there, or what is wrong with its file or with that of its settings.
+  /// - Throws: if there is no such bundle, or if its file or its file of settings has a mistake.
   public func configured(_ id: String) throws(BundleStoreError) -> Bundle {
     let folder = try folder(of: id)
     return try read(in: folder, settings: settings(in: folder)).bundle
   }
 
-  /// Changes the user's settings, with nobody else changing them meanwhile. What is there takes the
-  /// place of what was in one step.
+  /// Changes the user's settings. Holds the lock of the store meanwhile. Replaces the file in one
+  /// step.
   ///
-  /// - Parameter change: gets the bundle with its settings; gives the text of
-  ///   `BundleDefaults.fileName`, or nil to remove it.
-  /// - Throws: also that there are settings which cannot be read: they are not written over.
+  /// - Parameter change: gets the bundle with its settings, and returns the text of
+  ///   `BundleDefaults.fileName`, or nil to remove the file.
+  /// - Throws: also if the file exists but cannot be read; it is not overwritten.
   public func changeSettings(
     of id: String, _ change: (Bundle) throws(BundleStoreError) -> String?
   ) throws(BundleStoreError) {

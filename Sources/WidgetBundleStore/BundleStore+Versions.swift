@@ -2,20 +2,21 @@ import CLibArchive
 import Glibc
 import WidgetBundle
 
-// The versions before: `.versions/ID/NUMBER-VERSION`, the highest number being the latest.
+// Former versions: `.versions/ID/NUMBER-VERSION`. The highest number is the latest version.
 //
-// A version that gives way is kept. One that an installer wrote is deleted when a later one is kept, and
-// files that somebody put into its folder move along to the next version. One that somebody wrote by hand is
-// kept in one piece, and the next version gets copies. What somebody wrote stays until `rm --force`.
+// A version that is replaced is kept. If the installer wrote it, it is deleted when a later version
+// is kept, and files that somebody put into its folder move to the next version. If somebody wrote
+// it by hand, its whole folder is kept, and the next version gets copies. Files that somebody wrote
+// stay until `rm --force`.
 extension BundleStore {
   static let versionsName = ".versions"
   /// Versions before the live one that are kept, of those that an installer wrote.
   static let versionsKeptMax = 1
 
-  /// Puts a former version back in the place of the live one, which is kept in turn. If the live one is
-  /// gone, it is put where that was.
+  /// Replaces the live version with a former version, and keeps the live version as a former one.
+  /// Also works if there is no live version.
   ///
-  /// - Parameter version: which one; nil for the latest.
+  /// - Parameter version: the version to bring back; nil for the latest.
   public func rollback(
     _ id: String, to version: String? = nil
   ) throws(BundleStoreError) -> Outcome {
@@ -112,10 +113,11 @@ extension BundleStore {
     guard rename(aside, one) == 0 else { throw Folder.failure("keep", one) }
   }
 
-  /// Moves what nobody installed from one version's folder to that of the next, where its place is free.
-  /// What was written by hand as a whole is copied instead; hidden files stay with it.
+  /// Moves the files that nobody installed from a former version to the new one, if no other file
+  /// is in their place. If the former version was written by hand, copies its files, except hidden
+  /// ones.
   ///
-  /// - Returns: warnings about what stays behind.
+  /// - Returns: warnings about files that stay behind.
   private func carryOver(
     from former: Folder, to live: Folder
   ) throws(BundleStoreError) -> [String] {
@@ -123,7 +125,7 @@ extension BundleStore {
     var staying: [String] = []
     try carrySettings(from: former, to: live)
     for path in try BundleOrigin.valuable(in: former) {
-      // Two files that describe a bundle are none.
+      // The new version has its bundle file. A folder with two bundle files is refused.
       let isHidden = path.split(separator: "/").contains { $0.hasPrefix(".") }
       guard !BundleStore.fileNames.contains(path),
         isInstalled || !isHidden,
@@ -139,7 +141,8 @@ extension BundleStore {
     ]
   }
 
-  /// The user's settings are the bundle's, whatever version runs: those of the former one hold on.
+  /// Moves the user's settings to the new version, because they hold for all versions of the
+  /// bundle.
   private func carrySettings(from former: Folder, to live: Folder) throws(BundleStoreError) {
     let name = BundleDefaults.fileName
     guard case .file? = former.entry(name) else {
@@ -151,7 +154,7 @@ extension BundleStore {
     try live.write(name, WholeBytes(bytes), isExecutable: false)
   }
 
-  /// Moves or copies a file, making the folders that it is in. False if another is in its place.
+  /// Moves or copies a file, and makes its folders. False if another file is in its place.
   private func carry(
     _ path: String, from source: Folder, to target: Folder, moving: Bool
   ) throws(BundleStoreError) -> Bool {
@@ -179,9 +182,9 @@ extension BundleStore {
     return true
   }
 
-  // MARK: What is kept
+  // MARK: Kept versions
 
-  /// The folder with the versions before; nil if there are none.
+  /// The folder with the former versions; nil if there are none.
   func versions(of id: String, in store: Folder) throws(BundleStoreError) -> Folder? {
     guard store.entry(BundleStore.versionsName) == .folder else { return nil }
     let all = try store.folder(BundleStore.versionsName)
@@ -195,14 +198,14 @@ extension BundleStore {
     return (try? read(in: versions.folder(name)))?.bundle.version
   }
 
-  /// - Parameter version: which one; nil for any.
+  /// - Parameter version: the version to look for; nil for any.
   private func latest(
     in versions: Folder, _ version: String? = nil
   ) throws(BundleStoreError) -> String? {
     try numbered(versions).last { version == nil || $0.hasSuffix("-\(version ?? "")") }
   }
 
-  /// `1.0.0, 1.2.0`
+  /// The kept versions as text: `1.0.0, 1.2.0`.
   private func shownVersions(_ versions: Folder) throws(BundleStoreError) -> String {
     let names = try numbered(versions)
     return names.map { $0.split(separator: "-", maxSplits: 1).last.map(String.init) ?? $0 }

@@ -258,7 +258,7 @@ public struct BundleStore: Sendable {
     do throws(BundleStoreError) { bundle = try read(in: root).bundle } catch {
       throw error.withoutFolder(root.path)
     }
-    // Neither is the publisher's to say.
+    // The publisher must not decide these files: the installer and the user write them.
     for name in [BundleOrigin.name, BundleDefaults.fileName] where root.entry(name) != nil {
       try root.remove(name)
     }
@@ -268,7 +268,7 @@ public struct BundleStore: Sendable {
     if let live = try? store.folder(bundle.id), BundleOrigin(in: live) == origin,
       try BundleOrigin.valuable(in: live).isEmpty
     {
-      // It would only push out the version before.
+      // To install the same archive again would only push out the former version.
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
         warnings: bundle.remarks.map(\.description)

@@ -1,6 +1,6 @@
 import Glibc
 
-/// One writer at a time: others wait.
+/// A lock for one writer at a time. Other writers wait.
 final class StoreLock {
   private let file: Int32
 

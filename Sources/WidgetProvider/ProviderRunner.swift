@@ -133,7 +133,7 @@ public struct ProviderRunner: Sendable {
   private func answer(_ request: ProviderRequest, _ session: ProviderSession) async {
     switch request {
     case .connected: await tolerate { () async throws(ClientError) in try await declare() }
-    case .disconnected(let error): report("lost the daemon, and try to reach it again: \(error)")
+    case .disconnected(let error): report("lost the daemon; trying again: \(error)")
     case .dataRequest(let request):
       guard let widget = widgets[request.widget.kind] else { return }
       let outcome = await widget.refreshed(request.widget, at: now())
