@@ -17,10 +17,11 @@ public enum ProviderRequest: Hashable, Sendable {
   case dataRequest(ProviderDataRequest)
   /// Widgets are gone.
   case removed([WidgetID])
-  /// Kinds of this provider are gone, because somebody deleted them. Events of their widgets do not come
-  /// until it declares them again.
+  /// Somebody deleted kinds of this provider. The provider gets no events of their widgets until it
+  /// declares the kinds again.
   case kindsRemoved([KindName])
-  /// Somebody calls about bundles: answer it. Comes only with `ProviderOptions.managesBundles`.
+  /// Somebody makes a call about bundles. Answer it. Comes only with
+  /// `ProviderOptions.managesBundles`.
   case bundleRequest(ProviderBundleRequest)
   /// Since `connected` every widget that there is has been asked about; others are gone.
   case synced(Revision)
@@ -32,7 +33,7 @@ public struct ProviderDataRequest: Hashable, Sendable {
   public let widget: Widget
   public let reason: DataRequestReason
   let id: UInt64
-  /// Counts the sessions that were opened.
+  /// The number of the session: 1 for the first one that was opened.
   let generation: Int
 
   init(_ request: DataRequest, generation: Int) {
@@ -47,7 +48,7 @@ public struct ProviderDataRequest: Hashable, Sendable {
 public struct ProviderBundleRequest: Hashable, Sendable {
   public let request: ProvideBundleRequest.Request
   let id: UInt64
-  /// Counts the sessions that were opened.
+  /// The number of the session: 1 for the first one that was opened.
   let generation: Int
 
   init(_ request: ProvideBundleRequest, generation: Int) {
@@ -66,7 +67,7 @@ public struct ProviderOptions: Sendable {
   public var takesOver: Bool
   /// Remove kinds that were declared earlier and are not any more.
   public var prunesKinds: Bool
-  /// Get the calls about bundles, and answer them.
+  /// Whether the provider gets the calls about bundles, and must answer them.
   public var managesBundles: Bool
   /// The last event that was dealt with, as it was kept by an earlier process, and its epoch.
   public var acknowledged: (sequence: UInt64, epoch: UInt64)?

@@ -185,7 +185,8 @@ public actor ProviderSession {
     }.revision
   }
 
-  /// Answers a call about bundles. If the connection was lost meanwhile, nobody waits for it any more.
+  /// Answers a call about bundles. Does nothing if the connection was lost meanwhile, because then
+  /// nobody waits for the answer.
   public func answer(
     _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
   ) async throws(ClientError) {

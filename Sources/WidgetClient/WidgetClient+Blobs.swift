@@ -1,6 +1,6 @@
 public import WidgetProto
 
-/// Files in pieces.
+/// Uploads and downloads of files, in pieces.
 extension WidgetClient {
   /// How many bytes of a file one call carries.
   static let blobPieceBytes = 512 << 10
@@ -9,9 +9,9 @@ extension WidgetClient {
   ///
   /// - Parameters:
   ///   - next: the next piece of the file, of any size; empty at its end.
-  ///   - name: what the file is called.
-  ///   - contentType: its media type, or empty.
-  /// - Returns: the blob's id, to be named in an event.
+  ///   - name: the name of the file.
+  ///   - contentType: the media type of the file, or empty.
+  /// - Returns: the blob's id, for use in an event.
   public func upload(
     name: String, contentType: String = "", options: CallOptions = CallOptions(),
     next: (_ bytesMax: Int) throws -> [UInt8]
@@ -27,7 +27,7 @@ extension WidgetClient {
             name: answer.blobID.isEmpty ? name : "",
             contentType: answer.blobID.isEmpty ? contentType : ""), options: options)
       } catch {
-        // What cannot be finished is of use to nobody.
+        // Nobody can use an unfinished blob.
         if !answer.blobID.isEmpty {
           _ = try? await deleteBlob(DeleteBlobRequest(blobID: answer.blobID), options: options)
         }
@@ -41,9 +41,9 @@ extension WidgetClient {
   /// Reads a whole blob.
   ///
   /// - Parameters:
-  ///   - bytesMax: larger ones are an error.
-  ///   - uid: whose it must be: the sender of the event that names it. nil for any that the caller may
-  ///     read.
+  ///   - bytesMax: the maximum size; a larger blob is an error.
+  ///   - uid: the user who must have uploaded the blob: the sender of the event that names it. nil
+  ///     for any blob that the caller may read.
   public func blob(
     _ id: String, bytesMax: Int, of uid: UInt32? = nil, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> ReadBlobResponse {

@@ -102,7 +102,7 @@ extension WidgetClient {
     try await call(.deleteKind, request, options)
   }
 
-  /// Installs a bundle where widgetd-host runs it.
+  /// Installs a bundle in the folder that widgetd-host runs.
   public func installBundle(
     _ request: InstallBundleRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> InstallBundleResponse {
@@ -116,14 +116,14 @@ extension WidgetClient {
     try await call(.listBundles, request, options)
   }
 
-  /// Deletes an installed bundle, and with it its widgets.
+  /// Deletes an installed bundle and its widgets.
   public func deleteBundle(
     _ request: DeleteBundleRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> DeleteBundleResponse {
     try await call(.deleteBundle, request, options)
   }
 
-  /// Brings back a version of a bundle that an installation has replaced.
+  /// Brings back a former version of a bundle, which an installation has replaced.
   public func rollbackBundle(
     _ request: RollbackBundleRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> RollbackBundleResponse {
@@ -137,14 +137,14 @@ extension WidgetClient {
     try await call(.uploadBlob, request, options)
   }
 
-  /// A piece of a blob; see `blob`.
+  /// Reads a piece of a blob; see `blob`.
   public func readBlob(
     _ request: ReadBlobRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> ReadBlobResponse {
     try await call(.readBlob, request, options)
   }
 
-  /// Deletes a blob. It is no mistake if there is none.
+  /// Deletes a blob. Succeeds if there is no such blob.
   public func deleteBlob(
     _ request: DeleteBlobRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> DeleteBlobResponse {

@@ -20,7 +20,7 @@ public struct Kind: Hashable, Sendable {
   public var transition: Transition?
   /// What events do to the data, in order.
   public var reducers: [Reducer]
-  /// What instances show; none for nothing.
+  /// The templates of what widgets show; empty if they show nothing.
   public var content: [ContentTemplate]
   /// What of an instance outlives a restart of the daemon.
   public var persistence: Persistence

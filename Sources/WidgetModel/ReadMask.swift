@@ -16,7 +16,7 @@ public struct ReadMask: Hashable, Sendable {
     case applySet = "apply_set"
     case content
     case etag
-    /// Only if it is named: everything does not include it.
+    /// Only if the mask names it: a mask without paths does not include it.
     case owners
   }
 

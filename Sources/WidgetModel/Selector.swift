@@ -15,8 +15,8 @@ public struct Selector: Hashable, Sendable {
   public var families: [Family]
   /// All of these must hold.
   public var labels: [LabelRequirement]
-  /// If not empty, this expression must be true of the widget. `matches` does not look at it: the
-  /// store does.
+  /// If not empty, this expression must be true for the widget. The store evaluates the expression;
+  /// `matches` ignores it.
   public var expression: String
 
   public init(
@@ -36,13 +36,12 @@ public struct Selector: Hashable, Sendable {
     ids.isEmpty && kinds.isEmpty && families.isEmpty && labels.isEmpty && expression.isEmpty
   }
 
-  /// Whether a widget that it picks today could cease to be picked (or the other way round) by
-  /// changing its labels or its family. An id and a kind never change. An expression may depend on
-  /// more.
+  /// Whether a change of labels or family can change the answer of `matches` for a widget. An id
+  /// and a kind never change. An expression may depend on more.
   public var dependsOnState: Bool { !labels.isEmpty || !families.isEmpty }
 
-  /// Whether its conditions hold for a widget with these properties, its expression aside. Linear in the number of ids and label
-  /// conditions.
+  /// Whether the conditions, without the expression, hold for a widget with these properties.
+  /// Linear in the number of ids and label conditions.
   public func matches(id: WidgetID, kind: KindName, family: Family, labels: Labels) -> Bool {
     (ids.isEmpty || ids.contains(id))
       && (kinds.isEmpty || kindSet.contains(kind))

@@ -50,8 +50,9 @@ extension UnsafeRawBufferPointer {
 }
 
 extension String {
-  /// What follows a prefix of ASCII characters, byte by byte: a key may begin with a combining
-  /// mark, which would merge with the dot before it into one character. nil if nothing follows.
+  /// The rest of the string after a prefix of ASCII characters; nil if nothing follows. Compares
+  /// bytes: a key may begin with a combining mark, which would form one character with the dot
+  /// before it.
   func key(behind prefix: String) -> String? {
     guard utf8.starts(with: prefix.utf8), utf8.count > prefix.utf8.count else { return nil }
     return String(self[utf8.index(utf8.startIndex, offsetBy: prefix.utf8.count)...])

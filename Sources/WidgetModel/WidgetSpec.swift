@@ -111,9 +111,10 @@ public enum ApplyAction: UInt8, Hashable, Sendable, CaseIterable {
 public struct ApplyResult: Hashable, Sendable {
   public var id: WidgetID
   public var action: ApplyAction
-  /// Of a declaration that owns its fields: those that got another value or were removed.
+  /// For a declaration that owns its fields: the fields that got another value or were removed.
   public var changedFields: [String]
-  /// And those with a new declared value that keep another, because somebody else owns them.
+  /// The fields that have a new declared value, but keep another one because somebody else owns
+  /// them.
   public var keptFields: [FieldOwner]
 
   public init(

@@ -17,7 +17,8 @@ public struct ApplyWidgetsRequest: Hashable, Sendable {
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String
   public var transition: Transition?
-  /// Own what is declared; what somebody else owns, or what is not declared, stays.
+  /// The set owns the fields that it declares. Fields that somebody else owns, or that are not
+  /// declared, stay as they are.
   public var ownFields: Bool
 
   public init(

@@ -9,9 +9,9 @@ public struct UploadBlobRequest: Hashable, Sendable {
   /// How many bytes are before the piece.
   public var offset: UInt64
   public var data: [UInt8]
-  /// What the file is called; with the first piece.
+  /// The name of the file; with the first piece.
   public var name: String
-  /// Its media type; with the first piece.
+  /// The media type of the file; with the first piece.
   public var contentType: String
 
   public init(
@@ -45,12 +45,12 @@ extension UploadBlobRequest: ConvertibleMessage {
   }
 }
 
-/// What a blob is after a piece was added.
+/// The blob after a piece was added.
 public struct UploadBlobResponse: Hashable, Sendable {
   public var blobID: String
   /// In bytes.
   public var size: UInt64
-  /// How long it stays if nobody uses it.
+  /// How long the daemon keeps the blob if nobody uses it.
   public var idle: Duration?
 
   public init(blobID: String = "", size: UInt64 = 0, idle: Duration? = nil) {
@@ -80,7 +80,7 @@ extension UploadBlobResponse: ConvertibleMessage {
 public struct ReadBlobRequest: Hashable, Sendable {
   public var blobID: String
   public var offset: UInt64
-  /// 0 for as many bytes as fit.
+  /// The maximum number of bytes. Default (0): as many as fit.
   public var sizeMax: UInt32
   /// The blob must be this user's; nil for any that the caller may read.
   public var forUID: UInt32?
@@ -169,7 +169,7 @@ extension DeleteBlobRequest: ConvertibleMessage {
   }
 }
 
-/// The blob is not there.
+/// The answer to `DeleteBlobRequest`: there is no such blob any more.
 public struct DeleteBlobResponse: Hashable, Sendable {
   public init() {}
 }

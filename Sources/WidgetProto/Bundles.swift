@@ -8,13 +8,13 @@ public struct InstalledBundle: Hashable, Sendable {
   public var id: String
   /// Empty if its file cannot be used.
   public var version: String
-  /// Where it is on the host's machine.
+  /// The bundle's folder on the host's machine.
   public var folder: String
-  /// What is wrong with its file; empty for nothing.
+  /// What is wrong with its file; empty if nothing is wrong.
   public var problem: String
-  /// Of the archive that it came from; empty if it came otherwise.
+  /// The digest of the archive that was installed; empty if it was no archive.
   public var sha256: String
-  /// The version that a rollback brings back; empty for none.
+  /// The version that a rollback brings back; empty if there is none.
   public var formerVersion: String
   public var kinds: [String]
   public var widgets: [String]
@@ -67,7 +67,7 @@ public struct InstallBundleRequest: Hashable, Sendable {
   /// A bundle's file, or an archive of its folder.
   public var content: [UInt8]
   public var fileName: String
-  /// What the digest of the content must be, in hexadecimal digits; empty for any.
+  /// The digest that the content must have, in hexadecimal digits; empty for any.
   public var sha256: String
 
   public init(content: [UInt8] = [], fileName: String = "", sha256: String = "") {
@@ -93,10 +93,10 @@ extension InstallBundleRequest: ConvertibleMessage {
   }
 }
 
-/// What an installation did.
+/// The result of an installation.
 public struct InstallBundleResponse: Hashable, Sendable {
   public var bundle: InstalledBundle
-  /// The version that it replaced; empty for none.
+  /// The version that was replaced; empty if there was none.
   public var formerVersion: String
   public var warnings: [String]
 
@@ -128,7 +128,7 @@ extension InstallBundleResponse: ConvertibleMessage {
   }
 }
 
-/// Asks which bundles there are.
+/// Asks for the bundles in the host's folder.
 public struct ListBundlesRequest: Hashable, Sendable {
   public init() {}
 }
@@ -170,7 +170,7 @@ extension ListBundlesResponse: ConvertibleMessage {
 /// Asks to delete a bundle.
 public struct DeleteBundleRequest: Hashable, Sendable {
   public var id: String
-  /// Also what somebody wrote in its folder.
+  /// Also delete files in the bundle's folder that somebody wrote there by hand.
   public var force: Bool
 
   public init(id: String = "", force: Bool = false) {
@@ -193,7 +193,7 @@ extension DeleteBundleRequest: ConvertibleMessage {
   }
 }
 
-/// A bundle is deleted.
+/// The answer to `DeleteBundleRequest`: the bundle is deleted.
 public struct DeleteBundleResponse: Hashable, Sendable {
   public init() {}
 }
@@ -203,7 +203,7 @@ extension DeleteBundleResponse: ConvertibleMessage {
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__DeleteBundleResponse>, _ writer: Writer) {}
 }
 
-/// Asks to bring back a version of a bundle.
+/// Asks to bring back a former version of a bundle.
 public struct RollbackBundleRequest: Hashable, Sendable {
   public var id: String
   /// Empty for the last one.
@@ -229,10 +229,10 @@ extension RollbackBundleRequest: ConvertibleMessage {
   }
 }
 
-/// What a rollback did.
+/// The result of a rollback.
 public struct RollbackBundleResponse: Hashable, Sendable {
   public var bundle: InstalledBundle
-  /// The version that gave way.
+  /// The version that was replaced; empty if it could not be read.
   public var formerVersion: String
   public var warnings: [String]
 
@@ -273,7 +273,7 @@ public struct ProvideBundleRequest: Hashable, Sendable {
     case list(ListBundlesRequest)
     case delete(DeleteBundleRequest)
     case rollback(RollbackBundleRequest)
-    /// Of a newer daemon.
+    /// A request of a newer daemon.
     case unknown
   }
 
@@ -325,7 +325,7 @@ extension ProvideBundleRequest: ConvertibleMessage {
   }
 }
 
-/// What became of a call about bundles.
+/// The answer to a call about bundles.
 public struct ProvideBundleAnswer: Hashable, Sendable {
   public enum Outcome: Hashable, Sendable {
     case install(InstallBundleResponse)
@@ -336,7 +336,7 @@ public struct ProvideBundleAnswer: Hashable, Sendable {
     case error(RPCStatus)
   }
 
-  /// The provider's number for the frame; with 0 only a failure is told.
+  /// The provider's number for the frame. With 0, the daemon reports only a failure.
   public var id: UInt64
   public var bundleRequestID: UInt64
   public var outcome: Outcome

@@ -80,7 +80,7 @@ public struct ProvideOpen: Hashable, Sendable {
   public var epoch: UInt64
   /// End the session that this provider has.
   public var takeOver: Bool
-  /// It is sent the calls about bundles.
+  /// Whether the provider gets the calls about bundles.
   public var managesBundles: Bool
 
   public init(

@@ -265,7 +265,7 @@ extension ProvidedRemoval: ConvertibleMessage {
   }
 }
 
-/// Kinds of the provider are gone.
+/// Kinds of the provider were removed.
 public struct ProvidedKindRemoval: Hashable, Sendable {
   public var kinds: [KindName]
 

@@ -29,7 +29,7 @@ public struct StoredWidget: Hashable, Sendable {
   public var contentRevision: Revision
   /// Whether its content met a limit when this was written.
   public var contentIsCut: Bool
-  /// Who set which fields; nil if no manager ever declared the widget.
+  /// The owners of fields; nil if no manager ever declared the widget.
   public var owners: [FieldOwner]?
   /// The revision at which a data key was last added or removed; 0 if it is not known.
   public var dataKeysRevision: Revision

@@ -8,7 +8,7 @@ public struct TaggedWidget: Hashable, Sendable {
   public var widget: Widget
   /// Empty in stream frames, and where the read mask leaves it out.
   public var etag: String
-  /// Empty unless the read mask names them.
+  /// The owners of fields; empty unless the read mask names `owners`.
   public var owners: [FieldOwner]
 
   public init(widget: Widget, etag: String = "", owners: [FieldOwner] = []) {

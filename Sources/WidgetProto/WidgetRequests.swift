@@ -97,7 +97,7 @@ public struct GetWidgetResponse: Hashable, Sendable {
   public var widget: Widget
   /// The widget's etag now; empty if the read mask leaves it out.
   public var etag: String
-  /// Who set which fields; empty unless the read mask names `owners`.
+  /// The owners of fields; empty unless the read mask names `owners`.
   public var owners: [FieldOwner]
 
   public init(widget: Widget, etag: String = "", owners: [FieldOwner] = []) {
@@ -132,7 +132,7 @@ public struct UpdateWidgetRequest: Hashable, Sendable {
   public var transition: Transition?
   /// Leave the widget out of the answer, for callers who update often.
   public var omitWidget: Bool
-  /// The provider for which the change is made, for the widget's owners; empty for none.
+  /// The provider that owns the changed fields; empty if the user owns them.
   public var provider: String
 
   public init(

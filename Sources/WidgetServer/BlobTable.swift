@@ -2,13 +2,13 @@ import Glibc
 import NIOCore
 import WidgetProto
 
-/// The files that clients have uploaded, for those who act on their events.
+/// The files that clients have uploaded for the programs that handle their events.
 ///
-/// A blob is a file without a name, so nothing of it is left when the daemon ends, however it ends. It
-/// goes when nobody used it for a while. A value with private state: who owns the timer asks for
-/// `nextExpiry` after each call.
+/// A blob is a file without a name, so the kernel deletes it when the daemon ends, also after a
+/// crash. A blob that nobody uses expires. The table is a value with private state: the owner of
+/// the timer asks for `nextExpiry` after each call.
 struct BlobTable {
-  /// How many bytes of a blob one answer has at most.
+  /// The maximum number of bytes of a blob in one answer.
   static let pieceBytesMax = 1 << 20
 
   private struct Blob {
@@ -23,10 +23,10 @@ struct BlobTable {
   private let folder: String
   private var blobs: [String: Blob] = [:]
 
-  /// - Parameter folder: where the files are made.
+  /// - Parameter folder: the folder for the files.
   init(folder: String) { self.folder = folder }
 
-  /// When a blob goes next, if nothing happens until then.
+  /// When the next blob expires, if nobody uses it before.
   var nextExpiry: NIODeadline? { blobs.values.map(\.expiry).min() }
 
   mutating func expire(at now: NIODeadline) {
@@ -55,7 +55,7 @@ struct BlobTable {
     blob.expiry = expiry
     let size = UInt64(blob.size)
     if request.offset < size {
-      // An answer was lost, and the piece comes again.
+      // A retry: the client has lost the answer and sends the piece again.
       let known = try read(blob, at: Int(request.offset), count: request.data.count)
       guard known == request.data else { throw .blobOffset(request.blobID, size: size) }
     } else {
@@ -68,8 +68,8 @@ struct BlobTable {
     return UploadBlobResponse(blobID: request.blobID, size: UInt64(blob.size), idle: idle)
   }
 
-  /// A piece of a blob. Another user's is there for the owner of the daemon alone, who may say whose it
-  /// must be. O(piece).
+  /// Reads a piece of a blob. Only owners can read other users' blobs, and they may name the user
+  /// with `forUID`. O(piece).
   mutating func piece(
     _ request: ReadBlobRequest, for uid: UInt32, isOwner: Bool, at now: NIODeadline,
     _ limits: ServerLimits
@@ -144,7 +144,7 @@ struct BlobTable {
     blobs[id] = nil
   }
 
-  /// 128 random bits: knowing an id is not needed to read one's own, and guessing one is no way in.
+  /// 128 random bits, so nobody can guess an id.
   private static func newID() -> String {
     (0..<2).map { _ in
       let digits = String(UInt64.random(in: .min ... .max), radix: 16)

@@ -23,7 +23,7 @@ final class ProviderSession {
   unowned let service: ServiceLoop
   /// Who it is; nil until it has said so.
   var provider: String?
-  /// It is sent the calls about bundles.
+  /// Whether the session gets the calls about bundles.
   var managesBundles = false
   /// How long the provider may be silent.
   var lease = ProviderSession.leaseDefault
@@ -55,7 +55,7 @@ final class ProviderSession {
   /// Everything that happened to widgets up to this revision has been looked at.
   var revisionCursor: Revision = 0
   var removals: [WidgetID] = []
-  /// Kinds that the provider is to be told it does not have any more.
+  /// Removed kinds that the provider does not know of yet.
   var kindRemovals: Set<KindName> = []
   private(set) var queue = CircularBuffer<Pending>()
   private(set) var reasons: [WidgetID: DataRequestReason] = [:]
@@ -80,7 +80,7 @@ final class ProviderSession {
     case acknowledged(UInt64)
     /// These widgets need not be asked about any more.
     case heard([WidgetID])
-    /// The provider has removed these kinds itself, and need not be told.
+    /// The provider itself has removed these kinds, so `kinds_removed` does not name them.
     case gaveUp([KindName])
   }
 

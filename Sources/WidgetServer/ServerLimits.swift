@@ -22,11 +22,11 @@ public struct ServerLimits: Hashable, Sendable {
   public var providerEventsUnacknowledgedMax = 64
   /// How many widgets a provider may change at once.
   public var providerUpdatesMax = 4_096
-  /// How large the content of an installed bundle may be, in bytes: it is handed on in one frame.
+  /// How large the content of an installed bundle may be, in bytes: the host gets it in one frame.
   public var bundleArchiveBytesMax = 3 << 20
   /// How many calls about bundles may wait for the host.
   public var bundleCallsMax = 16
-  /// How many of these may come from callers who are not owners. The others are left to owners.
+  /// How many of these calls may come from callers who are not owners. The rest is for owners.
   public var bundleCallsOfClientsMax = 4
   /// How long a call about bundles waits for the host at most, in seconds.
   public var bundleCallSeconds = 60
@@ -53,7 +53,7 @@ public struct ServerLimits: Hashable, Sendable {
   public var blobBytesPerUIDMax = 64 << 20
   /// How many blobs one user may have.
   public var blobsPerUIDMax = 64
-  /// How long a blob stays that nobody uses, in seconds.
+  /// How long the daemon keeps a blob that nobody uses, in seconds.
   public var blobIdleSeconds = 600
   /// The least interval of progress frames, in milliseconds.
   public var progressIntervalMillisecondsMin = 100

@@ -2,8 +2,8 @@ import NIOCore
 import WidgetModel
 import WidgetProto
 
-/// The calls of CatalogService about bundles: handed to the provider that manages them, whose answer is the
-/// call's. Nothing of it touches the store.
+/// The calls of CatalogService about bundles. The daemon sends them to the provider that manages
+/// bundles, and sends its answer to the caller. These calls do not touch the store.
 extension ServiceLoop {
   /// A call that waits for the provider.
   struct BundleCall {
@@ -40,7 +40,7 @@ extension ServiceLoop {
     }
     lastBundleCall += 1
     let (number, seconds) = (lastBundleCall, limits.bundleCallSeconds)
-    // The provider may be at it still, so a caller who leaves does not make room earlier.
+    // If the caller leaves, the provider may still carry out the call, so the call keeps its place.
     let timer = eventLoop.assumeIsolated().scheduleTask(in: .seconds(Int64(seconds))) {
       self.expireBundleCall(number, after: seconds)
     }
@@ -49,13 +49,13 @@ extension ServiceLoop {
     send(.bundleRequest(ProvideBundleRequest(id: lastBundleCall, request: request)), to: session)
   }
 
-  /// Of several sessions that manage bundles, the one that was opened last.
+  /// The session that was opened last among those that manage bundles.
   private var bundleManager: ProviderSession? {
     providers.byName.values.filter { $0.managesBundles && $0.isStarted && !$0.isOver }
       .max { $0.id < $1.id }
   }
 
-  /// Gives a call the provider's answer. One that nobody waits for any more is ignored.
+  /// Answers a call with the provider's answer. Ignores the answer if nobody waits for it any more.
   func answer(_ answer: ProvideBundleAnswer, of session: ProviderSession) throws(RPCStatus) {
     guard let waiting = bundleCalls[answer.bundleRequestID], waiting.session === session else {
       return
@@ -87,7 +87,7 @@ extension ServiceLoop {
     waiting.responder.answerNow { waiting.responder.refuse(status, to: waiting.call) }
   }
 
-  /// A session is over: what it was asked is not answered any more.
+  /// Ends the calls that wait for a session that is over.
   func endBundleCalls(of session: ProviderSession) {
     for (number, waiting) in bundleCalls where waiting.session === session {
       waiting.timer.cancel()
@@ -100,8 +100,8 @@ extension ServiceLoop {
 }
 
 extension ServerLimits {
-  /// The limit that forbids one more call about bundles, given the levels of those who wait for theirs;
-  /// nil if none does.
+  /// The limit that forbids one more call about bundles; nil if no limit does. `waiting` has the
+  /// levels of the callers that wait.
   func reachedByBundleCall(
     of level: AccessPolicy.Level, waiting: [AccessPolicy.Level]
   ) -> (limit: String, maximum: Int)? {

@@ -267,7 +267,7 @@ final class ServiceLoop {
     }
   }
 
-  /// Wakes up when the next blob goes; without blobs never.
+  /// Schedules the timer for the next blob that expires; if there are no blobs, no timer.
   func scheduleBlobExpiry() {
     guard blobTimer == nil, let expiry = blobs.nextExpiry else { return }
     blobTimer = eventLoop.assumeIsolated().scheduleTask(deadline: expiry) {

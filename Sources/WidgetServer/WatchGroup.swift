@@ -47,7 +47,7 @@ final class WatchGroup {
     }
   }
 
-  /// Whether its members take what widgets show, which costs something to make.
+  /// Whether the members take the widgets' content. If not, the store does not make it.
   let takesContent: Bool
 
   init(_ filter: Filter) {

@@ -23,7 +23,7 @@ public final class WidgetServer: Sendable {
     /// Sockets that listen already, instead of one that is made at `socketPath`. Their files, modes
     /// and groups are the business of whoever made them.
     public var inheritedListeners: [CInt]
-    /// Where the files of blobs are made, without names.
+    /// The folder for the files of blobs, which have no names.
     public var blobFolder: String
     /// Called on the event loop a moment after a burst of new readers, when memory that it took has
     /// been freed: the time to give memory back to the system.

@@ -16,11 +16,11 @@
 /// - `events`: one row an event that its provider has not acknowledged; the body is an encoded `Event`.
 /// - `lost_events`: for a kind, between which numbers such events were forgotten.
 ///
-/// Version 5 adds to `StoredWidget`: who set which fields. The tables stay; an older daemon would lose
-/// the owners of a widget that it writes, so it refuses the file.
+/// Version 5 adds the owners of fields to `StoredWidget`. The tables are the same. An older daemon
+/// would lose the owners of a widget that it writes, so it refuses the database.
 ///
-/// Version 6 begins a new epoch, since widgets of kinds that are not registered show something now, of
-/// which a reader that resumes would not be told.
+/// Version 6 begins a new epoch. Widgets of kinds that are not registered have content now, and a
+/// reader that resumes from an older revision would not get it.
 ///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.

@@ -102,12 +102,12 @@ extension FunctionTable {
     }
   }
 
-  /// A time and a pattern, then a zone and a locale if they are given.
+  /// Writes a time by a pattern or a style. The zone and the locale are optional.
   private static func formatDate(
     _ values: [ExpressionValue], _ context: inout FunctionContext
   ) throws(ExpressionFailure) -> ExpressionValue? {
     guard case .timestamp(let time) = values[0], let texts = texts(values[1...]) else { return nil }
-    // A field makes at most 30 bytes of two, a style at most 100 of four.
+    // A field of 2 bytes gives at most 30 bytes, a style of 4 bytes at most 100.
     try context.meter.charge(25 * texts[0].utf8.count)
     let rules = try context.rules(of: texts.count > 1 ? texts[1] : "UTC")
     let locale = try locale(texts)
@@ -123,7 +123,7 @@ extension FunctionTable {
     return texts
   }
 
-  /// Of a pattern, a zone and a locale.
+  /// The locale in the arguments after the time or text: a pattern, a zone and a locale.
   private static func locale(_ texts: [String]) throws(ExpressionFailure) -> DateLocale {
     guard texts.count > 2 else { return .english }
     guard let locale = DateLocale.named(texts[2]) else {

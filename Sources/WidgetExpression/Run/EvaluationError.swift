@@ -40,8 +40,8 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
     return "\(position.line):\(position.column): \(message)"
   }
 
-  /// The message and what failed of the source, in one line. It is for places where people wrote the
-  /// expression in another file, so that a column says nothing.
+  /// The message and the part of the source that failed, in one line. For places where readers do
+  /// not see the source, so that a column number does not help them.
   public var quoted: String { "\(message), in `\(SourceText(source).group(at: offset))`" }
 
   /// The message with the source line and a caret under the place.

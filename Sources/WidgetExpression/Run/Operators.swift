@@ -124,14 +124,14 @@ enum Operators {
     }
   }
 
-  /// What a list is sorted by: a key for each of its elements.
+  /// One sort key of a list: a value for each element.
   struct SortColumn {
     let isDescending: Bool
     var keys: [ExpressionValue]
   }
 
-  /// The elements in the order of the first column, equal ones in that of the next, and so on;
-  /// elements whose keys are all equal keep their order. A NaN goes last, in either direction.
+  /// The elements in the order of the first column. The next column decides between equal elements,
+  /// and so on. Elements whose keys are all equal keep their order. NaN is last in both directions.
   static func sorted(
     _ list: ExpressionList, by columns: [SortColumn], _ meter: inout CostMeter
   ) throws(ExpressionFailure) -> [ExpressionValue] {

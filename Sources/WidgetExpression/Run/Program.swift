@@ -47,7 +47,7 @@ final class Program: Sendable {
     /// -1 without a condition.
     let condition: Int32
     let result: Int32
-    /// What `sortBy` sorts by, the most significant key first; empty for other macros.
+    /// The keys of `sortBy`, the most significant first; empty for other macros.
     let sortKeys: [SortKey]
   }
 

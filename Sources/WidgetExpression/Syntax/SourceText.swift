@@ -25,8 +25,9 @@ struct SourceText: Sendable {
       before: prefix, after: String(line.text.dropFirst(prefix.count)), number: number)
   }
 
-  /// What stands around a place, within the same parentheses and the same line; of a long text, what
-  /// is nearest. Parentheses in texts count like others.
+  /// The text around a place, inside the same parentheses and on the same line. A long text is cut
+  /// to the part nearest to the place. Parentheses inside string literals count like other
+  /// parentheses.
   func group(at offset: Int) -> String {
     let line = line(at: offset).line
     let bytes = Array(line.text.utf8)

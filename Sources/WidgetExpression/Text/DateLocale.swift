@@ -1,4 +1,4 @@
-/// How a language writes dates: the names of months and weekdays, and the usual styles.
+/// The dates of a language: the names of months and weekdays, and the usual styles.
 struct DateLocale: Sendable {
   /// Lists of words with a blank between them.
   struct Names: Sendable {
@@ -18,7 +18,7 @@ struct DateLocale: Sendable {
     let full: String
     var time = "%H:%M"
     var timeWithSeconds = "%H:%M:%S"
-    /// Between a date and a time.
+    /// The text between a date and a time.
     var separator = ", "
   }
 
@@ -31,14 +31,14 @@ struct DateLocale: Sendable {
 
   static let english = DateLocale(names["en"], styles["en"])
 
-  /// By language, and by `language-COUNTRY` where a country has styles of its own.
+  /// The locales by language, and by `language-COUNTRY` for a country with other styles.
   private static let all: [String: DateLocale] = Dictionary(
     uniqueKeysWithValues: styles.map { tag, styles in
       (tag, DateLocale(names[String(tag.prefix { $0 != "-" })], styles))
     })
 
-  /// Nil if the name has no language that is known here. Takes `de`, `de-AT` and `de_AT.UTF-8`; the
-  /// country counts only where its styles differ.
+  /// The locale for a name such as `de`, `de-AT` or `de_AT.UTF-8`; nil if the language is not built
+  /// in. The country counts only if its styles differ.
   static func named(_ name: String) -> DateLocale? {
     let tag = name.prefix { $0 != "." && $0 != "@" }.map { $0 == "_" ? "-" : $0 }
     let language = String(tag.prefix { $0 != "-" }).lowercased()
@@ -46,7 +46,7 @@ struct DateLocale: Sendable {
     return all[language + country] ?? all[language == "no" ? "nb" : language]
   }
 
-  /// The languages there are, for messages.
+  /// The built-in languages, for messages.
   static var languages: String { names.keys.sorted().joined(separator: ", ") }
 
   private init(_ names: Names?, _ styles: Styles?) {
@@ -62,8 +62,8 @@ struct DateLocale: Sendable {
     (text ?? "").split(separator: " ").map(String.init)
   }
 
-  /// The pattern that stands for a style, such as `long`, `time` or `short time`; nil for any other
-  /// text, which is a pattern itself.
+  /// The pattern of a style, such as `long`, `time` or `short time`. nil for other text, which is
+  /// itself a pattern.
   func pattern(ofStyle text: String) -> String? {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
     let date: [Substring: String] = [

@@ -221,8 +221,8 @@ private struct DateReader {
     return true
   }
 
-  /// The place of the name that the text begins with, in upper or lower case; of several that fit,
-  /// the longest.
+  /// The index of the name at the beginning of the text, in upper or lower case. If several names
+  /// fit, the longest one counts.
   private mutating func name(_ lists: [String]...) -> Int? {
     var found: (index: Int, length: Int)?
     for (index, name) in lists.flatMap({ $0.enumerated() }) {
@@ -238,7 +238,7 @@ private struct DateReader {
     return found?.index
   }
 
-  /// Letters of ASCII; the bytes of others are as they are.
+  /// An ASCII letter in lower case; other bytes unchanged.
   private static func lowercased(_ byte: UInt8) -> UInt8 {
     (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 32 : byte
   }
