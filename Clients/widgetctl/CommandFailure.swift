@@ -57,7 +57,7 @@ struct CommandFailure: Error, Hashable {
     return failure
   }
 
-  /// The same in other words; a final period goes.
+  /// The same failure with another message, without its final period.
   func saying(_ text: String) -> CommandFailure {
     var failure = self
     failure.message = text

@@ -160,7 +160,7 @@ struct SelectorOptions: ParsableArguments {
     name: .customLong("where"),
     help: ArgumentHelp(
       """
-      Of which this expression is true: 'data.percent > 90', 'widget.stale', 'status.feed.failed'.
+      For which this expression is true: 'data.percent > 90', 'widget.stale', 'status.feed.failed'.
       """, valueName: "expression"))
   var condition: String?
 

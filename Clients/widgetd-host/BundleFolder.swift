@@ -4,7 +4,8 @@ import WidgetBundleStore
 import WidgetClient
 import WidgetTimeZones
 
-/// The folder in which the host installs bundles for callers of the daemon, exactly as `widgetctl bundle` does.
+/// The folder in which the host installs bundles for callers of the daemon, with the same rules as
+/// `widgetctl bundle`.
 struct BundleFolder: Sendable {
   let path: String
 
@@ -45,7 +46,7 @@ struct BundleFolder: Sendable {
     }
   }
 
-  /// What is there after a change; what the change has told, if that cannot be read again.
+  /// The installed bundle after a change; if it cannot be read again, the outcome of the change.
   private func installed(_ outcome: BundleStore.Outcome, in store: BundleStore) -> InstalledBundle {
     let known = try? store.list().first { $0.id == outcome.bundle.id }
     if let known { return BundleFolder.installed(known) }

@@ -67,7 +67,7 @@ struct HostCommand: AsyncParsableCommand {
 
   @Flag(
     name: .long,
-    help: "Touch nothing: files, programs and HTTP give the stub values of the bundles.")
+    help: "Read no files, run no programs, send no requests: give the stub values of the bundles.")
   var stub = false
 
   func run() async throws {

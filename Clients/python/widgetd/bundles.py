@@ -1,4 +1,4 @@
-"""Bundles in the folder of widgetd-host, as the calls of CatalogService have them."""
+"""The bundles in the folder of widgetd-host."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class InstalledBundle:
     id: str
     #: Empty if its file cannot be used.
     version: str
-    #: Where it is on the host's machine.
+    #: The bundle's folder on the host's machine.
     folder: str
-    #: What is wrong with its file; empty for nothing.
+    #: What is wrong with its file; empty if nothing is wrong.
     problem: str = ""
-    #: Of the archive that it came from, in hexadecimal digits; empty if it came otherwise.
+    #: The SHA-256 of the archive that was installed, in hexadecimal digits; empty if it was no archive.
     sha256: str = ""
-    #: The version that rollback_bundle brings back; empty for none.
+    #: The version that rollback_bundle brings back; empty if there is none.
     former_version: str = ""
     #: The kinds and widgets that it declares.
     kinds: tuple[str, ...] = ()
@@ -42,11 +42,11 @@ class InstalledBundle:
 
 @dataclass(frozen=True)
 class BundleChange:
-    """What install_bundle or rollback_bundle did."""
+    """The result of install_bundle or rollback_bundle."""
 
     #: The bundle as it is now.
     bundle: InstalledBundle
-    #: The version that gave way; empty for none.
+    #: The version that was replaced; empty if there was none.
     former_version: str = ""
-    #: What to know about: what may be a mistake.
+    #: Warnings: what may be a mistake.
     warnings: tuple[str, ...] = ()

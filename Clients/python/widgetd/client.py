@@ -423,8 +423,9 @@ class Client:
         sha256: str = "",
         timeout: Optional[float] = None,
     ) -> BundleChange:
-        """Installs a bundle where widgetd-host runs it: a bundle's file, or a zip or tar.gz archive of
-        its folder. Raises Unavailable if no host is connected, InvalidArgument if the bundle is wrong."""
+        """Installs a bundle in the folder that widgetd-host runs. The content is a bundle's file, or a zip
+        or tar.gz archive of its folder. Raises Unavailable if no host is connected, InvalidArgument if
+        the bundle has mistakes."""
         request = catalog_service_pb2.InstallBundleRequest(
             content=content, file_name=_text(file_name), sha256=_text(sha256)
         )
@@ -442,16 +443,16 @@ class Client:
     def delete_bundle(
         self, id: str, *, force: bool = False, timeout: Optional[float] = None
     ) -> None:
-        """Deletes an installed bundle, and with it its widgets; with force also what somebody wrote in
-        its folder."""
+        """Deletes an installed bundle and its widgets. With force, also deletes files in its folder that
+        somebody wrote by hand."""
         request = catalog_service_pb2.DeleteBundleRequest(id=_text(id), force=force)
         self.call(methods.DELETE_BUNDLE, request, timeout=timeout)
 
     def rollback_bundle(
         self, id: str, *, version: str = "", timeout: Optional[float] = None
     ) -> BundleChange:
-        """Brings back a version of a bundle that an installation has replaced; the last one if none
-        is named."""
+        """Brings back a former version of a bundle, which an installation has replaced. Default: the
+        last one."""
         request = catalog_service_pb2.RollbackBundleRequest(id=_text(id), version=_text(version))
         answer = self.call(methods.ROLLBACK_BUNDLE, request, timeout=timeout)
         return BundleChange(
@@ -467,8 +468,8 @@ class Client:
         *,
         timeout: Optional[float] = None,
     ) -> str:
-        """Uploads a file, piece by piece; returns the id of its blob, which an event names as the
-        value of an input. A blob that nobody uses goes after a while. Raises QuotaExceeded."""
+        """Uploads a file, piece by piece, and returns the id of its blob. Use the id in an event, as the
+        value of an input. The daemon deletes a blob that nobody uses. Raises QuotaExceeded."""
         blob_id, size = "", 0
         while not blob_id or size < len(data):
             request = blob_service_pb2.UploadBlobRequest(

@@ -7,25 +7,26 @@ struct ApplyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "apply", abstract: "Make a declared set of widgets true, and of kinds.",
     discussion: """
-      Reads JSON, JSON lines or YAML: a list of widgets, {set: NAME, kinds: [...], widgets: [...]}, \
-      or one widget. A widget \
-      has id, kind, family, labels, visible, enabled, parameters and data; fields that the daemon \
-      fills (revision, state, ...) are passed over, so that what `ls -o yaml` prints can be applied. \
-      Creates what is missing and updates what differs. Labels and parameters become exactly what \
-      is declared; data keys that are not declared stay, for they belong to who feeds the widget. \
-      With --prune, widgets that an earlier apply of the same set declared, and this one does not, \
-      are removed. Either all of the widgets are changed or none.
+      Reads JSON, JSON lines or YAML: a list of widgets, {set: NAME, kinds: [...], widgets: \
+      [...]}, or one widget. A widget has id, kind, family, labels, visible, enabled, parameters \
+      and data; fields that the daemon fills (revision, state, ...) are passed over, so that what \
+      `ls -o yaml` prints can be applied. Creates missing widgets and updates those that differ. A \
+      widget gets exactly the declared labels and parameters. Data keys that are not declared \
+      stay, because other programs may set them. With --prune, widgets that an earlier apply of \
+      the same set declared, and this one does not, are removed. Either all of the widgets are \
+      changed or none.
 
-      With --own, the set owns the data keys, parameters and labels that it declares, and no others: \
-      what somebody else has set since stays, and so does what is not declared. What the set declared \
-      before and does not declare now goes. `get ID --owners` shows who owns what, and `set ID \
-      --release FIELD` gives a field back to the set.
+      With --own, the set owns the fields (data keys, parameters and labels) that it declares, and \
+      no others. Fields that somebody else has set since, or that are not declared, stay as they \
+      are. A field that the set declared before and does not declare now is removed. `get ID \
+      --owners` shows the owners, and `set ID --release FIELD` gives a field back to the set.
 
-      Kinds are registered first, all or none, in a change of their own: they stay if the widgets are \
-      refused after that, and a dry run checks widgets against the kinds as they are now. They belong \
-      to the set: nobody else can change them. A kind has name, displayName, description, families, parameters, data, events, \
-      open and transition; each of the parameters, data and an event's payload has name, type, \
-      default, description and required. Widgets that are there are made to fit.
+      Kinds are registered first, all or none, in a separate change. They stay if the widgets are \
+      refused after that. A dry run checks widgets against the kinds as they are now. Kinds belong \
+      to the set: nobody else can change them. A kind has name, displayName, description, \
+      families, parameters, data, events, open and transition; each of the parameters, data and an \
+      event's payload has name, type, default, description and required. The daemon makes existing \
+      widgets fit a changed kind.
 
       What `ls` prints says in applySet to which set a widget belongs, and is applied as that set; \
       widgets of different sets have to be applied one set at a time. Only --set moves widgets from \
@@ -47,7 +48,7 @@ struct ApplyCommand: AsyncParsableCommand {
   @Flag(help: "Remove what the set declared earlier and no longer does.")
   var prune = false
 
-  @Flag(help: "Own what is declared, and leave alone what somebody else has set.")
+  @Flag(help: "The set owns the fields that it declares; fields that somebody else has set stay.")
   var own = false
 
   @Flag(help: "Only say what would happen.")
@@ -112,7 +113,7 @@ struct ApplyCommand: AsyncParsableCommand {
     }
   }
 
-  /// A refusal is told with the lines of the file that it is about.
+  /// Makes a call. If the daemon refuses it, the error shows the lines of the file that are wrong.
   private func placing<T>(
     _ file: WidgetFile, _ call: () async throws -> T
   ) async throws -> T {
@@ -124,7 +125,7 @@ struct ApplyCommand: AsyncParsableCommand {
     }
   }
 
-  /// What a set that owns its fields changes, and what it leaves to others.
+  /// The fields that a set with --own changes, and those that it leaves to other owners.
   static func text(fieldsOf results: [ApplyResult], dryRun: Bool) -> String {
     results.map { result in
       (result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")" }

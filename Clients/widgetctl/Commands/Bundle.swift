@@ -49,7 +49,8 @@ struct BundleFolderOptions: ParsableArguments {
     "widgetctl bundle \(words)" + (folder.map { " --dir \($0.asArgument)" } ?? "")
   }
 
-  /// Runs what a store does; its errors become those of a command, and commands that they advise name the folder.
+  /// Runs a call of the store. Its errors become errors of the command; commands in their hints get
+  /// `--dir`.
   func inStore<T>(
     _ body: () throws(BundleStoreError) -> T
   ) throws(CommandFailure) -> T {
@@ -57,7 +58,7 @@ struct BundleFolderOptions: ParsableArguments {
       if folder == nil, case .system(_, let number) = error, number == EACCES || number == EROFS {
         let failure = CommandFailure(error)
         throw CommandFailure(
-          failure.exit, "\(failure.message); with --remote, widgetd-host does it in its folder")
+          failure.exit, "\(failure.message); with --remote, widgetd-host does this in its folder")
       }
       throw CommandFailure(
         folder == nil
@@ -132,7 +133,7 @@ extension BundleStoreError {
 }
 
 extension String {
-  /// As a shell takes it for one argument.
+  /// The text quoted as one argument for a shell.
   var asArgument: String {
     let isPlain =
       !isEmpty

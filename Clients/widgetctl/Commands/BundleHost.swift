@@ -81,7 +81,8 @@ enum BundleHost: Hashable {
     }
   }
 
-  /// What to say of a folder without bundles: also which folders the host runs, if that is not one of them.
+  /// The message for a folder without bundles. If the host does not run that folder, names the
+  /// folders that it runs.
   func nothing(in folder: String) -> String {
     guard case .running(let folders) = self, runs(folder) != true, !folders.isEmpty else {
       return "no bundles in \(folder)\n"

@@ -246,7 +246,7 @@ struct BundleRollbackCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("to"),
-    help: ArgumentHelp("The version that is to come back. Default: the last.", valueName: "version")
+    help: ArgumentHelp("The version to bring back. Default: the last.", valueName: "version")
   )
   var version: String?
 

@@ -4,12 +4,12 @@ import WidgetBundleStore
 import WidgetClient
 import WidgetModel
 
-/// `--remote`: the host does it, in its own folder, wherever it runs.
+/// `--remote`: the host carries out the command in its folder, on its machine.
 struct BundleRemoteOptions: ParsableArguments {
   @Flag(
     help: """
-      Have widgetd-host do it, in the folder that it runs: over the daemon's socket, with no access to \
-      that folder.
+      Let widgetd-host do this in the folder that it runs. The command goes over the daemon's \
+      socket and needs no access to that folder.
       """)
   var remote = false
 
@@ -21,7 +21,7 @@ struct BundleRemoteOptions: ParsableArguments {
 }
 
 extension BundleSource {
-  /// The bytes to send: a file's, or an archive of a folder.
+  /// The request with the bytes of a file, or of an archive of a folder.
   func content(bytesMax: Int) throws(CommandFailure) -> InstallBundleRequest {
     switch self {
     case .fetched(let bytes, let name):
@@ -62,9 +62,9 @@ extension BundleSource {
   }
 }
 
-/// What `bundle` commands do with `--remote`.
+/// The `bundle` commands with `--remote`.
 enum BundleRemote {
-  /// The most that is sent; the daemon's limit is `bundle_archive_bytes_max`.
+  /// The maximum size of the content; the daemon's limit is `bundle_archive_bytes_max`.
   static let bytesMax = 3 << 20
 
   static func install(

@@ -8,9 +8,9 @@ struct BundleSetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Show or change the settings of an installed bundle.",
     discussion: """
-      Without assignments it lists the settings with their values. A bundle declares its settings under \
-      `defaults`. Where widgetd-host runs the bundle, a change is live at once. The values stay with new \
-      versions of the bundle. \(Assignment.help)
+      Without assignments it lists the settings with their values. A bundle declares its settings \
+      under `defaults`. If widgetd-host runs the bundle, a change takes effect at once. New \
+      versions of the bundle keep the values. \(Assignment.help)
 
       Examples:
         widgetctl bundle set weather
@@ -27,7 +27,7 @@ struct BundleSetCommand: AsyncParsableCommand {
   var assignments: [Assignment] = []
 
   @Option(
-    help: ArgumentHelp("Let the bundle's default hold again; may be repeated.", valueName: "key"))
+    help: ArgumentHelp("Go back to the bundle's default; may be repeated.", valueName: "key"))
   var unset: [String] = []
 
   @OptionGroup var folder: BundleFolderOptions
@@ -62,7 +62,7 @@ struct BundleSetCommand: AsyncParsableCommand {
     try folder.inStore { () throws(BundleStoreError) in try store.configured(id) }
   }
 
-  /// The text of the file of settings; nil if no value differs from its default any more.
+  /// The new text of the file of settings; nil if all values are defaults again.
   private func changed(
     _ defaults: BundleDefaults, _ values: ValueMap
   ) throws(CommandFailure) -> String? {

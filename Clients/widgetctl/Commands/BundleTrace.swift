@@ -2,19 +2,19 @@ import ArgumentParser
 import WidgetClient
 import WidgetModel
 
-/// `bundle trace`: what a bundle does, as it does it.
+/// `bundle trace`: follows the work of a bundle live.
 struct BundleTraceCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "trace", abstract: "Follow what a bundle does: sources, actions, what is shown.",
+    commandName: "trace", abstract: "Follow the work of a bundle: sources, actions, nodes.",
     discussion: """
-      A line for each event, reading, result, step and changed node of the bundle's widgets, as \
-      widgetd-host does it. What is wrong with a binding is in the line of its node. Values are cut; \
-      headers, bodies and the values of queries are left out. widgetd-host tells only while somebody \
-      asks.
+      Prints a line for each event, reading, result, step and changed node of the bundle's \
+      widgets, live. If a binding fails, the line of its node says so. Long values are cut; \
+      headers, bodies and the values of queries are left out. widgetd-host traces only while \
+      somebody asks.
 
-      On a terminal (or with -o table) a line each; otherwise (or with -o json or jsonl) one JSON \
-      object a line. It ends with an interrupt, with --timeout (status 8), or when its output is \
-      closed. If no host runs it says so, and goes on when one is there.
+      On a terminal (or with -o table) it prints lines of text; otherwise (or with -o json or \
+      jsonl) one JSON object a line. It ends with Ctrl-C, with --timeout (status 8), or when its \
+      output is closed. If no host runs, it says so, and continues when a host runs again.
 
       Examples:
         widgetctl bundle trace feed
@@ -32,7 +32,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  /// How long the host goes on after it was asked, and how often it is asked.
+  /// How long the host traces after a request, and how often the command repeats the request.
   static let lease = Duration.seconds(10)
   static let renewal = Duration.seconds(3)
 
@@ -66,7 +66,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
           var notes = ConnectionNotes(follow)
           for try await frame in session.client.watchEvents(options) {
             try notes.note(frame)
-            // Asked for only when somebody listens.
+            // Ask only after the watch is open, so that no line is lost.
             if case .opened = frame { try await BundleTraceCommand.ask(subject, session) }
             guard case .events(let batch) = frame else { continue }
             for event in batch.events {
@@ -80,7 +80,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
     }
   }
 
-  /// Whether the host has the bundle, and whether it runs.
+  /// Throws if the host does not have the bundle, and warns if the bundle has failed.
   private static func check(_ subject: WidgetID, _ id: String, _ session: Session) async throws {
     do throws(ClientError) {
       let answer = try await session.client.getWidget(
@@ -104,12 +104,12 @@ struct BundleTraceCommand: AsyncParsableCommand {
         client: "widgetctl"), options: session.options)
   }
 
-  /// Asks again and again, and says when nobody is there to answer.
+  /// Repeats the request for the trace, and tells when the host ends or comes back.
   private static func renew(_ subject: WidgetID, _ session: Session) async throws {
     var isAway = false
     while true {
       try await Task.sleep(for: renewal)
-      // A daemon that is away, the stream tells of.
+      // If the daemon is away, the stream reports that.
       guard
         let answer = try? await session.client.getWidget(
           GetWidgetRequest(id: subject), options: session.options)
@@ -128,7 +128,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
 
 /// The lines of a trace, for people or programs.
 enum TraceText {
-  /// - Parameter only: the widgets to tell of; none for all.
+  /// - Parameter only: the widgets to show; empty for all.
   static func text(
     _ payload: ValueMap, only: Set<String>, _ format: OutputFormat, _ painter: Painter
   ) -> String {
@@ -160,7 +160,7 @@ enum TraceText {
       + painter.paint(text.safeForTerminal, isBad ? .bad : .plain) + "\n"
   }
 
-  /// `12:00:03.120` of an RFC 3339 text.
+  /// The time of an RFC 3339 text: `12:00:03.120`.
   static func clock(_ time: String) -> String {
     let text = time.split(separator: "T").last?.prefix { $0 != "Z" } ?? ""
     let parts = text.split(separator: ".", maxSplits: 1)

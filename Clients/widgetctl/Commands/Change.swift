@@ -126,7 +126,7 @@ struct SetCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       """
       Give data.KEY, parameters.KEY or labels.KEY back to the bundle or set that declares it; may be \
-      repeated. `get ID --owners` shows which there are.
+      repeated. `get ID --owners` shows the fields with an owner.
       """, valueName: "field"))
   var release: [String] = []
 
@@ -191,8 +191,9 @@ struct RemoveCommand: AsyncParsableCommand {
       One after the other: if one cannot be removed the others still are, and the exit status is \
       the first failure's. With several ids, --request-id R stands for R-1, R-2, and so on.
 
-      A widget of a bundle is refused: remove the bundle, or edit its file. --force removes the \
-      widget all the same; widgetd-host restores it while it runs the bundle.
+      The command refuses to remove a widget of a bundle: remove the bundle, or edit its file. \
+      With --force it removes the widget, but widgetd-host restores the widget while it runs the \
+      bundle.
 
       Examples:
         widgetctl rm clock
@@ -205,7 +206,7 @@ struct RemoveCommand: AsyncParsableCommand {
   @Flag(help: "A widget that is not there is no error.")
   var allowMissing = false
 
-  @Flag(help: "Also remove widgets of bundles; widgetd-host restores those of bundles it runs.")
+  @Flag(help: "Also remove widgets of bundles; widgetd-host restores widgets of running bundles.")
   var force = false
 
   @Option(help: "Only if the widget still has this etag; else status 5.")
@@ -249,7 +250,7 @@ struct RemoveCommand: AsyncParsableCommand {
     if let firstFailure { throw firstFailure }
   }
 
-  /// Why a widget is not removed: its bundle, which stays, declares it.
+  /// The refusal to remove a widget that a bundle declares; nil for other widgets.
   private func refusal(
     of id: WidgetID, _ session: Session
   ) async throws(ClientError) -> CommandFailure? {
@@ -258,7 +259,7 @@ struct RemoveCommand: AsyncParsableCommand {
         GetWidgetRequest(id: id), options: session.options)
       return RemoveCommand.refusal(of: id, in: answer.widget.applySet)
     } catch {
-      // Whether a missing widget is an error, the removal decides.
+      // The removal decides whether a missing widget is an error.
       guard error.status?.code == .notFound else { throw error }
       return nil
     }

@@ -89,10 +89,10 @@ struct RemoveKindCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm-kind", abstract: "Remove a kind. Its widgets stay.",
     discussion: """
-      The kind's widgets keep what they hold, and are no longer checked.
+      The kind's widgets keep their values, and are no longer checked.
 
-      A kind of a bundle is refused: remove the bundle, or edit its file. --force removes the kind all \
-      the same; widgetd-host restores it while it runs the bundle.
+      The command refuses to remove a kind of a bundle: remove the bundle, or edit its file. With \
+      --force it removes the kind, but widgetd-host restores the kind while it runs the bundle.
 
       Examples:
         widgetctl rm-kind clock
@@ -104,7 +104,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
   @Flag(help: "A kind that is not there is no error.")
   var allowMissing = false
 
-  @Flag(help: "Also remove kinds of bundles; widgetd-host restores those of bundles it runs.")
+  @Flag(help: "Also remove kinds of bundles; widgetd-host restores kinds of running bundles.")
   var force = false
 
   @OptionGroup var global: GlobalOptions
@@ -121,14 +121,14 @@ struct RemoveKindCommand: AsyncParsableCommand {
     ) { allowMissing ? "\(name) is gone\n" : "\(name) removed\n" }
   }
 
-  /// Why the kind is not removed: its bundle, which stays, declares it.
+  /// The refusal to remove a kind that a bundle or the host declares; nil for other kinds.
   private func refusal(_ session: Session) async throws(ClientError) -> CommandFailure? {
     do throws(ClientError) {
       let answer = try await session.client.getKind(
         GetKindRequest(name: name), options: session.options)
       return RemoveKindCommand.refusal(of: name, declaredBy: answer.kind.provider)
     } catch {
-      // Whether a missing kind is an error, the removal decides.
+      // The removal decides whether a missing kind is an error.
       guard error.status?.code == .notFound else { throw error }
       return nil
     }
@@ -138,8 +138,8 @@ struct RemoveKindCommand: AsyncParsableCommand {
     if provider == BundleHost.widget {
       return CommandFailure(
         .refused,
-        "kind \"\(name)\" belongs to widgetd-host, which shows with it how bundles stand; --force "
-          + "removes the kind until widgetd-host restores it")
+        "kind \"\(name)\" belongs to widgetd-host, which uses it to show the state of bundles; "
+          + "--force removes the kind until widgetd-host restores it")
     }
     let prefix = "bundle/"
     guard provider.hasPrefix(prefix), provider != prefix else { return nil }

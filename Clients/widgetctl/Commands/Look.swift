@@ -87,8 +87,8 @@ struct GetCommand: AsyncParsableCommand {
 
   @Flag(
     help: """
-      Show who owns the data keys, parameters and labels that a bundle or a set declares: the set \
-      itself, or who has set the field since.
+      Show the owners of the data keys, parameters and labels that a bundle or a set declares. The \
+      owner is the bundle or set, or whoever has set the field since.
       """)
   var owners = false
 
@@ -97,7 +97,7 @@ struct GetCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard !owners || fields.paths.isEmpty else {
-      throw ValidationError("--owners shows fields of its own; leave out --field")
+      throw ValidationError("--owners shows a fixed list of fields; leave out --field")
     }
   }
 
@@ -126,7 +126,7 @@ struct GetCommand: AsyncParsableCommand {
     ])
     session.printer.print(document) {
       guard !answer.owners.isEmpty else {
-        return "no bundle or set declares fields of \(id); whoever sets a field, sets it\n"
+        return "no bundle or set declares fields of \(id), so its fields have no owners\n"
       }
       var table = Table("FIELD", "VALUE", "OWNER", "DECLARED")
       for field in answer.owners {
@@ -198,7 +198,7 @@ struct FieldOptions: ParsableArguments {
   /// What documents say of a widget's presence, each by its own name.
   private static let ofPresence = ["state", "visible", "enabled"]
 
-  /// The paths of a read mask that have what a path names.
+  /// The paths of a read mask that cover a path.
   private static func fields(_ path: String) -> [String] {
     for scope in ["data.", "parameters."] {
       guard let rest = path[...].droppingPrefix(scope), !rest.isEmpty else { continue }

@@ -7,15 +7,15 @@ struct SendCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Send an event to a widget.",
     discussion: """
-      A hidden or disabled widget takes none (status 5), nor does such a node, unless --force is \
-      given. \
+      A hidden or disabled widget or node takes no events (status 5), unless --force is given. \
       \(Assignment.help)
 
-      --wait waits until what the event starts has ended: the actions of a bundle, and what its kind \
-      does at once. If one fails its reason is told, and the exit status is 11.
+      --wait waits until everything that the event starts has ended: the kind's reducers, and the \
+      actions of a bundle. If one of them fails, the command prints the reason, and the exit \
+      status is 11.
 
-      `describe KIND` says what nodes take: a toggle and an input a value, a form the values of its \
-      inputs: --value for each, with the name that its input has.
+      `describe KIND` shows the events of nodes. A toggle and an input take a value. A form takes \
+      the values of its inputs: give --value with the name of each input.
 
       Examples:
         widgetctl send counter click
@@ -41,21 +41,22 @@ struct SendCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The node it happens to, such as a button; `view ID --nodes` lists them.", valueName: "id"),
+      "The node of the event, such as a button; `view ID --nodes` lists the nodes.",
+      valueName: "id"),
     completion: nodeCompletion)
   var node: String?
 
   @Option(
     name: .customLong("value"),
     help: ArgumentHelp(
-      "An input of a form that is submitted; may be repeated.", valueName: "name=value"),
+      "The value of an input of the form; may be repeated.", valueName: "name=value"),
     transform: parseAssignment)
   var values: [Assignment] = []
 
   @Option(
     name: .customLong("upload"),
     help: ArgumentHelp(
-      "A file for an input of a form; may be repeated. It is uploaded first.",
+      "A file for an input of the form; may be repeated. It is uploaded before the event is sent.",
       valueName: "name=file"), completion: .file())
   var uploads: [String] = []
 
@@ -64,7 +65,7 @@ struct SendCommand: AsyncParsableCommand {
 
   @Flag(
     name: .customLong("wait"),
-    help: "Wait until what it starts has ended, and tell what became of it.")
+    help: "Wait until everything that the event starts has ended, and print the outcome.")
   var waits = false
 
   @OptionGroup var global: GlobalOptions
@@ -77,7 +78,7 @@ struct SendCommand: AsyncParsableCommand {
     }
     guard values.isEmpty && uploads.isEmpty || !payload.contains(where: { $0.key == "values" })
     else {
-      throw ValidationError("--value and --upload are parts of values=…; use one of them")
+      throw ValidationError("--value and --upload set values=…; leave out values=…")
     }
   }
 

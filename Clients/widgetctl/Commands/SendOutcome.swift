@@ -2,7 +2,7 @@ import Synchronization
 import WidgetClient
 import WidgetModel
 
-/// `send --wait`: sends an event and waits for what becomes of it.
+/// `send --wait`: sends an event and waits for its outcome.
 ///
 /// Whoever provides the widget puts the outcome into its data, under the event's number. The widget is
 /// watched before the event is sent, so that no outcome can be missed.
@@ -23,7 +23,7 @@ struct OutcomeWait: Sendable {
     follow = FollowOptions(global: limited, waits: false)
   }
 
-  /// The event, once the daemon has taken it.
+  /// Holds the daemon's answer after the event was sent.
   private final class Sent: Sendable {
     let answer = Mutex<SendEventResponse?>(nil)
   }
@@ -37,7 +37,7 @@ struct OutcomeWait: Sendable {
     }
   }
 
-  /// What becomes of the event now that nobody waits for it.
+  /// The failure when the time is over. Says whether the event is stored and whether a host runs.
   private func timedOut(_ answer: SendEventResponse?) async -> CommandFailure {
     let time = DurationSyntax.seconds(limit ?? .zero)
     guard let answer else {
@@ -64,7 +64,7 @@ struct OutcomeWait: Sendable {
 
   /// - Parameters:
   ///   - isStored: whether the event waits for its provider; nil if nobody knows.
-  ///   - isProvided: whether the widget is fresh, as it is while its bundle runs.
+  ///   - isProvided: whether the widget is fresh; it is fresh while its bundle runs.
   static func words(
     event: UInt64, of id: WidgetID, within time: String, isStored: Bool?, isProvided: Bool?,
     host: BundleHost
@@ -123,14 +123,14 @@ struct OutcomeWait: Sendable {
     }
   }
 
-  /// Whether a bundle declares the kind: only these tell outcomes.
+  /// Whether a bundle declares the kind. Only widgets of such kinds get outcomes.
   private func isOfBundle(_ kind: KindName) async -> Bool {
     do throws(ClientError) {
       let answer = try await session.client.getKind(
         GetKindRequest(name: kind), options: session.options)
       return answer.kind.provider.hasPrefix("bundle/")
     } catch {
-      // Of a kind that nobody has registered, nobody tells anything.
+      // Widgets of a kind that nobody has registered get no outcomes.
       return error.status?.code != .notFound
     }
   }

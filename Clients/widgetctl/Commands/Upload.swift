@@ -3,7 +3,7 @@ import WidgetClient
 
 /// Uploads files for events.
 enum Upload {
-  /// Media types by a file's ending; others are left to whoever gets the file.
+  /// Media types by a file's extension. Files with another extension get no media type.
   private static let types = [
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif",
     "webp": "image/webp", "svg": "image/svg+xml", "pdf": "application/pdf", "txt": "text/plain",
@@ -12,7 +12,7 @@ enum Upload {
 
   /// - Returns: the blob's id.
   static func run(_ path: String, _ session: Session) async throws -> String {
-    // A pipe without a writer would be waited for.
+    // Do not block on a pipe without a writer.
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw failure(path) }
     defer { close(file) }

@@ -287,7 +287,7 @@ extension FieldOwner {
     return "user \(name) (\(uid))"
   }
 
-  /// What the widget has there now.
+  /// The widget's value of the field now.
   func value(in widget: Widget) -> Value? {
     guard let (part, key) = FieldOwner.parse(path) else { return nil }
     return switch part {

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What `watch --until` waits for.
+/// A condition of `watch --until`.
 ///
 /// | written | holds when the widget |
 /// | --- | --- |
@@ -15,8 +15,8 @@ import WidgetModel
 ///
 /// OP is `==` (or `=`), `!=`, `<`, `<=`, `>`, `>=`. VALUE is JSON if it is JSON, else text; put
 /// JSON quotes around text that looks like JSON. Numbers compare by value, whether int or double;
-/// text compares by bytes; different types are unequal and in no order. What is not there is
-/// unequal to everything. Of a widget that is not there only `removed` is true.
+/// text compares by bytes; different types are unequal and in no order. A missing value is unequal
+/// to everything. For a missing widget only `removed` is true.
 struct Condition: Hashable {
   enum Test: Hashable {
     case exists

@@ -1,14 +1,14 @@
 import WidgetExpression
 import Yams
 
-/// Where the fields of a file stand, to show what a message is about.
+/// The places of fields in a file, for messages that show the line of a mistake.
 ///
-/// Made when a message is made: it reads the file a second time.
+/// It parses the file a second time, so use it only to make a message.
 struct DocumentPlaces: Hashable {
-  /// What the file is called in messages.
+  /// The name of the file in messages.
   let name: String
   let text: String
-  /// Which of the file's documents, from 0; what is empty does not count.
+  /// The number of the document in the file, from 0. Empty documents do not count.
   let document: Int
 
   /// A step on the way to a field.
@@ -19,8 +19,8 @@ struct DocumentPlaces: Hashable {
 
   /// The message with the line and the column of the field in front, and the line itself below it.
   ///
-  /// - Parameter path: as messages give it: `widgets[1].labels.room`, `kinds[0].data[n]`. What is not
-  ///   there is shown by what it would be in.
+  /// - Parameter path: the path as messages give it: `widgets[1].labels.room`, `kinds[0].data[n]`.
+  ///   If the file does not have the field, the message shows the object around it.
   func message(_ path: String, _ reason: String) -> String {
     let described = path.isEmpty ? reason : "\(path): \(reason)"
     guard let place = place(of: path) else { return "\(name): \(described)" }
@@ -45,7 +45,7 @@ struct DocumentPlaces: Hashable {
         node = elements[index]
         place = node.mark
       case (.key(let name), .mapping(let mapping)):
-        // Keys with dots were taken apart.
+        // `steps` has split keys with dots, so join them again.
         var names = [name]
         for case .key(let part) in steps.prefix(8) {
           names.append("\(names[names.count - 1]).\(part)")
@@ -53,7 +53,7 @@ struct DocumentPlaces: Hashable {
         guard let count = names.indices.last(where: { entry(names[$0], mapping) != nil }),
           let entry = entry(names[count], mapping)
         else {
-          // What messages of the protocol have and files do not.
+          // The protocol's messages have this level, and files do not.
           if name == "properties" { continue }
           return place
         }

@@ -2,14 +2,14 @@ import WidgetModel
 
 /// A place in data or parameters: a key, and steps into its value: `status.note.state`, `load[0]`.
 ///
-/// Keys may hold dots and brackets themselves. A key that is there as it is written counts first,
-/// then the longest beginning of the path that is a key.
+/// Keys may contain dots and brackets. If the whole path is a key, that key counts. Otherwise the
+/// longest prefix of the path that is a key counts.
 struct ValuePath: Hashable {
   let text: String
 
   init(_ text: String) { self.text = text }
 
-  /// All keys whose value may hold the place, so that a read mask can ask for each.
+  /// All keys whose value may contain the place, so that a read mask can name each of them.
   var keys: [String] {
     [text]
       + text.indices.filter { text[$0] == "." || text[$0] == "[" }.map { String(text[..<$0]) }
@@ -27,7 +27,7 @@ struct ValuePath: Hashable {
     return nil
   }
 
-  /// What `.KEY…` or `[INDEX]…` finds in a value.
+  /// The part of a value for `.KEY…` or `[INDEX]…`.
   private static func step(_ rest: Substring, into value: Value) -> Value? {
     switch value {
     case _ where rest.isEmpty: return value

@@ -28,16 +28,17 @@ struct WidgetFile: Hashable {
     var set: String
   }
 
-  /// Where a declaration stands in its document: `widgets[2]`, or empty if it is all of it.
+  /// The place of a declaration in its document: `widgets[2]`, or empty if it is the whole
+  /// document.
   private struct Position: Hashable {
     let places: DocumentPlaces?
     let path: String
   }
 
-  /// Of the widgets and of the kinds, in their order.
+  /// The positions of the widgets and of the kinds, in their order.
   private var widgetPositions: [Position] = []
   private var kindPositions: [Position] = []
-  /// Of the document that is being added.
+  /// The places in the document that is being added.
   private var places: DocumentPlaces?
 
   /// Whose the kinds are that every daemon has.
@@ -59,7 +60,7 @@ struct WidgetFile: Hashable {
 
   /// Adds a document. Failures name the file and the path in it: `f.yaml: widgets[2].kind`.
   ///
-  /// - Parameter places: where things stand in it; failures then show the line.
+  /// - Parameter places: the places of fields in the document; with them, failures show the line.
   mutating func add(
     _ document: Value, name: String, places: DocumentPlaces? = nil
   ) throws(CommandFailure) {
@@ -92,8 +93,8 @@ struct WidgetFile: Hashable {
     return target
   }
 
-  /// The daemon's refusal, with the lines that it is about: it speaks of `widgets[2]` and `kinds[0]` of
-  /// the request, which may come from several documents.
+  /// The daemon's refusal with the lines of the files. The refusal names `widgets[2]` or `kinds[0]`
+  /// of the request, which may come from several documents.
   func located(_ failure: CommandFailure) -> CommandFailure {
     let lines = failure.violations.compactMap { violation -> String? in
       let list = violation.field.prefix { $0 != "[" }
