@@ -123,7 +123,7 @@ import WidgetModel
     #expect(!scratch.listing("bundles").contains { $0.contains("staging") })
   }
 
-  @Test func `what the user chose stays with new versions, and goes with the bundle`() throws {
+  @Test func `a new version keeps the user's settings, and rm removes them`() throws {
     func set(_ text: String?) throws(BundleStoreError) {
       try store.changeSettings(of: "desk") { (_) throws(BundleStoreError) in text }
     }
@@ -138,7 +138,8 @@ import WidgetModel
     try set(#"{"unit":"F","pause":"90s"}"#)
     #expect(try store.configured("desk").defaults.values["unit"] == .string("F"))
     #expect(try store.configured("desk").defaults.values["pause"] == .duration(.seconds(90)))
-    // The same archive again changes nothing, and a new version takes what it has.
+    // Installing the same archive again changes nothing. A new version takes the settings that it
+    // has.
     #expect(try store.install(bytes: first, name: "a.tar").former == "1.0.0")
     _ = try store.install(bytes: archive("2.0.0", "{pause: 5}"), name: "a.tar")
     let second = try store.configured("desk").defaults
@@ -153,7 +154,7 @@ import WidgetModel
     _ = scratch.write("bundles/desk/.settings.json", "[1")
     #expect(
       try store.configured("desk").defaults.problems.first?.contains("no JSON object") == true)
-    // What cannot be read is not written over.
+    // A file that cannot be read is not overwritten.
     #expect(
       refusal { () throws(BundleStoreError) in try set("{}") }.contains("is no JSON object"))
     #expect(scratch.read("bundles/desk/.settings.json") == "[1")
@@ -162,9 +163,7 @@ import WidgetModel
       refusal { () throws(BundleStoreError) in try set("{}") }.contains("there is no bundle"))
   }
 
-  @Test func `settings are the user's, whatever a publisher packs and whatever version runs`()
-    throws
-  {
+  @Test func `neither a publisher nor a rollback changes the user's settings`() throws {
     func archive(_ version: String) -> [UInt8] {
       var tar = Tar()
       tar.add("bundle.yaml", Texts.bundle("desk", version: version) + "defaults: {unit: C}\n")
@@ -256,7 +255,7 @@ import WidgetModel
       message.hasSuffix(
         "desk/data/own.json, desk/notes.txt, .versions/desk/1-0.1.0/bundle.yaml and 2 more"),
       "\(message)")
-    // And can be had again, whatever came after it.
+    // A rollback brings it back, even after later versions.
     #expect(try store.rollback("desk", to: "0.1.0").bundle.version == "0.1.0")
     #expect(scratch.read("bundles/desk/data/own.json") == "[2]")
     #expect(scratch.read("bundles/desk/data/items.json") == nil)
@@ -264,7 +263,7 @@ import WidgetModel
     #expect(scratch.listing("bundles") == ["bundles/.lock"])
   }
 
-  @Test func `the same archive again leaves the version before alone`() throws {
+  @Test func `installing the same archive again keeps the former version`() throws {
     _ = try store.install(bytes: archive("desk"), name: "a.tar")
     for _ in 0..<2 {
       let outcome = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
@@ -273,7 +272,7 @@ import WidgetModel
     #expect(try store.rollback("desk").bundle.version == "1.0.0")
   }
 
-  @Test func `a version before comes back also if the live one is gone`() throws {
+  @Test func `a rollback works also if the live version is gone`() throws {
     for version in ["1.0.0", "2.0.0"] {
       _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
     }

@@ -109,7 +109,7 @@ import WidgetModel
   }
 
   @Test(arguments: [nil, #"{"unit": "F", "step": 5}"#])
-  func `settings are read as defaults, in content and by what events do`(settings: String?) throws {
+  func `content and reducers read settings as defaults`(settings: String?) throws {
     let text =
       "defaults: {unit: C, step: {type: int, default: 2, description: So much.}}\n"
       + Samples.kind(
@@ -132,7 +132,7 @@ import WidgetModel
     #expect(texts == expected.map { .string($0) })
   }
 
-  @Test func `the problem of a node names what failed as it stands in the file`() throws {
+  @Test func `the problem of a node quotes the failed part of the file`() throws {
     let bundle = try Samples.read(
       Samples.kind(
         """

@@ -263,7 +263,7 @@ import WidgetModel
     ),
     ("{api: {url: 'https://a.b/'}}", "{path: x}", 9, "the URL is missing"),
   ])
-  func `services are checked once, and requests that name them`(
+  func `services are checked once, and so are requests that name them`(
     services: String, http: String, line: Int, message: String
   ) {
     do throws(InvalidBundle) {
@@ -302,7 +302,7 @@ import WidgetModel
     ("{a: {value: '=data.x + 1', set: {x: result}}}", nil),
     ("{a: {value: 1, set: {x: data.y}}, b: {value: 1, set: {y: data.x}}}", nil),
   ])
-  func `sources that have one another read for ever are remarked on, with their names`(
+  func `a remark names sources that make each other read for ever`(
     sources: String, cycle: String?
   ) throws {
     let bundle = try Samples.read(
@@ -363,7 +363,7 @@ import WidgetModel
     ("{}", "gauge: {from: data.n, transform: percent}", "gives string"),
     ("{}", "label: {transform: int}", "the value is missing"),
   ])
-  func `transforms are checked where they are written and where they are named`(
+  func `transforms are checked where they are declared and used`(
     transforms: String, content: String, message: String
   ) {
     let problems = Samples.problems(

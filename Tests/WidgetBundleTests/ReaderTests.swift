@@ -342,7 +342,7 @@ import WidgetModel
     #expect(bundle.widgets.count == 1)
   }
 
-  @Test func `what a form submits is left to the host, which checks it first`() throws {
+  @Test func `the host handles the submit of a form, because it checks the values`() throws {
     let bundle = try Samples.read(
       Samples.kind(
         """

@@ -63,7 +63,7 @@ struct ChangesTests {
     var expected = WidgetUpdate(id: "a", revision: 6, updateTime: .at(0))
     expected.setData = ["y": .int(3)]
     expected.setParameters = ["p": .int(1)]
-    // Of what it shows, one node.
+    // The change of content is one node.
     expected.content = ContentChange(setNodes: [
       Node(id: "value/y", type: .label, properties: ["text": .string("3")])
     ])

@@ -259,7 +259,7 @@ struct ContentTests {
     #expect(ids(store) == ["new"])
     cursor = store.revision
     try store.run(.deleteKind("list"))
-    // What is left is the data of a widget of no kind.
+    // The rest is the data of a widget without a registered kind.
     #expect(ids(store).contains("value/items"))
     #expect(
       try update(store, since: cursor)

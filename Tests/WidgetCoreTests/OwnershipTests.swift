@@ -3,7 +3,8 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Who owns a field: what a manager declares follows its declarations until somebody else sets it.
+/// Owners of fields: a declared field follows its manager's declarations until somebody else sets
+/// it.
 struct OwnershipTests {
   private static let manager = "bundle/clock"
 
@@ -47,7 +48,7 @@ struct OwnershipTests {
     store.owners(of: "c").first { $0.path == path }?.owner
   }
 
-  @Test func `what the manager declares follows its declarations`() throws {
+  @Test func `a field that the manager owns follows its declarations`() throws {
     var store = try store()
     #expect(store.widget("c")?.data["count"] == .int(1))
     let result = try own(&store, spec(data: ["count": .int(2), "note": .string("n")]))
@@ -59,7 +60,7 @@ struct OwnershipTests {
       try own(&store, spec(data: ["count": .int(2), "note": .string("n")])).action == .unchanged)
   }
 
-  @Test func `what it declares no more goes, or gets the kind's default`() throws {
+  @Test func `a field that is no longer declared is removed, or gets the default`() throws {
     var store = try store(
       spec(data: ["count": .int(1), "note": .string("n")], labels: ["room": "hall"]))
     try own(&store, spec(data: [:]))
@@ -93,7 +94,7 @@ struct OwnershipTests {
           widgets: [WidgetSpec(id: "c", kind: "counter", data: ["count": .int(7)])])),
       owner: "desk"),
   ])
-  func `what somebody else sets is theirs, and stays`(change: Change) throws {
+  func `a field that somebody else sets is theirs, and stays`(change: Change) throws {
     var store = try store()
     try store.run(change.command)
     let set = try #require(store.widget("c")?.data["count"])
@@ -107,7 +108,7 @@ struct OwnershipTests {
         FieldOwner(
           path: "data.count", owner: change.owner, manager: Self.manager, declared: .int(5))
       ])
-    // It is said once.
+    // The kept field is reported only once.
     #expect(try own(&store, spec(data: ["count": .int(5)])).keptFields == [])
   }
 
@@ -117,7 +118,7 @@ struct OwnershipTests {
     #expect(owner("data.count", in: store) == Self.manager)
   }
 
-  @Test func `what is released has the declared value at once, and follows again`() throws {
+  @Test func `a released field has the declared value at once, and follows again`() throws {
     var store = try store()
     try store.set("c", ["count": .int(7)])
     try own(&store, spec(data: ["count": .int(5)]))
@@ -139,7 +140,7 @@ struct OwnershipTests {
   }
 
   @Test(arguments: ["data.other", "count", "data.", "weather.count"])
-  func `what has no owner cannot be released`(path: String) throws {
+  func `a field without an owner cannot be released`(path: String) throws {
     var store = try store()
     let refusal = store.refusal(of: .update("c", .with { $0.releases = [path] }))
     guard case .invalid("patch.release[0]", _)? = refusal else {
@@ -148,14 +149,14 @@ struct OwnershipTests {
     }
   }
 
-  @Test func `a field is not set and released at once`() throws {
+  @Test func `a patch cannot set and release the same field`() throws {
     var store = try store()
     let refusal = store.refusal(
       of: .update("c", WidgetPatch(setData: ["count": .int(3)], releases: ["data.count"])))
     #expect(refusal?.reason == "INVALID_FIELD")
   }
 
-  @Test func `a field is named once among those that are released`() throws {
+  @Test func `a patch cannot release a field twice`() throws {
     var store = try store()
     try store.set("c", ["count": .int(7)])
     let refusal = store.refusal(
@@ -175,24 +176,24 @@ struct OwnershipTests {
     try own(&store, spec(parameters: ["zone": .string("A")], labels: ["room": "attic"]))
     #expect(store.widget("c")?.parameters == ["zone": .string("B")])
     #expect(store.widget("c")?.labels == ["mine": "1", "room": "attic"])
-    // Declared later, it is the user's all the same.
+    // If the manager declares the field later, the user still owns it.
     let result = try own(&store, spec(labels: ["mine": "2"]))
     #expect(store.widget("c")?.labels == ["mine": "1"])
     #expect(result.keptFields.map(\.path) == ["labels.mine"])
   }
 
-  @Test func `what a user unsets stays unset`() throws {
+  @Test func `a field that a user unsets stays unset`() throws {
     var store = try store(spec(labels: ["room": "hall"]))
     try store.update("c", WidgetPatch(unsetLabels: ["room"]))
     try own(&store, spec(labels: ["room": "hall"]))
     #expect(store.widget("c")?.labels == [:])
     #expect(owner("labels.room", in: store) == "user 1000")
-    // When it is declared no more, nothing is left of it.
+    // When the manager no longer declares the field, it has no entry.
     try own(&store, spec())
     #expect(owner("labels.room", in: store) == nil)
   }
 
-  @Test func `what was there before the first declaration stays, but defaults follow`() throws {
+  @Test func `the first declaration keeps earlier values, except defaults`() throws {
     var store = Store()
     try store.register([Self.counter()], provider: Self.manager)
     try store.declare(
@@ -204,7 +205,7 @@ struct OwnershipTests {
     #expect(owner("labels.room", in: store) == Self.manager)
   }
 
-  @Test func `a kind's new default reaches what nobody has set`() throws {
+  @Test func `a kind's new default reaches fields that nobody has set`() throws {
     var store = Store()
     try store.register([Self.counter()])
     try store.create("plain", kind: "counter")
@@ -215,7 +216,7 @@ struct OwnershipTests {
     #expect(store.widget("plain")?.data["count"] == .int(10))
     #expect(store.widget("plain")?.parameters["zone"] == .string("CET"))
     #expect(store.widget("pressed")?.data["count"] == .int(1))
-    // Declared is not default, though the values are alike.
+    // A declared value is no default, even if both are equal.
     #expect(store.widget("c")?.data["count"] == .int(0))
     #expect(store.checkInvariants() == [])
   }
@@ -234,7 +235,7 @@ struct OwnershipTests {
     (FieldType.double, Value.double(0), Value.double(1), OwnershipTests.manager as String?),
     (.string, .string("none"), .string("none"), nil),
   ])
-  func `what a user set and its kind takes no more is the manager's again, or nobody's`(
+  func `the declared value or the default replaces a user's value that no longer fits`(
     type: FieldType, initial: Value, value: Value, owner: String?
   ) throws {
     func kind(_ type: FieldType, _ initial: Value) -> Kind {
@@ -252,9 +253,7 @@ struct OwnershipTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `another set that takes a widget over has what the former one owned and declared`()
-    throws
-  {
+  @Test func `a set that takes a widget over also takes over the fields`() throws {
     var store = try store(
       spec(data: ["count": .int(1), "note": .string("n")], labels: ["room": "hall", "at": "1"]))
     try store.update(
@@ -273,7 +272,7 @@ struct OwnershipTests {
     #expect(store.widget("c")?.data == ["count": .int(3)])
   }
 
-  @Test func `a set that does not own its fields does not give them to the manager`() throws {
+  @Test func `a set without ownsFields does not give its fields to the manager`() throws {
     var store = try store()
     try store.declare([spec(data: ["note": .string("n")])], in: "desk")
     try own(&store, spec())
@@ -281,7 +280,7 @@ struct OwnershipTests {
     #expect(owner("data.note", in: store) == "desk")
   }
 
-  @Test func `owners count against the quota, and go with the group that is taken back`() throws {
+  @Test func `owners count against the quota, and a rolled back group restores them`() throws {
     var store = try store()
     let before = (store.observation(), store.owners(of: "c"), store.stateBytes)
     try store.set("c", ["count": .int(7)])
@@ -292,7 +291,7 @@ struct OwnershipTests {
     #expect(store.stateBytes == before.2)
   }
 
-  @Test func `a dry run says what it would set and what it would leave`() throws {
+  @Test func `a dry run names the fields that it would set and leave`() throws {
     var store = try store(spec(data: ["count": .int(1), "note": .string("a")]))
     try store.set("c", ["count": .int(7)])
     let before = store.observation()
@@ -305,7 +304,7 @@ struct OwnershipTests {
     #expect(results.first?.keptFields.map(\.path) == ["data.count"])
   }
 
-  @Test func `nothing is recorded of a widget that no manager declares`() throws {
+  @Test func `a widget without a manager has no owners`() throws {
     var store = Store()
     try store.register([Self.counter()])
     try store.create("c", kind: "counter")

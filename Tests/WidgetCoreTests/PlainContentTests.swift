@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What widgets show whose kind nobody has registered.
+/// The content of widgets whose kind nobody has registered.
 struct PlainContentTests {
   private func texts(_ widget: Widget?) -> [String] {
     (widget?.content?.nodes ?? []).compactMap { node in
@@ -36,13 +36,13 @@ struct PlainContentTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a widget that holds nothing says only that`() throws {
+  @Test func `a widget without data shows only the line`() throws {
     var store = Store()
     try store.create("a")
     #expect(texts(store.widget("a")) == ["The kind \"k\" is not registered."])
   }
 
-  @Test func `a change of one key is one node`() throws {
+  @Test func `a change of one key changes one node`() throws {
     var store = Store()
     try store.create("a", data: ["x": .int(1), "y": .int(2)])
     let cursor = store.revision
@@ -56,7 +56,7 @@ struct PlainContentTests {
   @Test(arguments: [
     WidgetPatch.set(["z": .int(1)]), .set([:], unset: ["x"]), .set(["y": .int(9)], unset: ["x"]),
   ])
-  func `other keys are another content`(patch: WidgetPatch) throws {
+  func `adding or removing a key replaces the content`(patch: WidgetPatch) throws {
     var store = Store()
     try store.create("a", data: ["x": .int(1), "y": .int(2)])
     let cursor = store.revision
@@ -67,7 +67,7 @@ struct PlainContentTests {
     #expect(Content.applying(change, to: before?.content) == store.widget("a")?.content)
   }
 
-  @Test func `what is not data changes no node`() throws {
+  @Test func `a change of labels changes no node`() throws {
     var store = Store()
     try store.create("a", data: ["x": .int(1)])
     let cursor = store.revision
@@ -75,7 +75,7 @@ struct PlainContentTests {
     #expect(try change(store, since: cursor) == nil)
   }
 
-  @Test func `a kind takes over, and when it goes the table is back`() throws {
+  @Test func `a registered kind replaces the table, and a removed kind brings it back`() throws {
     var store = Store()
     try store.create("a", kind: "weather", data: ["sky": .string("clear")])
     let free = store.widget("a")
@@ -115,7 +115,7 @@ struct PlainContentTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `it is the same after a restart, and who resumes is told of changed keys`() throws {
+  @Test func `a restart keeps the content, and a resumed reader gets changed keys`() throws {
     var store = Store()
     try store.create("a", data: ["x": .int(1)])
     let cursor = store.revision
@@ -127,7 +127,7 @@ struct PlainContentTests {
     #expect(try change(restarted, since: cursor)?.replaces == true)
   }
 
-  @Test func `of many keys the first are shown, and the others are counted`() throws {
+  @Test func `the table shows the first keys and counts the others`() throws {
     var store = Store()
     let max = PlainContent.rowsMax
     func key(_ number: Int) -> String { "k\(1000 + number)" }
@@ -153,16 +153,16 @@ struct PlainContentTests {
     (.bytes([1, 2]), "2 bytes"), (.list([.int(1), .string("x")]), "[1, \"x\"]"),
     (.map(["a": .list([])]), "{a: []}"),
   ])
-  func `values are one line, and long ones are cut`(value: Value, text: String) {
+  func `a value is shown on one line, and a long one is cut`(value: Value, text: String) {
     #expect(PlainContent.text(of: value) == text)
   }
 
-  @Test func `a value that is long without end costs what is shown of it`() {
+  @Test func `a huge value costs only as much as its shown part`() {
     let long = Value.list((0..<100_000).map { .int($0) })
     #expect(PlainContent.text(of: long).count == PlainContent.valueLengthMax)
   }
 
-  @Test func `who takes no content gets none, and nothing is made for it`() throws {
+  @Test func `a reader without content costs nothing`() throws {
     var store = Store()
     try store.create("a", data: ["x": .int(1)])
     let cursor = store.revision

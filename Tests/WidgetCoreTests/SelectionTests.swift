@@ -17,8 +17,7 @@ struct SelectionTests {
     ("status.save.failed", ["b"]), ("parameters.max == 10", ["a"]), ("data.n / 0 == 1", []),
     ("data['n'] == 7", ["b"]), ("size(data) == 0", ["c"]), ("true", ["a", "b", "c"]),
   ])
-  func `an expression picks the widgets of which it is true`(text: String, picked: [String]) throws
-  {
+  func `an expression selects widgets for which it is true`(text: String, picked: [String]) throws {
     var store = try Store(widgets: ["a", "b", "c"])
     try store.set("a", ["n": .int(1)])
     try store.set("b", ["n": .int(7), "status": .map(["save": .map(["failed": .bool(true)])])])
@@ -32,8 +31,7 @@ struct SelectionTests {
     #expect(ids(text, in: store) == picked)
   }
 
-  @Test func `a widget comes and goes as the expression turns, and changes by key between`() throws
-  {
+  @Test func `a widget is added and removed as the expression changes`() throws {
     var store = try Store(widgets: ["a"])
     let selector = Selector(expression: "data.n > 5")
     try store.set("a", ["n": .int(7)])
@@ -50,7 +48,7 @@ struct SelectionTests {
     #expect(update.setData == ["m": .int(1)])
     try store.set("a", ["n": .int(5)])
     #expect(try store.changes(since: 3, selecting: selector).changes == [.removed("a", nil)])
-    // A reader that had it before may hold it; one that comes later is told the same.
+    // A reader that saw the widget before may hold it. A later reader gets the same change.
     #expect(try store.changes(since: 2, selecting: selector).changes == [.removed("a", nil)])
     #expect(try store.changes(since: 4, selecting: selector).changes == [])
   }
@@ -70,7 +68,7 @@ struct SelectionTests {
     #expect(ids(text, in: store) == [])
   }
 
-  @Test func `its cost and its length are bounded`() throws {
+  @Test func `the cost and the length of an expression are limited`() throws {
     var store = try Store(widgets: ["a"], limits: .with { $0.selectorCostMax = 50 })
     try store.set("a", ["list": .list((0..<100).map { .int($0) })])
     #expect(ids("data.list.exists(x, x == 99)", in: store) == [])
@@ -82,7 +80,7 @@ struct SelectionTests {
     }
   }
 
-  @Test func `events are picked by their widgets as they are now`() throws {
+  @Test func `an expression selects events by their widgets as they are now`() throws {
     var store = try Store(widgets: ["a", "b"])
     for id in ["a", "b"] as [WidgetID] {
       try store.run(.sendEvent(EventDraft(widgetID: id, name: "click")))

@@ -13,8 +13,8 @@ struct DateLocaleTests {
     #expect(locale.halves.count == 2)
   }
 
-  /// `1月` begins `11月`, `mars` begins no other name: the longest that fits is taken.
-  @Test(arguments: languages) func `what a style writes is read again`(language: String) throws {
+  /// Names can begin alike, such as `1月` and `11月`: the longest name that fits counts.
+  @Test(arguments: languages) func `parseDate reads what a style writes`(language: String) throws {
     for month in 1...12 {
       let day = "2026-\(month < 10 ? "0" : "")\(month)-21"
       for style in ["short", "medium", "long", "full", "long time-seconds"] {
@@ -53,7 +53,7 @@ struct DateLocaleTests {
     #expect(try Sample.value(source) == Sample.value(result), "\(source)")
   }
 
-  @Test func `a direction stands in sortBy alone, before a key that has an order`() {
+  @Test func `asc and desc are allowed only in sortBy, for keys with an order`() {
     #expect(Sample.reason("desc(1)") == "UNKNOWN_FUNCTION")
     #expect(Sample.reason("[1].sortBy(x, desc([x]))") == "TYPE_MISMATCH")
     #expect(Sample.reason("[1].sortBy(x, [desc(x, x)])") == "UNKNOWN_FUNCTION")

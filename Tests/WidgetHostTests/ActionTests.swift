@@ -460,7 +460,7 @@ struct ActionTests {
     #expect(scene.instance.failures.isEmpty)
   }
 
-  @Test func `what led to an event that was refused leads to no other`() throws {
+  @Test func `the chain of a refused event is forgotten`() throws {
     var limits = HostLimits()
     limits.chainMax = 4
     var scene = try Scene(
@@ -482,7 +482,7 @@ struct ActionTests {
     #expect(sent.name == "c")
     scene.tell(.sent(sent.id, 0))
     try scene.event("c", client: "widgetd-host")
-    // After go, a and b this would be one too many.
+    // With the chain of go, a and b, this event would be one too many.
     #expect(scene.sentEvent()?.name == "d")
   }
 

@@ -198,7 +198,7 @@ struct FailureTests {
     #expect(reports(&scene).count == 1)
   }
 
-  @Test func `who clears a mark gets it again with the next failure, also the same`() throws {
+  @Test func `a cleared mark comes back with the next failure, also the same one`() throws {
     var scene = try scene()
     try fail(&scene)
     let marked = try need(error(scene))
@@ -212,7 +212,7 @@ struct FailureTests {
     #expect(error(scene)?.message == "Feed failed: another reason")
   }
 
-  @Test func `what somebody else says is wrong stays while the same failure goes on`() throws {
+  @Test func `an error that somebody else set stays while a failure continues`() throws {
     var scene = try scene()
     try fail(&scene)
     let theirs = WidgetError(reason: "THEIRS", message: "look at this")
@@ -221,7 +221,7 @@ struct FailureTests {
     #expect(error(scene) == theirs)
   }
 
-  @Test func `of several failures the newest is shown, and how many there are`() throws {
+  @Test func `the mark shows the newest failure and counts the others`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -237,7 +237,7 @@ struct FailureTests {
     #expect(scene.instance.failures.map(\.message) == ["no a", "no b"])
   }
 
-  @Test func `a refused input is told with the form, and is no failure of the bundle`() throws {
+  @Test func `a refused form is no failure of the bundle`() throws {
     let body = """
       actions: {save: {do: [{http: "http://h/x"}]}}
       content: {form: [{input: title, required: true}], id: f, on: {submit: save}}
@@ -249,13 +249,13 @@ struct FailureTests {
     #expect(scene.status("save", "code") == .string("INVALID_ARGUMENT"))
     #expect(scene.status("save", "fields") == .map(["title": .string("title is needed.")]))
     #expect(outcome(scene) == .string("failure"))
-    // Nor is it one for the next host.
+    // The next host does not take it for a failure either.
     let widgets = scene.widgets.values.map(\.self)
     var next = try Scene(body, permissions: "{hosts: [h]}", widgets: [], generation: 2)
     for widget in widgets { next.widgets[widget.id] = widget }
     next.tell(.snapshot(widgets))
     #expect(next.instance.failures == [] && error(next) == nil)
-    // What fails after a right one is.
+    // A failure after a correct submit is a failure of the bundle.
     try next.event("submit", node: "f", ["values": .map(["title": .string("x")])])
     try next.answer(next.webRequest()?.id, 500)
     #expect(error(next)?.reason == "ACTION_FAILED")
@@ -339,7 +339,7 @@ struct FailureTests {
     #expect(outcome(scene, 2) != nil && outcome(scene, 3) != nil)
   }
 
-  @Test func `no outcome goes before everybody who waits can have seen it`() throws {
+  @Test func `an outcome stays until every waiting sender can have seen it`() throws {
     let limits = HostLimits()
     var scene = try Scene(
       "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}")
@@ -354,8 +354,7 @@ struct FailureTests {
     #expect(scene.instance.nextDeadline == nil)
   }
 
-  @Test func `outcomes beyond what a status holds wait, and hold up their acknowledgement`() throws
-  {
+  @Test func `outcomes over the limit wait, and delay their acknowledgement`() throws {
     var limits = HostLimits()
     (limits.outcomesMax, limits.outcomesHeldMax) = (1, 2)
     var scene = try Scene(
@@ -386,7 +385,7 @@ struct FailureTests {
     #expect(expected.outcome(limits) == expected)
   }
 
-  @Test func `outcomes beyond the bytes that a status holds wait, and old ones make room`() throws {
+  @Test func `outcomes over the byte limit wait until old ones are removed`() throws {
     var limits = HostLimits()
     limits.outcomesBytesMax = 5 << 10
     let message = String(repeating: Self.family, count: 500)
@@ -411,7 +410,7 @@ struct FailureTests {
     #expect(last.last == 20)
   }
 
-  /// The same widgets with the next host, or the next version of the bundle.
+  /// A scene with the same widgets and the next host, or the next version of the bundle.
   private func next(_ scene: Scene, _ body: String, permissions: String) throws -> Scene {
     let widgets = scene.widgets.values.map(\.self)
     var next = try Scene(body, permissions: permissions, widgets: [], generation: 2)
@@ -420,14 +419,12 @@ struct FailureTests {
     return next
   }
 
-  @Test func `what was interrupted has the outcome ABORTED, and what comes again has none yet`()
-    throws
-  {
+  @Test func `an interrupted event ends with ABORTED, if it does not come again`() throws {
     let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
     var scene = try Scene(body, permissions: "{commands: [x]}")
     try scene.event("other", wantsOutcome: true)
     try scene.event("go", wantsOutcome: true)
-    // Waits for the one before, and comes again.
+    // This event waits for the one before, so it comes again.
     try scene.event("go", wantsOutcome: true)
     #expect(scene.acknowledged.last == 2)
     let next = try next(scene, body, permissions: "{commands: [x]}")
@@ -436,7 +433,7 @@ struct FailureTests {
     #expect(outcome(next, 3) == nil)
   }
 
-  @Test func `what ended in time is not told as interrupted`() throws {
+  @Test func `an event that ended before the interruption keeps its outcome`() throws {
     let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
     var scene = try Scene(body, permissions: "{commands: [x]}")
     try scene.event("go", wantsOutcome: true)

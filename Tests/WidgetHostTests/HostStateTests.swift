@@ -111,7 +111,7 @@ struct HostStateTests {
     #expect(standing("a")?.state == .running)
   }
 
-  @Test mutating func `a refused version is tried again when somebody may have mended it`() throws {
+  @Test mutating func `a refused version is retried when the refusal may be over`() throws {
     _ = state.found(bundle(), in: "/b/x", at: now)
     _ = state.declared(generation: 1, refusal: nil, at: now)
     #expect(state.retry("a", at: now).isEmpty)
@@ -126,15 +126,14 @@ struct HostStateTests {
     _ = state.declared(generation: try #require(again.generations.first), refusal: nil, at: now)
     #expect(standing("a")?.state == .running && standing("a")?.version == "2.0.0")
     #expect(state.retry("a", at: now).isEmpty)
-    // What was replaced or is gone is not tried again.
+    // A version that was replaced or removed is not retried.
     let third = state.found(bundle(version: "3.0.0"), in: "/b/x", at: now)
     _ = state.declared(generation: try #require(third.generations.first), refusal: "no", at: now)
     #expect(state.found(bundle(version: "4.0.0"), in: "/b/x", at: now).refused == [nil])
     #expect(state.retry("a", at: now).isEmpty)
   }
 
-  @Test func `whether a widget is shown is for new ones; what it holds is declared of all`() throws
-  {
+  @Test func `existing widgets keep their presence, and get the declared data`() throws {
     let kind = try #require(KindName("k"))
     let (old, new) = (try #require(WidgetID("old")), try #require(WidgetID("new")))
     let bundle = Bundle(
@@ -186,7 +185,7 @@ extension [HostState.Output] {
     }
   }
 
-  /// The versions of bundles that wait to be tried again; nil for one that does not any more.
+  /// The refused versions that wait for a retry, by bundle; nil for a bundle that waits no more.
   fileprivate var refused: [String?] {
     compactMap { if case .refused(_, let bundle) = $0 { .some(bundle?.version) } else { nil } }
   }

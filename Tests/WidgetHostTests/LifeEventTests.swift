@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// The life of sources and actions as events, and what inputs of a form are called.
+/// Life events of sources and actions, and the names of inputs in forms.
 struct LifeEventTests {
   private static let hosts = #"{hosts: ["a.example"]}"#
   private static let save = """
@@ -12,7 +12,8 @@ struct LifeEventTests {
       message: Saved}}
     """
 
-  /// The names of all events that were sent, in order; each is taken and comes back.
+  /// The names of all events that were sent, in order. The daemon accepts each event and sends it
+  /// back.
   private func names(_ scene: inout Scene) throws -> [String] {
     var names: [String] = []
     while let sent = scene.sentEvent(), names.count < 100 {
@@ -23,7 +24,7 @@ struct LifeEventTests {
     return names
   }
 
-  @Test func `an action tells what becomes of it, to a kind that does something on it`() throws {
+  @Test func `an action sends its life events to a kind that takes them`() throws {
     var scene = try Scene(
       "data: {n: 0, log: []}\n" + LifeEventTests.save + """
 
@@ -36,7 +37,7 @@ struct LifeEventTests {
     try scene.event("click")
     #expect(try names(&scene) == ["save.start"])
     try scene.answer(scene.webRequest()?.id, 200)
-    // Both are sent before the widget is told of either.
+    // The host sends both events before either of them comes back.
     let ready = try need(scene.sentEvent())
     let success = try need(scene.sentEvent())
     #expect([ready.name, success.name] == ["save.ready", "save.success"])
@@ -46,7 +47,7 @@ struct LifeEventTests {
     #expect(scene["n"] == .int(1))
   }
 
-  @Test func `an action that fails tells why`() throws {
+  @Test func `the error event of an action has the reason`() throws {
     var scene = try Scene(
       "events: {click: {}, save.error: {payload: {code: {type: string}}}}\ndata: {n: 0}\n"
         + LifeEventTests.save + "\non: {click: save}", permissions: LifeEventTests.hosts)
@@ -58,7 +59,7 @@ struct LifeEventTests {
     #expect(scene.sentEvent() == nil)
   }
 
-  @Test func `a source tells when it is read, and with its progress`() throws {
+  @Test func `a source sends its life events, with its progress`() throws {
     var scene = try Scene(
       """
       data: {n: 0, part: 0.0, failures: 0}
@@ -74,7 +75,7 @@ struct LifeEventTests {
     #expect(try names(&scene) == ["feed.success", "much"])
   }
 
-  @Test func `a kind that does nothing on them gets none`() throws {
+  @Test func `a kind that takes no life events gets none`() throws {
     var scene = try Scene(
       "data: {n: 0}\n" + LifeEventTests.save + "\non: {click: save}",
       permissions: LifeEventTests.hosts)
@@ -91,7 +92,7 @@ struct LifeEventTests {
     events: {click: {}, save.success: {}}
     """,
   ])
-  func `an action that only sets data tells of its life`(on: String) throws {
+  func `an action that only sets data sends life events`(on: String) throws {
     var scene = try Scene(
       "data: {n: 0}\nactions: {save: {do: [{set: {n: data.n + 1}}]}}\n" + on)
     try scene.event("click")
@@ -99,7 +100,7 @@ struct LifeEventTests {
     #expect(scene["n"] == .int(1))
   }
 
-  @Test func `an action that is done again after each success ends as an event loop`() throws {
+  @Test func `an action that starts itself on success ends as an event loop`() throws {
     var limits = HostLimits()
     limits.chainMax = 6
     var scene = try Scene(
@@ -121,7 +122,7 @@ struct LifeEventTests {
         #""feed" → "other" → "feed""#
       ), ("{feed.success: [{reload: other}]}", nil),
     ] as [(String, String?)])
-  func `names of these events are checked`(on: String, problem: String?) throws {
+  func `names of life events are checked`(on: String, problem: String?) throws {
     let body = """
       events: {click: {}, save.sucess: {}}
       data: {n: 0}
@@ -138,7 +139,7 @@ struct LifeEventTests {
     #expect(messages.contains { $0.contains(problem) }, "\(messages)")
   }
 
-  @Test func `a table gets its next page when a client comes to its end`() throws {
+  @Test func `a table gets its next page when a client reaches its end`() throws {
     var scene = try Scene(
       """
       data: {items: [], page: 0, hasMore: true}
@@ -168,7 +169,7 @@ struct LifeEventTests {
     #expect(scene["hasMore"] == .bool(false))
   }
 
-  @Test func `an action names the inputs of its form, also those that were left out`() throws {
+  @Test func `an action reads all inputs of its form by name`() throws {
     var scene = try Scene(
       """
       data: {said: "", extra: none}

@@ -101,7 +101,7 @@ struct RequestTests {
     #expect(made.header("Content-Type") == "multipart/form-data; boundary=\(boundary)")
   }
 
-  @Test func `a blob is asked for as the one who sent the event`() throws {
+  @Test func `the host reads a blob for the user who sent the event`() throws {
     var scene = try Scene(
       #"""
       data: {id: mine}
@@ -119,7 +119,7 @@ struct RequestTests {
     }
   }
 
-  @Test func `a blob that no client has sent is not sent on`() throws {
+  @Test func `a blob is sent only if a client's event names it`() throws {
     let http = #"{url: "http://a.example/", method: post, multipart: {photo: {blob: mine}}}"#
     var scene = try Scene(
       """
@@ -130,7 +130,7 @@ struct RequestTests {
       """, permissions: "{hosts: [a.example]}")
     #expect(scene.webRequest() == nil)
     #expect(scene.status("feed", "code") == .string("FAILED_PRECONDITION"))
-    // Sent by steps, which anybody may have set off.
+    // Steps sent this event, and any user may have started them.
     try scene.event("go", client: "widgetd-host", uid: 1001)
     #expect(scene.webRequest() == nil)
     #expect(scene.status("send", "code") == .string("FAILED_PRECONDITION"))

@@ -11,7 +11,7 @@ import WidgetModel
     return limits
   }()
 
-  @Test func `all that is removed within a wait is declared at once`() throws {
+  @Test func `all widgets that are removed during a wait are declared together`() throws {
     var restoration = Restoration()
     let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))
     restoration.lost([b], at: .zero, limits)
@@ -41,7 +41,7 @@ import WidgetModel
   }
 
   @Test(arguments: [(4, 4), (5, 1), (500, 1)])
-  func `the first wait is back when a widget has stayed for the longest`(
+  func `the first wait is used again after the longest wait without a removal`(
     stayed: Int, wait: Int
   ) throws {
     var restoration = Restoration()

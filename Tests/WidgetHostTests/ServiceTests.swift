@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// Requests to services of the bundle, what sources say, and stubs.
+/// Requests to services of the bundle, titles and messages of sources, and stubs.
 struct ServiceTests {
   private static let services = """
     {api: {url: "https://a.example/v1", query: {key: k, lang: en}, headers: {X-From: bundle, Accept: text/plain},
@@ -20,7 +20,7 @@ struct ServiceTests {
     return try need(scene.webRequest()).request
   }
 
-  @Test func `a request to a service begins with what the service says`() throws {
+  @Test func `a request to a service starts from the service's values`() throws {
     let request = try request("{service: api, path: [notes, =data.id], query: {page: 2}}")
     #expect(
       "\(request.address)" == "https://a.example/v1/notes/a%2Fb?key=k&lang=en&page=2")
@@ -31,7 +31,7 @@ struct ServiceTests {
     #expect(request.method == "GET")
   }
 
-  @Test func `a request replaces what has the same name`() throws {
+  @Test func `a request replaces the service's values of the same name`() throws {
     let request = try request(
       """
       {service: api, path: notes/recent, query: {lang: de}, headers: {x-from: me, Authorization: none},
@@ -54,7 +54,7 @@ struct ServiceTests {
     #expect("\(try need(scene.webRequest()).request.address)" == "https://a.example/v2/x")
   }
 
-  @Test func `a source says in the bundle's words that it failed, and what it has read`() throws {
+  @Test func `a source uses the bundle's title and message`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -88,7 +88,7 @@ struct ServiceTests {
     (#"{"error": {"text": []}, "items": []}"#, ""),
     (#"{"error": {"text": {}}, "items": []}"#, ""), (#"{"items": []}"#, ""),
   ])
-  func `an answer of 200 that tells of an error has failed`(body: String, words: String?) throws {
+  func `an answer of 200 with text at errorPath is a failure`(body: String, words: String?) throws {
     var scene = try Scene(
       """
       data: {items: [1]}
@@ -112,7 +112,7 @@ struct ServiceTests {
 
   // MARK: Stubs
 
-  @Test func `a stub can read the data, and take its time`() throws {
+  @Test func `a stub can read the data, and has a delay`() throws {
     var scene = try Scene(
       """
       data: {q: a, found: "", said: ""}
@@ -140,7 +140,7 @@ struct ServiceTests {
     scene.pass(.milliseconds(1))
     #expect(scene["said"] == .string("id of a"))
     #expect(scene.status("save", "message") == .string("Saved"))
-    // What it depends on has it read again, also while it is being read.
+    // A change of its input makes the host read the source again, also during a reading.
     try scene.change { $0.data["q"] = .string("b") }
     scene.pass(.seconds(1))
     try scene.change { $0.data["q"] = .string("c") }
@@ -149,7 +149,7 @@ struct ServiceTests {
     #expect(scene.taken().isEmpty)
   }
 
-  @Test func `an action whose stub takes its time can be cancelled`() throws {
+  @Test func `an action can be cancelled while its stub is delayed`() throws {
     var scene = try Scene(
       """
       data: {n: 0}

@@ -218,7 +218,7 @@ struct SourceTests {
     #expect(scene.status("feed") == .string("success"))
   }
 
-  @Test func `what an answer says of itself counts for the request that it answers alone`() throws {
+  @Test func `validators of an answer are used only for the same request`() throws {
     var scene = try Scene(
       """
       data: {n: 0, q: a}
@@ -230,7 +230,7 @@ struct SourceTests {
           set: {n: int(result.n)}
       """, permissions: "{hosts: [\"127.0.0.1:8080\"]}")
     let first = try need(scene.webRequest())
-    // By the time the answer comes, the widget asks for something else.
+    // Before the answer comes, the data changes the request.
     try scene.change { $0.data["q"] = .string("b") }
     try scene.answer(first.id, 200, #"{"n": 3}"#, etag: "\"of a\"")
     scene.pass(.seconds(1))
@@ -240,12 +240,12 @@ struct SourceTests {
     try scene.answer(second.id, 200, #"{"n": 4}"#, etag: "\"of b\"")
     try scene.change { $0.data["q"] = .string("a") }
     scene.pass(.seconds(1))
-    // What is known is of the last answer.
+    // The validators are those of the last answer.
     #expect(try need(scene.webRequest()).request.header("If-None-Match") == nil)
   }
 
   @Test(arguments: [false, true])
-  func `sources that change one another's input are read ten times a second`(isStub: Bool) throws {
+  func `sources that change each other's input are read ten times a second`(isStub: Bool) throws {
     let input = isStub ? "command: [cat, =string(data.KEY)], stub: 1" : "value: '=data.KEY + 1'"
     let values = isStub ? "{VALUE: data.VALUE + 1}" : "{VALUE: result}"
     func source(_ key: String, _ value: String) -> String {
@@ -254,7 +254,8 @@ struct SourceTests {
     var scene = try Scene(
       "data: {x: 0, y: 0}\nsources: {a: \(source("y", "x")), b: \(source("x", "y"))}",
       permissions: "{commands: [cat]}", widgets: [], isStub: isStub)
-    // Each answer is a reason to look at the inputs again, so a test gives them, and not for ever.
+    // Each answer makes the host check the inputs again, so the test gives a limited number of
+    // answers.
     scene.isBusy = true
     let id = try need(WidgetID("w"))
     let kind = try need(KindName("k"))

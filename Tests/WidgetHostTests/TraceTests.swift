@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What a bundle tells of itself while somebody asks.
+/// Traces of a bundle.
 struct TraceTests {
   private static let body = """
     data: {n: 0, q: secret}
@@ -28,7 +28,7 @@ struct TraceTests {
     try Scene(TraceTests.body, permissions: "{hosts: [a.example]}", limits: limits)
   }
 
-  @Test func `nothing is told until somebody asks, and after the time is over`() throws {
+  @Test func `a trace begins with a request and ends with its lease`() throws {
     var scene = try scene()
     try scene.answer(scene.webRequest()?.id, 200, #"{"n": 3}"#)
     #expect(lines(&scene) == [])
@@ -42,7 +42,7 @@ struct TraceTests {
     #expect(lines(&scene) == [])
   }
 
-  @Test func `readings and results are told, without what authenticates`() throws {
+  @Test func `a trace has readings and results, without credentials`() throws {
     var scene = try scene()
     try scene.answer(scene.webRequest()?.id, 200, #"{"n": 3}"#)
     _ = scene.taken()
@@ -56,7 +56,7 @@ struct TraceTests {
     _ = lines(&scene)
   }
 
-  @Test func `nothing that a client cannot read anyway is told`() throws {
+  @Test func `a trace has only values that every client can read`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -90,11 +90,11 @@ struct TraceTests {
   }
 
   @Test(arguments: [(0, true), (1000, true), (1001, false), (UInt32.max, false)])
-  func `only an owner has the host tell`(uid: UInt32, may: Bool) {
+  func `only root and the host's user can trace`(uid: UInt32, may: Bool) {
     #expect(Host.mayTrace(EventOrigin(uid: uid, client: "widgetctl"), hostUID: 1000) == may)
   }
 
-  @Test func `failures are told`() throws {
+  @Test func `a trace has failures`() throws {
     var scene = try scene()
     scene.instance.trace(until: .seconds(100))
     try scene.answer(scene.webRequest()?.id, 404)
@@ -104,7 +104,7 @@ struct TraceTests {
     #expect(lines(&scene).contains { $0.hasPrefix("action on other: fails: PERMISSION_DENIED") })
   }
 
-  @Test func `events and actions are told, step by step`() throws {
+  @Test func `a trace has events and actions, step by step`() throws {
     var scene = try scene()
     scene.instance.trace(until: .seconds(100))
     try scene.event("go", ["by": .string("me")])
@@ -123,7 +123,7 @@ struct TraceTests {
     #expect(lines(&scene) == ["event nothing: comes: the host has nothing to do for it"])
   }
 
-  @Test func `what is shown is told, and what is wrong with it`() throws {
+  @Test func `a trace has changed nodes and their problems`() throws {
     var scene = try scene()
     scene.instance.trace(until: .seconds(100))
     try scene.change {
@@ -139,7 +139,7 @@ struct TraceTests {
     #expect(lines(&scene) == ["node a: is gone"])
   }
 
-  @Test func `so many lines are told at once, of so many characters`() throws {
+  @Test func `the lines of a trace and their length are limited`() throws {
     var limits = HostLimits()
     (limits.traceLinesMax, limits.traceTextMax) = (2, 10)
     var scene = try scene(limits: limits)

@@ -45,7 +45,7 @@ struct ReadMaskTests {
     #expect(mask.isEverything)
     #expect(mask.filter(try widget()) == (try widget()))
     #expect(mask.filter(try update()) == (try update()))
-    // Owners are only for those who ask for them.
+    // Only a mask that names `owners` includes them.
     #expect(ReadMask.Field.allCases.filter { !mask.wants($0) } == [.owners])
   }
 

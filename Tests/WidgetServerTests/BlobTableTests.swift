@@ -5,7 +5,7 @@ import WidgetProto
 
 @testable import WidgetServer
 
-/// Uploaded files: their pieces, whose they are, how long they stay.
+/// Uploaded files: their pieces, their users, and when they expire.
 struct BlobTableTests {
   private let start = NIODeadline.uptimeNanoseconds(1_000)
   private let limits = {
@@ -22,9 +22,7 @@ struct BlobTableTests {
     } catch { return error.reason }
   }
 
-  @Test func `a file is put together from its pieces, and a piece that comes again counts once`()
-    throws
-  {
+  @Test func `pieces make a file, and a repeated piece counts once`() throws {
     var table = BlobTable(folder: "/tmp")
     let first = try table.add(
       UploadBlobRequest(data: [1, 2, 3], name: "a.png", contentType: "image/png"), by: 1, at: start,
@@ -60,7 +58,7 @@ struct BlobTableTests {
     #expect(whole.data == [1, 2])
   }
 
-  @Test func `a blob is its user's, and the owner's of the daemon`() throws {
+  @Test func `only its user and owners can read a blob`() throws {
     var table = BlobTable(folder: "/tmp")
     let id = try table.add(UploadBlobRequest(data: [7]), by: 1, at: start, limits).blobID
     let read = ReadBlobRequest(blobID: id)
@@ -81,7 +79,7 @@ struct BlobTableTests {
     #expect(table.nextExpiry == nil)
   }
 
-  @Test func `an owner who reads for a user is given that user's blobs alone`() throws {
+  @Test func `an owner who reads for a user gets only that user's blobs`() throws {
     var table = BlobTable(folder: "/tmp")
     let id = try table.add(UploadBlobRequest(data: [7]), by: 1, at: start, limits).blobID
     func read(for other: UInt32, by uid: UInt32, isOwner: Bool) -> String? {
@@ -94,12 +92,12 @@ struct BlobTableTests {
     #expect(read(for: 2, by: 0, isOwner: true) == "BLOB_NOT_FOUND")
     #expect(read(for: 0, by: 0, isOwner: true) == "BLOB_NOT_FOUND")
     #expect(read(for: 1, by: 1, isOwner: false) == nil)
-    // Whoever says that it is for another becomes nobody else by that.
+    // `forUID` gives a caller who is not an owner no access to that user's blobs.
     #expect(read(for: 1, by: 2, isOwner: false) == "BLOB_NOT_FOUND")
     #expect(read(for: 2, by: 1, isOwner: false) == "BLOB_NOT_FOUND")
   }
 
-  @Test func `limits hold at their edge, for each user alone`() throws {
+  @Test func `limits hold exactly, for each user separately`() throws {
     var table = BlobTable(folder: "/tmp")
     func add(_ count: Int, to id: String = "", at offset: UInt64 = 0, by uid: UInt32 = 1) -> String?
     {
@@ -121,7 +119,7 @@ struct BlobTableTests {
     #expect(add(8, by: 2) == nil)
   }
 
-  @Test func `a blob that nobody uses goes`() throws {
+  @Test func `a blob that nobody uses expires`() throws {
     var table = BlobTable(folder: "/tmp")
     let id = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits).blobID
     let read = ReadBlobRequest(blobID: id)
@@ -151,7 +149,7 @@ struct BlobTableTests {
     #expect(table.nextExpiry == nil)
   }
 
-  @Test func `a folder that is not there is told of`() {
+  @Test func `a missing folder is an error that names it`() {
     var table = BlobTable(folder: "/nowhere/at/all")
     #expect(
       reason { () throws(RPCStatus) in

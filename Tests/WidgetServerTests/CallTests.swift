@@ -394,9 +394,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `who owns a field is told to those who ask, and a field can be given back`()
-    async throws
-  {
+  @Test func `owners are in answers whose mask names them, and fields are released`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let (a, kind) = (try WidgetID.make("a"), try KindName.make("k"))

@@ -571,7 +571,7 @@ import WidgetTransport
       #expect(
         try provider.next()
           == .kindsRemoved(ProvidedKindRemoval(kinds: [Self.kind("gauge")])))
-      // What is sent meanwhile is nobody's.
+      // No provider gets events that are sent meanwhile.
       _ = try client.event("a")
       try provider.settle()
       try provider.send(.kinds(ProvideKinds(id: 9, kinds: [Self.gauge])))
@@ -601,9 +601,7 @@ import WidgetTransport
     try #require(client.response(to: call).status)
   }
 
-  @Test func `who manages bundles gets the calls about them, and its answer is the call's`()
-    async throws
-  {
+  @Test func `the provider that manages bundles answers the calls about them`() async throws {
     try await withServer { server in
       let provider = try self.manager(server)
       let client = try server.connect()
@@ -615,7 +613,7 @@ import WidgetTransport
       #expect(request.request == .install(install))
       let response = InstallBundleResponse(
         bundle: InstalledBundle(id: "a", version: "1.0.0"), formerVersion: "0.9.0", warnings: ["w"])
-      // The response to something else is refused, and the call goes on waiting.
+      // The response to another request is refused, and the call still waits.
       try provider.send(
         .bundleAnswer(
           ProvideBundleAnswer(
@@ -626,7 +624,7 @@ import WidgetTransport
           ProvideBundleAnswer(id: 2, bundleRequestID: request.id, outcome: .install(response))))
       #expect(try client.answer(to: call, as: InstallBundleResponse.self) == response)
       #expect(try provider.result().error == nil)
-      // Nobody waits for another one.
+      // A second answer is ignored, because nobody waits for it.
       try provider.send(
         .bundleAnswer(
           ProvideBundleAnswer(id: 3, bundleRequestID: request.id, outcome: .install(response))))
@@ -634,7 +632,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `what the host refuses is the status of the call`() async throws {
+  @Test func `a refusal of the host is the status of the call`() async throws {
     try await withServer { server in
       let provider = try self.manager(server)
       let client = try server.connect()
@@ -654,14 +652,14 @@ import WidgetTransport
     }
   }
 
-  @Test func `calls about bundles end when nobody is there to answer`() async throws {
+  @Test func `calls about bundles end when no host can answer`() async throws {
     try await withServer { server in
       let client = try server.connect()
       func list() throws -> UInt32 {
         try client.start("ListBundles", ListBundlesRequest(), service: Self.catalog)
       }
       #expect(try failure(client, list()).errorInfo?.reason == "BUNDLE_HOST_MISSING")
-      // One that does not manage bundles is not asked.
+      // A provider that does not manage bundles gets no calls.
       let other = try RawProvider(server.connect())
       try other.open(kinds: [Self.gauge])
       #expect(try failure(client, list()).errorInfo?.reason == "BUNDLE_HOST_MISSING")
@@ -711,7 +709,7 @@ import WidgetTransport
         let status = try failure(client, call)
         #expect(status.code == .deadlineExceeded)
         #expect(status.message.contains("bundle_call_seconds"))
-        // Too late is no mistake of the host.
+        // A late answer is no mistake of the host.
         try provider.send(
           .bundleAnswer(
             ProvideBundleAnswer(
@@ -721,7 +719,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `callers who are not owners leave calls about bundles to owners`() {
+  @Test func `callers who are not owners cannot use up the calls of owners`() {
     var limits = ServerLimits()
     (limits.bundleCallsMax, limits.bundleCallsOfClientsMax) = (3, 1)
     func limit(_ level: AccessPolicy.Level, _ waiting: [AccessPolicy.Level]) -> String? {

@@ -133,7 +133,7 @@ import WidgetModel
       try old.execute("UPDATE state SET epoch = 5, revision = 3")
     }
     let log = try folder.open()
-    // Its widgets show something that readers were not told of.
+    // Its widgets have content that readers did not get.
     #expect(try log.load(at: noon) == StoreImage(epoch: ~5, revision: 3))
     let registered = RegisteredKind(
       kind: Kind(name: try kind("clock")), provider: "desk", revision: 4, updateTime: noon,
@@ -145,7 +145,7 @@ import WidgetModel
     #expect(try folder.open().load(at: noon).kinds == [registered])
   }
 
-  @Test func `a database from before owners were recorded opens, and holds some then`() throws {
+  @Test func `a database without owners opens, and can store owners then`() throws {
     try Data().write(to: URL(filePath: folder.database))
     let before = Schema(steps: Array(Schema.current.steps[..<4]))
     let old = try folder.open(schema: before)

@@ -31,7 +31,7 @@ import WidgetModel
     #expect(away.problem(of: "/a")?.contains("there is no widgetd-host") == true)
   }
 
-  @Test func `an empty folder leads to those that the host runs`() {
+  @Test func `the message for an empty folder names the host's folders`() {
     let host = BundleHost.running(folders: ["/a", "/b c"])
     #expect(
       host.nothing(in: "/x") == """
@@ -68,7 +68,7 @@ import WidgetModel
         "whether it is stored is not known, and the daemon does not answer: `widgetctl doctor` says why"
       ),
     ] as [(Bool?, Bool?, BundleHost, String)])
-  func `who gives up waiting is told what becomes of the event`(
+  func `the timeout message says whether the event is stored`(
     isStored: Bool?, isProvided: Bool?, host: BundleHost, end: String
   ) throws {
     let words = OutcomeWait.words(

@@ -25,7 +25,7 @@ import WidgetModel
     #expect(text.hasSuffix("… 3 more lines were left out\n"))
   }
 
-  @Test func `a program gets one object a line, of the widgets that it wants`() {
+  @Test func `with jsonl each line is one object, for the chosen widgets`() {
     let text = TraceText.text(payload, only: ["w"], .jsonl, Painter(usesColour: false))
     let lines = text.split(separator: "\n")
     #expect(lines.count == 2)

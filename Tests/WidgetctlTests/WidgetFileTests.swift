@@ -58,7 +58,7 @@ struct WidgetFileTests {
     #expect(try Self.read(text).widgets.map(\.id?.rawValue) == ["a", "b"])
   }
 
-  /// As `apply` reads it.
+  /// The file as `apply` reads it.
   static func placed(_ text: String) throws -> WidgetFile {
     var file = WidgetFile()
     for (index, document) in try DocumentReader.documents(text, name: "f.yaml").enumerated() {
@@ -90,7 +90,7 @@ struct WidgetFileTests {
     ("kinds[0].display_name", "f.yaml:2:13: kinds[0].display_name: wrong"),
     ("widgets[0].id", "f.yaml:1:13: widgets[0].id: wrong"),
   ])
-  func `what the daemon refuses is shown with its line`(field: String, message: String) throws {
+  func `a refusal of the daemon is shown with its line`(field: String, message: String) throws {
     let file = try Self.placed(
       """
       {widgets: [{id: a, kind: k}], kinds: [
@@ -302,7 +302,7 @@ struct WidgetFileTests {
     #expect(failure?.message.contains("f.yaml: \(message)") == true, "\(failure as Any)")
   }
 
-  @Test func `what a set that owns its fields did is told line by line`() throws {
+  @Test func `the fields that --own changed and kept are printed line by line`() throws {
     let id = try #require(WidgetID("w"))
     let result = ApplyResult(id: id, action: .updated, changedFields: ["data.a", "data.b"])
     #expect(

@@ -203,7 +203,7 @@ struct ModelEvents {
     }
   }
 
-  /// - Parameter now: the widgets as they are, which is what an expression is asked about.
+  /// - Parameter now: the widgets as they are now; expressions are evaluated on these.
   func page(
     after cursor: UInt64, limit: Int, selecting selector: Selector, now: [WidgetID: Widget]
   ) -> EventPage {
@@ -234,7 +234,7 @@ extension Selector {
   }
 }
 
-/// Expressions of selectors beside what they mean, said once more in Swift.
+/// Expressions of selectors, each with the same condition in Swift.
 enum NaiveExpression {
   static let all: [(text: String, holds: @Sendable (Widget) -> Bool)] = [
     ("data.x == 1", { $0.data["x"] == .int(1) || $0.data["x"] == .double(1) }),

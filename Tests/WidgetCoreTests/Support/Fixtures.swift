@@ -172,7 +172,7 @@ func word(_ change: WidgetChange) -> String {
 }
 
 extension Widget {
-  /// The widget with what it shows if nobody has registered its kind.
+  /// The widget with the content that it has if nobody has registered its kind.
   var withPlainContent: Widget {
     let record = Record(
       id: id, kind: kind, family: family, ownerUID: 0, position: 0, revision: 1, time: .epoch)
