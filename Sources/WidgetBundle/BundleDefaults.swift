@@ -72,8 +72,8 @@ extension DocumentReader {
     guard let root = try? SourceReader.read(settings), case .map(let entries) = root.content else {
       defaults.isUnreadable = true
       defaults.problems = [
-        "\(BundleDefaults.fileName) is no JSON object, so the defaults hold; mend it, or remove it and set each "
-          + "value again with `widgetctl bundle set`"
+        "\(BundleDefaults.fileName) is no JSON object, so the defaults hold; correct it, or "
+          + "remove it and set each value again with `widgetctl bundle set`"
       ]
       return defaults
     }

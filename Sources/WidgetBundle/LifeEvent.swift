@@ -77,7 +77,8 @@ extension KindReader {
     else { return }
     for step in trigger.steps {
       guard case .reload(let names) = step else { continue }
-      // A failed source may read other sources: that does not make it fail again.
+      // After a failure, to read another source may help. So only a source that reads itself
+      // counts.
       for name in names.isEmpty ? sourceNames : names where phase != .error || name == source {
         reloads[source, default: []].append((name, entry.item))
       }

@@ -56,7 +56,7 @@ extension WidgetStore {
     }
   }
 
-  /// Makes an existing widget what a spec says.
+  /// Changes an existing widget to match a spec.
   private mutating func converge(
     _ slot: Int, _ id: WidgetID, to spec: WidgetSpec, _ declaration: Declaration,
     _ transition: Transition?,
@@ -107,7 +107,7 @@ extension WidgetStore {
   ) throws(StoreError) -> Owning {
     let spec = try fittedAgain(spec, field: field)
     var plan = Owning()
-    // What explains a kind says that and no more.
+    // A widget of kind `help` has only the data that explains its kind.
     plan.patch = WidgetPatch(setData: spec.data, replaceData: record.kind == .help)
     plan.patch.setParameters = spec.parameters
     plan.patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }

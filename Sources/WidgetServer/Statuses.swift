@@ -229,20 +229,19 @@ extension RPCStatus {
 
   static let noBundleHost = RPCStatus(
     .unavailable, "BUNDLE_HOST_MISSING",
-    "No widgetd-host is connected, which installs and runs bundles. Start it: "
-      + "`systemctl start widgetd-host`, or with --user for a user's.")
+    "No widgetd-host is connected; it installs and runs bundles. Start it with "
+      + "`systemctl start widgetd-host`, or `systemctl --user start widgetd-host` for your user.")
 
   static let bundleHostGone = RPCStatus(
     .unavailable, "BUNDLE_HOST_GONE",
-    "widgetd-host ended before it answered. ListBundles tells what it has done; try again when it is back."
-  )
+    "widgetd-host ended before it answered. Start it, call ListBundles to see what it did, and try "
+      + "again.")
 
   static func bundleHostSlow(seconds: Int) -> RPCStatus {
     RPCStatus(
       .deadlineExceeded, "DEADLINE_EXCEEDED",
-      "widgetd-host has not answered within bundle_call_seconds = \(seconds), and may still do what it "
-        + "was asked. ListBundles tells what it has done; if it does not answer, restart widgetd-host."
-    )
+      "widgetd-host has not answered within bundle_call_seconds = \(seconds), and may still carry "
+        + "out the call. Call ListBundles to see the result; if that fails, restart widgetd-host.")
   }
 
   static func providerActive(

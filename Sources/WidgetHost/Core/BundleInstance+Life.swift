@@ -20,7 +20,8 @@ extension BundleInstance {
     }
     let taken = facts.takesEvent(event).details
     let payload = ValueMap(details.entries.filter { taken?.contains($0.key) ?? true })
-    // Store earlier changes first: who gets the event reads the data from before the result is set.
+    // Store earlier changes first. A receiver of `ready` then reads the data without the new
+    // result.
     flush(id, isForced: true)
     effects.append(
       .send(request(for: .notice), id, name: event, payload: payload, force: true))
