@@ -4,7 +4,7 @@ import WidgetTransport
 
 /// Makes connections to one socket, and keeps the one that calls share. Confined to one event loop.
 ///
-/// The shared connection is made when a call needs it, and made anew by the next call after it was
+/// The shared connection is made when a call needs it, and made again by the next call after it was
 /// lost. While it is being made, calls wait for it together.
 final class Connector {
   typealias Completion = (Result<Connection, ClientError>) -> Void

@@ -3,8 +3,8 @@ public import WidgetProto
 
 /// What the daemon wants of a provider, or tells it; see `ProviderSession.requests`.
 public enum ProviderRequest: Hashable, Sendable {
-  /// The session is open, for the first time or again. What came before it has lost its meaning: the
-  /// daemon asks for every widget anew.
+  /// The session is open, for the first time or again. Earlier requests do not count any more: the
+  /// daemon asks for every widget again.
   case connected(ProvideOpened)
   /// The connection is gone, or could not be made; it is tried again. Comes once, however often.
   case disconnected(ClientError)

@@ -12,7 +12,7 @@ import WidgetTransport
 /// await client.close()
 /// ```
 ///
-/// All calls share one connection. It is made by the first call, and made anew by the next call
+/// All calls share one connection. It is made by the first call, and made again by the next call
 /// after it was lost; a call that was under way then fails with `connectionLost` and is never
 /// repeated behind the caller's back. Each watch has a connection of its own: the protocol has no
 /// flow control within a connection, so a watch that is not read would otherwise hold up the answers

@@ -32,7 +32,7 @@ public struct WidgetMirror: Hashable, Sendable {
     public init() {}
   }
 
-  /// A frame that does not fit what came before it. The mirror is unchanged; watch anew without a
+  /// A frame that does not fit what came before it. The mirror is unchanged; watch again without a
   /// resume token.
   public enum Inconsistency: Error, Hashable, Sendable, CustomStringConvertible {
     /// Something changed of a widget that is not there.

@@ -10,11 +10,12 @@ import WidgetModel
 /// it is bounded, and who comes from before `logStart` gets all nodes. A node that is gone keeps its slot
 /// (`isDead`) until the log has forgotten it.
 ///
-/// It is never stored: it follows from the widget and its kind. After a restart it begins with
-/// `logStart` at the widget's revision. So that it does follow, and not from what the widget was before, a
-/// content that met a limit is made anew at each change: what fits depends on what is there already. What
-/// was made step by step without meeting one is what making it at once gives, but for `contentCostMax`,
-/// which bounds a step; so `isCut` is looked at after a restart, see `WidgetStore.beginAnew`.
+/// The table is never stored, because the widget and its kind determine it. After a restart it
+/// begins with `logStart` at the widget's revision. If the content met a limit, each change makes
+/// the whole content again, because what fits depends on the nodes that are there already. Content
+/// that met no limit is the same, whether made in steps or at once. The exception is
+/// `contentCostMax`, which bounds a step; so `isCut` is checked after a restart, see
+/// `WidgetStore.beginAnew`.
 ///
 /// Invariants: `index` has the id of every slot that is not free; the children of a live entry are live;
 /// `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`.
@@ -86,7 +87,7 @@ struct ContentTable {
     var instance: Instance
   }
 
-  /// The content of a widget, made anew.
+  /// The whole content of a widget.
   init(_ program: ContentProgram, of record: Record, limits: StoreLimits) {
     self.program = program
     logStart = record.revision

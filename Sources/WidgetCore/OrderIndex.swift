@@ -4,8 +4,8 @@ import WidgetModel
 ///
 /// Between commands positions are unique (the slot only tells widgets apart while several swap
 /// places). They are sparse, so a widget moves by changing its own position alone. When two
-/// neighbours leave no room, the store spreads all positions anew. Look-up is O(log n); changes move
-/// O(n) small pairs.
+/// neighbours leave no room, the store spreads all positions again. Look-up is O(log n); changes
+/// move O(n) small pairs.
 struct OrderIndex {
   struct Entry: Equatable, Comparable {
     var position: Int64
@@ -33,7 +33,7 @@ struct OrderIndex {
     return overflow ? nil : difference
   }
 
-  /// The position of a rank, counted from 0, when all positions are spread anew.
+  /// The position of a rank, counted from 0, when all positions are spread again.
   static func spreadPosition(ofRank rank: Int) -> Int64 { Int64(rank + 1) * stride }
 
   mutating func insert(_ slot: Int32, at position: Int64) {

@@ -412,7 +412,7 @@ public struct WidgetStore: ~Copyable {
     ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
     ledger.expire(at: now)
     if tombstones.count > limits.tombstonesMax { compact(upTo: retained) }
-    // Ids stay unique without it; only their numbers begin anew.
+    // Ids stay unique without it; only their numbers begin at 1 again.
     if numbering.count > WidgetStore.numberedKindsMax { numbering.removeAll() }
   }
 

@@ -27,11 +27,11 @@ public struct Kind: Hashable, Sendable {
   /// Whether events may be lost while the provider is away; then they are not stored.
   public var hasLosableEvents: Bool
 
-  /// What of a widget outlives a restart of the daemon.
+  /// The parts of a widget that outlive a restart of the daemon.
   public enum Persistence: UInt8, Hashable, Sendable, CaseIterable {
     /// All of it.
     case durable = 1
-    /// All but its data, which begins anew from the defaults.
+    /// Everything except the data, which begins with the defaults again.
     case volatile
   }
 

@@ -134,7 +134,7 @@ public struct RequestEnvelopeView {
   /// How long the caller will wait; 0 means for ever.
   public var timeoutNanoseconds: Int64 { c.pointee.timeout_nano }
 
-  /// The call's metadata, made anew each time it is asked for.
+  /// The call's metadata, made again on each access.
   public var metadata: [MetadataEntry] {
     get throws(WireError) { try reader.metadata(c) }
   }

@@ -37,7 +37,8 @@ public protocol Widget: Sendable {
   var families: [Family] { get }
   /// What its widgets show.
   var content: [ContentTemplate] { get }
-  /// Whether what its widgets hold outlives a restart of the daemon. Volatile without: it is fed anew.
+  /// Whether the data of its widgets outlives a restart of the daemon. Default: volatile, because
+  /// the provider sets the data again.
   var persistence: Kind.Persistence { get }
   /// Whether events may be lost while this program is away. Default: they may not, and are stored until
   /// `handle` has dealt with them.

@@ -7,7 +7,7 @@ import WidgetProto
 /// What fails once tends to fail for every caller. So the same reason in the same area is one entry,
 /// which counts and keeps the last message, and one kind of trouble cannot push out all others. At
 /// most `countMax` entries are kept, in order of when they happened last. They are in memory only
-/// and begin anew with the process; the journal keeps them longer.
+/// and begin again with the process; the journal keeps them longer.
 struct RecentErrors {
   static let countMax = 16
   static let messageBytesMax = 1_024

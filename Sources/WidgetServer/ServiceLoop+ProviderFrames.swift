@@ -62,7 +62,7 @@ extension ServiceLoop {
     let page = store.events(after: session.eventCursor, limit: room, of: session.kinds)
     // Who has no widgets misses none of their events.
     if let gap = page.gap, !session.kinds.isEmpty {
-      // It takes room like an event: those after it are read anew.
+      // The gap takes room like an event. Events after it are read again.
       session.eventCursor = gap.upperBound
       session.unacknowledged.append(
         .init(first: gap.lowerBound, last: gap.upperBound, widgetID: nil))

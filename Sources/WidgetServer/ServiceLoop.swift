@@ -14,9 +14,9 @@ import WidgetTimeZones
 /// makes the group durable, then sends the answers, then the changes. So an answer or a change is
 /// never sent before it is durable, and callers of the same turn share one transaction.
 ///
-/// If the transaction fails, the store goes back to where it was and the turn's calls are answered
-/// anew: those that wanted to change something with UNAVAILABLE, those that only read with what is
-/// there now. Nobody has seen anything of it.
+/// If the transaction fails, the store is rolled back and the turn's calls are answered again:
+/// calls that change something with UNAVAILABLE, calls that only read with the state now. Nobody
+/// has seen the first answers.
 ///
 /// Everything here is confined to `eventLoop`; nothing is locked.
 final class ServiceLoop {
@@ -87,14 +87,14 @@ final class ServiceLoop {
   private var touched: [any TurnParticipant] = []
   /// The time of the turn; the same for everything in it.
   private(set) var now: Timestamp
-  /// Set while the calls of a failed turn are answered anew.
+  /// Set while the calls of a failed turn are answered again.
   private(set) var storageFailure: StorageError?
   private var isStorageFailing = false
   var isDraining = false
   /// Set while the connections are being made ready to be handed over: guests open no more streams.
   var isHandingOver = false
 
-  /// A call of this turn, so that it can be answered anew.
+  /// A call of this turn, so that it can be answered again.
   struct TurnCall {
     let peer: Peer
     let again: () -> Void

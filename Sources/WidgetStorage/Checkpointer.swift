@@ -5,7 +5,7 @@ import Glibc
 /// its own, so that the thread that appends does not wait for it.
 ///
 /// A pass is a passive checkpoint: it never holds off the writer. While the writer goes on, the log
-/// cannot begin anew and so grows; `checkpointAndWait`, called by the writer, is a pass without a
+/// cannot begin again and so grows; `checkpointAndWait`, called by the writer, is a pass without a
 /// writer, after which it does.
 ///
 /// Thread-safe but for `removeLogOnClose`: everything that changes is guarded by the mutex, and the connection is used by the
@@ -160,8 +160,8 @@ final class Checkpointer: @unchecked Sendable {
 
 /// When to ask for a checkpoint, and when to wait for one, by the length of the write-ahead log.
 ///
-/// The log grows with each group until it begins anew, which it does with the first group after all
-/// of it has been moved.
+/// The log grows with each group until it begins again, which it does with the first group after
+/// all of it has been moved.
 struct CheckpointPacer {
   let everyPages: Int
   let pagesMax: Int

@@ -9,7 +9,7 @@ final class Connection {
   let handle: OpaquePointer
   let path: String
   /// How many pages there are in the write-ahead log since the last commit, if `watchLog` was
-  /// called. Pages that were moved count until the log begins anew.
+  /// called. Pages that were moved count until the log begins again.
   private(set) var walPages = 0
 
   /// Opens a file that exists. Nothing is read yet.

@@ -24,7 +24,7 @@ struct Opening {
       throw .cannotOpen(
         path: path, detail: "its file system has no shared memory for write-ahead logging")
     }
-    // A log that grew once gives its space back when it begins anew.
+    // A log that grew once gives its space back when it begins again.
     try connection.execute(
       "PRAGMA journal_size_limit = \(options.checkpointPages * Opening.pageBytes)")
     connection.watchLog()

@@ -46,7 +46,7 @@ public final class SQLiteCommitLog: CommitLog {
     public var failedCheckpoints: UInt64 = 0
     /// How often an append waited for a checkpoint.
     public var checkpointWaits: UInt64 = 0
-    /// How many pages there are in the write-ahead log, moved ones included until it begins anew.
+    /// How many pages there are in the write-ahead log, moved ones included until it begins again.
     public var walPages = 0
   }
 

@@ -10,7 +10,7 @@ import WidgetSystemd
 /// is done on them by then, so a connection that is there can go on, whatever became of the others.
 /// A process that finds the description takes it away before anything else, so that it is used once;
 /// connections without one are left over from a process that did not end in order, and nobody knows
-/// where in a frame it stopped: they are closed, and their clients connect anew.
+/// where in a frame it stopped: they are closed, and their clients connect again.
 ///
 /// Without systemd, nothing here does anything.
 struct ServiceManager {

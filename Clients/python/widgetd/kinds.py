@@ -273,7 +273,7 @@ class Persistence(Word):
     UNSPECIFIED = 0
     #: All of it.
     DURABLE = 1
-    #: All but its data, which begins anew from the defaults.
+    #: Everything except the data, which begins with the defaults again.
     VOLATILE = 2
 
 

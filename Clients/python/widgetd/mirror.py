@@ -39,7 +39,7 @@ from .model import (
 
 
 class Inconsistent(WidgetdError):
-    """A frame does not fit what came before it. The mirror is unchanged; watch anew, without a
+    """A frame does not fit what came before it. The mirror is unchanged; watch again, without a
     resume token. `follow` does so by itself."""
 
 

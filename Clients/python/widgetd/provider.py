@@ -85,7 +85,7 @@ class DataRequestReason(Word):
 
 @dataclass(frozen=True)
 class Connected:
-    """The session is open, for the first time or again. The daemon asks about every widget anew."""
+    """The session is open, for the first time or again. The daemon asks about every widget again."""
 
     epoch: int
     revision: int

@@ -12,7 +12,7 @@ struct ViewCommand: AsyncParsableCommand {
       title. A line that begins with ! says what is wrong with a part of it; where a placeholder stands in, \
       only --verbose and --nodes tell why.
 
-      --watch draws anew whenever something changes, until an interrupt; without a terminal it prints \
+      --watch redraws whenever something changes, until an interrupt; without a terminal it prints \
       everything again. With -o json or yaml it prints what `ls` does. --nodes lists the parts instead: \
       what `send --node` can name.
 

@@ -499,7 +499,7 @@ extension Facts {
     unname ?? "export XDG_RUNTIME_DIR=\(SocketChoice.runtimeDirectory(of: user.uid))"
   }
 
-  /// Starts the daemon anew whose socket is there. What listens already is ended first, if it is
+  /// Restarts the daemon whose socket is there. What listens already is ended first, if it is
   /// known to be the daemon; where it is not, that is to be found out.
   private var restart: String {
     if let manager = managerWithUnits {
