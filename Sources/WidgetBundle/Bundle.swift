@@ -55,23 +55,24 @@ public struct Permissions: Hashable, Sendable {
   }
 }
 
-/// A kind of a bundle, and what keeps its widgets alive.
+/// A kind of a bundle, with its sources, actions and triggers.
 public struct BundleKind: Sendable {
-  /// What the daemon is told: fields, reducers, content. Actions that only set data are reducers here.
+  /// The kind as the daemon gets it: fields, reducers, content. Actions that only set data are
+  /// reducers.
   public var kind: Kind
-  /// Where data comes from, for every widget of the kind.
+  /// The sources of data, for every widget of the kind.
   public var sources: [Source]
-  /// What can be done, by name.
+  /// The actions, by name.
   public var actions: [String: Action]
-  /// What is done when something happens, in the order of the file.
+  /// The triggers, in the order of the file.
   public var triggers: [Trigger]
   /// The forms in its content, by node id.
   public var forms: [String: Form]
-  /// What runs on the widgets' behalf reads these variables.
+  /// The variables that sources and actions read.
   public var scope: BundleScope
-  /// What its content reads, one for each of the kind's templates.
+  /// The variables that the content reads, one entry for each template of the kind.
   public var contentReads: [ContentReads]
-  /// What became of events is told in the status; see `BundleScope.outcomesKey`.
+  /// Whether the status has the outcomes of events; see `BundleScope.outcomesKey`.
   public var tellsOutcomes: Bool
 
   public init(
@@ -90,15 +91,15 @@ public struct BundleKind: Sendable {
   }
 }
 
-/// What the expressions of one template of content read: by it a failure is known that the author shows.
+/// What the expressions of one template of content read. It tells which failures the content shows.
 public struct ContentReads: Hashable, Sendable {
-  /// The families that the template is for; none for all that no other names.
+  /// The families of the template; empty for all families that no other template names.
   public var families: [Family]
   /// The sources and actions whose status it reads.
   public var statuses: Set<String>
-  /// It reads the status of all of them.
+  /// Whether the template reads the status of all sources and actions.
   public var readsAllStatuses: Bool
-  /// Data keys of which nothing is shown but a placeholder while they are null.
+  /// Data keys for which the template shows only a placeholder while they are null.
   public var placeholderKeys: Set<String>
 
   public init(

@@ -70,7 +70,7 @@ extension KindReader {
     toldActions = Set(names.compactMap { LifePhase.split($0)?.name }).intersection(actionNames)
   }
 
-  /// Records the sources that a trigger on another source's life event reads again.
+  /// Records the sources that a trigger on a source's life event reads again.
   func noteReloads(_ entry: Named) {
     guard let (source, phase) = LifePhase.split(entry.name), sourceNames.contains(source),
       let trigger = triggers.last, case .event(entry.name, nil) = trigger.when

@@ -37,8 +37,7 @@ struct EntryPath: Hashable {
     let shown = "\"\(text.prefix(100))\""
     guard !text.hasPrefix("/") else {
       throw .refused(
-        "\(shown) is an absolute path", hint: "a bundle's files are in its own folder; pack it anew"
-      )
+        "\(shown) is an absolute path", hint: "pack the bundle again, with relative paths")
     }
     guard text.utf8.count <= 1024 else {
       throw .refused("a path has more than 1024 bytes", hint: "use shorter names")

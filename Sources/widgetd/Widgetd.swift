@@ -227,7 +227,7 @@ private var guests: [any GuestProtocol] {
       })
     if log.isHistoryCut {
       logger.warning(
-        "the latest changes may be missing; readers start anew",
+        "the latest changes may be missing; readers start again",
         metadata: [
           "path": "\(log.path)"
         ])
