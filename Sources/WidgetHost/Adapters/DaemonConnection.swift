@@ -112,7 +112,7 @@ public protocol DaemonSession: Sendable {
   func close() async
 }
 
-/// What the daemon wants of a provider.
+/// Requests and news of the daemon for a provider.
 public enum SessionNews: Hashable, Sendable {
   /// The session is open, for the first time or again. The daemon may be one that knows nothing.
   case opened(epoch: UInt64)
@@ -313,15 +313,15 @@ public struct ClientConnection: DaemonConnection {
 private final class ClientSession: DaemonSession {
   private let session: ProviderSession
   private let kinds: [Kind]
-  /// What was asked last about each widget.
+  /// The last data request for each widget.
   private let questions = Mutex<[WidgetID: ProviderDataRequest]>([:])
   private let isOpen = Mutex(false)
   private let acknowledging = Mutex(Acknowledging())
 
   private struct Acknowledging {
-    /// Dealt with, and not told yet.
+    /// The last event to acknowledge; nil if there is none.
     var event: Event?
-    /// What tells.
+    /// The task that sends the acknowledgement.
     var task: Task<Void, Never>?
   }
 

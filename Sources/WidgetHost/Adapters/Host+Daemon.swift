@@ -2,7 +2,7 @@ import WidgetBundle
 import WidgetClient
 import WidgetModel
 
-// What the daemon is told, and what it tells.
+// The conversations of bundles with the daemon.
 extension Host {
   func open(_ generation: UInt64, _ bundle: Bundle) {
     withdrawals.removeValue(forKey: bundle.id)?.cancel()
@@ -40,12 +40,12 @@ extension Host {
 
   /// Provides a bundle's kinds until it is closed.
   private func follow(_ generation: UInt64, _ bundle: Bundle) async {
-    // The widget that tells of a bundle is there before anything of the bundle is: by it the next host
-    // knows what to remove if the folder goes while none runs.
+    // Make the bundle's own widget (`bundle/ID`) first. If the folder is removed while no host
+    // runs, the next host knows from that widget what to remove.
     await standingTask?.value
     var attempts = 0
     while !Task.isCancelled, links[generation] != nil {
-      // What the version before has dealt with does not come again to this one.
+      // Send the acknowledgements of the former version, so that its events do not come again.
       for session in retiring[bundle.id] ?? [] { await session.flush() }
       guard links[generation] != nil else { return }
       let session = daemon.session(
@@ -60,7 +60,7 @@ extension Host {
         endWatch(generation)
         await session.close()
         attempts += 1
-        // Of a host that has just ended the daemon may not know it yet.
+        // The daemon may not know yet that a former host has ended.
         if error.isProvidedAlready, attempts < Host.attemptsMax {
           try? await clock.sleep(for: Host.wait(attempts))
           continue
@@ -266,7 +266,7 @@ extension Host {
     var attempts = 0
     while !Task.isCancelled, links[generation] != nil {
       do throws(Failure) {
-        // What a bundle that goes leaves behind is no conflict.
+        // Widgets of a bundle that is being removed are no conflict, so wait for the removal.
         for task in Array(withdrawals.values) { await task.value }
         let known = try await daemon.widgets(kinds: Array(Set(bundle.widgets.map(\.kind))))
         if let conflict = HostState.conflict(of: bundle, with: known) {

@@ -5,10 +5,10 @@ import WidgetModel
 
 /// Runs bundles: the part with I/O.
 ///
-/// One actor owns the state machine. Whatever happens outside is told to it by a task that waits until
-/// it has been dealt with, and nothing in it waits while it deals with something; so the state is never
-/// seen in the middle of a change, and nothing piles up. What the state machine wants done runs in tasks
-/// of its own, at most one for each request, each of which ends with an answer.
+/// One actor owns the state machine. A task reports each outside event to the actor, and waits
+/// until the actor has handled the event. The actor never waits while it handles an event. So
+/// nobody sees the state in the middle of a change, and no queue grows. Effects run in separate
+/// tasks, at most one for each request, and each task ends with an answer.
 public actor Host {
   /// Carries out a call about bundles. May block.
   public typealias BundleManager =
@@ -61,20 +61,20 @@ public actor Host {
   let start: ContinuousClock.Instant
 
   var state: HostState
-  /// What is under way, by request.
+  /// The running tasks, by request.
   var tasks: [RequestID: Task<Void, Never>] = [:]
-  /// The host's own.
+  /// The host's own session.
   var session: (any DaemonSession)?
-  /// By generation.
+  /// The bundles' conversations, by generation.
   var links: [UInt64: Link] = [:]
   /// The sessions of bundles' earlier versions, by bundle, until those of the next are open: so nobody
   /// sees their widgets without a provider in between.
   var retiring: [String: [any DaemonSession]] = [:]
-  /// The host's own session is open: nobody else shows how bundles stand.
+  /// Whether the host's own session is open, so no other host shows the state of bundles.
   var isHolding = false
-  /// And what an earlier host left is seen to.
+  /// Whether the host has also taken over or removed the widgets of an earlier host.
   var isServing = false
-  /// What removes what is left of a bundle, by its id.
+  /// The tasks that remove the kinds and widgets of removed bundles, by bundle.
   var withdrawals: [String: Task<Void, Never>] = [:]
   var alarm: (deadline: Duration, task: Task<Void, Never>)?
   var standing: [WidgetSpec] = []
@@ -270,7 +270,7 @@ public actor Host {
   /// Drops the held reports: another host serves the daemon, so no loaded bundle runs.
   func discard() { held?.discard() }
 
-  // MARK: What came out of the state machine
+  // MARK: Outputs of the state machine
 
   func handle(_ outputs: [HostState.Output]) {
     for output in outputs {
@@ -367,7 +367,7 @@ public actor Host {
     tell(input, id.generation)
   }
 
-  /// Waits until nothing is under way any more of what was begun before, for tests.
+  /// Waits until all tasks that run now have ended, for tests.
   func settle() async {
     for task in Array(tasks.values) { await task.value }
     for task in Array(withdrawals.values) { await task.value }

@@ -3,7 +3,7 @@ import WidgetModel
 
 // Actions: how a run goes from step to step until it waits or ends.
 extension BundleInstance {
-  /// What became of doing one step.
+  /// The progress of a run after one step.
   private enum Progress { case done, waits, entered }
 
   /// Goes on with a run until it waits for something or has ended.
@@ -31,7 +31,7 @@ extension BundleInstance {
 
   private func moment(of run: Run, result: Value? = nil) throws(Failure) -> BundleScope.Moment {
     let frame = run.frames.last
-    // What follows a failure sees it, however deep it is.
+    // Steps after a failure see the error, at any depth.
     let error = run.frames.last { $0.phase == .failure }?.error
     return try moment(
       run.widgetID, event: run.event, row: run.row, result: result ?? frame?.result ?? .null,
@@ -227,7 +227,7 @@ extension BundleInstance {
       if isSame { abandon(other) }
     }
     runs[id]?.wait = .delay
-    // Who waits in between may go on for ever.
+    // A chain with a delay is no loop, so it may go on for ever.
     runs[id]?.chain = []
     runs[id]?.hasActed = true
     deadlines[.delay(id)] = now.uptime + delay
@@ -243,7 +243,7 @@ extension BundleInstance {
     advance(id)
   }
 
-  /// What comes before an action's steps: the condition, the requirements, the optimistic values.
+  /// Begins an action before its steps: the condition, the requirements, the optimistic values.
   private mutating func begin(_ id: UInt64) {
     guard let run = runs[id], let frame = run.frames.last else { return }
     let top = run.frames.count - 1
@@ -358,7 +358,7 @@ extension BundleInstance {
     guard !run.isMarked else { return status }
     let isCaught = !frame.action.failure.isEmpty || facts.handlesErrors
     if frame.action.name.isEmpty {
-      // Those further out may have a name, or catch it.
+      // An outer action may have a name, or catch the failure.
       if isCaught || run.frames.count == 1 {
         runs[id]?.isMarked = true
         var named = status
@@ -384,8 +384,8 @@ extension BundleInstance {
       ? nil : facts(of: run.widgetID)?.failureTitle(frame.action.name)
   }
 
-  /// Keeps what was set in advance with the action's status, for a host that comes after one that was
-  /// killed. What is large is not written twice for that.
+  /// Keeps the optimistic values with the action's status, so that the next host can revert them if
+  /// this one is killed. Does not keep large values.
   private mutating func keep(
     _ undo: [(key: String, before: Value, set: Value)], _ id: WidgetID, _ name: String
   ) {

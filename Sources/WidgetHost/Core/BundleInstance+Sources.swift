@@ -144,7 +144,7 @@ extension BundleInstance {
     let asked = effect(request)
     effects.append(asked)
     trace(id, effect: asked, of: source.name, .source)
-    // Who reads once a second is not shown as running once a second.
+    // A reading by interval does not show `running`, because that would change every second.
     if isAsked { showRunning(id, source) }
   }
 
@@ -294,7 +294,7 @@ extension BundleInstance {
         state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
         message: failure.message, code: failure.code))
     if case .file = source.input, failure.code == "NOT_FOUND" {
-      // What a file said that is gone is not so any more; what it shows then is the kind's default.
+      // The data of a missing file is not valid any more, so the keys get their defaults.
       for (key, _) in source.assignments.values {
         widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
       }
@@ -321,7 +321,7 @@ extension BundleInstance {
     arm(id, index, source, atLeast: backoff(attempts + 1))
   }
 
-  // MARK: What the input depends on
+  // MARK: Dependencies of the input
 
   private func inputs(of source: Source, _ widget: Widget) -> [Value] {
     source.dependencies.map { reference in
@@ -350,7 +350,7 @@ extension BundleInstance {
       else { continue }
       widgets[id]?.sources[index].inputs = inputs
       if case .command(_, true) = source.input, let request = state(id, index).request {
-        // It would go on for ever with what it was started with.
+        // A continuous program would keep its old arguments for ever.
         cancel(request)
         widgets[id]?.sources[index].request = nil
       }
@@ -385,7 +385,7 @@ extension BundleInstance {
     widgets[id]?.sources[index].isQueued = false
     guard let source = source(id, index) else { return }
     trace(id, .source, source.name, "is off: `when` is false")
-    // What is not wanted does not fail.
+    // A source that is off has no failure.
     let isFailed = widgets[id]?.failures[.source(index)] != nil
     if isFailed || status(id, source.name) == .running {
       setStatus(id, source.name, ActionStatus())
@@ -404,7 +404,7 @@ extension Duration {
 }
 
 extension ValueMap {
-  /// What is there; null if nothing is.
+  /// The value at a path; null if there is none.
   fileprivate func value(at path: [ExpressionReference.Step]) -> Value {
     var value = Value.map(self)
     for step in path {

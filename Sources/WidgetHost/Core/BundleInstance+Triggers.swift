@@ -62,7 +62,7 @@ extension BundleInstance {
     if let least = trigger.minLength, case .string(let text)? = event.payload["value"],
       !text.isEmpty, text.count < least
     {
-      // What was typed before is no longer what is there.
+      // Drop the earlier text too, because the input has changed since.
       throttled[key] = nil
       deadlines[.throttle(key)] = nil
       return
@@ -81,7 +81,7 @@ extension BundleInstance {
       case .every(let interval) = triggers[index].when
     else { return }
     deadlines[.trigger(id, index)] = now.uptime + max(interval, limits.intervalMin)
-    // What is still busy with the last time has no use for another.
+    // Skip this time if the last run has not ended.
     guard !isBusy(QueueKey(widgetID: id, trigger: index)) else { return }
     fire(index, of: id, nil)
   }

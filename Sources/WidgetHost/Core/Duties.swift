@@ -1,7 +1,7 @@
 import WidgetBundle
 import WidgetModel
 
-/// What the daemon waits for: events to be dealt with, and widgets that it asked about.
+/// The duties to the daemon: events to acknowledge, and data requests to answer.
 struct Duties: Sendable {
   private struct OpenEvent: Sendable {
     let event: Event
@@ -87,7 +87,7 @@ extension BundleInstance {
   }
 
   mutating func asked(about id: WidgetID, isRefresh: Bool) {
-    // What was asked and is not answered yet is being read already.
+    // The host reads the sources of an open data request already.
     guard duties.asked.insert(id).inserted, isRefresh, let facts = facts(of: id) else { return }
     for index in facts.kind.sources.indices { read(id, index, isAsked: true) }
   }

@@ -1,12 +1,12 @@
 public import WidgetBundle
 public import WidgetModel
 
-// What goes into the state machine and what comes out of it, as values.
+// The inputs and outputs of the state machine, as values.
 
-/// One thing that a bundle asked the world for. Never used twice: what belongs to an earlier version of
-/// a bundle can be told from what belongs to the one that runs.
+/// The id of a request of a bundle. Never used twice, so an answer to an earlier version of a
+/// bundle is recognized.
 public struct RequestID: Hashable, Sendable, CustomStringConvertible {
-  /// Which start of which bundle.
+  /// The number of the bundle's start, unique for all bundles.
   public let generation: UInt64
   public let number: UInt64
 
@@ -15,7 +15,7 @@ public struct RequestID: Hashable, Sendable, CustomStringConvertible {
     self.number = number
   }
 
-  /// For what is only told.
+  /// An id for effects that have no answer.
   static func unanswered(_ generation: UInt64) -> RequestID {
     RequestID(generation: generation, number: 0)
   }
@@ -101,7 +101,7 @@ public struct WebRequest: Hashable, Sendable {
   public var address: WebAddress
   public var headers: [Header]
   public var body: Body
-  /// What the file that it is in says goes into the header.
+  /// The credentials: the content of the file goes into a header.
   public var auth: Auth?
   public var timeout: Duration
   public var bodyBytesMax: Int
@@ -109,7 +109,7 @@ public struct WebRequest: Hashable, Sendable {
   public var permissions: BundlePermissions
 }
 
-/// What an HTTP server answered.
+/// The answer of an HTTP server.
 public struct WebAnswer: Hashable, Sendable {
   public var status: Int
   public var contentType: String
@@ -129,7 +129,7 @@ public struct WebAnswer: Hashable, Sendable {
   }
 }
 
-/// What a bundle wants done.
+/// An output of a bundle: work for the adapters.
 public enum Effect: Hashable, Sendable {
   /// Answered with `bytes` or `failed`.
   case readFile(RequestID, FileRequest)
@@ -145,25 +145,25 @@ public enum Effect: Hashable, Sendable {
   case send(RequestID, WidgetID, name: String, payload: ValueMap, force: Bool)
   /// Answered with `fetched` or `failed`.
   case fetchWidget(RequestID, WidgetID)
-  /// This event and all before it are dealt with. Nobody waits for an answer.
+  /// Acknowledges this event and all before it. Nobody waits for an answer.
   case acknowledge(RequestID, Event)
-  /// A widget that was asked about is as true as it can be made now. Nobody waits for an answer.
+  /// Answers a data request: the widget's data is as fresh as possible. Nobody waits for an answer.
   case answer(RequestID, WidgetID, WidgetPatch)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
   /// Lines of a trace; `dropped` counts the lines that were left out. Nobody waits for an answer.
   case trace(RequestID, [TraceLine], dropped: Int)
-  /// Something that does not work, or may not, for whoever runs the host.
+  /// An error or a warning, for the log.
   case report(String)
-  /// What the host does when all is well.
+  /// What the host does, for the log.
   case note(String)
 }
 
-/// What happened.
+/// An input of a bundle: something that happened.
 public enum BundleInput: Hashable, Sendable {
-  /// All widgets of the bundle's kinds, as the daemon has them. Others are gone.
+  /// All widgets of the bundle's kinds. Other widgets do not exist any more.
   case snapshot([Widget])
-  /// One is there, or another than before.
+  /// A widget is new or has changed.
   case widget(Widget)
   case removed(WidgetID)
   /// The session is open again, and the daemon asks about every widget again. In each epoch the
@@ -174,7 +174,7 @@ public enum BundleInput: Hashable, Sendable {
   /// The daemon wants to know whether a widget's data is true; `isRefresh` if somebody wants it
   /// read again.
   case asked(WidgetID, isRefresh: Bool)
-  /// It does not any more: the widget that was meant is gone. Another may have its id.
+  /// The data request ends because its widget was removed. Another widget may have the id now.
   case unasked(WidgetID)
   case bytes(RequestID, [UInt8])
   case line(RequestID, [UInt8])

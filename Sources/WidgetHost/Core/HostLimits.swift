@@ -36,7 +36,7 @@ public struct HostLimits: Hashable, Sendable {
   public var outcomeTextBytesMax = 500
   /// The maximum bytes of the fields of an outcome together. Further fields are left out.
   public var outcomeFieldsBytesMax = 4 << 10
-  /// Fields that a form does not have, told of at once.
+  /// How many unknown fields of a submit are reported at once.
   public var formProblemsMax = 16
   /// Events that follow from one another without a delay between them; more are a loop.
   public var chainMax = 64
@@ -44,12 +44,12 @@ public struct HostLimits: Hashable, Sendable {
   public var droppedFor = Duration.seconds(30)
   /// Failures that the widget of a bundle lists.
   public var failuresShownMax = 20
-  /// What one evaluation may cost; see `CompiledExpression.evaluate`.
+  /// The maximum cost of one evaluation; see `CompiledExpression.evaluate`.
   public var evaluationCostMax = 1_000_000
-  /// What evaluations may cost together: so much at once, and so much a second on the long run.
+  /// The maximum cost of all evaluations together: at once, and per second on average.
   public var costBurst = 20_000_000
   public var costPerSecond = 5_000_000
-  /// How many triggers may fire: so many at once, and so many a second on the long run.
+  /// How many triggers may fire: at once, and per second on average.
   public var triggersBurst = 200
   public var triggersPerSecond = 50
   /// The shortest interval of sources and triggers; shorter ones are taken for this.
@@ -91,7 +91,8 @@ public struct HostLimits: Hashable, Sendable {
   public init() {}
 }
 
-/// So much of something at once, and so much a second on the long run. Time comes in as an argument.
+/// An allowance (token bucket): an amount at once, and an amount per second on average. Time is an
+/// argument.
 struct Allowance: Hashable, Sendable {
   private(set) var available: Double
   private let burst: Double
@@ -111,7 +112,7 @@ struct Allowance: Hashable, Sendable {
     last = uptime
   }
 
-  /// Takes what is needed. What was used already can be more than there was; it is paid back first.
+  /// Takes an amount that was used. The allowance can become negative; it refills from there.
   mutating func take(_ amount: Int) { available -= Double(amount) }
 }
 
@@ -133,11 +134,11 @@ public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(code): \(message)" }
 }
 
-/// The time as the core is told it.
+/// The time, as the adapters give it to the core.
 public struct HostTime: Hashable, Sendable {
-  /// What the clock on the wall says; can jump.
+  /// The time of the wall clock; can jump.
   public var wall: Timestamp
-  /// What has passed since some moment; never goes back.
+  /// The time since a fixed moment; never goes back.
   public var uptime: Duration
 
   public init(wall: Timestamp, uptime: Duration) {

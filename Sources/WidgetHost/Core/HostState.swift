@@ -1,28 +1,29 @@
 public import WidgetBundle
 public import WidgetModel
 
-/// All bundles: which folders there are, which bundle each holds, which version of it runs, and what
-/// the daemon is told about that.
+/// All bundles: the folders, the bundle in each folder, the version that runs, and the widgets that
+/// show this to clients.
 ///
-/// A value without I/O. Adapters look into folders and tell what they found; what to declare, to
-/// start and to end comes out. A bundle whose file got broken goes on as it was; the first of two
-/// folders that hold the same bundle has it, and the other gets it when the first lets go.
+/// A value without I/O. Adapters report what folders contain; the outputs say what to declare,
+/// start and end. If a bundle's file becomes broken, the former version keeps running. If two
+/// folders have the same bundle, the first folder counts; the second one counts when the first is
+/// removed.
 public struct HostState: Sendable {
-  /// What was found in a folder.
+  /// The content of a folder.
   public enum Found: Sendable {
-    /// A bundle, and what tells its file from another.
+    /// A bundle, and the digest of its file.
     case bundle(Bundle, digest: UInt64)
-    /// A file that is none: what is wrong, with the file's name and the place.
+    /// A file that is no bundle: the mistakes, with the file's name and the place.
     case broken(problem: String, digest: UInt64)
   }
 
   public enum Output: Sendable {
-    /// Declare the bundle's kinds and widgets, and again whenever the daemon comes back; tell what
-    /// becomes of its widgets.
+    /// Declare the bundle's kinds and widgets, again whenever the daemon comes back. Report the
+    /// changes of its widgets.
     case open(generation: UInt64, Bundle)
-    /// Nothing of this generation is wanted any more.
+    /// End everything of this generation.
     case close(generation: UInt64)
-    /// Remove what was declared for this bundle.
+    /// Remove the kinds and widgets of this bundle.
     case withdraw(id: String)
     /// The daemon refused this version, and the former version still runs. Retry when the owners of
     /// its kinds or widgets change. nil: do not retry any more.
@@ -30,15 +31,15 @@ public struct HostState: Sendable {
     /// Show a problem on the widgets of a bundle that does not run.
     case mark(id: String, problem: String)
     case effect(Effect)
-    /// How all bundles stand has changed: the widgets of kind `bundle` to declare.
+    /// The state of bundles has changed: declare these widgets of kind `bundle`.
     case standing([WidgetSpec])
-    /// Something that does not work, or may not, for whoever runs the host.
+    /// An error or a warning, for the log.
     case report(String)
-    /// What the host does when all is well.
+    /// What the host does, for the log.
     case note(String)
   }
 
-  /// How a bundle is known outside.
+  /// The state of a bundle, as its widget shows it.
   public struct Standing: Hashable, Sendable {
     public enum State: String, Hashable, Sendable { case running, failing, failed, stopped }
 
@@ -57,12 +58,12 @@ public struct HostState: Sendable {
 
   private struct Folder: Sendable {
     var digest: UInt64
-    /// Of the file that the bundle which runs was made of; nil if the daemon refused that.
+    /// The digest of the file of the running version; nil if the daemon refused that version.
     var goodDigest: UInt64?
     var problem: String?
-    /// The last good one.
+    /// The last valid bundle in the folder.
     var bundle: Bundle?
-    /// What to call it as long as no file told.
+    /// The id to use before a valid file gives one.
     var fallbackID: String
 
     var id: String { bundle?.id ?? fallbackID }
@@ -72,7 +73,7 @@ public struct HostState: Sendable {
     var instance: BundleInstance
     let folder: String
     let loaded: Timestamp
-    /// What ran before, until the daemon has taken this.
+    /// The former version, until the daemon has taken this one.
     var previous: Bundle?
     var refusal: String?
     /// The version in the folder, which the daemon has refused.

@@ -1,13 +1,13 @@
 import WidgetBundle
 import WidgetModel
 
-/// What of a kind is asked for often.
+/// Facts about a kind that are needed often.
 struct KindFacts: Sendable {
   let kind: BundleKind
   let types: [String: Field]
   let statusNames: [String]
   let takesStatus: Bool
-  /// It does something on the event that tells of a failed action.
+  /// Whether the kind does something on the event `error`.
   let handlesErrors: Bool
   /// The life events of sources and actions that the kind takes: events that it declares, and
   /// events that start something.
@@ -21,7 +21,7 @@ struct KindFacts: Sendable {
     let triggers = kind.triggers.contains { trigger in
       if case .event("error", _) = trigger.when { true } else { false }
     }
-    // What only sets data is the daemon's.
+    // Triggers that only set data are reducers.
     handlesErrors = triggers || kind.kind.reducers.contains { $0.event == "error" }
     let known = statusNames.flatMap { name in LifePhase.allCases.map { $0.event(of: name) } }
     let taken =
@@ -47,7 +47,7 @@ struct KindFacts: Sendable {
     return fitted
   }
 
-  /// What a failure is called if the bundle does not say: `Feed failed`.
+  /// The default title of a failure: `Feed failed`.
   func failureTitle(_ name: String) -> String {
     guard !name.isEmpty else { return "Failed" }
     let words = name.map { $0 == "_" || $0 == "-" ? " " : String($0) }.joined()

@@ -13,7 +13,7 @@ struct Run: Sendable {
     var index = 0
     var result = Value.null
     var error: ActionStatus?
-    /// What the optimistic values replaced.
+    /// The values that the optimistic values replaced.
     var undo: [(key: String, before: Value, set: Value)] = []
 
     init(_ action: Action) { self.action = action }
@@ -41,7 +41,7 @@ struct Run: Sendable {
 
   let id: UInt64
   let widgetID: WidgetID
-  /// Which trigger; runs of the same one go one after the other.
+  /// The index of the trigger. Runs of the same trigger go one after the other.
   let trigger: Int
   let event: Event?
   let row: String
@@ -64,13 +64,13 @@ struct Run: Sendable {
   var isAboutError: Bool { event?.name == "error" }
 }
 
-/// What the bundle waits for with the clock.
+/// The reasons for which the bundle waits for a time.
 enum TimerKey: Hashable, Sendable {
   case source(WidgetID, Int)
   case trigger(WidgetID, Int)
   case throttle(ThrottleKey)
   case delay(UInt64)
-  /// Try to reach the daemon again.
+  /// Retry a change of this widget.
   case release(WidgetID)
   /// Nothing was left out for a while.
   case dropped(WidgetID)

@@ -21,9 +21,9 @@ struct WidgetState: Sendable {
   var newestChange: UInt64 { pending == WidgetPatch() ? sentCount : sentCount + 1 }
 
   var sources: [SourceState]
-  /// What has failed and not succeeded since.
+  /// The sources, actions and steps that have failed and not succeeded since.
   var failures: [FailureKey: StandingFailure] = [:]
-  /// What was put into the widget's error last.
+  /// The error that the bundle set on the widget last.
   var mark: WidgetError?
   var isMarkedStale = false
 
@@ -59,8 +59,8 @@ struct WidgetState: Sendable {
     view.isStale = isStale
   }
 
-  /// Takes the widget as the daemon tells of it. An older one than is known already is ignored, unless
-  /// it is from a store that the numbers of the one before say nothing about.
+  /// Takes the widget from the daemon. Ignores an older revision than the known one, unless
+  /// `isAnew`: the daemon has another store, so its revisions cannot be compared.
   mutating func hear(_ widget: Widget, isAnew: Bool) {
     guard isAnew || widget.revision >= heard.revision else { return }
     heard = widget
@@ -68,7 +68,7 @@ struct WidgetState: Sendable {
     rebuild()
   }
 
-  /// What to send now, if anything.
+  /// The patch to send now; nil if there is none.
   ///
   /// - Parameter isForced: do not wait for the answer to the change before.
   mutating func takePatch(isForced: Bool) -> WidgetPatch? {
@@ -101,7 +101,8 @@ struct WidgetState: Sendable {
     rebuild()
   }
 
-  /// A change was not made. If that can be mended by itself it is kept, and goes with the next.
+  /// A change was refused. If the failure is transient, the change is kept and sent with the next
+  /// one.
   ///
   /// - Returns: the change, if it is lost.
   mutating func refused(_ request: RequestID, isTransient: Bool) -> WidgetPatch? {
@@ -151,13 +152,13 @@ extension WidgetPatch {
   }
 }
 
-/// How reading a source of a widget stands.
+/// The state of a source of a widget.
 struct SourceState: Sendable {
-  /// What is under way: a single reading, or a program that goes on.
+  /// The running request: a single reading, or a continuous program.
   var request: RequestID?
-  /// Asked for again meanwhile.
+  /// Whether another reading was requested meanwhile.
   var isWantedAgain = false
-  /// It waits for its turn.
+  /// Whether the reading waits for its turn.
   var isQueued = false
   /// Whether the condition held when it was looked at last.
   var isOn = true
@@ -165,9 +166,10 @@ struct SourceState: Sendable {
   var attempts = 0
   var watch: (request: RequestID, path: String)?
   var lastRead: Duration?
-  /// What the input depended on when it was read last, or is to be read; nil before that.
+  /// The values of the input's dependencies at the last reading, or the next one if it waits; nil
+  /// before the first reading.
   var inputs: [Value]?
-  /// For asking a server only for what is new.
+  /// The validators for a conditional request.
   var cached: CachedAnswer?
   /// The last request that was sent.
   var asked: AskedRequest?
