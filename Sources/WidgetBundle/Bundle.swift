@@ -1,10 +1,11 @@
 public import WidgetExpression
 public import WidgetModel
 
-/// A bundle: widgets without code. What a valid `bundle.json` or `bundle.yaml` says, checked, with its
-/// expressions compiled, ready to be run by a host.
+/// A bundle: widgets without code. The checked content of a `bundle.json` or `bundle.yaml`, with
+/// compiled expressions, for a host to run.
 ///
-/// A value without I/O. `BundleReader` makes one from text, or says what is wrong and where.
+/// A value without I/O. `BundleReader` makes one from text, or reports the mistakes with their
+/// places.
 public struct Bundle: Sendable {
   /// 1 to 64 lowercase letters, digits and `-`. Also the provider of its kinds and the declared set of
   /// its widgets, as `bundle/ID`.
@@ -14,13 +15,13 @@ public struct Bundle: Sendable {
   public var name: String
   public var summary: String
   public var permissions: Permissions
-  /// In the order of the file.
+  /// The kinds, in the order of the file.
   public var kinds: [BundleKind]
-  /// The widgets that are there as long as the bundle is.
+  /// The widgets that exist while the bundle is loaded.
   public var widgets: [WidgetSpec]
   /// The bundle's settings, with the user's values.
   public var defaults = BundleDefaults()
-  /// What may be a mistake and keeps nothing from working, in the order of the file.
+  /// Warnings: what may be a mistake, in the order of the file.
   public var remarks: [BundleProblem] = []
 
   public init(
@@ -37,7 +38,7 @@ public struct Bundle: Sendable {
   }
 }
 
-/// What a bundle may touch. Everything else is refused (PERMISSION_DENIED).
+/// The permissions of a bundle. Everything else is refused (PERMISSION_DENIED).
 public struct Permissions: Hashable, Sendable {
   /// Files, and folders with all below them. Absolute; `${bundle}` is the bundle's own folder, which
   /// may always be read, and `${home}` the user's.

@@ -3,8 +3,8 @@ import WidgetModel
 
 /// Reads and checks the file of a bundle.
 ///
-/// Whatever the text, it ends in a time that is about proportional to it, and never crashes: the text,
-/// how deep it nests, and how many problems are told are bounded.
+/// It never crashes, and takes a time that is about proportional to the text. The length of the
+/// text, its depth and the number of reported problems are limited.
 public enum BundleReader {
   /// The only format there is.
   public static let format = 1
@@ -348,12 +348,12 @@ struct DocumentReader {
   }
 }
 
-/// What the parts of a bundle need to know of the whole.
+/// The facts about the whole bundle that the readers of its parts need.
 struct BundleContext {
   let permissions: Permissions
   /// The services by name; nil for a service with a mistake.
   let services: [String: HTTPRequest?]
-  /// Of the widgets that it declares.
+  /// The ids of the widgets that the bundle declares.
   let widgetIDs: Set<String>
   /// The transforms by name.
   let transforms: [String: Transform]

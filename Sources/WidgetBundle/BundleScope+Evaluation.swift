@@ -72,7 +72,7 @@ extension BundleScope {
   }
 }
 
-/// Why a value of a bundle's file could not be had at a moment.
+/// Why a value of a bundle's file could not be computed.
 public struct TemplateError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Where in the document: `kinds.todo.actions.save.do[0].http.url`.
   public let place: String
@@ -87,9 +87,9 @@ public struct TemplateError: Error, Hashable, Sendable, CustomStringConvertible 
   public var description: String { "\(place): \(message)" }
 }
 
-/// What evaluations for one purpose may still cost; see `CompiledExpression.evaluate`.
+/// The cost that evaluations for one purpose may still have; see `CompiledExpression.evaluate`.
 public struct EvaluationBudget: Hashable, Sendable {
-  /// What there is unless somebody says otherwise.
+  /// The default budget.
   public static let standard = EvaluationBudget(1_000_000)
 
   public internal(set) var remaining: Int
@@ -98,7 +98,7 @@ public struct EvaluationBudget: Hashable, Sendable {
 }
 
 extension Expression {
-  /// The value, which the budget pays for.
+  /// The value. Takes its cost from the budget.
   public func evaluate(
     _ bindings: SlotBindings, _ budget: inout EvaluationBudget
   ) throws(TemplateError) -> Value {
@@ -118,7 +118,7 @@ extension Expression {
     return try evaluate(bindings, &budget)
   }
 
-  /// Whether a condition holds. What is neither true nor false is an error.
+  /// Whether a condition holds. A result that is not a bool is an error.
   public func holds(
     _ bindings: SlotBindings, budget: EvaluationBudget = .standard
   ) throws(TemplateError) -> Bool {

@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// What a kind's widgets do.
+/// Reads the actions and triggers of a kind.
 extension KindReader {
   private static let codes = [
     "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
@@ -114,7 +114,7 @@ extension KindReader {
     return nil
   }
 
-  /// What a step does; `set` can also stand beside what gives a result.
+  /// The keys that say what a step does. `set` can also stand beside a key that gives a result.
   private static let verbs = [
     "http", "command", "show", "hide", "enable", "disable", "toggle", "reload", "emit", "run",
     "cancel",
@@ -257,7 +257,7 @@ extension KindReader {
     } else if let widgetItem {
       target = widget(widgetItem, variables)
     }
-    // Of another widget it is not known here what it takes.
+    // The reader does not know the events of another widget.
     let isKnown = target == nil ? checkEvent(name, item) : checkEventName(name, item)
     let payload = reading.templates(object["payload"], of: "names and values", variables)
     guard isKnown else { return nil }
@@ -292,14 +292,14 @@ extension KindReader {
 
   // MARK: - When
 
-  /// What is done on a node's event.
+  /// Reads the steps for a node's event.
   func read(_ handler: NodeHandler) {
     let variables = hostVariables(payload: payloadType(handler.event))
     read(
       handler.item, .event(name: handler.event.name, nodeID: handler.nodeID), variables)
   }
 
-  /// What is done on loading, at intervals, and on events.
+  /// Reads the steps for loading, for intervals, and for events.
   func on(_ item: Item) {
     guard let object = reading.object(item, .on) else { return }
     for entry in reading.entries(item, of: "events and steps") ?? [] {

@@ -1,11 +1,11 @@
 import WidgetExpression
 import WidgetModel
 
-/// What a kind's widgets show.
+/// Reads the content of a kind.
 extension KindReader {
   private static let everyFamily = "*"
 
-  /// One node for all families, or one by family: `small`, `"medium, large"`, `"*"`.
+  /// Reads one node for all families, or one by family: `small`, `"medium, large"`, `"*"`.
   func content(_ item: Item?) {
     guard let item else { return }
     reserveIDs(item.node)
@@ -77,7 +77,7 @@ extension KindReader {
     contentReads.append(reads)
   }
 
-  /// What a node does, unless another template's node of that id does the same.
+  /// Adds a handler of a node, unless another template's node of that id has the same handler.
   func add(_ handler: NodeHandler) {
     let same = handlers.first {
       $0.nodeID == handler.nodeID && $0.event.name == handler.event.name

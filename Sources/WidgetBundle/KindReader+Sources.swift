@@ -73,8 +73,8 @@ extension KindReader {
     return source
   }
 
-  /// Whether a source is to be read again when this changes. What it sets itself would have it read for
-  /// ever, and so would the status of what runs.
+  /// Whether a source is read again when this changes. Data that the source itself sets does not
+  /// count, nor does `status`: the readings would never end.
   private static func isDependency(_ reference: ExpressionReference, _ own: Set<String>) -> Bool {
     switch reference.variable {
     case "parameters", "widget": return true
@@ -210,7 +210,7 @@ extension KindReader {
     return steps
   }
 
-  /// What `result` is, as far as the format says.
+  /// The type of `result`, as far as the format tells it.
   func resultType(_ parse: Parse) -> ExpressionType {
     switch parse.format {
     case .text: .string

@@ -21,17 +21,17 @@ final class KindReader {
   var reloads: [String: [(name: String, item: Item)]] = [:]
   var forms: [String: Form] = [:]
   var contentReads: [ContentReads] = []
-  /// Which actions an action runs, and where that is said.
+  /// The actions that an action runs, with the places in the file.
   var runs: [String: [(name: String, item: Item)]] = [:]
   /// The action that is being read; nil outside of named ones.
   var currentAction: String?
-  /// What nodes do, in the order of the file.
+  /// The handlers of nodes, in the order of the file.
   var handlers: [NodeHandler] = []
   var nodeIDs = NodeIDs()
   /// The type of each node, by its id.
   var nodeTypes: [String: NodeType] = [:]
 
-  /// What happens when users do something with a node.
+  /// The steps for an event of a node.
   struct NodeHandler {
     let nodeID: String
     let event: EventType
@@ -73,7 +73,7 @@ final class KindReader {
     }
     reportCycles(actionItems)
     warnOfCycles(among: sources, sourceItems)
-    // What only changes data is done by the daemon, at once; so the actions have to be known.
+    // Steps that only change data become reducers, so read the actions before the events.
     noteLifeEvents(object["on"])
     for handler in handlers { read(handler) }
     if let item = object["on"] { on(item) }
@@ -86,9 +86,10 @@ final class KindReader {
       tellsOutcomes: tellsOutcomes)
   }
 
-  /// What follows from events without a name has an outcome too, and the status is where it is told.
+  /// Declares `status` for a kind that has only steps without a name, because their events have
+  /// outcomes too.
   ///
-  /// - Returns: whether outcomes can be told.
+  /// - Returns: whether the kind has a status for outcomes.
   private func addOutcomes() -> Bool {
     guard (sourceNames + actionNames).isEmpty else { return true }
     guard !triggers.isEmpty, !kind.data.contains(where: { $0.name == BundleScope.statusKey }) else {
@@ -234,7 +235,7 @@ final class KindReader {
       RecordType(Dictionary(uniqueKeysWithValues: formFields.map { ($0, input) })))
   }
 
-  /// What is known of `status`.
+  /// The type of `status`.
   private var statusType: ExpressionType {
     let one = ExpressionType.record(
       RecordType([
@@ -287,7 +288,7 @@ final class KindReader {
     .record(RecordType(event.payload, isOpen: false))
   }
 
-  /// What runs in the host reads. The slots are the same whatever the types.
+  /// The variables of expressions that the host evaluates. The slots do not depend on the types.
   func hostVariables(
     payload: ExpressionType = .map(.string, .dyn), result: ExpressionType = .dyn
   ) -> Variables {

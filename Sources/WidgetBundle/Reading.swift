@@ -17,33 +17,34 @@ struct Object {
   let shape: ObjectShape
   fileprivate let entries: [String: SourceNode.Entry]
 
-  /// What a key has; nil if it is not there or nothing.
+  /// The value of a key; nil if the key is missing or null.
   subscript(key: String) -> Item? {
     assert(shape.keys.contains(key) || shape.isOpen, "\(shape.name) has no \(key)")
     guard let entry = entries[key], !entry.value.isNull else { return nil }
     return Item(node: entry.value, path: item.path.isEmpty ? key : "\(item.path).\(key)")
   }
 
-  /// Whether a key is there, if only with nothing.
+  /// Whether a key is there, also with null.
   func has(_ key: String) -> Bool { entries[key] != nil }
 }
 
-/// A name and what it has, in the order of the file.
+/// A name and its value, in the order of the file.
 struct Named {
   let name: String
-  /// Where the name stands.
+  /// The place of the name.
   let nameItem: Item
   let item: Item
 }
 
-/// Reads the parts of a document, and collects what is wrong with them. Goes on after a mistake, so
-/// that all of them are told at once.
+/// Reads the parts of a document, and collects their mistakes. Goes on after a mistake, so that all
+/// mistakes are reported together.
 final class Reading {
   private(set) var problems: [BundleProblem] = []
-  /// What may be meant as it is, and may be a mistake.
+  /// Warnings: what may be a mistake.
   private(set) var remarks: [BundleProblem] = []
   let timeZones: (@Sendable (String) -> TimeZoneRules?)?
-  /// More than are told, so that the first ones in the file's order are among them.
+  /// How many problems are collected. More than are reported, so that the first ones in the file's
+  /// order are among them.
   private static let problemsKept = 500
 
   let lines: SourceLines
@@ -196,7 +197,7 @@ final class Reading {
     return duration
   }
 
-  /// One of some names.
+  /// The value for one of some names.
   func choice<T>(_ item: Item?, _ what: String, _ choices: [(name: String, value: T)]) -> T? {
     guard let item, let text = text(item, what) else { return nil }
     if let choice = choices.first(where: { $0.name == text }) { return choice.value }

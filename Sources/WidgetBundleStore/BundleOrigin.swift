@@ -1,14 +1,14 @@
 import WidgetBundle
 
-/// What the installer wrote into a bundle's folder: the file `.origin`. All else in the folder is
-/// somebody's who wrote it there, and is never deleted on the way.
+/// The list of files that the installer wrote into a bundle's folder: the file `.origin`. Somebody
+/// else wrote all other files in the folder, so the installer never deletes them.
 ///
 ///     sha256 9f86d0…              the digest of the archive, or `folder`
 ///     file 60303a… bundle.yaml    the digest and the path of each file
 struct BundleOrigin: Hashable {
   static let name = ".origin"
 
-  /// Of the archive; nil for a folder.
+  /// The digest of the archive; nil for a folder.
   var digest: String?
   /// The digest of each file, by its path in the bundle.
   var files: [String: String] = [:]
@@ -28,7 +28,7 @@ struct BundleOrigin: Hashable {
     }
   }
 
-  /// What stands in a folder; nil if nothing was installed there.
+  /// The list in a folder; nil if nothing was installed there.
   init?(in folder: Folder) {
     guard let bytes = try? folder.read(BundleOrigin.name, bytesMax: 1 << 20) else { return nil }
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
@@ -38,8 +38,8 @@ struct BundleOrigin: Hashable {
     }
   }
 
-  /// What is in a folder that no installer wrote, or that was changed since: paths, sorted. If nothing
-  /// was installed there, all files are.
+  /// The sorted paths of files that the installer did not write, or that were changed since. If
+  /// nothing was installed in the folder, the paths of all files.
   static func written(in folder: Folder) throws(BundleStoreError) -> [String] {
     let origin = BundleOrigin(in: folder)
     var paths: [String] = []

@@ -11,7 +11,7 @@ import WidgetModel
 /// bundles are never touched. The former version is kept for `rollback`. Whoever watches the folder sees
 /// complete bundles only: what is under way has a name that begins with a dot.
 public struct BundleStore: Sendable {
-  /// Where the bundles are.
+  /// The folder of the bundles.
   public let path: String
   public var limits: BundleLimits
   private let timeZones: (@Sendable (String) -> TimeZoneRules?)?
@@ -25,7 +25,7 @@ public struct BundleStore: Sendable {
     self.timeZones = timeZones
   }
 
-  /// What the file of a bundle may be called.
+  /// The possible names of a bundle's file.
   public static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
   private static let stagingPrefix = ".staging-"
 
@@ -34,7 +34,7 @@ public struct BundleStore: Sendable {
     public let bundle: Bundle
     /// The file that describes it; of an archive, `ARCHIVE/PATH`.
     public let file: String
-    /// What is in that file.
+    /// The content of that file.
     public let text: String
   }
 
@@ -44,23 +44,23 @@ public struct BundleStore: Sendable {
     public let id: String
     /// The file that describes it.
     public let file: String
-    /// What it says, or why that cannot be used.
+    /// The bundle, or why the file cannot be used.
     public let bundle: Result<Bundle, BundleStoreError>
-    /// The digest of the archive that it came from; nil if it came otherwise.
+    /// The digest of the archive that was installed; nil if it was no archive.
     public let digest: String?
     /// The version that `rollback` brings back; nil if there is none.
     public let former: String?
   }
 
-  /// What an installation did.
+  /// The result of an installation.
   public struct Outcome: Sendable {
     public let bundle: Bundle
-    /// The version that was there; nil for none, or one that could not be read.
+    /// The version that was replaced; nil if there was none, or if it could not be read.
     public let former: String?
     public let wasThere: Bool
-    /// Of the archive; nil for a folder or a single file.
+    /// The digest of the archive; nil for a folder or a single file.
     public let digest: String?
-    /// What to know about: what may be a mistake, names that other bundles have as well.
+    /// Warnings: possible mistakes, and names that other bundles also use.
     public let warnings: [String]
   }
 
@@ -149,7 +149,7 @@ public struct BundleStore: Sendable {
       : Folder.failure("read", path)
   }
 
-  /// What is installed, by id. Also what cannot be used, with the reason.
+  /// The installed bundles, in order of their ids; also those that cannot be used, with the reason.
   public func list() throws(BundleStoreError) -> [Installed] {
     guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
     let folder = try Folder(path)
@@ -349,7 +349,7 @@ public struct BundleStore: Sendable {
     for part in path.split(separator: "/") {
       made += made.isEmpty || made.hasSuffix("/") ? String(part) : "/\(part)"
       guard mkdir(made, 0o755) == 0 else {
-        // What is there need not be writable.
+        // An existing folder need not be writable.
         guard errno == EEXIST || access(made, X_OK) == 0 else { throw Folder.failure("make", made) }
         continue
       }

@@ -237,24 +237,24 @@ struct WebFetcher: Sendable {
   }
 }
 
-/// How much of a body has passed, told seldom enough to be looked at.
+/// The progress of a body, reported at a limited rate.
 struct BodyProgress: Sendable {
-  /// Less passes at once.
+  /// Smaller bodies have no progress.
   private static let bytesMin = 1 << 17
   private static let interval = Duration.milliseconds(100)
-  /// What has passed since is told at once if it is so much of all.
+  /// One part in this many of the body is reported at once, without waiting for the interval.
   private static let steps = 20
 
   private let total: Int
   private var last: (time: ContinuousClock.Instant, count: Int)?
 
-  /// nil for a body that is not worth telling of.
+  /// nil for a body that is too small.
   init?(bytes: Int) {
     guard bytes >= BodyProgress.bytesMin else { return nil }
     total = bytes
   }
 
-  /// What to tell after so many bytes, if anything.
+  /// The progress to report after `count` bytes; nil for none.
   mutating func fraction(after count: Int) -> Double? {
     let now = ContinuousClock.now
     if let last, count < total, now - last.time < BodyProgress.interval,

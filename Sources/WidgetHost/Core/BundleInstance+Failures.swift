@@ -1,15 +1,15 @@
 import WidgetBundle
 public import WidgetModel
 
-// Failure is state: what fails is marked on its widget, where every client sees it, told in the log and
-// with the bundle, until it succeeds again. An author who shows a failure in the content is left to it.
+// Failure is state: a failure marks its widget, where every client sees it, and the bundle, until
+// there is a success. The log has it too. If the content shows a failure, there is no mark.
 
-/// What of a widget can fail.
+/// The part of a widget that has failed.
 enum FailureKey: Hashable, Sendable {
   case source(Int)
   /// An action, by its name.
   case action(String)
-  /// Steps without a name: the trigger that set them off.
+  /// Steps without a name, by their trigger.
   case trigger(Int)
   /// Something was left out because too much happened.
   case dropped
@@ -18,9 +18,9 @@ enum FailureKey: Hashable, Sendable {
 /// Something that has failed, and has not succeeded since.
 struct StandingFailure: Hashable, Sendable {
   var status: ActionStatus
-  /// The sources and actions by whose status an author can show it.
+  /// The sources and actions whose status can show the failure.
   var names: Set<String>
-  /// The author does something about it.
+  /// Whether the bundle handles the failure.
   var isCaught: Bool
   var since: Timestamp { status.since ?? .epoch }
 }
@@ -117,7 +117,7 @@ extension BundleInstance {
     return "bundle \(bundle.id): widget \(id): \(what)"
   }
 
-  /// What steps without a name are called: `on press of add`.
+  /// The title of steps without a name: `on press of add`.
   func triggerName(_ id: WidgetID, _ index: Int) -> String {
     guard let triggers = facts(of: id)?.kind.triggers, triggers.indices.contains(index) else {
       return "steps"
@@ -206,7 +206,7 @@ extension BundleInstance {
     touched.insert(id)
   }
 
-  // MARK: What was there before
+  // MARK: Failures of a former host or version
 
   /// Takes over the failures in a widget's data. Clears the mark if its source or action no longer exists.
   mutating func inheritFailures(_ id: WidgetID, _ facts: KindFacts) {
@@ -253,7 +253,7 @@ extension BundleInstance {
 }
 
 extension KindFacts {
-  /// Whether the author of the kind has something done about failures of an action.
+  /// Whether the kind handles a failure.
   func isCaught(_ key: FailureKey) -> Bool {
     switch key {
     case .source: false
@@ -263,7 +263,7 @@ extension KindFacts {
     }
   }
 
-  /// Whether what a widget shows tells of a failure.
+  /// Whether the widget's content shows a failure, or the kind handles it.
   func isShown(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
     if failure.isCaught { return true }
     let reads =
@@ -271,7 +271,7 @@ extension KindFacts {
       ?? kind.contentReads.first { $0.families.isEmpty }
     guard let reads else { return false }
     if reads.readsAllStatuses || !reads.statuses.isDisjoint(with: failure.names) { return true }
-    // Where nothing is known any more, the placeholder says so.
+    // If the data is null, the placeholder shows the failure.
     guard case .source(let index) = key, kind.sources.indices.contains(index) else { return false }
     return kind.sources[index].assignments.values.contains {
       reads.placeholderKeys.contains($0.key) && widget.data[$0.key] ?? .null == .null

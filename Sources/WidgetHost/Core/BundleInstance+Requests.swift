@@ -1,8 +1,8 @@
 import WidgetBundle
 import WidgetModel
 
-// What is asked of the world, with all expressions evaluated and permissions looked at. Values are
-// put in as values: whatever characters they hold, they stay in their place.
+// The requests of sources and steps, with all expressions evaluated and permissions checked. Values
+// are inserted as values, so their characters have no special meaning.
 extension BundleInstance {
   mutating func fileRequest(
     _ template: Template, _ moment: BundleScope.Moment
@@ -18,7 +18,7 @@ extension BundleInstance {
     var arguments: [String] = []
     for template in command.arguments {
       var argument = try text(template, moment)
-      // What an expression gives may be somebody's text, and stays as it is.
+      // Expand only constants: the result of an expression may be a user's text.
       if case .constant = template { argument = permissions.expanded(argument) }
       guard !argument.utf8.contains(0) else {
         throw Failure("INVALID_ARGUMENT", "an argument of a program holds a NUL character")
@@ -247,7 +247,7 @@ extension WebRequest.Body {
 }
 
 extension Failure {
-  /// What an answer other than 2xx means.
+  /// The failure for an answer other than 2xx.
   init(_ answer: WebAnswer, _ parse: Parse) {
     let words =
       ResultParsing.errorWords(in: answer.body, parse)

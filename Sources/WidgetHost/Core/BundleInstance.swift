@@ -2,11 +2,11 @@ public import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-/// A bundle that runs: what its sources, triggers and actions do, as a state machine.
+/// A running bundle: the state machine of its sources, triggers and actions.
 ///
-/// A value without I/O, clock or randomness. What happened goes in with the time, effects come out;
-/// `nextDeadline` says when it next wants to be told the time. Everything in it is bounded, by the
-/// number of widgets or by `HostLimits`.
+/// A value without I/O, clock or randomness. Inputs come with the time; outputs are effects.
+/// `nextDeadline` says when the instance next needs the time. The number of widgets or `HostLimits`
+/// bounds everything in it.
 public struct BundleInstance: Sendable {
   public let bundle: Bundle
   public let generation: UInt64
@@ -32,12 +32,12 @@ public struct BundleInstance: Sendable {
   let kinds: [KindName: KindFacts]
   var duties = Duties()
   private var lastNumber: UInt64 = 0
-  /// What is wrong with the bundle's file now, while this version goes on.
+  /// The problem of the bundle's file now, while this version keeps running.
   private(set) var problem: String?
   /// Changes whenever `failures` may.
   var failuresVersion: UInt64 = 0
-  /// What led to events that steps of this bundle sent: until they come, by receiver and name, then by
-  /// their numbers until nothing of them is under way.
+  /// The chains of events that led to events of this bundle's steps. Before such an event comes
+  /// back, by receiver and name. After that, by the event's number, until its runs have ended.
   var sentChains: [SentEvent: [[String]]] = [:]
   var chains: [UInt64: [String]] = [:]
   /// Events whose sender waits for the outcome, by their numbers.
@@ -49,7 +49,7 @@ public struct BundleInstance: Sendable {
   /// Outcomes in the widgets' status, in the order in which they were written.
   var told: [WidgetID: [ToldOutcome]] = [:]
 
-  /// What an answer is for.
+  /// The purpose of an answer.
   enum Purpose: Hashable, Sendable {
     case source(WidgetID, Int)
     case continuous(WidgetID, Int)
@@ -105,10 +105,10 @@ public struct BundleInstance: Sendable {
 
   public var widgetCount: Int { widgets.count }
 
-  /// What the widget that tells of the bundle follows.
+  /// The facts that the widget `bundle/ID` depends on.
   var summary: [UInt64] { [UInt64(widgets.count), failuresVersion] }
 
-  /// Takes what happened, and says what to do about it.
+  /// Handles an input, and returns the effects.
   public mutating func handle(_ input: BundleInput, at now: HostTime) -> [Effect] {
     begin(at: now)
     take(input)
@@ -146,8 +146,8 @@ public struct BundleInstance: Sendable {
   }
 
   private mutating func finish() -> [Effect] {
-    // What was changed can turn sources on, and those change things in turn: once is enough, the rest
-    // is looked at when the changes were made.
+    // A change can turn sources on, and these make further changes. Check once: the daemon sends
+    // the changes back, and then the rest is checked.
     for id in touched.sorted(by: WidgetID.inOrder) {
       lookAtConditions(id)
       lookAtInputs(id)
@@ -261,15 +261,15 @@ public struct BundleInstance: Sendable {
     }
   }
 
-  /// The daemon does not take a change now, or never will.
+  /// The daemon has refused a change, for now or for good.
   private mutating func changeRefused(_ id: WidgetID, _ request: RequestID, _ failure: Failure) {
     let lost = widgets[id]?.refused(request, isTransient: failure.isTransient) ?? nil
     touched.insert(id)
     if failure.isTransient { deadlines[.release(id)] = now.uptime + limits.backoffInitial }
     guard let lost, failure.code != "NOT_FOUND", let facts = facts(of: id) else { return }
     effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))
-    // What was to be told with it did not happen, and whoever looks should know. If even that is
-    // refused there is nothing more to say.
+    // The lost change held new statuses. Set these to failures, so that clients see what was lost.
+    // If the daemon refuses that change too, do nothing more.
     guard lost.setData.keys != [BundleScope.statusKey],
       case .map(let told)? = lost.setData[BundleScope.statusKey]
     else { return }
@@ -289,7 +289,7 @@ public struct BundleInstance: Sendable {
     let due = deadlines.filter { $0.value <= now.uptime }
       .sorted { ($0.value, $0.key.order) < ($1.value, $1.key.order) }
     for (key, _) in due {
-      // One that fired before may have taken this one back.
+      // A timer that fired before may have cancelled this one.
       guard let deadline = deadlines[key], deadline <= now.uptime else { continue }
       deadlines[key] = nil
       switch key {
@@ -326,7 +326,8 @@ public struct BundleInstance: Sendable {
 
   private mutating func take(_ widget: Widget, isAnew: Bool) {
     guard let facts = kinds[widget.kind] else { return remove(widget.id) }
-    // One that was deleted and made again is another, also if nobody told of the moment in between.
+    // A widget that was deleted and made again is a new one, even if the host did not see the
+    // deletion.
     guard let known = widgets[widget.id], known.heard.kind == widget.kind,
       known.heard.createdRevision == widget.createdRevision
     else {
@@ -368,8 +369,8 @@ public struct BundleInstance: Sendable {
     }
   }
 
-  /// Of what was there before: nothing is under way, what is no longer in the file is gone, and what is
-  /// new in it is idle.
+  /// Adapts the statuses of a former host or version: nothing is running; sources and actions that
+  /// are no longer in the file are removed; new ones are idle.
   private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) {
     guard facts.takesStatus else { return }
     var known = ValueMap()

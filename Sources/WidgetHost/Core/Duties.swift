@@ -5,17 +5,18 @@ import WidgetModel
 struct Duties: Sendable {
   private struct OpenEvent: Sendable {
     let event: Event
-    /// The change of its widget that has to be settled first; nil as long as the event is worked on.
+    /// The change of the event's widget that must be settled first; nil while steps of the event
+    /// run.
     var change: UInt64?
   }
 
   private var epoch: UInt64 = 0
-  /// In the order in which they came. As many as the daemon sends without an acknowledgement.
+  /// The events that are not acknowledged, in order. The daemon limits their number.
   private var events: [OpenEvent] = []
   var asked: Set<WidgetID> = []
 
-  /// Everything that was asked before is asked again. Events that are open come again too, unless they
-  /// are of another epoch: then they do not matter any more.
+  /// Begins a session. The daemon sends all data requests again. It also sends open events again,
+  /// unless the epoch is another one; then the open events do not count any more.
   mutating func begin(epoch: UInt64) {
     asked = []
     guard epoch != self.epoch else { return }
@@ -33,15 +34,16 @@ struct Duties: Sendable {
   /// How many events are not acknowledged.
   var eventCount: Int { events.count }
 
-  /// With more than that, an event that only waits its turn need not come again: the daemon sends 64 and
-  /// then no more, and those that are about something else are not to wait for a slow action.
+  /// With more open events than this, events that only wait in line are acknowledged. The daemon
+  /// sends at most 64 events without an acknowledgement, and other events must not wait for a slow
+  /// action.
   static let eventsHeldMax = 32
 
-  /// The last event, if any, that is dealt with together with all before it.
+  /// The last event that can be acknowledged together with all before it; nil if there is none.
   ///
   /// - Parameters:
-  ///   - isWorkedOn: whether something is yet to be done about the event.
-  ///   - widgets: those that there are.
+  ///   - isWorkedOn: whether steps of the event still run or wait.
+  ///   - widgets: the existing widgets.
   mutating func dealtWith(
     isWorkedOn: (Event) -> Bool, _ widgets: [WidgetID: WidgetState]
   ) -> Event? {
@@ -62,8 +64,8 @@ struct Duties: Sendable {
 }
 
 extension BundleInstance {
-  /// Acknowledges events: when all that follows from them has ended, or has begun what should not be
-  /// done twice, and the changes that were made of their widgets are stored.
+  /// Acknowledges an event when its runs have ended, or have begun something that must not happen
+  /// twice, and the changes of its widget are stored.
   mutating func acknowledgeEvents() {
     guard duties.eventCount > 0 else { return }
     let open = workedOn()

@@ -1,15 +1,15 @@
 import WidgetBundle
 public import WidgetModel
 
-// The widgets that show how bundles stand, and what is declared for whom.
+// The widgets that show the state of bundles, and the names of the sets that declare them.
 extension HostState {
-  /// The set and provider of what the host itself declares.
+  /// The set and provider of the host's kinds and widgets.
   public static let provider = "widgetd-host"
 
-  /// The set and provider of what a bundle declares.
+  /// The set and provider of a bundle's kinds and widgets.
   public static func provider(of id: String) -> String { "bundle/\(id)" }
 
-  /// The kind of the widgets that show how bundles stand.
+  /// The kind of the widgets that show the state of bundles.
   public static var kind: Kind? {
     KindName("bundle").map { name in
       Kind(
