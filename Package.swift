@@ -68,6 +68,10 @@ let package = Package(
     .target(
       name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections],
       swiftSettings: strict),
+    // What widgets show, measured and placed.
+    .target(
+      name: "WidgetLayout", dependencies: ["WidgetModel"],
+      exclude: ["Text/generate-width-table"], swiftSettings: strict),
     // The system's time zones, for expressions.
     .target(
       name: "WidgetTimeZones", dependencies: ["WidgetExpression"], swiftSettings: strict),
@@ -206,6 +210,9 @@ let package = Package(
       dependencies: ["WidgetBundleStore", "WidgetModel", "WidgetBundle"], swiftSettings: strict),
     .testTarget(
       name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),
+    .testTarget(
+      name: "WidgetLayoutTests", dependencies: ["WidgetLayout", "WidgetModel"],
+      swiftSettings: strict),
     .testTarget(
       name: "WidgetProtoTests", dependencies: ["WidgetProto", "WidgetModel", "CWidgetProto"],
       exclude: ["Python"], swiftSettings: strict),

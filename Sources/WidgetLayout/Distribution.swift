@@ -1,0 +1,128 @@
+/// How much room something would like, and how much of that it gives up for others, in three steps.
+struct Extent: Hashable {
+  /// As much as all of it takes.
+  var ideal: Int
+  /// Down to this it gives up room first: text, which can be wrapped or cut.
+  var firm: Int
+  /// Down to this it gives up room only for what is as important: controls.
+  var least: Int
+
+  static let zero = Extent(ideal: 0, firm: 0, least: 0)
+
+  init(ideal: Int, firm: Int, least: Int) {
+    self.ideal = ideal
+    self.firm = min(firm, ideal)
+    self.least = min(least, self.firm)
+  }
+
+  init(fixed: Int) { self.init(ideal: fixed, firm: fixed, least: fixed) }
+
+  static func + (a: Extent, b: Extent) -> Extent {
+    Extent(ideal: a.ideal + b.ideal, firm: a.firm + b.firm, least: a.least + b.least)
+  }
+
+  static func + (a: Extent, room: Int) -> Extent { a + Extent(fixed: room) }
+
+  /// The larger of both, in each step.
+  mutating func formMax(_ other: Extent) {
+    ideal = max(ideal, other.ideal)
+    firm = max(firm, other.firm)
+    least = max(least, other.least)
+  }
+
+  func clamped(least low: Int, most high: Int?) -> Extent {
+    let clamp = { (value: Int) in min(max(value, low), high ?? .max) }
+    return Extent(ideal: clamp(ideal), firm: clamp(firm), least: clamp(least))
+  }
+}
+
+/// Shares room among neighbours.
+enum Distribution {
+  /// What each of several gets of a length, with gaps between them.
+  ///
+  /// Together they never take more than there is. If it is too little for all that they would like, the
+  /// largest give up room first, so that small ones stay whole: first down to what is firm, then to
+  /// the least; then the gaps go, and then all shrink.
+  ///
+  /// - Returns: the lengths, and the gap that is left.
+  static func shrink(_ extents: [Extent], to length: Int, gap: Int) -> (lengths: [Int], gap: Int) {
+    guard !extents.isEmpty else { return ([], gap) }
+    let gaps = extents.count - 1
+    let (ideal, firm, least) = extents.reduce(into: (0, 0, 0)) {
+      $0.0 += $1.ideal
+      $0.1 += $1.firm
+      $0.2 += $1.least
+    }
+    let room = length - gaps * gap
+    if ideal <= room { return (extents.map(\.ideal), gap) }
+    if firm <= room {
+      return (level(extents.map(\.ideal), floors: extents.map(\.firm), to: room), gap)
+    }
+    if least <= room {
+      return (level(extents.map(\.firm), floors: extents.map(\.least), to: room), gap)
+    }
+    let smaller = gaps > 0 ? max(0, min(gap, (length - least) / gaps)) : gap
+    let rest = max(0, length - gaps * smaller)
+    if least <= rest {
+      // What the gaps leave over.
+      return (level(extents.map(\.firm), floors: extents.map(\.least), to: rest), smaller)
+    }
+    return (level(extents.map(\.least), floors: extents.map { _ in 0 }, to: rest), smaller)
+  }
+
+  /// The lengths, the largest cut to one level, so that they take exactly so much together.
+  ///
+  /// - Precondition: the floors take no more, and the lengths no less than that.
+  static func level(_ lengths: [Int], floors: [Int], to room: Int) -> [Int] {
+    var low = 0
+    var high = lengths.max() ?? 0
+    let taken = { (level: Int) in
+      zip(lengths, floors).reduce(0) { $0 + max(min($1.0, level), $1.1) }
+    }
+    // The highest level that is not too high.
+    while low < high {
+      let middle = (low + high + 1) / 2
+      if taken(middle) <= room { low = middle } else { high = middle - 1 }
+    }
+    var result = zip(lengths, floors).map { max(min($0, low), $1) }
+    var rest = room - result.reduce(0, +)
+    for index in result.indices where rest > 0 && result[index] < lengths[index] {
+      result[index] += 1
+      rest -= 1
+    }
+    return result
+  }
+
+  /// Adds room to lengths in proportion to their shares, none beyond its most.
+  static func grow(_ lengths: inout [Int], by spare: Int, shares: [Double], most: [Int?]) {
+    var spare = spare
+    var open = lengths.indices.filter { shares[$0] > 0 }
+    while spare > 0, !open.isEmpty {
+      let total = open.reduce(0) { $0 + shares[$1] }
+      var given = 0
+      var before = 0.0
+      var full: Set<Int> = []
+      // Sums are rounded, not shares: so that all of the room is given away.
+      for index in open {
+        let start = Int((before / total * Double(spare)).rounded())
+        before += shares[index]
+        let end = Int((min(before / total, 1) * Double(spare)).rounded())
+        let limit = most[index].map { max(0, $0 - lengths[index]) } ?? .max
+        if end - start >= limit { full.insert(index) }
+        let more = min(end - start, limit)
+        lengths[index] += more
+        given += more
+      }
+      spare -= given
+      open.removeAll { full.contains($0) }
+      if given == 0, full.isEmpty { break }
+    }
+  }
+
+  /// The lengths that are as equal as their floors let them be, and take all of the room.
+  static func equal(_ extents: [Extent], to room: Int) -> [Int]? {
+    let floors = extents.map(\.firm)
+    guard floors.reduce(0, +) <= room else { return nil }
+    return level(extents.map { _ in max(room, 0) }, floors: floors, to: room)
+  }
+}

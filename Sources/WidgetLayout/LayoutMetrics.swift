@@ -1,0 +1,52 @@
+public import WidgetModel
+
+/// What one layout measures with: how long a point is, how large text is, and what a date says.
+public struct LayoutMetrics: Sendable {
+  /// What a unit is.
+  public enum Scale: Hashable, Sendable {
+    /// A cell of a terminal, which stands for 8 by 16 points.
+    case cells
+    /// 1/64 of a point.
+    case points
+  }
+
+  public var scale: Scale
+  public var measure: any TextMeasure
+  /// What a date says. Tell the engine which nodes to invalidate when it says something else.
+  public var dateText: @Sendable (Node) -> String
+  /// Whether links show where they lead. Switch it off where a link can be followed otherwise.
+  public var showsURLs = true
+
+  public init(
+    scale: Scale, measure: any TextMeasure, dateText: @escaping @Sendable (Node) -> String
+  ) {
+    (self.scale, self.measure, self.dateText) = (scale, measure, dateText)
+  }
+
+  /// For a terminal.
+  public static func cells(
+    dateText: @escaping @Sendable (Node) -> String = { _ in "" }
+  ) -> LayoutMetrics {
+    LayoutMetrics(scale: .cells, measure: CellTextMeasure(), dateText: dateText)
+  }
+
+  /// The longest length, in points. Longer ones are taken for this.
+  public static let lengthPointsMax = 100_000.0
+  /// Units of a point, in the scale `points`.
+  public static let unitsPerPoint = 64
+  static let cellWidthPoints = 8.0
+  static let cellHeightPoints = 16.0
+
+  /// Points along the horizontal axis in units, rounded half up.
+  public func horizontal(_ points: Double) -> Int { units(points, perCell: Self.cellWidthPoints) }
+
+  /// Points along the vertical axis in units, rounded half up.
+  public func vertical(_ points: Double) -> Int { units(points, perCell: Self.cellHeightPoints) }
+
+  private func units(_ points: Double, perCell: Double) -> Int {
+    guard points > 0 else { return 0 }
+    let limited = min(points, Self.lengthPointsMax)
+    let units = scale == .cells ? limited / perCell : limited * Double(Self.unitsPerPoint)
+    return Int((units + 0.5).rounded(.down))
+  }
+}

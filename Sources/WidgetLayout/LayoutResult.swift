@@ -1,0 +1,197 @@
+public import WidgetModel
+
+/// Where everything of a content goes.
+public struct LayoutResult: Hashable, Sendable {
+  /// The width that was asked for, and the height: the one that was given, else what the content takes.
+  public var size: LayoutSize
+  /// What the content would take without a limit to its height.
+  public var contentSize: LayoutSize
+  /// What there is to draw: parents before their children, siblings in their order.
+  public var placed: [PlacedNode]
+  /// What can be focused, in the order in which one reads.
+  public var focusable: [FocusTarget]
+  /// What can be scrolled, outer before inner ones.
+  public var scrollRegions: [ScrollRegion]
+  /// Whether something has no room and cannot be scrolled to.
+  public var isClipped: Bool
+  /// How many nodes were measured for this: the others were known from before.
+  public var measuredCount: Int
+
+  public init() {
+    (size, contentSize, placed, focusable) = (.zero, .zero, [], [])
+    (scrollRegions, isClipped, measuredCount) = ([], false, 0)
+  }
+}
+
+/// A node in its place.
+public struct PlacedNode: Hashable, Sendable {
+  /// Where it is in the `NodeTable`.
+  public var index: Int
+  public var id: String
+  /// Nil for a type that this version does not know; its children are placed.
+  public var type: NodeType?
+  /// All of it but its margin: the background goes here.
+  public var frame: LayoutRect
+  /// Within padding, accessory and separator: text and children are here.
+  public var inner: LayoutRect
+  /// Nothing of it may be drawn outside of this.
+  public var clip: LayoutRect
+  /// Text, which is wrapped, cut and safe to draw. Each is one line, or a part of one.
+  public var texts: [PlacedText]
+  /// What else is drawn of it.
+  public var parts: [PlacedPart]
+  /// The line below it; in its frame.
+  public var separator: LayoutRect?
+  /// Its accessory; in its frame. Not there if the accessory is a child, which is placed as one.
+  public var accessory: LayoutRect?
+  /// If it can be scrolled.
+  public var scroll: ScrollRegion?
+  /// The columns of a table or grid.
+  public var columns: [LayoutSpan]
+}
+
+/// One line of text, or the part of it that is one run.
+public struct PlacedText: Hashable, Sendable {
+  /// What a text is for its node.
+  public enum Role: Hashable, Sendable {
+    /// What a label, button or link says.
+    case text
+    /// What an input, toggle, gauge, chart, form or spinner is called.
+    case name
+    /// What is in an input, a date, or how full a gauge is.
+    case value
+    /// What an empty input or table says.
+    case placeholder
+    /// What is wrong with an input.
+    case problem
+    /// The heading of a table's column.
+    case heading
+    /// What names a value of a chart.
+    case label
+    /// Where a link leads.
+    case url
+    /// What stands for a picture.
+    case alternative
+    /// What a form's button says.
+    case submit
+  }
+
+  /// As wide as the text and as high as a line.
+  public var frame: LayoutRect
+  public var text: String
+  public var role: Role
+  /// Which of the label's `runs` it is.
+  public var run: Int?
+  /// Which column or value of its node it is of.
+  public var item: Int?
+
+  public init(
+    frame: LayoutRect, text: String, role: Role = .text, run: Int? = nil, item: Int? = nil
+  ) {
+    (self.frame, self.text, self.role, self.run, self.item) = (frame, text, role, run, item)
+  }
+}
+
+/// Something that is drawn and is not text.
+public struct PlacedPart: Hashable, Sendable {
+  public enum Kind: Hashable, Sendable {
+    /// A button with its border: in cells, `[ ` and ` ]` are at its first and last line's ends.
+    case button
+    /// The mark of a toggle: `[x]`.
+    case checkbox
+    /// Where one types. In cells, `[` and `]` are in its first and last column; the value in between.
+    case field
+    /// The bar of a gauge. In cells, `[` and `]` are in its first and last column.
+    case bar
+    /// The ring of a gauge.
+    case ring
+    /// The area of a line chart or sparkline.
+    case plot
+    /// One bar of a chart, at its longest. `item` says of which value.
+    case chartBar
+    /// A picture.
+    case image
+    /// A button's icon.
+    case icon
+    /// What moves while a spinner is active.
+    case spinner
+    /// A form's button, with its border.
+    case submit
+    /// Says that a table has more rows to come.
+    case more
+    /// The line below a table's headings.
+    case headingSeparator
+    /// Stands for what is nested too deep to be shown.
+    case tooDeep
+  }
+
+  public var kind: Kind
+  public var frame: LayoutRect
+  /// Which value of its node it is of.
+  public var item: Int?
+
+  public init(_ kind: Kind, _ frame: LayoutRect, item: Int? = nil) {
+    (self.kind, self.frame, self.item) = (kind, frame, item)
+  }
+}
+
+/// A start and a length on one axis.
+public struct LayoutSpan: Hashable, Sendable {
+  public var start: Int
+  public var length: Int
+
+  public init(start: Int, length: Int) { (self.start, self.length) = (start, length) }
+
+  public var end: Int { start + length }
+}
+
+/// Something that shows a part of what is in it.
+public struct ScrollRegion: Hashable, Sendable {
+  public enum Axis: Hashable, Sendable { case horizontal, vertical }
+
+  /// Where its node is in the `NodeTable`, and in `placed`.
+  public var index: Int
+  public var id: String
+  public var axis: Axis
+  /// Where its content is seen.
+  public var viewport: LayoutRect
+  /// How far it is scrolled: 0 to `offsetMax`.
+  public var offset: Int
+  /// What its content takes along the axis.
+  public var contentLength: Int
+  /// Where pages begin, from 0 on; empty if it does not page.
+  public var pages: [Int]
+
+  /// The offset at which its end is seen.
+  public var offsetMax: Int { max(0, contentLength - viewportLength) }
+  /// How much of it is seen along the axis.
+  public var viewportLength: Int { axis == .vertical ? viewport.height : viewport.width }
+
+  /// The offset nearest to the present one at which a frame in it is seen; its start, if the frame is
+  /// too large.
+  public func offset(showing frame: LayoutRect) -> Int {
+    let start = (axis == .vertical ? frame.y - viewport.y : frame.x - viewport.x) + offset
+    let length = axis == .vertical ? frame.height : frame.width
+    let least = min(start, start + length - viewportLength)
+    return min(max(0, min(max(offset, least), start)), offsetMax)
+  }
+}
+
+/// Something that can have the focus.
+public struct FocusTarget: Hashable, Sendable {
+  public enum Kind: Hashable, Sendable {
+    /// A button, toggle, input or link.
+    case control
+    /// The button of a form: `id` is the form's.
+    case submit
+    /// A row of a table from which users select.
+    case row
+  }
+
+  public var index: Int
+  public var id: String
+  public var kind: Kind
+  public var frame: LayoutRect
+  /// What of `frame` can be seen is in this; the focus may be outside of it, in a scroll region.
+  public var clip: LayoutRect
+}

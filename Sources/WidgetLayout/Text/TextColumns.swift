@@ -1,0 +1,107 @@
+/// How many columns of a terminal text takes.
+///
+/// A grapheme cluster takes what its scalars take together, at most two columns: so flags, families
+/// and other joined emoji take two, and marks add nothing. An emoji that is text by default takes two
+/// with U+FE0F behind it. Control characters, and what is ignorable, take none. Tabs are not known
+/// here: `DisplayText` expands them. Characters of ambiguous width are narrow.
+public enum TextColumns {
+  /// The columns of a text, which has no line breaks. O(bytes); fast for ASCII.
+  public static func width(of text: some StringProtocol) -> Int {
+    if let count = printableASCIICount(text.utf8) { return count }
+    var sum = 0
+    for character in text { sum += width(of: character) }
+    return sum
+  }
+
+  /// The columns of one grapheme cluster: 0, 1 or 2.
+  public static func width(of character: Character) -> Int {
+    let scalars = character.unicodeScalars
+    guard let first = scalars.first else { return 0 }
+    var previous = widthClass(of: first)
+    var sum = previous.columns
+    for scalar in scalars.dropFirst() {
+      if scalar == "\u{FE0F}" {
+        if previous == .oneOrTwo { return 2 }
+        continue
+      }
+      previous = widthClass(of: scalar)
+      sum += previous.columns
+      if sum >= 2 { return 2 }
+    }
+    return sum
+  }
+
+  /// The columns of one scalar that stands alone: 0, 1 or 2.
+  public static func width(of scalar: Unicode.Scalar) -> Int { widthClass(of: scalar).columns }
+
+  /// The text, cut at its end with an ellipsis if it takes more columns than `limit`. Nothing is
+  /// left of it if `limit` is 0.
+  public static func truncated(_ text: String, to limit: Int) -> String {
+    guard width(of: text) > limit else { return text }
+    guard limit > 0 else { return "" }
+    let end = prefix(of: text[...], columns: limit - 1)
+    return text[..<end] + ellipsis
+  }
+
+  /// What stands for text that is cut off.
+  public static let ellipsis = "…"
+
+  /// Where the longest start of a text ends that takes at most so many columns.
+  public static func prefix(of text: Substring, columns limit: Int) -> String.Index {
+    var used = 0
+    var index = text.startIndex
+    while index < text.endIndex {
+      used += width(of: text[index])
+      if used > limit { break }
+      index = text.index(after: index)
+    }
+    return index
+  }
+
+  // MARK: - Classes of scalars
+
+  enum WidthClass: UInt32 {
+    case zero, one, two
+    /// One, or two if U+FE0F follows.
+    case oneOrTwo
+
+    var columns: Int {
+      switch self {
+      case .zero: 0
+      case .one, .oneOrTwo: 1
+      case .two: 2
+      }
+    }
+  }
+
+  static func widthClass(of scalar: Unicode.Scalar) -> WidthClass {
+    let value = scalar.value
+    if value < 0x7F, value >= 0x3A { return .one }
+    if value >= 0xAC00, value < 0xD7A4 { return .two }
+    if value >= 0x4E00, value < 0xA000 { return .two }
+    // The last entry whose scalar is not above this one.
+    let key = value << 2 | 3
+    var low = 0
+    var high = widthClasses.count
+    while low < high {
+      let middle = (low + high) / 2
+      if widthClasses[middle] <= key { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? .zero : WidthClass(rawValue: widthClasses[low - 1] & 3) ?? .one
+  }
+
+  /// How many bytes these are, if all are printable ASCII. Such text has a column for each byte.
+  static func printableASCIICount(_ bytes: some Collection<UInt8>) -> Int? {
+    let counted = bytes.withContiguousStorageIfAvailable { buffer -> Int? in
+      for byte in buffer where byte &- 0x20 >= 0x5F { return nil }
+      return buffer.count
+    }
+    if let counted { return counted }
+    var count = 0
+    for byte in bytes {
+      guard byte &- 0x20 < 0x5F else { return nil }
+      count += 1
+    }
+    return count
+  }
+}

@@ -1,0 +1,143 @@
+/// Breaks text into lines of a width.
+///
+/// A line ends at a newline, at a blank, after a hyphen between letters, or between ideographs, but
+/// neither before closing nor after opening punctuation. A word that is too long for a line is broken
+/// anywhere. Blanks at which a line is broken are not shown.
+struct TextWrap {
+  let measure: any TextMeasure
+  let font: TextFont
+  /// The width of a line, at least 1.
+  let width: Int
+
+  /// A part of one of the lines that were given.
+  struct Line: Hashable {
+    var text: Substring
+    var width: Int
+  }
+
+  init(measure: any TextMeasure, font: TextFont, width: Int) {
+    (self.measure, self.font, self.width) = (measure, font, max(width, 1))
+  }
+
+  /// The lines of texts that hold no newlines, each broken where it is too wide.
+  ///
+  /// - Parameter most: how many lines at most, 0 for any number. `isCut` says that there are more.
+  func lines(of paragraphs: [String], most: Int = 0) -> (lines: [Line], isCut: Bool) {
+    let limit = most > 0 ? most : .max
+    var lines: [Line] = []
+    for paragraph in paragraphs {
+      guard lines.count < limit else { return (lines, true) }
+      let whole = measure.width(of: paragraph[...], font: font)
+      if whole <= width {
+        lines.append(Line(text: shown(paragraph[...]), width: whole))
+      } else if !wrap(paragraph, into: &lines, limit: limit) {
+        return (lines, true)
+      }
+    }
+    return (lines, false)
+  }
+
+  /// False if not all of it has room.
+  private func wrap(_ paragraph: String, into lines: inout [Line], limit: Int) -> Bool {
+    var start = paragraph.startIndex
+    var index = start
+    var used = 0
+    while index < paragraph.endIndex {
+      let word = nextWord(in: paragraph, from: index)
+      var wordWidth = measure.width(of: paragraph[index..<word.end], font: font)
+      if used > 0, used + wordWidth > width {
+        lines.append(line(paragraph[start..<index]))
+        guard lines.count < limit else { return false }
+        (start, used) = (index, 0)
+      }
+      // Too long for any line: as much of it as goes into each.
+      while wordWidth > width {
+        let end = prefixEnd(of: paragraph[index..<word.end])
+        guard end < word.end else { break }
+        lines.append(line(paragraph[start..<end]))
+        guard lines.count < limit else { return false }
+        (start, index, used) = (end, end, 0)
+        wordWidth = measure.width(of: paragraph[index..<word.end], font: font)
+      }
+      used += wordWidth + measure.width(of: paragraph[word.end..<word.next], font: font)
+      index = word.next
+    }
+    if start < paragraph.endIndex { lines.append(line(paragraph[start...])) }
+    return true
+  }
+
+  /// Without the blanks at its end.
+  private func line(_ text: Substring) -> Line {
+    var text = text
+    while let last = text.last, last == " " || last == "\u{200B}" { text.removeLast() }
+    return Line(text: shown(text), width: measure.width(of: text, font: font))
+  }
+
+  /// Without the places to break at that were not needed.
+  private func shown(_ text: Substring) -> Substring {
+    guard text.utf8.contains(0xE2), text.contains("\u{200B}") else { return text }
+    return Substring(text.filter { $0 != "\u{200B}" })
+  }
+
+  /// Where as much of a word ends as a line has room for: at least one character.
+  private func prefixEnd(of word: Substring) -> String.Index {
+    var index = word.index(after: word.startIndex)
+    var used = measure.width(of: word[..<index], font: font)
+    while index < word.endIndex {
+      let next = word.index(after: index)
+      used += measure.width(of: word[index..<next], font: font)
+      guard used <= width else { break }
+      index = next
+    }
+    return index
+  }
+
+  /// The end of the word that begins there, and where the next one begins behind its blanks.
+  private func nextWord(
+    in text: String, from start: String.Index
+  ) -> (end: String.Index, next: String.Index) {
+    var index = start
+    var previous: Character?
+    while index < text.endIndex {
+      let character = text[index]
+      if character == " " || character == "\u{200B}" {
+        var next = index
+        while next < text.endIndex, text[next] == " " || text[next] == "\u{200B}" {
+          next = text.index(after: next)
+        }
+        return (index, next)
+      }
+      let after = text.index(after: index)
+      if let previous, breaks(previous, character) { return (index, index) }
+      if character == "-", previous?.isLetter ?? false, after < text.endIndex, text[after].isLetter
+      {
+        return (after, after)
+      }
+      previous = character
+      index = after
+    }
+    return (index, index)
+  }
+
+  /// Whether a line may end between two characters, none of which is a blank.
+  private func breaks(_ first: Character, _ second: Character) -> Bool {
+    guard first.isIdeographic || second.isIdeographic else { return false }
+    return !Self.closing.contains(second) && !Self.opening.contains(first)
+  }
+
+  /// What no line begins with.
+  private static let closing: Set<Character> = Set(
+    "、。，．・：；？！゛゜ヽヾゝゞ々ー’”）〕］｝〉》」』】°′″℃￠％‰!%),.:;?]}¢…‥ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ")
+  /// What no line ends with.
+  private static let opening: Set<Character> = Set("‘“（〔［｛〈《「『【$([{£¥＄￥")
+}
+
+extension Character {
+  /// Whether lines may break before and after it: ideographs, kana, and emoji.
+  fileprivate var isIdeographic: Bool {
+    guard let scalar = unicodeScalars.first, scalar.value >= 0x2E80 else { return false }
+    // Hangul is written with blanks between words.
+    if scalar.value >= 0xAC00, scalar.value < 0xD7A4 { return false }
+    return TextColumns.width(of: self) == 2
+  }
+}
