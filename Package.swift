@@ -89,6 +89,10 @@ let package = Package(
       dependencies: ["CLibArchive", "WidgetBundle", "WidgetExpression", "WidgetModel"],
       swiftSettings: strict),
 
+    // What widgets look like, in cells: text, escape sequences, HTML.
+    .target(
+      name: "WidgetRender", dependencies: ["WidgetLayout", "WidgetModel"], swiftSettings: strict),
+
     // Messages: generated C, its runtime guards, and conversion to the domain.
     .systemLibrary(
       name: "CProtobufC", pkgConfig: "libprotobuf-c", providers: [.apt(["libprotobuf-c-dev"])]),
@@ -212,6 +216,9 @@ let package = Package(
       name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),
     .testTarget(
       name: "WidgetLayoutTests", dependencies: ["WidgetLayout", "WidgetModel"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "WidgetRenderTests", dependencies: ["WidgetRender", "WidgetLayout", "WidgetModel"],
       swiftSettings: strict),
     .testTarget(
       name: "WidgetProtoTests", dependencies: ["WidgetProto", "WidgetModel", "CWidgetProto"],
