@@ -187,28 +187,36 @@ extension ObjectShape {
 
   /// What nodes can have, of whatever type: a constant, `=EXPRESSION`, or a binding.
   private static let propertyKeys: [Key] = {
-    var keys: [Key] = []
     let typeNames = Set(NodeType.allCases.map(\.name))
-    let all =
-      NodeType.common.map { ($0, "") }
-      + NodeType.allCases.flatMap { type in type.properties.map { ($0, type.name) } }
-    for (field, _) in all where !typeNames.contains(field.name) {
-      guard !keys.contains(where: { $0.name == field.name }) else { continue }
-      let owners = NodeType.allCases.filter { type in
-        type.properties.contains { $0.name == field.name }
-      }
-      let summaries = owners.compactMap { type in
-        type.properties.first { $0.name == field.name }.map { "\(type.name): \($0.summary)" }
-      }
-      let summary =
-        owners.isEmpty
-        ? field.summary
-        : owners.count == 1
-          ? "Of \(owners[0].name): \(field.summary)" : summaries.joined(separator: " ")
-      keys.append(Key(field.name, .any([.template, .shape("binding")]), summary))
+    var names: [String] = []
+    for property in NodeType.common + NodeType.allCases.flatMap(\.properties)
+    where !typeNames.contains(property.name) && !names.contains(property.name) {
+      names.append(property.name)
     }
-    return keys
+    return names.map { name in
+      if let property = NodeType.common.first(where: { $0.name == name }) {
+        return propertyKey([property], property.words(ofDefault: name != "padding"))
+      }
+      let owners = NodeType.allCases.compactMap { type in
+        type.properties.first { $0.name == name }.map { (type, $0) }
+      }
+      let isSame = Set(owners.map(\.1)).count == 1
+      let types = owners.map(\.0.name).joined(separator: ", ")
+      return propertyKey(
+        owners.map(\.1),
+        isSame
+          ? "Of \(types): \(owners[0].1.words())"
+          : owners.map { "\($0.name): \($1.words())" }.joined(separator: " "))
+    }
   }()
+
+  private static func propertyKey(_ properties: [NodeProperty], _ summary: String) -> Key {
+    let words = properties.flatMap { property in
+      if case .choice(let words) = property.type { words } else { [] as [String] }
+    }
+    let constant: KeyType = words.isEmpty ? .template : .any([.words(words.unique), .expression])
+    return Key(properties[0].name, .any([constant, .shape("binding")]), summary)
+  }
 
   public static let binding = ObjectShape(
     "binding",
@@ -435,4 +443,42 @@ extension ObjectShape {
     parse,
     action, handler, require, step, on, every, widget,
   ]
+}
+
+extension NodeProperty {
+  /// What it means, what it takes, its unit and its default, in words.
+  fileprivate func words(ofDefault tellsDefault: Bool = true) -> String {
+    var facts: [String] = []
+    switch type {
+    case .field(let type):
+      if type != .string { facts.append("`\(type)`") }
+    case .choice(let words): facts.append(words.map { "`\($0)`" }.joined(separator: ", "))
+    default: facts.append(type.words)
+    }
+    if let unit, unit != .points { facts.append(unit.rawValue) }
+    if tellsDefault, let value = defaultValue, value != .string("") {
+      facts.append("default `\(value.inReference)`")
+    }
+    return facts.isEmpty ? summary : "\(summary.dropLast()) (\(facts.joined(separator: "; ")))."
+  }
+}
+
+extension Value {
+  /// A default as the reference has it.
+  fileprivate var inReference: String {
+    switch self {
+    case .string(let text): text
+    case .bool(let flag): "\(flag)"
+    case .int(let number): "\(number)"
+    case .double(let number): "\(Int(number))"
+    default: "\(self)"
+    }
+  }
+}
+
+extension [String] {
+  /// Each once, in order.
+  fileprivate var unique: [String] {
+    reduce(into: []) { words, word in if !words.contains(word) { words.append(word) } }
+  }
 }

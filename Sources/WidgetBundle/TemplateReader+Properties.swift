@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// The bindings of a node's properties.
+/// Where the values of a node's properties come from.
 extension TemplateReader {
   func readProperties(
     _ object: Object, _ type: NodeType, _ main: Item?, _ node: inout NodeTemplate,
@@ -10,26 +10,26 @@ extension TemplateReader {
     if let name = TemplateReader.mainProperty(type), let main {
       var isChildren = false
       if case .list = main.node.content { isChildren = type.isContainer }
-      if !isChildren, let propertyType = type.property(name) {
+      if !isChildren, let property = type.property(name) {
         if object.has(name), name != type.name {
           reading.report(main, "\"\(name)\" stands in two places", hint: "keep one of them")
         }
-        node.properties[name] = binding(main, name, propertyType, type, variables)
+        node.properties[name] = binding(main, property, type, variables)
       }
     }
     let structure: Set<String> = ["type", "id", "if", "rows", "children", "on", "maxLength"]
     for key in ObjectShape.node.keys where object.has(key) && !structure.contains(key) {
       if NodeType(name: key) != nil, !object.has("type") { continue }
       guard let item = object[key] else { continue }
-      guard let propertyType = type.property(key) else {
-        let names = (type.properties + NodeType.common).map(\.name)
+      guard let property = type.property(key) else {
+        let names = type.allProperties.map(\.name)
         reading.report(
           item, "a \(type.name) has no \"\(key)\"", hint: reading.suggestion(key, among: names))
         continue
       }
-      // In a form, minLength limits the submitted value; it does not tell when to send changes.
+      // In a form this is about what may be submitted, not about when changes are sent.
       if isField, key == "minLength" { continue }
-      node.properties[key] = binding(item, key, propertyType, type, variables)
+      node.properties[key] = binding(item, property, type, variables)
     }
     if object.has("maxLength"), !isField {
       reading.report(
@@ -37,73 +37,53 @@ extension TemplateReader {
     }
   }
 
-  /// The binding of a property: a constant, `=EXPRESSION`, or an object.
+  /// Where a property's value comes from: a constant, `=EXPRESSION`, or an object.
   func binding(
-    _ item: Item, _ name: String, _ type: FieldType, _ nodeType: NodeType, _ variables: Variables
+    _ item: Item, _ property: NodeProperty, _ nodeType: NodeType, _ variables: Variables
   ) -> Binding? {
+    let type = property.type.fieldType
     if case .map(let entries) = item.node.content {
       let names = Set(entries.map(\.key))
       let isBinding = type != .any || names.contains("value") || names.contains("from")
       if isBinding, names != ["$timestamp"], names != ["$duration"] {
-        return long(item, name, type, variables)
+        return long(item, property, nodeType, variables)
       }
     }
     guard
       let template = reading.template(
-        item, variables, giving: type, orText: true, for: "\"\(name)\" of a \(nodeType.name)")
+        item, variables, giving: type, orText: true,
+        for: "\"\(property.name)\" of a \(nodeType.name)")
     else { return nil }
     switch template {
     case .constant(let value):
-      check(value, name, nodeType, item)
-      return Binding(value: value)
+      return constant(value, property, nodeType, item).map { Binding(value: $0) }
     case .expression(let expression): return Binding(expression.compiled.source)
     case .list, .map: return Binding(CELText.source(of: template))
     }
   }
 
-  /// Reports text of a property that takes only some words, if it is none of them.
-  private func check(_ value: Value, _ name: String, _ type: NodeType, _ item: Item) {
-    guard case .string(let text) = value else { return }
-    let words: [String]
-    switch (type, name) {
-    case (_, "align"): words = ["start", "center", "end", "fill"]
-    case (_, "accessory"): words = ["none", "disclosure", "activity", "checkmark"]
-    case (.image, "mode"): words = ["fit", "fill", "center"]
-    case (.button, "style"): words = ["plain", "primary", "destructive"]
-    case (.input, "mode"): words = ["text", "multiline", "number", "search", "secret", "file"]
-    case (.chart, "style"): words = ["line", "bar"]
-    case (.stack, "axis"): words = ["vertical", "horizontal"]
-    case (.stack, "distribution"): words = ["start", "center", "end", "fill", "equal"]
-    case (.date, "style"): words = ["date", "time", "datetime", "relative", "timer"]
-    case (_, "color"), (_, "background"), (_, "tint"):
-      let digits = text.dropFirst()
-      let isNumber =
-        text.hasPrefix("#") && [6, 8].contains(digits.count)
-        && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
-      guard !isNumber, !TemplateReader.colorTokens.contains(text) else { return }
-      reading.report(
-        item, "\"\(text.prefix(40))\" is no colour",
-        hint:
-          "write #rrggbb, #rrggbbaa, or one of \(TemplateReader.colorTokens.joined(separator: ", "))"
-      )
-      return
-    default: return
+  /// A constant as the property has it; nil, and reported, if it does not fit.
+  private func constant(
+    _ value: Value, _ property: NodeProperty, _ type: NodeType, _ item: Item
+  ) -> Value? {
+    do throws(PropertyMismatch) {
+      return try property.type.fitted(value, as: "\(property.name) of a \(type.name)")
+    } catch {
+      reading.report(item, error.message, hint: error.hint)
+      return nil
     }
-    guard !words.contains(text) else { return }
-    reading.report(
-      item, "\"\(text.prefix(40))\" is no \(name) of a \(type.name)",
-      hint: reading.suggestion(text, among: words))
   }
 
-  /// A binding as an object: takes `from` (or `value`), chooses `then` or `else` by `if`, applies
-  /// `transform` and `format`. `placeholder` is the result if the value is null or a part fails.
-  /// Without `if`, `then` replaces the value.
+  /// `from` (or `value`), then `if` chooses between `then` and `else`, `transform` and `format` make
+  /// something else of it, and `placeholder` stands in for nothing and for failures. Without `if`, `then` is what is made of the
+  /// value.
   private func long(
-    _ item: Item, _ name: String, _ type: FieldType, _ variables: Variables
+    _ item: Item, _ property: NodeProperty, _ nodeType: NodeType, _ variables: Variables
   ) -> Binding? {
     guard let object = reading.object(item, .binding) else { return nil }
+    let type = property.type.fieldType
     let hasMore = ["if", "then", "else", "transform", "format"].contains { object.has($0) }
-    let purpose = "\"\(name)\""
+    let purpose = "\"\(property.name)\""
     let wanted = hasMore ? nil : type
     if object.has("from"), object.has("value") {
       reading.report(item, "\"value\" and \"from\" mean the same", hint: "keep one of them")
@@ -123,7 +103,9 @@ extension TemplateReader {
         let value = reading.template(
           valueItem, variables, giving: wanted, orText: true, for: purpose)
       else { return nil }
-      if case .constant(let value) = value, !hasMore { return Binding(value: value) }
+      if case .constant(let value) = value, !hasMore {
+        return constant(value, property, nodeType, valueItem).map { Binding(value: $0) }
+      }
       if case .expression(let expression) = value {
         (source, valueType) = (expression.compiled.source, expression.compiled.resultType)
         references = expression.compiled.references.filter { $0.variable == "data" }
@@ -137,7 +119,7 @@ extension TemplateReader {
     if hasMore {
       let inner = variables.adding("value", valueType)
       guard let body = body(object, item, type, purpose, inner) else { return nil }
-      // Null gives the placeholder; no other part is applied.
+      // Nothing goes straight to the placeholder.
       source =
         "cel.bind(value, \(CELText.wrapped(source)), "
         + "dyn(value) == null ? dyn(null) : dyn(\(body)))"
@@ -150,6 +132,7 @@ extension TemplateReader {
       } else if let value = reading.constant(item) {
         binding.value = reading.fitted(value, type, item)
       }
+      binding.value = binding.value.flatMap { constant($0, property, nodeType, item) }
     }
     return binding
   }
@@ -214,8 +197,7 @@ extension TemplateReader {
     }
   }
 
-  /// The expression for a format. `%@` is the value, `%%` a percent sign; any other `%` is a
-  /// mistake.
+  /// `%@` is the value, `%%` a percent sign; nothing else is special, and nothing else may look so.
   private func formatted(_ format: String, _ item: Item) -> String? {
     var parts: [String] = []
     var text = ""

@@ -7,10 +7,6 @@ final class TemplateReader {
   /// How deep nodes, and nodes with rows, may be nested: the limits of the daemon.
   static let depthMax = 16
   static let rowDepthMax = 4
-  /// The colours that a theme names.
-  static let colorTokens = [
-    "primary", "secondary", "accent", "success", "warning", "error", "background", "surface",
-  ]
 
   let kindReader: KindReader
   var reading: Reading { kindReader.reading }
@@ -41,9 +37,9 @@ final class TemplateReader {
         hint: "it can have \(TemplateReader.nodesMax), \(TemplateReader.depthMax) deep")
       return nil
     }
-    if case .scalar = item.node.content {
+    if case .scalar = item.node.content, let text = NodeType.label.property("text") {
       var node = NodeTemplate(id: kindReader.nodeIDs.next(.label), type: .label)
-      node.properties["text"] = binding(item, "text", .string, .label, variables)
+      node.properties["text"] = binding(item, text, .label, variables)
       return node
     }
     guard let object = reading.object(item, .node, or: " or text"),

@@ -98,23 +98,24 @@ struct ContentCompiler {
     }
     for (name, binding) in node.properties.sorted(by: { $0.key.precedesByBytes($1.key) }) {
       let place = "\(place).properties[\(name.prefix(64))]"
-      guard let type = node.type.property(name) else {
-        let names = (node.type.properties + NodeType.common).map(\.name)
+      guard let property = node.type.property(name) else {
+        let names = node.type.allProperties.map(\.name)
         throw Problem(
           place, hint("a \(node.type.name) has no property \"\(name)\"", name, among: names))
       }
       let value = try binding.value.map { (value) throws(Problem) in
-        guard let fitted = type.fittedProperty(value) else {
-          throw Problem(place, "expected a value of type \(type), not \(value.typeName)")
+        do throws(PropertyMismatch) {
+          return try property.fitted(value)
+        } catch {
+          throw Problem(place, error.description)
         }
-        return fitted
       }
       if binding.expression.isEmpty {
         if let value, value != .null { constants.append(.init(key: name, value: value)) }
       } else {
         draft.bindings.append(
           try self.binding(
-            binding.expression, .property(name, type), of: own, scope, place,
+            binding.expression, .property(property), of: own, scope, place,
             placeholder: value == .null ? nil : value))
       }
     }
@@ -212,8 +213,10 @@ struct ContentCompiler {
     var scope = scope
     if case .condition = target { scope.environment.resultType = .bool }
     let expression = try compile(source, scope, place)
-    if case .property(_, let type) = target {
-      guard expression.resultType.mayFit(type) || type == .string && expression.resultType.hasText
+    if case .property(let property) = target {
+      let type = property.type.fieldType
+      guard
+        expression.resultType.mayFit(type) || property.takesText && expression.resultType.hasText
       else {
         throw Problem(
           place, "the expression gives a value of type \(expression.resultType), not \(type)")
@@ -245,11 +248,13 @@ struct ContentCompiler {
   }
 }
 
-extension FieldType {
-  /// A constant as a property has it: where text is wanted, numbers and truth values become text.
-  func fittedProperty(_ value: Value) -> Value? {
-    if let fitted = fitted(value) { return fitted }
-    guard self == .string else { return nil }
-    return ExpressionValue(value).text.map { .string($0) }
+extension NodeProperty {
+  /// Whether it is any text, and numbers and truth values become text.
+  var takesText: Bool { type == .field(.string) }
+
+  /// A value as nodes have it.
+  func fitted(_ value: Value) throws(PropertyMismatch) -> Value {
+    if takesText, let text = ExpressionValue(value).text { return .string(text) }
+    return try type.fitted(value, as: name)
   }
 }

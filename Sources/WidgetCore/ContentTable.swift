@@ -451,12 +451,13 @@ struct ContentTable {
       if setFailure(ContentTable.condition, failure, on: slot, &context) {
         mark(entries[Int(slot)].parent, context.revision)
       }
-    case .property(let name, let type):
+    case .property(let property):
+      let name = property.name
       var (value, failure) = (plan.placeholder, String?.none)
       switch result {
       case .success(.null): break
       case .success(let result):
-        switch property(result, type, &context) {
+        switch stored(result, as: property, &context) {
         case .success(let fitted): value = fitted
         case .failure(let error): failure = error.message
         }
@@ -471,16 +472,18 @@ struct ContentTable {
     }
   }
 
-  /// A value as a property of some type has it.
-  private func property(
-    _ result: ExpressionValue, _ type: FieldType, _ context: inout Context
+  /// A value as a property has it.
+  private func stored(
+    _ result: ExpressionValue, as property: NodeProperty, _ context: inout Context
   ) -> Result<Value, Failure> {
     switch context.stored(result) {
     case .failure(let error): return .failure(error)
     case .success(let value):
-      if let fitted = type.fittedProperty(value) { return .success(fitted) }
-      return .failure(
-        Failure(message: "expected a value of type \(type), not \(value.typeName)"))
+      do throws(PropertyMismatch) {
+        return .success(try property.fitted(value))
+      } catch {
+        return .failure(Failure(message: error.description))
+      }
     }
   }
 

@@ -143,7 +143,7 @@ final class ContentProgram: Sendable {
     let inputs: Set<Input>
 
     enum Target: Sendable {
-      case property(String, FieldType)
+      case property(NodeProperty)
       case condition
     }
   }

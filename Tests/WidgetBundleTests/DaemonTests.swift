@@ -69,7 +69,7 @@ import WidgetModel
             - chart: [1, '=double(data.n)', 2.5]
             - label: {value: =data.n // a remark
                 , format: "n %@"}
-            - {label: x, padding: {top: '=data.n', left: 2}}
+            - {label: x, padding: {top: '=data.n', leading: 2}}
         """, data: "") + "widgets: [{id: w, kind: k}]\n")
     let daemon = try Daemon(bundle)
     let nodes = try #require(daemon.widget(WidgetID("w"))?.content?.nodes)
@@ -82,7 +82,7 @@ import WidgetModel
     #expect(
       nodes.first { $0.type == .chart }?.properties["values"]
         == .list([.double(1), .double(0), .double(2.5)]))
-    #expect(nodes.last?.properties["padding"] == .map(["top": .int(0), "left": .int(2)]))
+    #expect(nodes.last?.properties["padding"] == .map(["top": .double(0), "leading": .double(2)]))
   }
 
   @Test func `a transform is applied by name, before the format`() throws {

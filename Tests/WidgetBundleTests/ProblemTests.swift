@@ -75,7 +75,8 @@ import WidgetModel
       "a node \"a\" already"),
     Mistake("content: {stack: [], axis: upwards}", "1:28", "no axis", hint: "vertical"),
     Mistake("content: {label: x, color: '#12'}", "1:28", "no colour", hint: "#rrggbb"),
-    Mistake("content: {label: x, color: wran}", "1:28", "\"wran\" is no colour", hint: "warning"),
+    Mistake(
+      "content: {label: x, color: warnin}", "1:28", "\"warnin\" is no colour", hint: "warning"),
     Mistake("content: {label: x, tint: '12ff00'}", "1:27", "no colour", hint: "#rrggbbaa"),
     Mistake("content: {label: x, rows: data.list}", "1:27", "the top cannot have rows"),
     Mistake("content: {stack: [{label: x, rows: data.n}]}", "1:36", "gives int"),

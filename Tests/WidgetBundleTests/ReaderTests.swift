@@ -89,7 +89,7 @@ import WidgetModel
   @Test func `a property is a constant, an expression, or a binding`() throws {
     let value = try node("label-2")
     #expect(value.properties["text"] == Binding("string(data.one)", placeholder: .string("--")))
-    #expect(value.properties["font"] == Binding(value: .string("title")))
+    #expect(value.properties["font"] == Binding(value: .string("font.title")))
     #expect(try node("toggle-1").properties["value"] == Binding("data.full"))
     let chart = try node("chart-1")
     #expect(chart.properties["values"] == Binding("[1.0, (data.one), 2.5]"))

@@ -23,8 +23,24 @@ struct ContentDocumentationTests {
     lines.filter { $0.hasPrefix("| `") }.map(String.init)
   }
 
-  private static func rows(_ fields: [Field]) -> [String] {
-    fields.map { "| `\($0.name)` | \($0.type) | \($0.summary) |" }
+  private static func rows(_ properties: [NodeProperty]) -> [String] {
+    properties.map { property in
+      let unit =
+        if let unit = property.unit, unit != .points { ", in \(unit)" } else { "" }
+      let value = property.defaultValue.map(text) ?? ""
+      return
+        "| `\(property.name)` | \(property.type.words)\(unit) | \(value) | \(property.summary) |"
+    }
+  }
+
+  private static func text(_ value: Value) -> String {
+    switch value {
+    case .bool(let flag): "\(flag)"
+    case .int(let number): "\(number)"
+    case .double(let number): "\(Int(number))"
+    case .string(let text): text
+    default: "\(value)"
+    }
   }
 
   @Test(arguments: NodeType.allCases)

@@ -72,7 +72,7 @@ extension NodeTemplate {
     for entry in map.entries where !fields.contains(entry.key) {
       do throws(FieldFailure) {
         node.properties[entry.key] = try Binding.read(
-          entry.value, type: type.property(entry.key))
+          entry.value, type: type.property(entry.key)?.type.fieldType)
       } catch {
         throw error.inside(entry.key)
       }
