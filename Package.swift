@@ -92,6 +92,8 @@ let package = Package(
     // What widgets look like, in cells: text, escape sequences, HTML.
     .target(
       name: "WidgetRender", dependencies: ["WidgetLayout", "WidgetModel"], swiftSettings: strict),
+    // The terminal of a live view: modes, keys, size, putting it right.
+    .target(name: "WidgetTerminal", dependencies: ["WidgetRender"], swiftSettings: strict),
 
     // Messages: generated C, its runtime guards, and conversion to the domain.
     .systemLibrary(
@@ -219,6 +221,9 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "WidgetRenderTests", dependencies: ["WidgetRender", "WidgetLayout", "WidgetModel"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "WidgetTerminalTests", dependencies: ["WidgetTerminal", "WidgetRender"],
       swiftSettings: strict),
     .testTarget(
       name: "WidgetProtoTests", dependencies: ["WidgetProto", "WidgetModel", "CWidgetProto"],

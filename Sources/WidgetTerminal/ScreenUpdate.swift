@@ -1,0 +1,47 @@
+public import WidgetRender
+
+/// What a screen shows, and what turns it into the next picture.
+///
+/// A value without descriptor. Updates are wrapped in mode 2026, so that terminals that know it show
+/// no half of a picture.
+public struct ScreenUpdate: Sendable {
+  /// A place on the screen, from 0.
+  public struct Cursor: Hashable, Sendable {
+    public var column: Int
+    public var row: Int
+
+    public init(column: Int, row: Int) {
+      self.column = column
+      self.row = row
+    }
+  }
+
+  public var encoder: ANSIEncoder
+  private var shown: CellGrid?
+  private var shownCursor: Cursor?
+
+  public init(encoder: ANSIEncoder) { self.encoder = encoder }
+
+  /// What to write for a picture to be shown; empty if it is shown already. O(cells).
+  ///
+  /// - Parameter cursor: Where the text cursor stands. Default: it is hidden.
+  public mutating func next(_ grid: CellGrid, cursor: Cursor? = nil) -> String {
+    let isFirst = shown == nil
+    let changes = encoder.difference(from: shown, to: grid)
+    defer { (shown, shownCursor) = (grid, cursor) }
+    guard isFirst || !changes.isEmpty || cursor != shownCursor else { return "" }
+    var output = "\u{1B}[?2026h"
+    // A cursor that is shown would be seen to run over the screen.
+    if shownCursor != nil && !changes.isEmpty { output += "\u{1B}[?25l" }
+    output += changes
+    if let cursor {
+      output += "\u{1B}[\(cursor.row + 1);\(cursor.column + 1)H\u{1B}[?25h"
+    } else if shownCursor != nil && changes.isEmpty {
+      output += "\u{1B}[?25l"
+    }
+    return output + "\u{1B}[?2026l"
+  }
+
+  /// Says that the screen shows something else now: the next picture is written whole.
+  public mutating func forget() { (shown, shownCursor) = (nil, nil) }
+}

@@ -1,0 +1,74 @@
+/// What a terminal tells: keys, mouse, pasted text, and answers to questions.
+public enum TerminalInput: Hashable, Sendable {
+  case key(TerminalKey, KeyModifiers)
+  case mouse(MouseEvent)
+  /// Text that was pasted, as it is: newlines and control characters included.
+  case paste(String)
+  /// The terminal got the keyboard, or lost it.
+  case focus(Bool)
+  /// The answer to `TerminalQuery.background`: red, green and blue.
+  case background(UInt8, UInt8, UInt8)
+  /// The answer to `TerminalQuery.attributes`; 4 among them says that it shows sixels.
+  case attributes([Int])
+  /// The user chose a dark or a light look (mode 2031).
+  case colorScheme(isDark: Bool)
+}
+
+/// A key, whatever sequence a terminal sends for it.
+public enum TerminalKey: Hashable, Sendable {
+  /// A key that writes. Letters are as typed: shift is in the letter, not in the modifiers.
+  case character(Character)
+  case enter, escape, tab, backspace, delete, insert
+  case up, down, left, right, home, end, pageUp, pageDown
+  /// F1 to F20.
+  case function(Int)
+}
+
+/// Keys that were held. Terminals report what they can: shift with a letter, for one, is not told.
+public struct KeyModifiers: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  public static let shift = KeyModifiers(rawValue: 1)
+  public static let alt = KeyModifiers(rawValue: 2)
+  public static let control = KeyModifiers(rawValue: 4)
+}
+
+/// What a mouse did, and where.
+public struct MouseEvent: Hashable, Sendable {
+  public enum Button: Hashable, Sendable { case left, middle, right }
+  public enum Direction: Hashable, Sendable { case up, down, left, right }
+  public enum Action: Hashable, Sendable {
+    case press(Button)
+    /// Nil where the terminal does not say which button it was.
+    case release(Button?)
+    case drag(Button)
+    /// Moved, with no button pressed. Reported only in mode 1003.
+    case move
+    case wheel(Direction)
+  }
+
+  public var action: Action
+  /// From 0, from the left.
+  public var column: Int
+  /// From 0, from the top.
+  public var row: Int
+  public var modifiers: KeyModifiers
+
+  public init(action: Action, column: Int, row: Int, modifiers: KeyModifiers = []) {
+    self.action = action
+    self.column = column
+    self.row = row
+    self.modifiers = modifiers
+  }
+}
+
+/// Questions to a terminal. A terminal that does not know them says nothing.
+public enum TerminalQuery {
+  /// Which colour its background has: OSC 11.
+  public static let background = "\u{1B}]11;?\u{1B}\\"
+  /// What it can do: primary device attributes. All terminals answer, in order, so an answer to this
+  /// without one to an earlier question means that there will be none.
+  public static let attributes = "\u{1B}[c"
+}

@@ -1,0 +1,246 @@
+import Glibc
+import Synchronization
+
+/// What happens at a terminal.
+public enum TerminalEvent: Hashable, Sendable {
+  case input(TerminalInput)
+  /// The terminal has another size now. Nothing else is lost by it.
+  case resized(TerminalSize)
+  /// The process was suspended and goes on: the screen is empty, and its size may be another.
+  case resumed(TerminalSize)
+  /// The terminal is gone, or its input has ended.
+  case ended
+}
+
+/// A terminal in use for pictures and keys: raw, on the alternate screen, with mouse and paste.
+///
+/// The terminal is put right by `stop`, at `exit`, by signals that end the process, while the process
+/// is suspended, and after SIGKILL (by a guard, see `TerminalGuard`). What is not possible: SIGSTOP
+/// stops the process before anybody can do anything; `fg` brings the picture back.
+///
+/// A process has at most one session. Signals that the program takes over itself, after `start`, no
+/// longer put the terminal right: it calls `stop` then.
+public final class TerminalSession: Sendable {
+  /// How long the rest of a sequence may take. After that a byte of Escape was the key.
+  public static let escapeTimeout = Duration.milliseconds(50)
+  /// Events that nobody took; older ones are dropped.
+  public static let eventsMax = 4096
+
+  /// Does not change after `init`.
+  nonisolated(unsafe) private let record: UnsafeMutablePointer<TerminalState.Record>
+  private let keeper: TerminalGuard?
+  private let noticesOut: CInt
+  private let isOn = Mutex(true)
+
+  /// Takes the terminal and changes it.
+  ///
+  /// - Parameters:
+  ///   - input: The descriptor that keys come from. Default: standard input.
+  ///   - output: The descriptor that pictures go to. Default: standard output.
+  /// - Throws: `notATerminal`, `inUse`, `system`.
+  public init(
+    input: CInt = 0, output: CInt = 1, modes: TerminalModes = TerminalModes()
+  ) throws(TerminalError) {
+    guard isatty(input) == 1 else { throw .notATerminal("standard input") }
+    guard isatty(output) == 1 else { throw .notATerminal("standard output") }
+    var before = termios()
+    guard tcgetattr(input, &before) == 0 else { throw TerminalSession.failure("tcgetattr") }
+    guard let ends = SystemPipe.make() else { throw TerminalSession.failure("pipe") }
+    for end in [ends.reading, ends.writing] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+    var raw = before
+    cfmakeraw(&raw)
+    let record = UnsafeMutablePointer<TerminalState.Record>.allocate(capacity: 1)
+    record.initialize(
+      to: TerminalState.Record(
+        input: input, output: output, before: before, raw: raw,
+        enter: TerminalSession.permanent(modes.enter),
+        leave: TerminalSession.permanent(modes.leave), guardInput: -1, notices: ends.writing))
+    let address = UInt(bitPattern: record)
+    let (isFree, _) = TerminalState.session.compareExchange(
+      expected: 0, desired: address, ordering: .acquiringAndReleasing)
+    guard isFree else {
+      ends.close()
+      TerminalSession.free(record)
+      throw .inUse
+    }
+    self.record = record
+    noticesOut = ends.reading
+    keeper = TerminalGuard.start(terminal: output, before: before, leave: modes.leave)
+    record.pointee.guardInput = keeper?.input ?? -1
+    _ = TerminalSession.atExit
+    TerminalState.installHandlers()
+    guard TerminalState.apply() else {
+      let error = TerminalSession.failure("tcsetattr")
+      stop()
+      throw error
+    }
+  }
+
+  deinit { stop() }
+
+  /// Puts the terminal right and gives it back. The sequence of events ends. Again: nothing.
+  public func stop() {
+    let wasOn = isOn.withLock { isOn in
+      defer { isOn = false }
+      return isOn
+    }
+    guard wasOn else { return }
+    TerminalState.restore(flushes: true)
+    TerminalState.notify(TerminalState.Notice.finish)
+    // A handler that runs on another thread may still read the record: it is kept, some hundred bytes.
+    TerminalState.session.store(0, ordering: .releasing)
+    for number in TerminalState.ending + [SIGTSTP, SIGCONT, SIGWINCH] { signal(number, SIG_DFL) }
+    keeper?.finish()
+  }
+
+  /// Puts the terminal right and suspends the process's group, as Ctrl-Z does in other programs.
+  /// `events` says when it goes on.
+  public func suspend() { kill(0, SIGTSTP) }
+
+  /// The terminal's size; 80 x 24 if it does not say.
+  public var size: TerminalSize {
+    var size = winsize()
+    guard ioctl(record.pointee.output, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0,
+      size.ws_row > 0
+    else { return TerminalSize(columns: 80, rows: 24) }
+    return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
+  }
+
+  /// Writes all of a text. Blocks while the terminal takes nothing.
+  ///
+  /// - Throws: `system` if the terminal is gone.
+  public func write(_ text: String) throws(TerminalError) {
+    var text = text
+    let error = text.withUTF8 { bytes -> CInt in
+      var rest = UnsafeRawBufferPointer(bytes)
+      while !rest.isEmpty {
+        let count = Glibc.write(record.pointee.output, rest.baseAddress, rest.count)
+        if count >= 0 {
+          rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+        } else if errno == EAGAIN {
+          var ready = pollfd(fd: record.pointee.output, events: Int16(POLLOUT), revents: 0)
+          poll(&ready, 1, -1)
+        } else if errno != EINTR {
+          return errno
+        }
+      }
+      return 0
+    }
+    if error != 0 { throw .system(call: "write", reason: String(cString: strerror(error))) }
+  }
+
+  // MARK: Events
+
+  /// What happens from now on, until `stop`. Call it once: a thread reads the terminal for it.
+  public func events() -> AsyncStream<TerminalEvent> {
+    let (stream, continuation) = AsyncStream.makeStream(
+      of: TerminalEvent.self, bufferingPolicy: .bufferingNewest(TerminalSession.eventsMax))
+    let reading = Reading(
+      input: record.pointee.input, notices: noticesOut, size: { [weak self] in self?.size },
+      continuation: continuation)
+    let thread = Unmanaged.passRetained(reading)
+    var handle = pthread_t()
+    let status = pthread_create(
+      &handle, nil,
+      { argument in
+        if let argument { Unmanaged<Reading>.fromOpaque(argument).takeRetainedValue().run() }
+        return nil
+      }, thread.toOpaque())
+    if status == 0 {
+      pthread_detach(handle)
+    } else {
+      thread.release()
+      continuation.yield(.ended)
+      continuation.finish()
+    }
+    return stream
+  }
+
+  // MARK: Memory and errors
+
+  private static let atExit: Void = { atexit { TerminalState.restore() } }()
+
+  private static func failure(_ call: String) -> TerminalError {
+    .system(call: call, reason: String(cString: strerror(errno)))
+  }
+
+  /// Bytes that stay where they are.
+  private static func permanent(_ text: String) -> UnsafeBufferPointer<UInt8> {
+    let bytes = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.utf8.count)
+    _ = bytes.initialize(from: text.utf8)
+    return UnsafeBufferPointer(bytes)
+  }
+
+  private static func free(_ record: UnsafeMutablePointer<TerminalState.Record>) {
+    record.pointee.enter.deallocate()
+    record.pointee.leave.deallocate()
+    record.deallocate()
+  }
+}
+
+/// The thread that reads a terminal.
+private final class Reading: Sendable {
+  private let input: CInt
+  private let notices: CInt
+  private let size: @Sendable () -> TerminalSize?
+  private let continuation: AsyncStream<TerminalEvent>.Continuation
+
+  init(
+    input: CInt, notices: CInt, size: @escaping @Sendable () -> TerminalSize?,
+    continuation: AsyncStream<TerminalEvent>.Continuation
+  ) {
+    self.input = input
+    self.notices = notices
+    self.size = size
+    self.continuation = continuation
+  }
+
+  func run() {
+    // Signals are for the other threads: their handlers need no stack here.
+    var all = sigset_t()
+    sigfillset(&all)
+    pthread_sigmask(SIG_BLOCK, &all, nil)
+    defer {
+      continuation.finish()
+      close(notices)
+    }
+    var parser = InputParser()
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    let (seconds, attoseconds) = TerminalSession.escapeTimeout.components
+    let wait = CInt(seconds * 1000 + attoseconds / 1_000_000_000_000_000)
+    while true {
+      var sources = [
+        pollfd(fd: input, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: notices, events: Int16(POLLIN), revents: 0),
+      ]
+      let ready = poll(&sources, 2, parser.isAmbiguous ? wait : -1)
+      if ready < 0, errno == EINTR { continue }
+      if ready == 0 { send(parser.timeout()) }
+      if sources[1].revents != 0 {
+        let count = read(notices, &bytes, bytes.count)
+        let words = bytes[..<max(count, 0)]
+        if count == 0 || words.contains(TerminalState.Notice.finish) { return }
+        if let size = size() {
+          if words.contains(TerminalState.Notice.resumed) {
+            continuation.yield(.resumed(size))
+          } else if !words.isEmpty {
+            continuation.yield(.resized(size))
+          }
+        }
+      }
+      if sources[0].revents != 0 {
+        let count = read(input, &bytes, bytes.count)
+        if count > 0 {
+          send(parser.feed(bytes[..<count]))
+        } else if count == 0 || errno != EINTR && errno != EAGAIN {
+          continuation.yield(.ended)
+          return
+        }
+      }
+    }
+  }
+
+  private func send(_ events: [TerminalInput]) {
+    for event in events { continuation.yield(.input(event)) }
+  }
+}

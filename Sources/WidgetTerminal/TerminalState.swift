@@ -1,0 +1,151 @@
+import Glibc
+import Synchronization
+
+/// The terminal of this process: its modes, and putting them right however the process ends.
+///
+/// What a signal handler needs lies in memory that is made before and never freed; a handler takes its
+/// address out of `current`, so the terminal is put right once, by whoever comes first. Handlers call
+/// nothing but write(2), tcsetattr(3), sigaction(2), sigprocmask(2) and raise(3).
+enum TerminalState {
+  struct Record {
+    var input: CInt
+    var output: CInt
+    var before: termios
+    var raw: termios
+    var enter: UnsafeBufferPointer<UInt8>
+    var leave: UnsafeBufferPointer<UInt8>
+    /// Where the guard listens; -1 without one.
+    var guardInput: CInt
+    /// Where the thread that reads the terminal listens.
+    var notices: CInt
+  }
+
+  /// What a handler says to the reading thread, one byte each.
+  enum Notice {
+    static let resized = UInt8(ascii: "w")
+    static let resumed = UInt8(ascii: "r")
+    static let finish = UInt8(ascii: "q")
+  }
+
+  /// The address of the record while the terminal is changed; 0 while it is not.
+  static let current = Atomic<UInt>(0)
+  /// The address of the record of a session that is on, changed or suspended; 0 without a session.
+  static let session = Atomic<UInt>(0)
+
+  /// Signals that end a process that does nothing about them, its own mistakes included.
+  static let ending: [CInt] = [
+    SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS,
+  ]
+
+  static func record(_ address: UInt) -> UnsafeMutablePointer<Record>? {
+    UnsafeMutablePointer(bitPattern: address)
+  }
+
+  // MARK: Change and undo
+
+  /// Changes the terminal as the session's record says. Safe in a handler.
+  @discardableResult
+  static func apply() -> Bool {
+    let address = session.load(ordering: .acquiring)
+    guard let record = record(address) else { return false }
+    guard tcsetattr(record.pointee.input, TCSANOW, &record.pointee.raw) == 0 else { return false }
+    current.store(address, ordering: .releasing)
+    write(record.pointee.output, record.pointee.enter)
+    say("r\n", to: record.pointee.guardInput)
+    return true
+  }
+
+  /// Puts the terminal right, if nobody has. Safe in a handler.
+  ///
+  /// - Parameter flushes: Whether to drop what was typed and not read: reports of the mouse, for one.
+  @discardableResult
+  static func restore(flushes: Bool = false) -> Bool {
+    guard let record = record(current.exchange(0, ordering: .acquiringAndReleasing)) else {
+      return false
+    }
+    write(record.pointee.output, record.pointee.leave)
+    _ = tcsetattr(record.pointee.input, flushes ? TCSAFLUSH : TCSANOW, &record.pointee.before)
+    say("s\n", to: record.pointee.guardInput)
+    return true
+  }
+
+  private static func write(_ descriptor: CInt, _ bytes: UnsafeBufferPointer<UInt8>) {
+    var rest = UnsafeRawBufferPointer(bytes)
+    while !rest.isEmpty {
+      let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+      if count > 0 {
+        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+      } else if errno == EAGAIN {
+        var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        // A terminal that takes nothing for a second is not waited for.
+        guard poll(&ready, 1, 1000) > 0 else { return }
+      } else if errno != EINTR {
+        return
+      }
+    }
+  }
+
+  private static func say(_ text: StaticString, to descriptor: CInt) {
+    guard descriptor >= 0 else { return }
+    _ = Glibc.write(descriptor, text.utf8Start, text.utf8CodeUnitCount)
+  }
+
+  static func notify(_ notice: UInt8) {
+    guard let record = record(session.load(ordering: .acquiring)) else { return }
+    var byte = notice
+    _ = Glibc.write(record.pointee.notices, &byte, 1)
+  }
+
+  // MARK: Signals
+
+  /// Installs the handlers. The program's exit counts as an end too.
+  static func installHandlers() {
+    for number in ending { install(number, flags: CInt(bitPattern: UInt32(SA_RESETHAND)), onEnd) }
+    install(SIGTSTP, flags: 0, onStop)
+    install(SIGCONT, flags: SA_RESTART, onContinue)
+    install(SIGWINCH, flags: SA_RESTART, onResize)
+  }
+
+  static func install(
+    _ number: CInt, flags: CInt, _ handler: @escaping @convention(c) (CInt) -> Void
+  ) {
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = handler
+    action.sa_flags = flags | SA_NODEFER
+    sigaction(number, &action, nil)
+  }
+
+  private static let onEnd: @convention(c) (CInt) -> Void = { number in
+    TerminalState.restore()
+    // SA_RESETHAND has put the default back.
+    raise(number)
+  }
+
+  private static let onStop: @convention(c) (CInt) -> Void = { number in
+    let before = errno
+    let wasChanged = TerminalState.restore()
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = SIG_DFL
+    sigaction(number, &action, nil)
+    raise(number)
+    // Here the process is stopped, and goes on. In a group without a shell it was not stopped.
+    TerminalState.install(number, flags: 0, TerminalState.onStop)
+    if wasChanged, TerminalState.apply() { TerminalState.notify(Notice.resumed) }
+    errno = before
+  }
+
+  /// After SIGSTOP, which cannot be handled: the shell has changed the terminal.
+  private static let onContinue: @convention(c) (CInt) -> Void = { _ in
+    let before = errno
+    if TerminalState.current.load(ordering: .acquiring) != 0, TerminalState.apply() {
+      TerminalState.notify(Notice.resumed)
+    }
+    errno = before
+  }
+
+  private static let onResize: @convention(c) (CInt) -> Void = { _ in
+    let before = errno
+    TerminalState.notify(Notice.resized)
+    errno = before
+  }
+}

@@ -1,0 +1,145 @@
+import Glibc
+import Testing
+
+@testable import WidgetTerminal
+
+/// A terminal of the kernel, and the end at which a user would sit.
+private final class PseudoTerminal {
+  let user: CInt
+  let program: CInt
+
+  init() throws {
+    user = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    try #require(user >= 0)
+    // TIOCSPTLCK and TIOCGPTN, which Swift does not see: unlock it, and its number.
+    var isLocked: CInt = 0
+    var number: CInt = 0
+    try #require(ioctl(user, 0x4004_5431, &isLocked) == 0 && ioctl(user, 0x8004_5430, &number) == 0)
+    let name = "/dev/pts/\(number)"
+    program = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)
+    try #require(program >= 0)
+    var size = winsize(ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0)
+    _ = ioctl(user, UInt(TIOCSWINSZ), &size)
+  }
+
+  deinit {
+    close(user)
+    close(program)
+  }
+
+  /// What the program wrote, until a text is in it.
+  func output(upTo end: String) -> String {
+    var text: [UInt8] = []
+    var bytes = [UInt8](repeating: 0, count: 4096)
+    while !String(decoding: text, as: UTF8.self).contains(end) {
+      var ready = pollfd(fd: user, events: Int16(POLLIN), revents: 0)
+      // Only a test that fails waits that long.
+      guard poll(&ready, 1, 60_000) > 0 else { break }
+      let count = read(user, &bytes, bytes.count)
+      guard count > 0 else { break }
+      text += bytes[..<count]
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  func type(_ text: String) { _ = write(user, text, text.utf8.count) }
+
+  /// Whether the terminal edits lines and echoes, as a shell has it.
+  var isCooked: Bool {
+    var modes = termios()
+    tcgetattr(program, &modes)
+    return modes.c_lflag & UInt32(ICANON | ECHO | ISIG) == UInt32(ICANON | ECHO | ISIG)
+      && modes.c_oflag & UInt32(OPOST) != 0
+  }
+}
+
+/// One at a time: a process has one session.
+@Suite(.serialized)
+struct TerminalSessionTests {
+  @Test func `a session changes the terminal and puts it right`() throws {
+    let terminal = try PseudoTerminal()
+    let session = try TerminalSession(input: terminal.program, output: terminal.program)
+    #expect(terminal.output(upTo: "\u{1B}[H").contains("\u{1B}[?1049h"))
+    #expect(!terminal.isCooked)
+    #expect(session.size == TerminalSize(columns: 100, rows: 30))
+    try session.write("picture")
+    #expect(terminal.output(upTo: "picture").hasSuffix("picture"))
+    session.stop()
+    #expect(terminal.output(upTo: "\u{1B}[?1049l").hasSuffix("\u{1B}[?25h\u{1B}[?1049l"))
+    #expect(terminal.isCooked)
+    session.stop()
+    // All is well, so the guard adds nothing.
+    terminal.type("")
+    try? session.write("after")
+    #expect(terminal.output(upTo: "after") == "after")
+  }
+
+  @Test func `keys, resizing and the end are events, in order`() async throws {
+    let terminal = try PseudoTerminal()
+    let session = try TerminalSession(input: terminal.program, output: terminal.program)
+    var events = session.events().makeAsyncIterator()
+    terminal.type("a\u{1B}[A")
+    #expect(await events.next() == .input(.key(.character("a"), [])))
+    #expect(await events.next() == .input(.key(.up, [])))
+    terminal.type("\u{1B}")
+    #expect(await events.next() == .input(.key(.escape, [])))
+    var size = winsize(ws_row: 10, ws_col: 20, ws_xpixel: 0, ws_ypixel: 0)
+    _ = ioctl(terminal.user, UInt(TIOCSWINSZ), &size)
+    // To the process: threads of tests block signals.
+    kill(getpid(), SIGWINCH)
+    #expect(await events.next() == .resized(TerminalSize(columns: 20, rows: 10)))
+    session.stop()
+    #expect(await events.next() == nil)
+  }
+
+  @Test func `a process has one session`() throws {
+    let terminal = try PseudoTerminal()
+    let session = try TerminalSession(input: terminal.program, output: terminal.program)
+    #expect(throws: TerminalError.inUse) {
+      try TerminalSession(input: terminal.program, output: terminal.program)
+    }
+    session.stop()
+    try TerminalSession(input: terminal.program, output: terminal.program).stop()
+  }
+
+  @Test func `a pipe is no terminal`() throws {
+    let pipe = try #require(SystemPipe.make())
+    defer { pipe.close() }
+    #expect(throws: TerminalError.notATerminal("standard input")) {
+      try TerminalSession(input: pipe.reading, output: pipe.writing)
+    }
+  }
+
+  @Test func `the guard puts the terminal right when the process is gone without a word`() throws {
+    let terminal = try PseudoTerminal()
+    var before = termios()
+    tcgetattr(terminal.program, &before)
+    let keeper = try #require(
+      TerminalGuard.start(
+        terminal: terminal.program, before: before, leave: TerminalModes().leave))
+    var raw = before
+    cfmakeraw(&raw)
+    tcsetattr(terminal.program, TCSANOW, &raw)
+    _ = write(keeper.input, "r\n", 2)
+    #expect(!terminal.isCooked)
+    // What the kernel does when a process is killed.
+    keeper.abandon()
+    let output = terminal.output(upTo: "prompt.")
+    #expect(output.contains("\u{1B}[?1002l"))
+    #expect(output.contains("\u{1B}[?25h\u{1B}[?1049l"))
+    #expect(terminal.isCooked)
+  }
+
+  @Test(arguments: ["r\ns\n", "r\nq\n", ""])
+  func `the guard leaves alone what was put right`(words: String) throws {
+    let terminal = try PseudoTerminal()
+    var before = termios()
+    tcgetattr(terminal.program, &before)
+    let keeper = try #require(
+      TerminalGuard.start(terminal: terminal.program, before: before, leave: "LEFT"))
+    _ = write(keeper.input, words, words.utf8.count)
+    keeper.finish()
+    _ = write(terminal.program, "end", 3)
+    #expect(terminal.output(upTo: "end") == "end")
+  }
+}
