@@ -1,0 +1,22 @@
+/// From which number to which something is measured.
+public struct ChartScale: Hashable, Sendable {
+  public let low: Double
+  public let high: Double
+
+  /// Nil if there is nothing between them, or one is not finite.
+  public init?(_ low: Double, _ high: Double) {
+    guard low < high, (high - low).isFinite else { return nil }
+    (self.low, self.high) = (low, high)
+  }
+
+  /// The scale of some values, of which an end can be given. Nil if all are the same.
+  public init?(of values: [Double?], low: Double? = nil, high: Double? = nil) {
+    let finite = values.compactMap { $0 }.filter(\.isFinite)
+    self.init(low ?? finite.min() ?? 0, high ?? finite.max() ?? 0)
+  }
+
+  /// Where a value stands, 0 to 1; nil for what is no number.
+  public func share(of value: Double) -> Double? {
+    value.isNaN ? nil : min(max((value - low) / (high - low), 0), 1)
+  }
+}

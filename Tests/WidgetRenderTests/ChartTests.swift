@@ -1,0 +1,71 @@
+import Testing
+import WidgetLayout
+import WidgetRender
+
+struct ChartTests {
+  private func text(
+    _ width: Int, _ height: Int, _ draw: (inout CellGrid) -> Void
+  ) -> String {
+    var grid = CellGrid(width: width, height: height)
+    draw(&grid)
+    return PlainTextEncoder.text(grid)
+  }
+
+  @Test(
+    arguments: [
+      (0, "░░░░░\n"), (1, "█████\n"), (0.5, "██▌░░\n"), (0.03, "▏░░░░\n"), (-3, "░░░░░\n"),
+      (7, "█████\n"), (.nan, "░░░░░\n"), (.infinity, "█████\n"),
+    ] as [(Double, String)])
+  func `a bar is filled by eighths of a cell`(share: Double, _ expected: String) {
+    #expect(text(5, 1) { $0.bar(share, in: $0.bounds, style: .plain, track: .plain) } == expected)
+  }
+
+  @Test func `a bar of nothing known has dots, and a coloured track has none`() {
+    #expect(text(3, 1) { $0.bar(nil, in: $0.bounds, style: .plain, track: .plain) } == "···\n")
+    let track = CellStyle(background: .palette(8))
+    #expect(text(3, 1) { $0.bar(0.5, in: $0.bounds, style: .plain, track: track) } == "█▌\n")
+  }
+
+  @Test func `a sparkline has the newest values, as high as they are`() {
+    let values: [Double?] = [99, 0, 1, nil, 4, 8]
+    let scale = ChartScale(0, 8)
+    #expect(
+      text(5, 1) { $0.sparkline(values, scale: scale, in: $0.bounds, style: .plain) } == "▁▁ ▄█\n")
+    #expect(
+      text(5, 2) { $0.sparkline(values, scale: scale, in: $0.bounds, style: .plain) }
+        == "    █\n▁▂ ██\n")
+    #expect(
+      text(2, 1) { $0.sparkline([3, 3], scale: nil, in: $0.bounds, style: .plain) } == "▄▄\n")
+  }
+
+  @Test func `a line connects its values, and a gap breaks it`() {
+    let up: [Double?] = [0, 1]
+    #expect(
+      text(4, 2) { $0.line(up, scale: ChartScale(0, 1), in: $0.bounds, style: .plain) }
+        == "  ⡠⠊\n⡠⠊\n")
+    let gap: [Double?] = [0, 0, nil, 1, 1]
+    #expect(
+      text(4, 1) { $0.line(gap, scale: ChartScale(0, 1), in: $0.bounds, style: .plain) }
+        == "⣀ ⠈⠉\n")
+    #expect(text(2, 1) { $0.line([1], scale: nil, in: $0.bounds, style: .plain) } == " ⠂\n")
+  }
+
+  @Test func `values that cannot be drawn do not trap`() {
+    let values: [Double?] = [.nan, .infinity, -.infinity, nil, 1e308, -1e308]
+    for scale in [ChartScale(of: values), ChartScale(0, 1), nil] {
+      _ = text(4, 2) { grid in
+        for rect in [
+          grid.bounds, LayoutRect(x: -3, y: -1, width: 2, height: 1), .zero,
+          LayoutRect(x: .max - 1, y: .max - 9, width: 1, height: 4),
+        ] {
+          grid.sparkline(values, scale: scale, in: rect, style: .plain)
+          grid.line(values, scale: scale, in: rect, style: .plain)
+          grid.bar(0.5, in: rect, style: .plain, track: .plain)
+        }
+      }
+    }
+    #expect(ChartScale(1, 1) == nil)
+    #expect(ChartScale(-1e308, 1e308) == nil)
+    #expect(ChartScale(.nan, 1) == nil)
+  }
+}
