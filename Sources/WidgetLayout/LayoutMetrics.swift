@@ -12,26 +12,27 @@ public struct LayoutMetrics: Sendable {
 
   public var scale: Scale
   public var measure: any TextMeasure
+  /// What tokens stand for.
+  public var theme: Theme
   /// What a date says. Tell the engine which nodes to invalidate when it says something else.
   public var dateText: @Sendable (Node) -> String
   /// Whether links show where they lead. Switch it off where a link can be followed otherwise.
   public var showsURLs = true
 
   public init(
-    scale: Scale, measure: any TextMeasure, dateText: @escaping @Sendable (Node) -> String
+    scale: Scale, measure: any TextMeasure, theme: Theme = .standard,
+    dateText: @escaping @Sendable (Node) -> String
   ) {
-    (self.scale, self.measure, self.dateText) = (scale, measure, dateText)
+    (self.scale, self.measure, self.theme, self.dateText) = (scale, measure, theme, dateText)
   }
 
   /// For a terminal.
   public static func cells(
-    dateText: @escaping @Sendable (Node) -> String = { _ in "" }
+    theme: Theme = .standard, dateText: @escaping @Sendable (Node) -> String = { _ in "" }
   ) -> LayoutMetrics {
-    LayoutMetrics(scale: .cells, measure: CellTextMeasure(), dateText: dateText)
+    LayoutMetrics(scale: .cells, measure: CellTextMeasure(), theme: theme, dateText: dateText)
   }
 
-  /// The longest length, in points. Longer ones are taken for this.
-  public static let lengthPointsMax = 100_000.0
   /// Units of a point, in the scale `points`.
   public static let unitsPerPoint = 64
   static let cellWidthPoints = 8.0
@@ -45,7 +46,7 @@ public struct LayoutMetrics: Sendable {
 
   private func units(_ points: Double, perCell: Double) -> Int {
     guard points > 0 else { return 0 }
-    let limited = min(points, Self.lengthPointsMax)
+    let limited = min(points, PropertyType.lengthMax)
     let units = scale == .cells ? limited / perCell : limited * Double(Self.unitsPerPoint)
     return Int((units + 0.5).rounded(.down))
   }

@@ -48,6 +48,14 @@ public struct PlacedNode: Hashable, Sendable {
   public var scroll: ScrollRegion?
   /// The columns of a table or grid.
   public var columns: [LayoutSpan]
+
+  init(
+    index: Int, id: String, type: NodeType?, frame: LayoutRect, inner: LayoutRect, clip: LayoutRect
+  ) {
+    (self.index, self.id, self.type) = (index, id, type)
+    (self.frame, self.inner, self.clip) = (frame, inner, clip)
+    (texts, parts, columns) = ([], [], [])
+  }
 }
 
 /// One line of text, or the part of it that is one run.

@@ -14,7 +14,7 @@ struct NodeStyle {
   }
 
   var isVisible = true
-  var padding: LayoutEdges
+  var padding = LayoutEdges()
   var margin = LayoutEdges()
   var width: Int?
   var height: Int?
@@ -24,9 +24,9 @@ struct NodeStyle {
   var maxHeight: Int?
   var grow = 0.0
   var align: Alignment?
-  var font: TextFont
+  var font = ThemeFont(size: 16)
   var separator = Separator.whereParentDivides
-  var separatorInsets: LayoutEdges
+  var separatorInsets = LayoutEdges()
   var accessory = Accessory.none
 
   var axis = Axis.vertical
@@ -39,6 +39,10 @@ struct NodeStyle {
   var isPaging = false
   var isDividing = false
   var isSection = false
+  /// Of a space, in points along its parent's axis.
+  var size: Double?
+
+  init() {}
 
   init(_ node: Node, _ metrics: LayoutMetrics) {
     let isContainer: Bool =
@@ -84,6 +88,7 @@ struct NodeStyle {
     case "itemWidth": itemWidth = metrics.horizontal(value)
     case "paging": if case .bool(let flag) = value { isPaging = flag }
     case "divider": if case .bool(let flag) = value { isDividing = flag }
+    case "size": size = metrics.points(value)
     case "section": if case .bool(let flag) = value { isSection = flag }
     default: break
     }
@@ -179,10 +184,18 @@ extension LayoutMetrics {
       trailing: (points(map["trailing"]) ?? sides).map { horizontal($0) } ?? base.trailing)
   }
 
-  /// The points of a token.
-  private func offset(_ token: String) -> Double? { nil }
+  /// The points of a token, in full or in its short form.
+  private func offset(_ token: String) -> Double? {
+    theme.offset(token) ?? theme.offset("offset." + token)
+  }
 
-  func font(_ value: Value?) -> TextFont { TextFont() }
+  func font(_ value: Value?) -> ThemeFont {
+    // All text in cells is alike.
+    guard scale == .points else { return ThemeFont(size: Self.cellHeightPoints) }
+    var font: ThemeFont?
+    if case .string(let token)? = value { font = theme.font(token) ?? theme.font("font." + token) }
+    return font ?? theme.font("font.default") ?? ThemeFont(size: Self.cellHeightPoints)
+  }
 }
 
 extension Value {

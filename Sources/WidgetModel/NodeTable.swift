@@ -65,6 +65,11 @@ public struct NodeTable: Sendable {
     entries.indices.contains(index) ? entries[index] : nil
   }
 
+  /// The parent of the node at an index; nil for the root.
+  public func parent(of index: Int) -> Int? {
+    entries.indices.contains(index) ? entries[index]?.parent : nil
+  }
+
   /// The content; nil if there is none. O(nodes).
   public var content: Content? {
     guard !rootID.isEmpty else { return nil }

@@ -1,4 +1,5 @@
 import Testing
+import WidgetModel
 
 @testable import WidgetLayout
 
@@ -70,7 +71,7 @@ import Testing
 
 @Suite struct TextWrapTests {
   private func wrapped(_ text: String, _ width: Int, most: Int = 0) -> [String] {
-    TextWrap(measure: CellTextMeasure(), font: TextFont(), width: width)
+    TextWrap(measure: CellTextMeasure(), font: ThemeFont(size: 16), width: width)
       .lines(of: DisplayText.lines(of: text), most: most).lines.map { String($0.text) }
   }
 
@@ -97,7 +98,7 @@ import Testing
 
   @Test func `no more lines are made than asked for`() {
     #expect(wrapped("a b c d", 1, most: 2) == ["a", "b"])
-    let wrap = TextWrap(measure: CellTextMeasure(), font: TextFont(), width: 1)
+    let wrap = TextWrap(measure: CellTextMeasure(), font: ThemeFont(size: 16), width: 1)
     #expect(wrap.lines(of: ["a b"], most: 2).isCut == false)
     #expect(wrap.lines(of: ["a b c"], most: 2).isCut)
     #expect(wrap.lines(of: ["a", "b"], most: 1).isCut)

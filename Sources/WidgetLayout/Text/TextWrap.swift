@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// Breaks text into lines of a width.
 ///
 /// A line ends at a newline, at a blank, after a hyphen between letters, or between ideographs, but
@@ -5,7 +7,7 @@
 /// anywhere. Blanks at which a line is broken are not shown.
 struct TextWrap {
   let measure: any TextMeasure
-  let font: TextFont
+  let font: ThemeFont
   /// The width of a line, at least 1.
   let width: Int
 
@@ -13,9 +15,11 @@ struct TextWrap {
   struct Line: Hashable {
     var text: Substring
     var width: Int
+    /// Which of the texts it is of.
+    var paragraph: Int
   }
 
-  init(measure: any TextMeasure, font: TextFont, width: Int) {
+  init(measure: any TextMeasure, font: ThemeFont, width: Int) {
     (self.measure, self.font, self.width) = (measure, font, max(width, 1))
   }
 
@@ -25,12 +29,12 @@ struct TextWrap {
   func lines(of paragraphs: [String], most: Int = 0) -> (lines: [Line], isCut: Bool) {
     let limit = most > 0 ? most : .max
     var lines: [Line] = []
-    for paragraph in paragraphs {
+    for (number, paragraph) in paragraphs.enumerated() {
       guard lines.count < limit else { return (lines, true) }
       let whole = measure.width(of: paragraph[...], font: font)
       if whole <= width {
-        lines.append(Line(text: shown(paragraph[...]), width: whole))
-      } else if !wrap(paragraph, into: &lines, limit: limit) {
+        lines.append(Line(text: shown(paragraph[...]), width: whole, paragraph: number))
+      } else if !wrap(paragraph, number, into: &lines, limit: limit) {
         return (lines, true)
       }
     }
@@ -38,7 +42,9 @@ struct TextWrap {
   }
 
   /// False if not all of it has room.
-  private func wrap(_ paragraph: String, into lines: inout [Line], limit: Int) -> Bool {
+  private func wrap(_ paragraph: String, _ number: Int, into lines: inout [Line], limit: Int)
+    -> Bool
+  {
     var start = paragraph.startIndex
     var index = start
     var used = 0
@@ -46,7 +52,7 @@ struct TextWrap {
       let word = nextWord(in: paragraph, from: index)
       var wordWidth = measure.width(of: paragraph[index..<word.end], font: font)
       if used > 0, used + wordWidth > width {
-        lines.append(line(paragraph[start..<index]))
+        lines.append(line(paragraph[start..<index], number))
         guard lines.count < limit else { return false }
         (start, used) = (index, 0)
       }
@@ -54,7 +60,7 @@ struct TextWrap {
       while wordWidth > width {
         let end = prefixEnd(of: paragraph[index..<word.end])
         guard end < word.end else { break }
-        lines.append(line(paragraph[start..<end]))
+        lines.append(line(paragraph[start..<end], number))
         guard lines.count < limit else { return false }
         (start, index, used) = (end, end, 0)
         wordWidth = measure.width(of: paragraph[index..<word.end], font: font)
@@ -62,15 +68,16 @@ struct TextWrap {
       used += wordWidth + measure.width(of: paragraph[word.end..<word.next], font: font)
       index = word.next
     }
-    if start < paragraph.endIndex { lines.append(line(paragraph[start...])) }
+    if start < paragraph.endIndex { lines.append(line(paragraph[start...], number)) }
     return true
   }
 
   /// Without the blanks at its end.
-  private func line(_ text: Substring) -> Line {
+  private func line(_ text: Substring, _ number: Int) -> Line {
     var text = text
     while let last = text.last, last == " " || last == "\u{200B}" { text.removeLast() }
-    return Line(text: shown(text), width: measure.width(of: text, font: font))
+    return Line(
+      text: shown(text), width: measure.width(of: text, font: font), paragraph: number)
   }
 
   /// Without the places to break at that were not needed.

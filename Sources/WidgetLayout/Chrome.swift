@@ -1,0 +1,71 @@
+/// What controls take beside their text, in the units of one scale.
+struct Chrome {
+  /// Between the parts of a control: mark and text, name and bar.
+  let gap: Int
+  /// Around the text of a button, at each side, and above and below.
+  let buttonSides: Int
+  let buttonEnds: Int
+  /// Around the value of an input or the bar of a gauge, at each side, and above and below.
+  let fieldSides: Int
+  let fieldEnds: Int
+  let checkbox: LayoutSize
+  let spinner: LayoutSize
+  let icon: LayoutSize
+  let ring: Int
+  /// The line below a node.
+  let separator: Int
+  /// The column of an accessory, and the room behind it.
+  let accessory: Int
+  let accessoryGap: Int
+
+  /// The least of a text.
+  let textLeast: Int
+  /// As much of a toggle's text is not cut while others can give up room.
+  let toggleTextFirm: Int
+  let nameFirm: Int
+  /// Below this, text is cut on one line rather than wrapped.
+  let wrapLeast: Int
+  /// Bars, fields and plots.
+  let bar: Extent
+  let chartBar: Extent
+  let field: Extent
+  let plot: Extent
+  let plotHeight: Int
+  let picture: LayoutSize
+  /// The least height to which what can be scrolled shrinks for others.
+  let scrollLeast: Int
+  /// A space without a size.
+  let space: LayoutSize
+
+  init(_ metrics: LayoutMetrics) {
+    let (h, v) = (
+      { (points: Double) in metrics.horizontal(points) },
+      { (points: Double) in metrics.vertical(points) }
+    )
+    let isCells = metrics.scale == .cells
+    gap = h(8)
+    buttonSides = h(isCells ? 16 : 12)
+    buttonEnds = isCells ? 0 : v(6)
+    fieldSides = h(8)
+    fieldEnds = isCells ? 0 : v(4)
+    checkbox = LayoutSize(width: h(isCells ? 24 : 16), height: v(16))
+    spinner = LayoutSize(width: h(isCells ? 8 : 16), height: v(16))
+    icon = isCells ? .zero : LayoutSize(width: h(16), height: v(16))
+    ring = isCells ? 0 : h(64)
+    separator = isCells ? 1 : v(1)
+    accessory = h(16)
+    accessoryGap = h(12)
+    textLeast = h(8)
+    toggleTextFirm = h(96)
+    nameFirm = h(64)
+    wrapLeast = h(32)
+    bar = Extent(ideal: h(176), firm: h(48), least: h(48))
+    chartBar = Extent(ideal: h(160), firm: h(32), least: h(32))
+    field = Extent(ideal: h(160), firm: h(80), least: h(48))
+    plot = Extent(ideal: h(160), firm: h(80), least: h(32))
+    plotHeight = v(64)
+    picture = LayoutSize(width: h(64), height: v(64))
+    scrollLeast = v(48)
+    space = LayoutSize(width: h(8), height: v(8))
+  }
+}

@@ -1,0 +1,128 @@
+public import WidgetModel
+
+/// Lays contents out: says where everything in a content goes, for a width and perhaps a height.
+///
+/// Keeps what it measured. Tell it what changed with `invalidate`, after each change of the table;
+/// then `layout` measures only the nodes that changed and those above them, and gives what a
+/// fresh engine would give. One engine is for one table.
+///
+/// Every content has a layout, however faulty its properties are: a property that is wrong counts as
+/// missing. Nodes that are nested deeper than `depthMax` are left out.
+public struct LayoutEngine: Sendable {
+  /// How deep nodes are placed. The root's depth is 0.
+  public static let depthMax = 64
+
+  public let metrics: LayoutMetrics
+  private let chrome: Chrome
+  private var nodes: [MeasuredNode] = []
+  /// What changed since the last layout.
+  private var pending: [Int] = []
+
+  public init(metrics: LayoutMetrics) {
+    self.metrics = metrics
+    chrome = Chrome(metrics)
+  }
+
+  /// Forgets what a change made untrue.
+  public mutating func invalidate(_ changes: NodeTable.Changes) {
+    if changes.replacesAll { invalidateAll() }
+    for index in changes.removed where index < nodes.count { nodes[index] = MeasuredNode() }
+    for index in changes.changed { invalidate(index: index) }
+  }
+
+  /// Forgets what it knows of one node, such as a date that says something else now.
+  public mutating func invalidate(index: Int) {
+    guard nodes.indices.contains(index) else { return }
+    nodes[index] = MeasuredNode()
+    pending.append(index)
+  }
+
+  /// Forgets all that it knows.
+  public mutating func invalidateAll() { (nodes, pending) = ([], []) }
+
+  /// Places the content.
+  ///
+  /// - Parameters:
+  ///   - table: the table of whose changes the engine was told.
+  ///   - width: the units that there are.
+  ///   - height: the units that there are; nil for as many as it takes.
+  ///   - scroll: how far what can be scrolled is scrolled, in units by the id of its node. Too much, or
+  ///     too little, is taken for the most, or the least.
+  public mutating func layout(
+    _ table: NodeTable, width: Int, height: Int? = nil, scroll: [String: Int] = [:]
+  ) -> LayoutResult {
+    // A node whose extent may differ is measured again with all above it.
+    for index in pending {
+      var above = table[index]?.parent
+      while let parent = above, parent < nodes.count, nodes[parent].isMeasured {
+        nodes[parent].isMeasured = false
+        above = table.parent(of: parent)
+      }
+    }
+    pending = []
+    if nodes.count < table.indexEnd {
+      nodes += [MeasuredNode](repeating: MeasuredNode(), count: table.indexEnd - nodes.count)
+    }
+    // Taken out, so that the pass is their only owner.
+    var pass = LayoutPass(
+      table: table, metrics: metrics, chrome: chrome, nodes: nodes, scroll: scroll)
+    nodes = []
+    pass.run(width: max(0, width), height: height.map { max(0, $0) })
+    nodes = pass.nodes
+    return pass.result
+  }
+}
+
+/// What an engine knows of one node.
+struct MeasuredNode: Sendable {
+  /// Whether `style`, `content` and the like are those of the node.
+  var isKnown = false
+  /// Whether the rest is true too.
+  var isMeasured = false
+  var style = NodeStyle()
+  var type: NodeType?
+  var id = ""
+  var children: [Int] = []
+  var content = LeafContent()
+
+  var depth = 0
+  /// What all of it takes horizontally, its margin included.
+  var extent = Extent.zero
+  /// The children that are shown in their places: not hidden ones, nor an accessory.
+  var flow: [Int] = []
+  var accessoryChild: Int?
+  /// Whether it can be scrolled, or holds something that can, if its height is too small.
+  var isShrinkable = false
+  /// If it is a table that was measured.
+  var rows: TableRows?
+  /// If it was measured as the row of a table: its extent is not known then.
+  var isRow = false
+  /// Heights, margin included, by width: the latest two.
+  var heights = HeightCache()
+  var lines: WrappedLines?
+
+  var isShown: Bool { isKnown && style.isVisible }
+}
+
+/// The latest two heights that were asked for.
+struct HeightCache: Sendable {
+  private var first = (width: -1, height: 0)
+  private var second = (width: -1, height: 0)
+
+  subscript(width: Int) -> Int? {
+    first.width == width ? first.height : second.width == width ? second.height : nil
+  }
+
+  mutating func insert(_ height: Int, at width: Int) {
+    second = first
+    first = (width, height)
+  }
+}
+
+/// The lines of a text for one width.
+struct WrappedLines: Sendable {
+  var width: Int
+  var lines: [TextWrap.Line]
+  /// Whether there are more, so that the last one ends with an ellipsis.
+  var isCut: Bool
+}

@@ -1,0 +1,363 @@
+import WidgetModel
+
+/// Nodes that have their children in columns.
+extension LayoutPass {
+  // MARK: - Grids
+
+  /// The most columns of a grid.
+  static var gridColumnsMax: Int { 64 }
+
+  private func gridColumns(_ index: Int) -> [Extent] {
+    let flow = nodes[index].flow
+    let count = min(nodes[index].content.count, flow.count)
+    var columns = [Extent](repeating: .zero, count: count)
+    for (position, child) in flow.enumerated() {
+      columns[position % count].formMax(nodes[child].extent)
+    }
+    return columns
+  }
+
+  func gridExtent(_ index: Int) -> Extent {
+    let columns = gridColumns(index)
+    let gaps = max(0, columns.count - 1) * nodes[index].style.spacing.width
+    let sum = columns.reduce(.zero, +)
+    return Extent(ideal: sum.ideal + gaps, firm: sum.firm + gaps, least: sum.least)
+  }
+
+  private func gridWidths(_ index: Int, width: Int) -> (widths: [Int], gap: Int) {
+    let columns = gridColumns(index)
+    var (widths, gap) = Distribution.shrink(
+      columns, to: width, gap: nodes[index].style.spacing.width)
+    let spare = width - widths.reduce(gap * max(0, widths.count - 1), +)
+    if spare > 0 {
+      var shares = [Double](repeating: 0, count: widths.count)
+      for (position, child) in nodes[index].flow.enumerated() {
+        shares[position % shares.count] = max(
+          shares[position % shares.count], nodes[child].style.grow)
+      }
+      Distribution.grow(
+        &widths, by: spare, shares: shares, most: [Int?](repeating: nil, count: widths.count))
+    }
+    return (widths, gap)
+  }
+
+  /// What a cell takes of its column.
+  private func cellWidth(_ child: Int, in width: Int, _ align: NodeStyle.Alignment?) -> Int {
+    crossWidth(child, in: width, nodes[child].type == .label ? nil : align)
+  }
+
+  private mutating func cellHeight(
+    _ child: Int, in width: Int, _ align: NodeStyle.Alignment?
+  ) -> Int {
+    guard nodes[child].isShown else { return 0 }
+    return height(child, width: cellWidth(child, in: width, align))
+      + separatorHeight(child, last: true, dividing: false)
+  }
+
+  private mutating func gridHeights(_ index: Int, _ widths: [Int]) -> [Int] {
+    guard !widths.isEmpty else { return [] }
+    let align = nodes[index].style.crossAlign
+    let flow = nodes[index].flow
+    var heights = [Int](repeating: 0, count: (flow.count + widths.count - 1) / widths.count)
+    for (position, child) in flow.enumerated() {
+      let width = widths[position % widths.count]
+      heights[position / widths.count] = max(
+        heights[position / widths.count], cellHeight(child, in: width, align))
+    }
+    return heights
+  }
+
+  mutating func gridHeight(_ index: Int, width: Int) -> Int {
+    let heights = gridHeights(index, gridWidths(index, width: width).widths)
+    return heights.reduce(max(0, heights.count - 1) * nodes[index].style.spacing.height, +)
+  }
+
+  mutating func placeGrid(_ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int) {
+    let style = nodes[index].style
+    let (widths, gap) = gridWidths(index, width: inner.width)
+    let heights = gridHeights(index, widths)
+    let columns = Self.spans(widths, from: inner.x, gap: gap)
+    result.placed[node].columns = columns
+    var y = inner.y
+    for (position, child) in nodes[index].flow.enumerated() {
+      let (row, column) = (position / widths.count, position % widths.count)
+      placeCell(
+        child, in: columns[column], y: y, height: heights[row], style.crossAlign, clip: clip)
+      if column == widths.count - 1 { y += heights[row] + style.spacing.height }
+    }
+    let total = heights.reduce(max(0, heights.count - 1) * style.spacing.height, +)
+    if total > inner.height { result.isClipped = true }
+  }
+
+  private mutating func placeCell(
+    _ child: Int, in column: LayoutSpan, y: Int, height: Int, _ align: NodeStyle.Alignment?,
+    clip: LayoutRect
+  ) {
+    guard nodes[child].isShown else { return }
+    let width = cellWidth(child, in: column.length, align)
+    let natural = cellHeight(child, in: column.length, align)
+    let cell = LayoutRect(x: column.start, y: y, width: column.length, height: height)
+    let isWhole = nodes[child].isShrinkable || nodes[child].style.align == .fill
+    let size = LayoutSize(width: width, height: isWhole ? height : min(natural, height))
+    let separator = separatorHeight(child, last: true, dividing: false)
+    place(
+      child,
+      Slot(
+        rect: cell.aligned(size, nodes[child].style.align ?? align), clip: clip, align: align,
+        hasSeparator: separator > 0))
+  }
+
+  private static func spans(_ widths: [Int], from start: Int, gap: Int) -> [LayoutSpan] {
+    var x = start
+    return widths.map { width in
+      defer { x += width + gap }
+      return LayoutSpan(start: x, length: width)
+    }
+  }
+
+  // MARK: - Tables
+
+  mutating func tableExtent(_ index: Int) -> Extent {
+    var rows = readColumns(index)
+    var spanning = textExtent(nodes[index].content.paragraphsWidth) + 2 * headingInset
+    for row in nodes[index].flow {
+      guard nodes[row].isRow else {
+        spanning.formMax(nodes[row].extent)
+        continue
+      }
+      let style = nodes[row].style
+      rows.accessoryWidth = max(rows.accessoryWidth, accessoryWidth(row))
+      rows.insets.leading = max(rows.insets.leading, style.padding.leading + style.margin.leading)
+      rows.insets.trailing = max(
+        rows.insets.trailing, style.padding.trailing + style.margin.trailing)
+      for (position, cell) in nodes[row].flow.enumerated() {
+        if position == rows.columns.count { rows.columns.append(TableRows.Column()) }
+        rows.columns[position].extent.formMax(nodes[cell].extent)
+        guard nodes[cell].isShown else { continue }
+        let isNumeric = nodes[cell].content.isNumeric
+        rows.columns[position].isNumeric = isNumeric && rows.columns[position].isNumeric != false
+      }
+    }
+    for position in rows.columns.indices {
+      let column = rows.columns[position]
+      if column.titleWidth > 0 {
+        rows.columns[position].extent.formMax(textExtent(column.titleWidth) + 2 * headingInset)
+      }
+      if let width = column.width { rows.columns[position].extent = Extent(fixed: width) }
+    }
+    nodes[index].rows = rows
+    var extent = rows.columns.reduce(.zero) { $0 + $1.extent }
+    extent = extent + (rows.insets.horizontal + rows.accessoryWidth)
+    extent.formMax(spanning)
+    return extent
+  }
+
+  /// Headings stand where the text of cells does.
+  private var headingInset: Int { metrics.horizontal(NodeStyle.leafPaddingPoints) }
+
+  private func readColumns(_ index: Int) -> TableRows {
+    var rows = TableRows()
+    guard let node = table[index]?.node else { return rows }
+    let style = nodes[index].style
+    for value in node.list("columns") {
+      var column = TableRows.Column()
+      if case .map(let map) = value {
+        column.title = DisplayText.onOneLine(map["title"]?.plainText ?? "")
+        column.align = NodeStyle.alignment(map["align"])
+        column.width = metrics.horizontal(map["width"])
+        column.grow = min(max(0, map["grow"]?.number ?? 0), NodeStyle.growMax)
+      } else {
+        column.title = DisplayText.onOneLine(value.plainText)
+      }
+      column.titleWidth = metrics.measure.width(of: column.title[...], font: style.font)
+      rows.columns.append(column)
+    }
+    rows.hasHeadings = rows.columns.contains { $0.titleWidth > 0 }
+    rows.hasMore = node.bool("more") ?? false
+    rows.selects = ["single", "multiple"].contains(node.text("selection"))
+    return rows
+  }
+
+  private func tableWidths(_ rows: TableRows, width: Int) -> [Int] {
+    let room = max(0, width - rows.insets.horizontal - rows.accessoryWidth)
+    let extents = rows.columns.map(\.extent)
+    var widths = Distribution.shrink(extents, to: room, gap: 0).lengths
+    let spare = room - widths.reduce(0, +)
+    if spare > 0 {
+      Distribution.grow(
+        &widths, by: spare, shares: rows.columns.map { $0.width == nil ? $0.grow : 0 },
+        most: [Int?](repeating: nil, count: widths.count))
+    }
+    return widths
+  }
+
+  private func headingHeight(_ index: Int, _ rows: TableRows) -> Int {
+    guard rows.hasHeadings else { return 0 }
+    return lineHeight(index) + (nodes[index].style.isDividing ? chrome.separator : 0)
+  }
+
+  /// What each row takes, with the line below it.
+  private mutating func tableHeights(
+    _ index: Int, _ rows: TableRows, _ widths: [Int], width: Int
+  ) -> [Int] {
+    let flow = nodes[index].flow
+    var heights: [Int] = []
+    heights.reserveCapacity(flow.count)
+    for (position, row) in flow.enumerated() {
+      let separator = separatorHeight(
+        row, last: position == flow.count - 1, dividing: nodes[index].style.isDividing)
+      guard nodes[row].isRow else {
+        heights.append(height(row, width: width) + separator)
+        continue
+      }
+      let style = nodes[row].style
+      // An empty row has a line, too.
+      var height = lineHeight(row)
+      for (column, cell) in nodes[row].flow.enumerated() {
+        height = max(
+          height, cellHeight(cell, in: widths[column], rows.columns[column].alignment))
+      }
+      height += style.padding.vertical
+      height = min(max(style.height ?? height, style.minHeight), style.maxHeight ?? .max)
+      heights.append(height + style.margin.vertical + separator)
+    }
+    return heights
+  }
+
+  private mutating func emptyHeight(_ index: Int, width: Int) -> Int {
+    guard nodes[index].flow.isEmpty, !nodes[index].content.paragraphs.isEmpty else { return 0 }
+    return wrapped(index, width: max(0, width - 2 * headingInset)).lines.count * lineHeight(index)
+  }
+
+  mutating func tableHeight(_ index: Int, width: Int) -> Int {
+    guard let rows = nodes[index].rows else { return 0 }
+    let widths = tableWidths(rows, width: width)
+    let heights = tableHeights(index, rows, widths, width: width)
+    return heights.reduce(headingHeight(index, rows), +) + emptyHeight(index, width: width)
+      + (rows.hasMore ? lineHeight(index) : 0)
+  }
+
+  mutating func placeTable(_ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int) {
+    guard let rows = nodes[index].rows else { return }
+    let widths = tableWidths(rows, width: inner.width)
+    let columns = Self.spans(widths, from: inner.x + rows.insets.leading, gap: 0)
+    result.placed[node].columns = columns
+    let heading = headingHeight(index, rows)
+    placeHeadings(index, rows, columns, in: inner, node: node)
+    // Headings stay where they are when rows are scrolled.
+    let below = LayoutRect(
+      x: inner.x, y: inner.y + heading, width: inner.width, height: max(0, inner.height - heading))
+    let clip = clip.intersection(below)
+    let heights = tableHeights(index, rows, widths, width: inner.width)
+    let line = lineHeight(index)
+    let total = heights.reduce(rows.hasMore ? line : 0, +) + emptyHeight(index, width: inner.width)
+    var y = below.y
+    if total > below.height, !nodes[index].style.isScrolling {
+      result.isClipped = true
+    } else if total > below.height {
+      var top = 0
+      let starts = heights.map { height in
+        defer { top += height }
+        return top
+      }
+      y -= scrollRegion(
+        index, .vertical, below, contentLength: total, starts: starts, clip: clip, node: node)
+    }
+    for (row, height) in zip(nodes[index].flow, heights) {
+      placeRow(
+        row, of: index, rows, columns,
+        in: LayoutRect(x: inner.x, y: y, width: inner.width, height: height), clip: clip,
+        isLast: row == nodes[index].flow.last)
+      y += height
+    }
+    let text = LayoutRect(x: inner.x, y: y, width: inner.width, height: line).inset(
+      LayoutEdges(leading: headingInset, trailing: headingInset))
+    if emptyHeight(index, width: inner.width) > 0 {
+      for (position, wrapped) in wrapped(index, width: text.width).lines.enumerated() {
+        if y >= below.y {
+          result.placed[node].texts += self.text(
+            String(wrapped.text), index, in: text.line(position * line, line), nil, .placeholder)
+        }
+        y += line
+      }
+    }
+    if rows.hasMore, y >= below.y {
+      result.placed[node].parts.append(
+        PlacedPart(.more, LayoutRect(x: text.x, y: y, width: text.width, height: line)))
+    }
+  }
+
+  private mutating func placeHeadings(
+    _ index: Int, _ rows: TableRows, _ columns: [LayoutSpan], in inner: LayoutRect, node: Int
+  ) {
+    guard rows.hasHeadings else { return }
+    let line = lineHeight(index)
+    for (position, column) in rows.columns.enumerated() {
+      let cell = LayoutRect(
+        x: columns[position].start, y: inner.y, width: columns[position].length, height: line
+      ).inset(LayoutEdges(leading: headingInset, trailing: headingInset))
+      result.placed[node].texts += text(
+        column.title, index, in: cell, column.alignment, .heading, item: position)
+    }
+    if nodes[index].style.isDividing {
+      result.placed[node].parts.append(
+        PlacedPart(
+          .headingSeparator,
+          LayoutRect(x: inner.x, y: inner.y + line, width: inner.width, height: chrome.separator)))
+    }
+  }
+
+  private mutating func placeRow(
+    _ row: Int, of table: Int, _ rows: TableRows, _ columns: [LayoutSpan], in rect: LayoutRect,
+    clip: LayoutRect, isLast: Bool
+  ) {
+    let separator = separatorHeight(
+      row, last: isLast, dividing: nodes[table].style.isDividing)
+    guard nodes[row].isRow else {
+      place(row, Slot(rect: rect, clip: clip, hasSeparator: separator > 0))
+      return
+    }
+    let style = nodes[row].style
+    let frame = rect.inset(style.margin)
+    let seen = frame.intersection(clip)
+    let outer = frame.inset(LayoutEdges(bottom: separator, trailing: rows.accessoryWidth))
+    let inner = outer.inset(style.padding)
+    var placed = PlacedNode(
+      index: row, id: nodes[row].id, type: nodes[row].type, frame: frame, inner: inner, clip: seen)
+    if separator > 0 {
+      placed.separator = LayoutRect(
+        x: frame.x, y: frame.endY - separator, width: frame.width, height: separator
+      ).inset(
+        LayoutEdges(
+          leading: style.separatorInsets.leading, trailing: style.separatorInsets.trailing))
+    }
+    let accessory = LayoutRect(
+      x: outer.endX, y: inner.y, width: min(rows.accessoryWidth, frame.width - outer.width),
+      height: inner.height)
+    if style.accessory == .mark {
+      placed.accessory = LayoutRect(
+        x: accessory.x, y: accessory.y, width: min(chrome.accessory, accessory.width),
+        height: min(lineHeight(row), inner.height))
+    }
+    result.placed.append(placed)
+    if rows.selects, nodes[row].content.canFocus {
+      result.focusable.append(
+        FocusTarget(index: row, id: nodes[row].id, kind: .row, frame: frame, clip: seen))
+    }
+    let inside = seen.intersection(inner)
+    for (position, cell) in nodes[row].flow.enumerated() {
+      placeCell(
+        cell, in: columns[position], y: inner.y, height: inner.height,
+        rows.columns[position].alignment, clip: inside)
+    }
+    if let child = nodes[row].accessoryChild {
+      let width = min(nodes[child].extent.ideal, accessory.width)
+      let height = min(height(child, width: width), accessory.height)
+      place(
+        child,
+        Slot(
+          rect: LayoutRect(x: accessory.x, y: accessory.y, width: width, height: height),
+          clip: accessory.intersection(seen)))
+    }
+  }
+}

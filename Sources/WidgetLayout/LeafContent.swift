@@ -1,0 +1,198 @@
+import WidgetModel
+
+/// What a node says itself, made safe to show and measured once.
+struct LeafContent: Sendable {
+  /// Text of any number of lines: what a label says, what a form is called, what an empty table says.
+  var paragraphs: [String] = []
+  /// The width of the widest one.
+  var paragraphsWidth = 0
+  /// Where the runs of a label end in its paragraphs.
+  var runs: [RunEnd] = []
+  /// The most lines of a label; 0 for any number.
+  var lines = 0
+  /// On one line: what a control is called.
+  var name = ""
+  var nameWidth = 0
+  /// On one line: what is in an input, how full a gauge is, what a form's button says.
+  var value = ""
+  var valueWidth = 0
+  /// Whether an input is empty, and `value` is what it says then.
+  var isPlaceholder = false
+  /// What is wrong with an input.
+  var problem: [String] = []
+  /// What is in an input of several lines.
+  var isMultiline = false
+  /// The bars of a chart.
+  var bars: [Bar] = []
+  var barLabelWidth = 0
+  /// How many values a chart has, or columns a grid; 1 for a button with an icon, and for a spinner
+  /// that is active.
+  var count = 0
+  /// The form that a gauge or a chart has.
+  var form = ""
+  /// Whether users can do something to it.
+  var canFocus = true
+  /// Whether all of it is a number, as far as its reader sees.
+  var isNumeric = false
+
+  struct RunEnd: Hashable, Sendable {
+    var paragraph: Int
+    /// In bytes from the paragraph's start.
+    var end: Int
+    var run: Int
+  }
+
+  struct Bar: Hashable, Sendable {
+    var label: String
+    var value: String
+    var valueWidth: Int
+  }
+
+  /// Lines of an input of several lines: at least, and before it scrolls.
+  static let multilineRows = 3...10
+
+  init() {}
+
+  init(_ node: Node, _ metrics: LayoutMetrics, _ style: NodeStyle) {
+    canFocus = node.bool("enabled") ?? true
+    switch node.type {
+    case .label:
+      readLabel(node)
+      paragraphsWidth = metrics.widest(paragraphs, style.font)
+    case .button:
+      name = DisplayText.onOneLine(node.text("text"))
+      if name.isEmpty, metrics.scale == .cells { name = DisplayText.onOneLine(node.text("icon")) }
+      if !node.text("icon").isEmpty { count = 1 }
+    case .toggle: name = DisplayText.onOneLine(node.text("text"))
+    case .input: readInput(node)
+    case .gauge:
+      name = DisplayText.onOneLine(node.text("text"))
+      form = node.text("style")
+      value = Self.percentage(node)
+    case .chart: readChart(node, metrics, style)
+    case .image:
+      let words = ["alt", "source", "fallback"].lazy.map { node.text($0) }.first { !$0.isEmpty }
+      name = "[\(DisplayText.onOneLine(words ?? "image"))]"
+    case .date: value = DisplayText.onOneLine(metrics.dateText(node))
+    case .form:
+      let title = node.text("text")
+      if !title.isEmpty { paragraphs = DisplayText.lines(of: title) }
+      paragraphsWidth = metrics.widest(paragraphs, style.font)
+      let submit = node.text("submit")
+      value = submit.isEmpty ? "Submit" : DisplayText.onOneLine(submit)
+    case .spinner:
+      name = DisplayText.onOneLine(node.text("text"))
+      count = node.bool("active") ?? true ? 1 : 0
+    case .link:
+      name = DisplayText.onOneLine(node.text("text"))
+      let url = DisplayText.onOneLine(node.text("url"))
+      if url.isEmpty { canFocus = false }
+      if !url.isEmpty, metrics.showsURLs { value = "<\(url)>" }
+    case .table:
+      let empty = node.text("empty")
+      if !empty.isEmpty { paragraphs = DisplayText.lines(of: empty) }
+      paragraphsWidth = metrics.widest(paragraphs, style.font)
+    case .grid: count = min(max(node.int("columns") ?? 2, 1), LayoutPass.gridColumnsMax)
+    case .stack, .space, nil: break
+    }
+    if !name.isEmpty { nameWidth = metrics.measure.width(of: name[...], font: style.font) }
+    if !value.isEmpty { valueWidth = metrics.measure.width(of: value[...], font: style.font) }
+    // So that a bar does not move when the number beside it has another digit.
+    if node.type == .gauge {
+      valueWidth = max(valueWidth, metrics.measure.width(of: "100%", font: style.font))
+    }
+  }
+
+  private mutating func readLabel(_ node: Node) {
+    lines = max(0, node.int("lines") ?? 0)
+    let runs = node.list("runs")
+    guard !runs.isEmpty else {
+      let text = node.text("text")
+      paragraphs = DisplayText.lines(of: text)
+      isNumeric = Self.isNumber(text)
+      return
+    }
+    paragraphs = [""]
+    for (index, run) in runs.enumerated() {
+      let text: String
+      if case .map(let map) = run {
+        text = map["text"]?.plainText ?? ""
+      } else {
+        text = run.plainText
+      }
+      for (line, part) in DisplayText.lines(of: text).enumerated() {
+        if line > 0 { paragraphs.append("") }
+        let last = paragraphs.count - 1
+        paragraphs[last] += part.filter { $0 != "\u{200B}" }
+        self.runs.append(RunEnd(paragraph: last, end: paragraphs[last].utf8.count, run: index))
+      }
+    }
+  }
+
+  private mutating func readInput(_ node: Node) {
+    let title = DisplayText.onOneLine(node.text("text"))
+    name = title.isEmpty ? "" : title + ":"
+    let (text, mode) = (node.text("value"), node.text("mode"))
+    isPlaceholder = text.isEmpty
+    isMultiline = mode == "multiline"
+    let shown = isPlaceholder ? node.text("placeholder") : text
+    if !isPlaceholder, mode == "secret" {
+      value = "••••••••"
+    } else if isMultiline {
+      paragraphs = DisplayText.lines(of: shown)
+    } else {
+      value = DisplayText.onOneLine(shown)
+    }
+    let problem = node.text("problem")
+    if !problem.isEmpty { self.problem = DisplayText.lines(of: problem) }
+  }
+
+  private mutating func readChart(_ node: Node, _ metrics: LayoutMetrics, _ style: NodeStyle) {
+    name = DisplayText.onOneLine(node.text("text"))
+    form = node.text("style")
+    let values = node.list("values")
+    count = values.count
+    guard form == "bar" else { return }
+    let labels = node.list("labels")
+    for (index, value) in values.enumerated() {
+      let label = index < labels.count ? DisplayText.onOneLine(labels[index].plainText) : ""
+      let text = value.number.map { Value.double($0).plainText } ?? "-"
+      barLabelWidth = max(barLabelWidth, metrics.measure.width(of: label[...], font: style.font))
+      let width = metrics.measure.width(of: text[...], font: style.font)
+      valueWidth = max(valueWidth, width)
+      bars.append(Bar(label: label, value: text, valueWidth: width))
+    }
+  }
+
+  /// How full a gauge is; `-` if nobody can say.
+  private static func percentage(_ node: Node) -> String {
+    let (low, high) = (node.number("min") ?? 0, node.number("max") ?? 1)
+    guard let value = node.number("value"), low < high, (high - low).isFinite else { return "-" }
+    let share = min(max((value - low) / (high - low), 0), 1)
+    return "\(Int((share * 100).rounded()))%"
+  }
+
+  /// Whether a text is a number as people write them: with signs, separators, and a unit of one
+  /// character.
+  private static func isNumber(_ text: String) -> Bool {
+    var hasDigit = false
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"): hasDigit = true
+      case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ","),
+        UInt8(ascii: "%"), UInt8(ascii: " "):
+        continue
+      default: return false
+      }
+    }
+    return hasDigit
+  }
+}
+
+extension LayoutMetrics {
+  func widest(_ lines: [String], _ font: ThemeFont) -> Int {
+    lines.reduce(0) { max($0, measure.width(of: $1[...], font: font)) }
+  }
+
+  func lineHeight(_ style: NodeStyle) -> Int { max(1, measure.lineHeight(of: style.font)) }
+}

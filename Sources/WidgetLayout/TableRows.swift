@@ -1,0 +1,26 @@
+import WidgetModel
+
+/// What a table shows beside its rows' cells, and how wide its columns want to be.
+struct TableRows: Sendable {
+  struct Column: Sendable {
+    var title = ""
+    var titleWidth = 0
+    var align: NodeStyle.Alignment?
+    var width: Int?
+    var grow = 0.0
+    var extent = Extent.zero
+    /// Whether all labels in it are numbers.
+    var isNumeric: Bool?
+
+    /// Numbers are at the end, where nothing else was asked for.
+    var alignment: NodeStyle.Alignment? { align ?? (isNumeric == true ? .end : nil) }
+  }
+
+  var columns: [Column] = []
+  var hasHeadings = false
+  var hasMore = false
+  var selects = false
+  /// The room at both ends of the rows, and for their accessories.
+  var insets = LayoutEdges()
+  var accessoryWidth = 0
+}

@@ -1,0 +1,374 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetLayout
+
+/// What nodes look like in cells. `Canvas` draws brackets, lines and bars around the texts.
+@Suite struct LookTests {
+  @Test(arguments: [
+    (Tree.label("Hello"), 20, [" Hello"]),
+    (.label("one two three"), 9, [" one two", " three"]),
+    (.label("one two three", ["lines": 1]), 9, [" one tw…"]),
+    (.label("one two three four", ["lines": 2]), 9, [" one two", " three…"]),
+    (.label("日本語です"), 8, [" 日本語", " です"]),
+    (.label("a\nb"), 8, [" a", " b"]),
+    (.label("\u{1B}[2J"), 12, [" \\u{1b}[2J"]),
+    (.label("right", ["align": "end"]), 12, ["      right"]),
+    (.label("mid", ["align": "center"]), 11, ["    mid"]),
+    (.button("Press"), 20, [" [ Press ]"]),
+    (.button("Press"), 9, [" [ Pr… ]"]),
+    (Tree(.button, ["icon": "bell"]), 20, [" [ bell ]"]),
+    (Tree(.button, [.label("All"), .label("5")]), 20, [" [  All   5  ]"]),
+    (Tree(.toggle, ["text": "Wi-Fi"]), 20, [" [x] Wi-Fi"]),
+    (Tree(.toggle), 20, [" [x]"]),
+    (Tree(.input, ["text": "Name", "value": "Ada"]), 24, [" Name: [Ada           ]"]),
+    (Tree(.input, ["text": "Name", "value": "Ada"]), 14, [" Name:", " [Ada       ]"]),
+    (Tree(.input, ["value": "hunter2", "mode": "secret"]), 14, [" [••••••••  ]"]),
+    (Tree(.input, ["value": "a\nb"]), 14, [" [a ⏎ b     ]"]),
+    (
+      Tree(.input, ["mode": "multiline", "value": "a\nb"]), 14,
+      [" [a", "  b", "            ]"]
+    ),
+    (
+      Tree(.input, ["placeholder": "Search", "problem": "Too short for that"]), 16,
+      [" [Search      ]", " Too short for", " that"]
+    ),
+    (Tree(.gauge, ["value": 0.5]), 40, [" [====================] 50%"]),
+    (Tree(.gauge, ["value": 0.5, "text": "Disk"]), 20, [" Disk [======] 50%"]),
+    (Tree(.gauge), 40, [" [====================] -"]),
+    (
+      Tree(.chart, ["values": [1, 2], "text": "Load"]), 8,
+      [" Load", " ~~~~~~", " ~~~~~~", " ~~~~~~", " ~~~~~~"]
+    ),
+    (Tree(.chart, ["values": [1, 2], "style": "sparkline", "text": "Load"]), 12, [" Load ~~~~~"]),
+    (
+      Tree(.chart, ["values": [1, 2.5], "style": "bar", "labels": ["a", "bb"], "text": "Load"]), 14,
+      [" Load", " a  ===== 1", " bb ===== 2.5"]
+    ),
+    (Tree(.image, ["alt": "A cat"]), 14, [" [A cat]"]),
+    (Tree(.image, ["alt": "A cat", "height": 32]), 14, [" ~~~~", " ~~~~"]),
+    (Tree(.spinner, ["text": "Loading"]), 14, [" … Loading"]),
+    (Tree(.spinner, ["text": "Loading", "active": false]), 14, []),
+    (Tree(.date, ["format": "12:00"]), 14, [" 12:00"]),
+    (Tree(.link, ["text": "Site", "url": "https://a.b"]), 22, [" Site <https://a.b>"]),
+    (
+      Tree(.form, ["text": "New", "submit": "Add"], [Tree(.input, ["text": "Title"])]), 24,
+      [" New", " Title: [             ]", " [ Add ]"]
+    ),
+    (Tree(nil, [.label("inside"), .label("what is new")]), 14, [" inside", " what is new"]),
+    (Tree(.label, ["text": 5]), 14, [" 5"]),
+  ])
+  func `a node alone`(_ tree: Tree, _ width: Int, _ lines: [String]) {
+    #expect(Tree.column(tree).drawn(width) == lines)
+  }
+
+  // MARK: - Stacks
+
+  @Test(arguments: [
+    ("start", [" ab", " abcd"]), ("center", ["    ab", "   abcd"]),
+    ("end", ["       ab", "     abcd"]),
+    ("fill", [" ab", " abcd"]),
+  ])
+  func `children of a stack are left, in the middle, right or as wide as it`(
+    _ align: String, _ lines: [String]
+  ) throws {
+    let tree = Tree.column(["crossAlign": .string(align)], .label("ab"), .label("abcd"))
+    #expect(tree.drawn(10) == lines)
+    let frames = tree.layout(10).placed.dropFirst().map(\.frame.width)
+    #expect(frames == (align == "fill" ? [10, 10] : [4, 6]))
+  }
+
+  @Test(arguments: [
+    ("start", [" a", " b", "", ""]), ("center", ["", " a", " b", ""]),
+    ("end", ["", "", " a", " b"]),
+    ("between", [" a", "", "", " b"]), ("fill", [" a", "", " b", ""]),
+    ("equal", [" a", "", " b", ""]),
+  ])
+  func `a stack spreads its children over a height`(_ distribution: String, _ lines: [String]) {
+    let tree = Tree.column(
+      ["distribution": .string(distribution)], .label("a"), .label("b"))
+    #expect(tree.drawn(6, height: 4) == lines)
+  }
+
+  @Test(arguments: [
+    ("start", " a  b"), ("center", "        a  b"), ("end", "               a  b"),
+    ("between", " a                b"), ("fill", " a         b"), ("equal", " a         b"),
+  ])
+  func `a row spreads its children over its width`(_ distribution: String, _ line: String) {
+    let tree = Tree.row(["distribution": .string(distribution)], .label("a"), .label("b"))
+    #expect(tree.drawn(20) == [line])
+  }
+
+  @Test func `a row of equal children has equal columns while there is room for their controls`() {
+    let tree = Tree.row(["distribution": "equal"], .label("a long text"), .button("Press"))
+    let widths = { (width: Int) in tree.layout(width).placed.dropFirst().map(\.frame.width) }
+    #expect(widths(30) == [15, 15])
+    #expect(widths(21) == [10, 11])
+  }
+
+  @Test func `a long label wraps and grows`() {
+    let tree = Tree.column(.label("one two three four five"), .label("next"))
+    #expect(tree.drawn(30) == [" one two three four five", " next"])
+    #expect(tree.drawn(12) == [" one two", " three four", " five", " next"])
+    #expect(tree.layout(12).size.height == 4)
+  }
+
+  @Test func `text in a row shrinks before controls do`() {
+    let tree = Tree.row(
+      .label("a text of many words", ["lines": 1]), .button("Go"),
+      Tree(.toggle, ["text": "On"]))
+    #expect(tree.drawn(50) == [" a text of many words  [ Go ]  [x] On"])
+    #expect(tree.drawn(30) == [" a text of m…  [ Go ]  [x] On"])
+    #expect(tree.drawn(20) == [" a…  [ Go ]  [x] On"])
+    #expect(tree.drawn(16) == [" …  [ Go ]  [x]"])
+  }
+
+  @Test func `the longest text gives way first`() {
+    let tree = Tree.row(.label("short"), .label("a very long text", ["lines": 1]))
+    #expect(tree.drawn(20) == [" short  a very lon…"])
+  }
+
+  @Test func `spare room goes to who grows`() {
+    let tree = Tree.row(.label("a", ["grow": 1]), .label("b"), .label("c", ["grow": 2]))
+    #expect(tree.layout(30).placed.dropFirst().map(\.frame.width) == [10, 3, 17])
+    #expect(Tree.row(.label("a"), Tree(.space), .label("b")).drawn(12) == [" a        b"])
+    #expect(
+      Tree.column(.label("a"), Tree(.space), .label("b")).drawn(9, height: 4)
+        == [" a", "", "", " b"])
+    #expect(
+      Tree.row(.label("a"), Tree(.space, ["size": 32]), .label("b")).drawn(12) == [" a      b"])
+  }
+
+  @Test func `a row keeps between its least and its most width`() {
+    let tree = Tree.row(
+      .label("a", ["minWidth": 80]), .label("b", ["grow": 1, "maxWidth": 40]),
+      .label("c", ["width": 48]))
+    #expect(tree.layout(60).placed.dropFirst().map(\.frame.width) == [10, 5, 6])
+  }
+
+  @Test func `layers lie over each other`() {
+    let tree = Tree.column(
+      ["axis": "layered", "crossAlign": "start"], .label("below"), .label("up"))
+    let placed = tree.layout(20).placed
+    #expect(placed[1].frame.x == placed[2].frame.x && placed[1].frame.y == placed[2].frame.y)
+    #expect(placed[0].frame.height == 1)
+  }
+
+  // MARK: - Room that is reserved
+
+  @Test func `a separator has a line of its own`() {
+    let tree = Tree.column(
+      .label("one", ["separator": true]), .label("two", ["separator": false]), .label("three"))
+    #expect(tree.drawn(9) == [" one", " ───────", " two", " three"])
+    let dividing = Tree.column(
+      ["divider": true], .label("one"), .label("two", ["separator": false]), .label("three"),
+      .label("four"))
+    #expect(
+      dividing.drawn(9) == [" one", " ───────", " two", " three", " ───────", " four"])
+  }
+
+  @Test func `an accessory has a column of its own`() {
+    for width in 0...30 {
+      let tree = Tree.column(
+        .label("a text of many words", ["accessory": "disclosure", "separator": true]))
+      let node = tree.layout(width).placed[1]
+      for text in node.texts {
+        #expect(!text.frame.overlaps(node.accessory ?? .zero), "width \(width)")
+        #expect(!text.frame.overlaps(node.separator ?? .zero), "width \(width)")
+      }
+    }
+    #expect(
+      Tree.column(.label("words", ["accessory": "disclosure"])).drawn(14) == [" words    >"])
+  }
+
+  @Test func `a child can be the accessory`() {
+    let tree = Tree.column(
+      ["accessory": ["node": "go"]], .label("a text of many words"), .button("Go", id: "go"))
+    #expect(tree.drawn(20) == [" a text of   [ Go ]", " many words"])
+  }
+
+  @Test func `margins and padding are around`() {
+    let tree = Tree.column(
+      .label("a", ["margin": ["leading": 16, "top": 16], "padding": 8]), .label("b"))
+    #expect(tree.drawn(9) == ["", "", "   a", "", " b"])
+  }
+
+  // MARK: - Columns
+
+  @Test func `the columns of a table fit what is in them`() {
+    let tree = Tree(
+      .table, ["columns": ["Name", "Size"]],
+      [
+        .row(.label("a long name"), .label("5"), .button("Remove")),
+        .row(.label("b"), .label("1,024"), .button("Remove")),
+      ])
+    #expect(
+      tree.drawn(40) == [
+        " Name          Size", " a long name      5  [ Remove ]", " b            1,024  [ Remove ]",
+      ])
+    // Text gives way before buttons and short numbers do.
+    #expect(tree.drawn(29).allSatisfy { !$0.contains("Remo…") && !$0.contains("1,0…") })
+    #expect(tree.drawn(29)[1] == " a long        5  [ Remove ]")
+  }
+
+  @Test func `a table has sections, lines, and says that it is empty or has more`() {
+    let section = Tree.column(["section": true], .label("Fruit"))
+    let rows = [
+      section, Tree.row(.label("Apple"), .label("Red")), Tree.row(.label("Fig"), .label("Blue")),
+    ]
+    #expect(
+      Tree(.table, ["more": true], rows).drawn(20) == [
+        " Fruit", " Apple  Red", " Fig    Blue", " …",
+      ])
+    #expect(
+      Tree(.table, ["divider": true, "columns": ["A", "B"]], rows).drawn(13) == [
+        " A      B", "─────────────", " Fruit", " ───────────", " Apple  Red", " ───────────",
+        " Fig    Blue",
+      ])
+    #expect(Tree(.table, ["empty": "Nothing to do"]).drawn(9) == [" Nothing", " to do"])
+    #expect(Tree(.table, ["empty": "Nothing", "columns": ["A"]]).drawn(9) == [" A", " Nothing"])
+  }
+
+  @Test func `a column has the width, the share and the alignment that it says`() {
+    let columns: Value = [
+      ["title": "A", "width": 80], ["title": "B", "grow": 1], ["title": "C", "align": "end"],
+    ]
+    let tree = Tree(
+      .table, ["columns": columns],
+      [.row(.label("a"), .label("b"), .label("c")), .row(.label("1"), .label("2"), .label("long"))])
+    #expect(
+      tree.drawn(30) == [
+        " A         B                C", " a         b                c",
+        " 1         2             long",
+      ])
+    let spans = tree.layout(30).placed[0].columns
+    #expect(spans.map(\.length) == [10, 14, 6])
+  }
+
+  @Test func `a cell that is hidden keeps its place`() {
+    let tree = Tree(
+      .table,
+      [
+        .row(.label("a"), .label("b", ["visible": false]), .label("c")),
+        .row(.label("1"), .label("x"), .label("3")),
+      ])
+    #expect(tree.drawn(12) == [" a     c", " 1  x  3"])
+  }
+
+  @Test func `a grid has columns as wide as what is in them`() {
+    let tree = Tree(
+      .grid, ["columns": 2, "spacing": 16],
+      [.label("a"), .label("b"), .label("long one"), .label("d"), .label("e")])
+    #expect(tree.drawn(30) == [" a           b", "", " long one    d", "", " e"])
+  }
+
+  // MARK: - Too little height
+
+  @Test func `what scrolls shows a part and says where it is`() throws {
+    let lines = (0..<9).map { Tree.label("line \($0)") }
+    let tree = Tree.column(
+      .label("above"), Tree(.stack, ["scroll": true], id: "list", lines), .button("below"))
+    #expect(tree.drawn(12, height: 5) == [" above", " line 0", " line 1", " line 2", " [ below ]"])
+    #expect(
+      tree.drawn(12, height: 5, scroll: ["list": 4]) == [
+        " above", " line 4", " line 5", " line 6", " [ below ]",
+      ])
+    let result = tree.layout(12, height: 5, scroll: ["list": 99])
+    let region = try #require(result.scrollRegions.first)
+    #expect(region.id == "list" && region.axis == .vertical)
+    #expect(region.offset == 6 && region.offsetMax == 6 && region.contentLength == 9)
+    #expect(region.viewport == LayoutRect(x: 0, y: 1, width: 12, height: 3))
+    #expect(!result.isClipped)
+    #expect(result.contentSize.height == 11)
+    #expect(tree.layout(12, scroll: ["list": -5]).scrollRegions.isEmpty)
+  }
+
+  @Test func `the headings of a table stay where they are`() {
+    let rows = (0..<9).map { Tree.row(.label("row \($0)")) }
+    let tree = Tree(.table, ["columns": ["Title"], "scroll": true], id: "t", rows)
+    #expect(
+      tree.drawn(12, height: 4, scroll: ["t": 2]) == [" Title", " row 2", " row 3", " row 4"])
+  }
+
+  @Test func `a row scrolls sideways, in pages`() throws {
+    let items = (0..<5).map { Tree.label("item \($0)") }
+    let tree = Tree(
+      .stack, ["axis": "horizontal", "scroll": true, "itemWidth": 80, "paging": true], id: "row",
+      items)
+    #expect(tree.drawn(25) == [" item 0    item 1    item"])
+    #expect(tree.drawn(25, scroll: ["row": 10]) == [" item 1    item 2    item"])
+    let region = try #require(tree.layout(25, scroll: ["row": 99]).scrollRegions.first)
+    #expect(region.offset == 25 && region.pages == [0, 10, 20, 25])
+  }
+
+  @Test func `an offset is found that shows something`() {
+    let region = ScrollRegion(
+      index: 0, id: "", axis: .vertical, viewport: LayoutRect(x: 0, y: 2, width: 9, height: 4),
+      offset: 10, contentLength: 30, pages: [])
+    let frame = { (y: Int, height: Int) in LayoutRect(x: 0, y: y, width: 9, height: height) }
+    #expect(region.offset(showing: frame(3, 1)) == 10)
+    #expect(region.offset(showing: frame(1, 1)) == 9)
+    #expect(region.offset(showing: frame(7, 2)) == 13)
+    #expect(region.offset(showing: frame(20, 9)) == 26)
+    #expect(region.offset(showing: frame(-90, 1)) == 0)
+  }
+
+  @Test func `what has no room and does not scroll is cut, and the result says so`() {
+    let tree = Tree.column(.label("one"), .label("two"), .label("three"))
+    #expect(tree.drawn(12, height: 2) == [" one", " two"])
+    #expect(tree.layout(12, height: 2).isClipped)
+    #expect(!tree.layout(12, height: 3).isClipped)
+    #expect(Tree.column(["height": 16], .label("a"), .label("b")).layout(12).isClipped)
+  }
+
+  // MARK: - Focus and limits
+
+  @Test func `what can be focused comes in the order in which one reads`() {
+    let tree = Tree.column(
+      .button("a", id: "a"),
+      Tree(
+        .table, ["selection": "single"], [.row(["visible": true], id: "r", .button("b", id: "b"))]),
+      Tree(.form, [:], id: "f", [Tree(.input, ["text": "x"], id: "i")]),
+      .button("no", ["enabled": false]), .button("no", ["visible": false]),
+      Tree(.link, ["text": "no"]), Tree(.link, ["text": "l", "url": "https://a.b"], id: "l"))
+    let targets = tree.layout(30).focusable
+    #expect(targets.map(\.id) == ["a", "r", "b", "i", "f", "l"])
+    #expect(targets.map(\.kind) == [.control, .row, .control, .control, .submit, .control])
+  }
+
+  @Test func `a label of runs is placed in parts`() {
+    let tree = Tree.label(
+      "ignored",
+      ["runs": [["text": "one "], ["text": "two three", "weight": "bold"], ["text": "!"]]])
+    let texts = tree.layout(10).placed[0].texts
+    #expect(texts.map(\.text) == ["one ", "two", "three", "!"])
+    #expect(texts.map(\.run) == [0, 1, 1, 2])
+    #expect(texts.map(\.frame.x) == [1, 5, 1, 6])
+    #expect(texts.map(\.frame.y) == [0, 0, 1, 1])
+    #expect(tree.drawn(10) == [" one two", " three!"])
+  }
+
+  @Test func `content of any depth is placed as deep as there is room for`() {
+    var tree = Tree.label("deep")
+    for _ in 0..<300 { tree = Tree(.stack, [tree]) }
+    let result = tree.layout(20)
+    #expect(result.placed.count == LayoutEngine.depthMax + 1)
+    #expect(result.placed.last?.parts.map(\.kind) == [.tooDeep])
+  }
+
+  @Test func `no content has no layout`() {
+    var engine = LayoutEngine(metrics: .cells())
+    let result = engine.layout(NodeTable(), width: 20, height: 3)
+    #expect(result.placed.isEmpty && result.size == LayoutSize(width: 20, height: 3))
+    #expect(Tree.label("x", ["visible": false]).layout(20).placed.isEmpty)
+    #expect(Tree.label("x").layout(0).size.width == 0)
+  }
+
+  @Test func `points become cells, rounded half up`() {
+    let metrics = LayoutMetrics.cells()
+    #expect([0, 3, 4, 11, 12].map { metrics.horizontal($0) } == [0, 0, 1, 1, 2])
+    #expect([0, 4, 7, 8, 16, 24].map { metrics.vertical($0) } == [0, 0, 0, 1, 1, 2])
+    #expect(metrics.horizontal(1e300) == 12_500)
+    #expect(metrics.horizontal(-1) == 0 && metrics.horizontal(.nan) == 0)
+  }
+}
