@@ -5,7 +5,7 @@ extension WidgetClient {
   /// How many bytes of a file one call carries.
   static let blobPieceBytes = 512 << 10
 
-  /// Uploads a file.
+  /// Uploads a file. If that fails, the daemon keeps nothing of it.
   ///
   /// - Parameters:
   ///   - next: the next piece of the file, of any size; empty at its end.
@@ -17,25 +17,33 @@ extension WidgetClient {
     next: (_ bytesMax: Int) throws -> [UInt8]
   ) async throws -> String {
     var answer = UploadBlobResponse()
-    repeat {
-      let piece = try next(WidgetClient.blobPieceBytes)
-      if piece.isEmpty, !answer.blobID.isEmpty { break }
-      do {
+    do {
+      while true {
+        let piece = try next(WidgetClient.blobPieceBytes)
+        if piece.isEmpty, !answer.blobID.isEmpty { break }
         answer = try await uploadBlob(
           UploadBlobRequest(
             blobID: answer.blobID, offset: answer.size, data: piece,
             name: answer.blobID.isEmpty ? name : "",
             contentType: answer.blobID.isEmpty ? contentType : ""), options: options)
-      } catch {
-        // Nobody can use an unfinished blob.
-        if !answer.blobID.isEmpty {
-          _ = try? await deleteBlob(DeleteBlobRequest(blobID: answer.blobID), options: options)
-        }
-        throw error
+        if piece.isEmpty { break }
       }
-      if piece.isEmpty { break }
-    } while true
+    } catch {
+      // Nobody can use an unfinished blob.
+      await abandon(answer.blobID)
+      throw error
+    }
     return answer.blobID
+  }
+
+  /// Deletes what was uploaded of a file, also if the task is cancelled: that is why it was given up.
+  private func abandon(_ blobID: String) async {
+    guard !blobID.isEmpty else { return }
+    let options = CallOptions(timeout: .seconds(2))
+    await Task {
+      _ = try? await self.deleteBlob(DeleteBlobRequest(blobID: blobID), options: options)
+    }
+    .value
   }
 
   /// Reads a whole blob.

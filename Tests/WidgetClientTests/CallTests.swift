@@ -33,6 +33,45 @@ import WidgetTransport
     try await daemon.stop()
   }
 
+  private struct Unreadable: Error {}
+
+  @Test func `a file that cannot be read to its end leaves nothing of it with the daemon`()
+    async throws
+  {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let upload = Task {
+      var count = 0
+      return try await client.upload(name: "f") { _ in
+        count += 1
+        guard count == 1 else { throw Unreadable() }
+        return [1, 2, 3]
+      }
+    }
+    try await calls.expect("UploadBlob").respond(UploadBlobResponse(blobID: "b1", size: 3))
+    let call = try await calls.expect("DeleteBlob")
+    #expect(try call.decode(DeleteBlobRequest.self).blobID == "b1")
+    try call.respond(DeleteBlobResponse())
+    await #expect(throws: Unreadable.self) { try await upload.value }
+    try await daemon.stop()
+  }
+
+  @Test func `an upload that is cancelled leaves nothing of it with the daemon`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let upload = Task { try await client.upload(name: "f") { _ in [1, 2, 3] } }
+    try await calls.expect("UploadBlob").respond(UploadBlobResponse(blobID: "b1", size: 3))
+    _ = try await calls.expect("UploadBlob")
+    upload.cancel()
+    let call = try await calls.expect("DeleteBlob")
+    #expect(try call.decode(DeleteBlobRequest.self).blobID == "b1")
+    try call.respond(DeleteBlobResponse())
+    await #expect(throws: (any Error).self) { try await upload.value }
+    try await daemon.stop()
+  }
+
   @Test func `every method reaches the daemon under its full name`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)

@@ -18,7 +18,13 @@ enum Upload {
     defer { close(file) }
     var status = stat()
     guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      throw CommandFailure(.otherError, "cannot upload \(path): it is no file")
+      let what =
+        switch status.st_mode & S_IFMT {
+        case S_IFIFO: "a pipe, and its length is not known; write it to a file, and upload that"
+        case S_IFDIR: "a folder; upload its files, or an archive of it"
+        default: "no regular file; upload a file"
+        }
+      throw CommandFailure(.otherError, "cannot upload \(path): it is \(what)")
     }
     let name = String(path.split(separator: "/").last ?? "file")
     let ending = name.split(separator: ".").last.map { $0.lowercased() } ?? ""
