@@ -570,6 +570,79 @@ struct ActionTests {
     #expect(!third.contains { if case .patch = $0 { true } else { false } })
   }
 
+  /// What a refused change leaves to be told.
+  private func outcome(_ effects: [Effect], of event: String) -> ValueMap? {
+    for case .patch(_, _, let patch) in effects {
+      if case .map(let all)? = patch.setData["status"], case .map(let told)? = all["$outcomes"],
+        case .map(let outcome)? = told[event]
+      {
+        return outcome
+      }
+    }
+    return nil
+  }
+
+  @Test func `whoever waits is told that what the event set was refused`() throws {
+    var scene = try Scene("data: {n: 0}\non: {go: [{set: {n: 1}}, {reload: all}]}")
+    scene.isBusy = true
+    try scene.event("go", wantsOutcome: true)
+    guard case .fetchWidget(let fetch, let id)? = scene.taken().first else {
+      Issue.record("the event is not followed")
+      return
+    }
+    scene.tell(.fetched(fetch, try need(scene.widgets[id])))
+    guard case .patch(let request, _, let patch)? = scene.taken().last else {
+      Issue.record("no change")
+      return
+    }
+    #expect(patch.setData["n"] == .int(1) && outcome([.patch(request, id, patch)], of: "1") != nil)
+    scene.tell(.failed(request, Failure("RESOURCE_EXHAUSTED", "full")))
+    let told = try need(outcome(scene.effects, of: "1"))
+    #expect(told["failed"] == .bool(true) && told["code"] == .string("RESOURCE_EXHAUSTED"))
+  }
+
+  private func patches(_ scene: inout Scene) -> [Effect] {
+    scene.taken().filter { if case .patch = $0 { true } else { false } }
+  }
+
+  @Test func `an outcome arrives though other data that was to go with it is refused`() throws {
+    var scene = try Scene(
+      "data: {n: 0}\nsources: {s: {http: http://a.example/, every: 10s, set: {n: result.size()}}}\n"
+        + "on: {go: [{reload: all}]}", permissions: "{hosts: [a.example]}")
+    scene.isBusy = true
+    try scene.answer(scene.webRequest()?.id, 500)
+    // Its change is under way: the next one holds what comes up meanwhile.
+    guard case .patch(let first, _, _)? = patches(&scene).last else {
+      Issue.record("no change")
+      return
+    }
+    scene.pass(.seconds(10))
+    try scene.answer(scene.webRequest()?.id, 200, "[1, 2]")
+    try scene.event("unknown", wantsOutcome: true)
+    scene.tell(.sent(first, 100))
+    guard case .patch(let second, _, let patch)? = patches(&scene).last else {
+      Issue.record("no second change: \(scene.effects) \(scene.instance.purposes)")
+      return
+    }
+    #expect(patch.setData["n"] == .int(2))
+    scene.tell(.failed(second, Failure("RESOURCE_EXHAUSTED", "full")))
+    let told = try need(outcome(scene.effects, of: "1"))
+    #expect(told["succeeded"] == .bool(true))
+    // With the status alone refused, the outcome is told once more by itself.
+    guard case .patch(let third, _, _)? = patches(&scene).last else {
+      Issue.record("the failure is not told")
+      return
+    }
+    scene.tell(.failed(third, Failure("RESOURCE_EXHAUSTED", "full")))
+    guard case .patch(let fourth, _, let least)? = patches(&scene).last else {
+      Issue.record("it is not told again")
+      return
+    }
+    #expect(outcome([.patch(fourth, try need(WidgetID("w")), least)], of: "1") != nil)
+    scene.tell(.failed(fourth, Failure("RESOURCE_EXHAUSTED", "full")))
+    #expect(!scene.taken().contains { if case .patch = $0 { true } else { false } })
+  }
+
   @Test func `a text that looks like a place is handed to a program as it is`() throws {
     var scene = try Scene(
       """

@@ -13,6 +13,8 @@ struct PendingOutcome: Sendable {
   var failure: ActionStatus?
   /// Whether the status lists the event as pending.
   var isListed = false
+  /// The last change of the widget in which the event's steps set data; 0 for none.
+  var change: UInt64 = 0
   /// Whether all runs have ended, but the status has no room for the outcome yet.
   var hasEnded = false
 }
@@ -23,8 +25,11 @@ struct ToldOutcome: Hashable, Sendable {
   let time: Duration
   /// How many bytes the outcome takes in the status.
   let bytes: Int
+  /// The last change of the widget in which the event's steps set data; 0 for none.
+  let change: UInt64
 
-  init(_ sequence: UInt64, _ value: Value?, at time: Duration) {
+  init(_ sequence: UInt64, _ value: Value?, at time: Duration, change: UInt64 = 0) {
+    self.change = change
     self.sequence = sequence
     self.time = time
     bytes = "\(sequence)".utf8.count + (value?.costBytes ?? 0)
@@ -49,10 +54,10 @@ extension ActionStatus {
   }
 }
 
-extension String {
+extension StringProtocol {
   /// The longest prefix of whole characters with at most `bytesMax` bytes in UTF-8.
-  fileprivate func beginning(bytesMax: Int) -> String {
-    guard utf8.count > bytesMax else { return self }
+  func beginning(bytesMax: Int) -> String {
+    guard utf8.count > bytesMax else { return String(self) }
     var bytes = 0
     return String(
       prefix { character in
@@ -68,6 +73,46 @@ extension BundleInstance {
   mutating func recordOutcome(of event: Event?, _ failure: ActionStatus) {
     guard let event, let outcome = outcomes[event.sequence], outcome.failure == nil else { return }
     outcomes[event.sequence]?.failure = failure
+  }
+
+  /// Remembers in which change the steps of an event set data, if its sender waits.
+  mutating func noteChange(of id: WidgetID, by event: Event?) {
+    guard let event, event.widgetID == id, outcomes[event.sequence] != nil else { return }
+    outcomes[event.sequence]?.change = widgets[id]?.newestChange ?? 0
+  }
+
+  /// Marks events as failed whose steps set data in a change that the daemon has refused for good.
+  mutating func failOutcomes(of id: WidgetID, _ failure: Failure) {
+    for (sequence, outcome) in outcomes
+    where outcome.widgetID == id && isLost(outcome.change, of: id) && outcome.failure == nil {
+      outcomes[sequence]?.failure = BundleInstance.refusal(failure)
+    }
+  }
+
+  /// Writes the outcomes of a refused change again, without the rest of the change.
+  mutating func tellAgain(_ lost: ValueMap, of id: WidgetID, after failure: Failure) {
+    guard case .map(let values)? = lost[BundleScope.outcomesKey] else { return }
+    let failed = Set(told[id, default: []].filter { isLost($0.change, of: id) }.map(\.sequence))
+    let refusal = BundleInstance.refusal(failure).outcome(limits).value
+    changeOutcomes(id) { told, pending in
+      for entry in values.entries {
+        guard let sequence = UInt64(entry.key), told[sequence] == nil else { continue }
+        var hasFailed = false
+        if case .map(let status) = entry.value { hasFailed = status["failed"] == .bool(true) }
+        told[sequence] = failed.contains(sequence) && !hasFailed ? refusal : entry.value
+        pending.remove(sequence)
+      }
+    }
+  }
+
+  private func isLost(_ change: UInt64, of id: WidgetID) -> Bool {
+    change > 0 && change == widgets[id]?.settledCount
+  }
+
+  private static func refusal(_ failure: Failure) -> ActionStatus {
+    ActionStatus(
+      state: .failure, title: "Not stored",
+      message: "The daemon refuses the data: \(failure.message)", code: failure.code)
   }
 
   /// Writes the outcomes of events whose runs have all ended.
@@ -97,7 +142,7 @@ extension BundleInstance {
     let id = outcome.widgetID
     guard facts(of: id)?.kind.tellsOutcomes == true else { return true }
     let status = (outcome.failure ?? ActionStatus(state: .success)).outcome(limits)
-    let entry = ToldOutcome(sequence, status.value, at: now.uptime)
+    let entry = ToldOutcome(sequence, status.value, at: now.uptime, change: outcome.change)
     let recent = told[id, default: []].filter { !isOver($0) }
     if let first = recent.first,
       recent.count >= limits.outcomesHeldMax

@@ -52,6 +52,7 @@ extension BundleInstance {
               separator: ", "))
       }
       set(widget, values)
+      noteChange(of: widget, by: run.event)
       return .done
     case .unset(let keys):
       for key in keys {
@@ -62,6 +63,7 @@ extension BundleInstance {
         }
       }
       touched.insert(widget)
+      noteChange(of: widget, by: run.event)
       return .done
     case .http(let http, let parse, let assignments, let stub):
       if isStub { return try beginStub(id, stub, assignments) }
@@ -200,6 +202,7 @@ extension BundleInstance {
       tellLife(.ready, of: name, run.widgetID, run: run)
     }
     set(run.widgetID, try values(assignments, try moment(of: run, result: result)))
+    noteChange(of: run.widgetID, by: run.event)
   }
 
   // MARK: Actions begin

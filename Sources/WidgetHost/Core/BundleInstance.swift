@@ -268,19 +268,23 @@ public struct BundleInstance: Sendable {
     if failure.isTransient { deadlines[.release(id)] = now.uptime + limits.backoffInitial }
     guard let lost, failure.code != "NOT_FOUND", let facts = facts(of: id) else { return }
     effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))
-    // The lost change held new statuses. Set these to failures, so that clients see what was lost.
-    // If the daemon refuses that change too, do nothing more.
-    guard lost.setData.keys != [BundleScope.statusKey],
-      case .map(let told)? = lost.setData[BundleScope.statusKey]
-    else { return }
+    failOutcomes(of: id, failure)
+    guard case .map(let told)? = lost.setData[BundleScope.statusKey] else { return }
     var known = ValueMap()
     if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
-    for entry in told.entries where known[entry.key] != entry.value {
-      guard ![BundleScope.outcomesKey, BundleScope.pendingKey].contains(entry.key) else { continue }
+    let changed = told.entries.filter { known[$0.key] != $0.value }.map(\.key)
+    let names = changed.filter { ![BundleScope.outcomesKey, BundleScope.pendingKey].contains($0) }
+    let isStatusAlone = lost.setData.keys == [BundleScope.statusKey]
+    // If the daemon refuses the outcomes alone, do nothing more.
+    guard !isStatusAlone || !names.isEmpty else { return }
+    tellAgain(told, of: id, after: failure)
+    guard !isStatusAlone else { return }
+    // The lost change held new statuses. Set these to failures, so that clients see what was lost.
+    for name in names {
       setFailure(
-        id, entry.key,
+        id, name,
         ActionStatus(
-          state: .failure, title: facts.failureTitle(entry.key),
+          state: .failure, title: facts.failureTitle(name),
           message: "The daemon refuses the data: \(failure.message)", code: failure.code))
     }
   }
