@@ -28,6 +28,37 @@ struct TraceTests {
     try Scene(TraceTests.body, permissions: "{hosts: [a.example]}", limits: limits)
   }
 
+  private func line(_ bytes: Int) -> TraceLine {
+    TraceLine(
+      time: .epoch, widgetID: nil, subject: .bundle, name: "b",
+      text: String(repeating: "x", count: bytes))
+  }
+
+  @Test func `lines are divided among events, and every dropped line is counted`() {
+    let lines = [line(10), line(900), line(5000), line(20), line(5000)]
+    let batches = TraceLine.batches(lines, dropped: 2, bytesMax: 1200)
+    #expect(batches.map { $0.lines.map(\.text.count) } == [[10, 900], [20]])
+    #expect(batches.map(\.dropped) == [3, 1])
+    for batch in batches {
+      #expect(Value.list(batch.lines.map(\.value)).costBytes <= 1200 + 16)
+    }
+    let none = TraceLine.batches([line(5000)], dropped: 0, bytesMax: 1200)
+    #expect(none.count == 1 && none[0].lines.isEmpty && none[0].dropped == 1)
+    #expect(TraceLine.batches([], dropped: 0, bytesMax: 1200).isEmpty)
+  }
+
+  @Test func `a line has a limit in bytes, too`() throws {
+    var scene = try Scene(
+      "data: {t: ''}\nsources: {s: {file: '${bundle}/t', every: 1s, set: {t: result}}}")
+    scene.instance.trace(until: .seconds(100))
+    try scene.print(scene.fileRequest()?.id, "e" + String(repeating: "\u{301}", count: 50_000))
+    let texts = scene.taken().flatMap { effect -> [String] in
+      if case .trace(_, let lines, _) = effect { lines.map(\.text) } else { [] }
+    }
+    #expect(texts.contains { $0.hasPrefix("sets t = ") })
+    #expect(texts.allSatisfy { $0.utf8.count <= HostLimits().traceTextBytesMax + 3 })
+  }
+
   @Test func `a trace begins with a request and ends with its lease`() throws {
     var scene = try scene()
     try scene.answer(scene.webRequest()?.id, 200, #"{"n": 3}"#)

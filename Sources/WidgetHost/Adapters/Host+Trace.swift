@@ -5,9 +5,6 @@ import WidgetModel
 // Traces of bundles. A client asks with the event `trace` of a bundle's widget. The host answers
 // with events `traced` of the same widget, which are lost if nobody listens.
 extension Host {
-  /// The maximum bytes of lines in one event. The daemon takes 64 KiB of payload.
-  private static var traceBytesMax: Int { 32 << 10 }
-
   func startTrace(_ event: Event) {
     let prefix = HostState.provider(of: "")
     guard event.name == "trace", event.widgetID.rawValue.hasPrefix(prefix) else { return }
@@ -39,6 +36,7 @@ extension Host {
     let room = max(0, options.limits.traceLinesMax - (traces[id]?.lines.count ?? 0))
     traces[id, default: ([], 0)].lines += lines.prefix(room)
     traces[id]?.dropped += dropped + max(0, lines.count - room)
+    traces[id]?.dropped += tracesRefused.removeValue(forKey: id) ?? 0
     guard tracing == nil else { return }
     tracing = Task {
       while !self.traces.isEmpty {
@@ -54,22 +52,21 @@ extension Host {
     traces = [:]
     for (id, trace) in all.sorted(by: { $0.key < $1.key }) {
       guard let widgetID = WidgetID(HostState.provider(of: id)) else { continue }
-      var rest = trace.lines[...]
-      var dropped = trace.dropped
-      repeat {
-        var bytes = 0
-        let batch = rest.prefix { line in
-          bytes += line.text.utf8.count + line.name.utf8.count + 256
-          return bytes <= Host.traceBytesMax
+      for batch in TraceLine.batches(
+        trace.lines, dropped: trace.dropped, bytesMax: options.limits.traceEventBytesMax)
+      {
+        do throws(Failure) {
+          try await daemon.send(
+            widgetID, name: "traced",
+            payload: [
+              "lines": .list(batch.lines.map(\.value)), "dropped": .int(Int64(batch.dropped)),
+            ], force: true)
+        } catch {
+          // Lines are lost while the daemon is away. Refused lines count as dropped in the next event.
+          guard !error.isTransient else { continue }
+          tracesRefused[id, default: 0] += batch.lines.count + batch.dropped
         }
-        rest = rest.dropFirst(max(1, batch.count))
-        // A failure does not matter: the daemon is away, or nobody listens.
-        try? await daemon.send(
-          widgetID, name: "traced",
-          payload: ["lines": .list(batch.map(\.value)), "dropped": .int(Int64(dropped))],
-          force: true)
-        dropped = 0
-      } while !rest.isEmpty
+      }
     }
   }
 }

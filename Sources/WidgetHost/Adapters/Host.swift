@@ -91,6 +91,8 @@ public actor Host {
   /// Lines of traces that are not sent yet, by bundle, and the task that sends them.
   var traces: [String: (lines: [TraceLine], dropped: Int)] = [:]
   var tracing: Task<Void, Never>?
+  /// How many lines of traces the daemon has refused, by bundle.
+  var tracesRefused: [String: Int] = [:]
   /// Kinds and widgets of the host that somebody removed.
   var restoration = Restoration()
   /// The task that declares them again.

@@ -31,6 +31,32 @@ public struct TraceLine: Hashable, Sendable {
     self.text = text
   }
 
+  /// Divides lines among events, in order.
+  ///
+  /// - Returns: for each event its lines, and the number of dropped lines: `dropped`, and the lines that are
+  ///   too long for an event.
+  static func batches(
+    _ lines: [TraceLine], dropped: Int, bytesMax: Int
+  ) -> [(lines: [TraceLine], dropped: Int)] {
+    var batches: [(lines: [TraceLine], dropped: Int)] = []
+    var batch: (lines: [TraceLine], dropped: Int) = ([], dropped)
+    var bytes = 0
+    for line in lines {
+      let cost = line.value.costBytes
+      guard cost <= bytesMax else {
+        batch.dropped += 1
+        continue
+      }
+      if bytes + cost > bytesMax {
+        batches.append(batch)
+        (batch, bytes) = (([], 0), 0)
+      }
+      batch.lines.append(line)
+      bytes += cost
+    }
+    return batch.lines.isEmpty && batch.dropped == 0 ? batches : batches + [batch]
+  }
+
   /// The line as an element of `lines` in the event `traced`.
   var value: Value {
     .map([
@@ -71,7 +97,8 @@ extension BundleInstance {
   private static func shown(_ text: String, _ limits: HostLimits) -> String {
     let line = text.prefix(limits.traceTextMax + 1).split(whereSeparator: \.isNewline)
       .joined(separator: " ")
-    return line.count > limits.traceTextMax ? line.prefix(limits.traceTextMax) + "…" : line
+    let text = line.prefix(limits.traceTextMax).beginning(bytesMax: limits.traceTextBytesMax)
+    return text.utf8.count < line.utf8.count ? text + "…" : line
   }
 
   /// A value as JSON, such as `{"n":3}`; for large lists and maps, only the number of elements.

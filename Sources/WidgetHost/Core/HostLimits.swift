@@ -76,6 +76,9 @@ public struct HostLimits: Hashable, Sendable {
   /// interval between two `traced` events.
   public var traceLinesMax = 128
   public var traceTextMax = 300
+  /// Bytes of a line's text, which a few characters with many marks can exceed, and of the lines of one event.
+  public var traceTextBytesMax = 4 << 10
+  public var traceEventBytesMax = 32 << 10
   public var traceLeaseMax = Duration.seconds(60)
   public var traceInterval = Duration.milliseconds(100)
 
