@@ -56,6 +56,19 @@ public struct Permissions: Hashable, Sendable {
   }
 }
 
+extension Bundle {
+  /// The events of triggers by kind, in order of their names, without events of nodes.
+  public var handledEvents: [KindName: [String]] {
+    var events: [KindName: [String]] = [:]
+    for kind in kinds {
+      var names: Set<String> = []
+      for case .event(let name, nil) in kind.triggers.map(\.when) { names.insert(name) }
+      events[kind.kind.name] = names.sorted()
+    }
+    return events
+  }
+}
+
 /// A kind of a bundle, with its sources, actions and triggers.
 public struct BundleKind: Sendable {
   /// The kind as the daemon gets it: fields, reducers, content. Actions that only set data are

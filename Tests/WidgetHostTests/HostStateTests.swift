@@ -170,6 +170,33 @@ struct HostStateTests {
     #expect(outputs.shown.count == 1)
   }
 
+  @Test mutating func `the widget of a bundle names those of its kinds that others made`() throws {
+    let read = try Scene.bundle("data: {n: 0}\non: {press: [{reload: all}]}")
+    let opened = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
+    let generation = try #require(opened.generations.first)
+    let kind = try #require(KindName("k"))
+    func widget(_ id: String, of set: String) throws -> Widget {
+      Widget(id: try #require(WidgetID(id)), kind: kind, applySet: set)
+    }
+    func data(_ outputs: [HostState.Output]) -> ValueMap? {
+      outputs.compactMap { if case .standing(let specs) = $0 { specs.first?.data } else { nil } }
+        .last
+    }
+    let own = try widget("b/own", of: "bundle/b")
+    let others = try (1...6).map { try widget("x\($0)", of: $0 == 1 ? "panel" : "") }
+    let told = data(state.handle(.snapshot([own] + others), generation: generation, at: now))
+    #expect(told?["others"] == .int(6))
+    #expect(told?["othersFirst"] == .list((1...5).map { .string("x\($0)") }))
+    #expect(told?["handled"] == .map(["k": .list([.string("press")])]))
+    let gone = data(state.handle(.removed(others[0].id), generation: generation, at: now))
+    #expect(gone?["others"] == .int(5))
+    let another = try widget("b/own", of: "")
+    let taken = data(state.handle(.widget(another), generation: generation, at: now))
+    #expect(taken?["others"] == .int(6))
+    #expect(
+      data(state.handle(.snapshot([own]), generation: generation, at: now))?["others"] == .int(0))
+  }
+
   @Test mutating func `folders that would be shown under one name are told apart`() {
     for path in ["/a/x", "/b/x", "/c/x"] {
       _ = state.found(broken("\(path): wrong"), in: path, at: now)

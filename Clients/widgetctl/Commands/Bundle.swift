@@ -165,6 +165,11 @@ enum BundleText {
     bundle.remarks.map { text($0, file: file, mark: "warning: ") }.joined()
   }
 
+  /// What concerns the whole file.
+  static func warning(_ problem: BundleProblem, file: String) -> String {
+    "\(file): warning: \(problem.message)\n  hint: \(problem.hint)\n"
+  }
+
   private static func text(_ problem: BundleProblem, file: String, mark: String = "") -> String {
     var text = "\(file):\(problem.line):\(problem.column): \(mark)\(problem.message)\n"
     for line in problem.excerpt.split(separator: "\n") { text += "  \(line)\n" }
@@ -220,13 +225,14 @@ enum BundleText {
 }
 
 /// `bundle validate`: says everything that is wrong with bundles.
-struct BundleValidateCommand: ParsableCommand {
+struct BundleValidateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "validate", abstract: "Check bundles, and tell every mistake with its place.",
     discussion: """
       Takes bundles' files, their folders, zip or tar.gz archives, and https URLs of such. Names the \
       file, line and column of each mistake, shows the line, and says what would be right. Ends with \
-      status 10 if there is any. What only may be a mistake is a warning.
+      status 10 if there is any. What only may be a mistake is a warning. If a daemon answers, so is what \
+      the bundle would meet there: kinds of others, and widgets that others made of its kinds.
 
       Examples:
         widgetctl bundle validate clock
@@ -241,7 +247,7 @@ struct BundleValidateCommand: ParsableCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  func run() throws {
+  func run() async throws {
     let store = BundleStore(path: "", timeZones: SystemTimeZones().rules)
     var documents: [Value] = []
     var lines = ""
@@ -254,10 +260,12 @@ struct BundleValidateCommand: ParsableCommand {
         lines +=
           "\(found.file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
         problems += BundleText.remarks(bundle, file: found.file)
+        let met = (await BundleOutlook.of(bundle, global))?.remarks.map(\.problem) ?? []
+        problems += met.map { BundleText.warning($0, file: found.file) }.joined()
         documents.append(
           .map([
             "file": .string(found.file), "ok": .bool(true), "problems": .list([]),
-            "warnings": .list(bundle.remarks.map { BundleText.document($0) }),
+            "warnings": .list((bundle.remarks + met).map { BundleText.document($0) }),
             "bundle": .map(BundleText.document(bundle)),
           ]))
       } catch {

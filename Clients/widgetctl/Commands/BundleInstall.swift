@@ -50,6 +50,11 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let source = try BundleSource(
       source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
     if remote.remote { return try await BundleRemote.install(source, digest: digest, global) }
+    // Asked before the host takes the bundle up.
+    var outlook: BundleOutlook?
+    if let found = try? store.read(source) {
+      outlook = await BundleOutlook.of(found.bundle, global)
+    }
     let outcome = try folder.inStore { () throws(BundleStoreError) in
       switch source {
       case .path(let path): try store.install(path, digest: digest)
@@ -58,9 +63,10 @@ struct BundleInstallCommand: AsyncParsableCommand {
       }
     }
     BundleText.warn(outcome)
+    let bundle = outcome.bundle
     let host = await BundleHost.ask(global)
     if let problem = host.problem(of: store.path) { BundleText.warn(problem) }
-    let bundle = outcome.bundle
+    for remark in outlook?.remarks ?? [] { BundleText.warn(remark.text) }
     global.session(socketPath: "").printer.print(
       BundleText.document(outcome, in: store, isLive: host.runs(store.path))
     ) {
@@ -146,7 +152,8 @@ struct BundleListCommand: AsyncParsableCommand {
       STATE says how a bundle stands that widgetd-host runs: running; failing, if a source or an \
       action of its widgets has failed; failed, if its file is broken or refused; stopped, if the host \
       has ended. The reason is beside it. Without a daemon, or of a bundle that no host runs, it says \
-      whether the file is right: ok, or what is wrong.
+      whether the file is right: ok, or what is wrong. "+2 of others" counts widgets of the bundle's \
+      kinds that others made, and names the first ones.
 
       Examples:
         widgetctl bundle ls
@@ -223,6 +230,8 @@ struct BundleListCommand: AsyncParsableCommand {
       map["state"] = .string(standing.state)
       map["problem"] = .string(standing.problem)
       map["failures"] = standing.failures
+      map["others"] = .int(Int64(standing.others))
+      map["othersFirst"] = .list(standing.othersFirst.map { .string($0) })
     }
     return .map(map)
   }
@@ -312,13 +321,14 @@ struct BundleRemoveCommand: AsyncParsableCommand {
 }
 
 /// `bundle diff`: what an installation would change.
-struct BundleDiffCommand: ParsableCommand {
+struct BundleDiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Say what installing a bundle would change.",
     discussion: """
       Compares a bundle's file, its folder, a zip or tar.gz archive, or an https URL of such with what \
       is installed under its id, part by part: + is new, - goes, ~ changes. What the bundle may do \
-      (permissions) comes first.
+      (permissions) comes first. If a daemon answers, ! is a field of a widget that stays as it is, because \
+      somebody else has set it, and a warning names widgets of the bundle's kinds that others made.
 
       Examples:
         widgetctl bundle diff clock
@@ -334,7 +344,7 @@ struct BundleDiffCommand: ParsableCommand {
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
-  func run() throws {
+  func run() async throws {
     let store = try folder.store()
     let source = try BundleSource(
       source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
@@ -349,7 +359,11 @@ struct BundleDiffCommand: ParsableCommand {
       difference.path.hasPrefix("permissions")
     }
     let differences = all.filter(isPermission) + all.filter { !isPermission($0) }
-    global.session(socketPath: "").printer.print(
+    let outlook = await BundleOutlook.of(bundle, global) ?? BundleOutlook()
+    let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
+    let printer = global.session(socketPath: "").printer
+    if printer.format == .table { for remark in outlook.remarks { BundleText.warn(remark.text) } }
+    printer.print(
       .map([
         "id": .string(bundle.id), "installed": .bool(former != nil),
         "differences": .list(
@@ -359,16 +373,18 @@ struct BundleDiffCommand: ParsableCommand {
               "after": $0.after.map { .string($0) } ?? .null,
             ])
           }),
+        "kept": .list(outlook.kept.map(\.document)),
+        "warnings": .list(outlook.remarks.map { .string($0.text) }),
       ])
     ) {
       guard former != nil else {
         return "bundle \(bundle.id) \(bundle.version) is not installed; all of it is new\n"
-          + differences.filter(isPermission).map { "\($0)".safeForTerminal + "\n" }.joined()
+          + differences.filter(isPermission).map { "\($0)".safeForTerminal + "\n" }.joined() + kept
       }
       guard !differences.isEmpty else {
-        return "bundle \(bundle.id) \(bundle.version) is installed like this\n"
+        return "bundle \(bundle.id) \(bundle.version) is installed like this\n" + kept
       }
-      return differences.map { "\($0)".safeForTerminal + "\n" }.joined()
+      return differences.map { "\($0)".safeForTerminal + "\n" }.joined() + kept
     }
   }
 }

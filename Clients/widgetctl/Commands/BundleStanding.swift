@@ -7,11 +7,20 @@ struct BundleStanding: Hashable, Sendable {
   let state: String
   let problem: String
   let failures: Value
+  /// How many widgets of its kinds others made, and the first of these.
+  var others = 0
+  var othersFirst: [String] = []
 
   var isBad: Bool { state != "running" }
 
-  /// On one line: `failing: widget note: Feed failed: no answer (since …)`
+  /// On one line: `failing: widget note: Feed failed: no answer (since …)`, `running, +2 of others: a, b`
   var text: String {
+    let more = others > othersFirst.count ? ", …" : ""
+    let list = othersFirst.joined(separator: ", ") + more
+    return standing + (others > 0 ? ", +\(others) of others: \(list)" : "")
+  }
+
+  private var standing: String {
     let lines = problem.split(whereSeparator: \.isNewline)
     let more = lines.count > 1 ? " (and \(lines.count - 1) more)" : ""
     return lines.first.map { "\(state): \($0)\(more)" } ?? state
@@ -30,9 +39,17 @@ struct BundleStanding: Hashable, Sendable {
       func text(_ key: String) -> String {
         if case .string(let text)? = widget.data[key] { text } else { "" }
       }
+      func number(_ key: String) -> Int {
+        if case .int(let number)? = widget.data[key] { Int(clamping: number) } else { 0 }
+      }
+      func texts(_ key: String) -> [String] {
+        guard case .list(let list)? = widget.data[key] else { return [] }
+        return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
+      }
       standings[text("path")] = BundleStanding(
         state: text("state"), problem: text("problem"),
-        failures: widget.data["failures"] ?? .list([]))
+        failures: widget.data["failures"] ?? .list([]), others: number("others"),
+        othersFirst: texts("othersFirst"))
     }
     return standings
   }

@@ -46,6 +46,9 @@ public struct BundleInstance: Sendable {
   var traceEnd = Duration.zero
   var traceLines: [TraceLine] = []
   var tracesDropped = 0
+  /// Widgets of its kinds that others made, and a number that grows when these change.
+  private(set) var others: Set<WidgetID> = []
+  private var othersVersion: UInt64 = 0
   /// Outcomes in the widgets' status, in the order in which they were written.
   var told: [WidgetID: [ToldOutcome]] = [:]
 
@@ -106,7 +109,7 @@ public struct BundleInstance: Sendable {
   public var widgetCount: Int { widgets.count }
 
   /// The facts that the widget `bundle/ID` depends on.
-  var summary: [UInt64] { [UInt64(widgets.count), failuresVersion] }
+  var summary: [UInt64] { [UInt64(widgets.count), failuresVersion, othersVersion] }
 
   /// Handles an input, and returns the effects.
   public mutating func handle(_ input: BundleInput, at now: HostTime) -> [Effect] {
@@ -330,6 +333,7 @@ public struct BundleInstance: Sendable {
 
   private mutating func take(_ widget: Widget, isAnew: Bool) {
     guard let facts = kinds[widget.kind] else { return remove(widget.id) }
+    defer { noteMaker(of: widget) }
     // A widget that was deleted and made again is a new one, even if the host did not see the
     // deletion.
     guard let known = widgets[widget.id], known.heard.kind == widget.kind,
@@ -346,6 +350,13 @@ public struct BundleInstance: Sendable {
     for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
       read(widget.id, index, isAsked: true)
     }
+  }
+
+  private mutating func noteMaker(of widget: Widget) {
+    let isOthers = widget.applySet != HostState.provider(of: bundle.id)
+    guard isOthers != others.contains(widget.id) else { return }
+    if isOthers { others.insert(widget.id) } else { others.remove(widget.id) }
+    othersVersion += 1
   }
 
   private mutating func appear(_ widget: Widget, _ facts: KindFacts) {
@@ -405,6 +416,7 @@ public struct BundleInstance: Sendable {
     }
     if !state.failures.isEmpty { failuresVersion += 1 }
     widgets[id] = nil
+    if others.remove(id) != nil { othersVersion += 1 }
     told[id] = nil
     touched.remove(id)
     throttled = throttled.filter { $0.key.widgetID != id }

@@ -44,6 +44,8 @@ public struct HostLimits: Hashable, Sendable {
   public var droppedFor = Duration.seconds(30)
   /// Failures that the widget of a bundle lists.
   public var failuresShownMax = 20
+  /// Ids of widgets that others made of a bundle's kinds, in the widget of the bundle.
+  public var othersShownMax = 5
   /// The maximum cost of one evaluation; see `CompiledExpression.evaluate`.
   public var evaluationCostMax = 1_000_000
   /// The maximum cost of all evaluations together: at once, and per second on average.

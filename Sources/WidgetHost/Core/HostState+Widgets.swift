@@ -39,6 +39,16 @@ extension HostState {
           Field(
             name: "failures", type: .list(.map(.any)), defaultValue: .list([]),
             summary: "What fails on its widgets: widget, title, message, code, since."),
+          Field(
+            name: "others", type: .int, defaultValue: .int(0),
+            summary: "How many widgets of its kinds it has not declared: others made them."),
+          Field(
+            name: "othersFirst", type: .list(.string), defaultValue: .list([]),
+            summary: "The ids of the first of these."),
+          Field(
+            name: "handled", type: .map(.list(.string)), defaultValue: .map([:]),
+            summary: "The events that its kinds do something on, by kind; without those of nodes,"
+              + " and those that the daemon handles with reducers."),
         ],
         events: [
           EventType(
@@ -85,6 +95,13 @@ extension HostState {
             )
           ]),
         NodeTemplate(
+          id: "others", type: .label,
+          properties: [
+            "text": Binding(
+              "'of these others made ' + string(data.others) + ': ' + data.othersFirst.join(', ')"
+                + " + (data.others > size(data.othersFirst) ? ', …' : '')")
+          ], condition: "data.others > 0"),
+        NodeTemplate(
           id: "problem", type: .label, properties: ["text": Binding("data.problem")],
           condition: "data.problem != ''"),
       ])
@@ -104,6 +121,13 @@ extension HostState {
         "loaded": standing.loaded.map { .timestamp($0) } ?? .null,
         "widgets": .int(Int64(standing.widgetCount)),
         "failures": .list(standing.failures.map(\.value)),
+        "others": .int(Int64(standing.otherCount)),
+        "othersFirst": .list(standing.others.map { .string($0) }),
+        "handled": .map(
+          ValueMap(
+            standing.handled.map { kind, names in
+              ValueMap.Entry(key: kind.rawValue, value: .list(names.map { .string($0) }))
+            })),
       ])
   }
 }

@@ -54,6 +54,11 @@ public struct HostState: Sendable {
     public var widgetCount: Int
     /// The failures that the content of its widgets does not show, the newest first.
     public var failures: [BundleFailure] = []
+    /// How many widgets of its kinds it has not declared, and the ids of the first ones.
+    public var otherCount = 0
+    public var others: [String] = []
+    /// The events that its kinds do something on, by kind; not those of nodes, nor those that the daemon handles.
+    public var handled: [KindName: [String]] = [:]
   }
 
   private struct Folder: Sendable {
@@ -419,6 +424,7 @@ public struct HostState: Sendable {
       taken.insert(name)
       let shown = current?.instance.bundle ?? folder.bundle
       let failures = current?.instance.failures ?? []
+      let others = current?.instance.others ?? []
       let lines = failures.prefix(limits.failuresShownMax).map(\.line)
       let more = failures.count - lines.count
       result.append(
@@ -430,7 +436,10 @@ public struct HostState: Sendable {
             ?? (lines + (more > 0 ? ["(and \(more) more)"] : [])).joined(separator: "\n"),
           path: path, loaded: current?.loaded,
           widgetCount: current?.instance.widgetCount ?? 0,
-          failures: Array(failures.prefix(limits.failuresShownMax))))
+          failures: Array(failures.prefix(limits.failuresShownMax)),
+          otherCount: others.count,
+          others: Array(others.map(\.rawValue).sorted().prefix(limits.othersShownMax)),
+          handled: current?.instance.bundle.handledEvents ?? [:]))
     }
     return result
   }

@@ -1,0 +1,167 @@
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+
+/// What a bundle meets in the daemon: kinds of others, widgets that others made of its kinds, and fields of
+/// its widgets that others have set.
+struct BundleOutlook: Hashable, Sendable {
+  /// One thing to know before the bundle is installed.
+  struct Remark: Hashable, Sendable {
+    /// Where in the bundle: `kinds.gauge`.
+    let path: String
+    let message: String
+    let hint: String
+  }
+
+  /// A field that the file declares and somebody else owns.
+  struct KeptField: Hashable, Sendable {
+    let widget: WidgetID
+    let owner: FieldOwner
+    /// What the widget has, and what the file says.
+    let value: Value?
+    let declared: Value
+  }
+
+  private(set) var remarks: [Remark] = []
+  private(set) var kept: [KeptField] = []
+
+  /// Ids that a remark names.
+  private static let idsMax = 5
+
+  /// Asks the daemon, for two seconds at most; nil if it does not answer, since bundles need none.
+  static func of(_ bundle: Bundle, _ global: GlobalOptions) async -> BundleOutlook? {
+    guard let session = try? global.session() else { return nil }
+    let limit = min(global.limit ?? .seconds(2), .seconds(2))
+    let outlook = try? await of(bundle, session.client, CallOptions(timeout: limit))
+    await session.client.close()
+    return outlook
+  }
+
+  private static func of(
+    _ bundle: Bundle, _ client: WidgetClient, _ options: CallOptions
+  ) async throws -> BundleOutlook {
+    var outlook = BundleOutlook()
+    let set = "bundle/\(bundle.id)"
+    for name in bundle.kinds.map(\.kind.name) {
+      var provider: String?
+      do throws(ClientError) {
+        let answer = try await client.getKind(GetKindRequest(name: name), options: options)
+        provider = answer.kind.provider
+      } catch {
+        guard error.status?.code == .notFound else { throw error }
+      }
+      if let provider, provider != set {
+        outlook.remarks.append(claimed(name, by: provider))
+        continue
+      }
+      let mask = try ReadMask(paths: ["id", "kind", "apply_set"])
+      let widgets = try await client.all(Selector(kinds: [name]), mask, options)
+      let others = widgets.map(\.widget).filter { $0.applySet != set }.map(\.id.rawValue)
+      if let remark = shared(name, others, isRegistered: provider != nil) {
+        outlook.remarks.append(remark)
+      }
+    }
+    guard !bundle.widgets.isEmpty else { return outlook }
+    let mask = try ReadMask(paths: ["id", "kind", "owners", "data", "parameters", "labels"])
+    let known = try await client.all(
+      Selector(ids: bundle.widgets.compactMap(\.id)), mask, options)
+    for spec in bundle.widgets {
+      guard let widget = known.first(where: { $0.widget.id == spec.id }) else { continue }
+      let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
+      outlook.kept += kept(spec, widget, kind, by: set)
+    }
+    return outlook
+  }
+
+  static func claimed(_ kind: KindName, by provider: String) -> Remark {
+    let step =
+      provider.hasPrefix("bundle/")
+      ? "or remove that bundle (widgetctl bundle rm \(provider.dropFirst("bundle/".count)))"
+      : "or remove that one (widgetctl rm-kind \(kind))"
+    return Remark(
+      path: "kinds.\(kind)",
+      message: "kind \"\(kind)\" belongs to \(provider); the daemon refuses the bundle",
+      hint: "choose another name, \(step)")
+  }
+
+  /// - Parameter ids: of widgets of a kind that the bundle has not declared.
+  static func shared(_ kind: KindName, _ ids: [String], isRegistered: Bool) -> Remark? {
+    guard !ids.isEmpty else { return nil }
+    let count = ids.count == 1 ? "1 widget" : "\(ids.count) widgets"
+    let list =
+      ids.sorted().prefix(idsMax).joined(separator: ", ") + (ids.count > idsMax ? ", …" : "")
+    return isRegistered
+      ? Remark(
+        path: "kinds.\(kind)",
+        message: "\(count) of kind \"\(kind)\" that others made follow the bundle: \(list)",
+        hint: "what you change of the kind changes them too")
+      : Remark(
+        path: "kinds.\(kind)",
+        message: "the bundle takes over \(count) of kind \"\(kind)\" that others made: \(list)",
+        hint: "they get the kind's data and content; if they are not meant, choose another name")
+  }
+
+  /// The fields that stay as they are, though the file says something else.
+  static func kept(
+    _ spec: WidgetSpec, _ known: TaggedWidget, _ kind: Kind?, by manager: String
+  ) -> [KeptField] {
+    known.owners.compactMap { owner in
+      guard owner.owner != manager, let (part, key) = FieldOwner.parse(owner.path) else {
+        return nil
+      }
+      let declared: Value? =
+        switch part {
+        case .data: spec.data[key]
+        case .parameters: spec.parameters[key]
+        case .labels: spec.labels[key].map { .string($0) }
+        }
+      guard let declared else { return nil }
+      let fields = part == .data ? kind?.data : part == .parameters ? kind?.parameters : nil
+      let type = fields?.first { $0.name == key }?.type ?? .any
+      let value = owner.value(in: known.widget)
+      guard value != type.fitted(declared) ?? declared else { return nil }
+      return KeptField(widget: known.widget.id, owner: owner, value: value, declared: declared)
+    }
+  }
+}
+
+extension BundleOutlook.Remark {
+  var text: String { "\(message); \(hint)" }
+
+  var problem: BundleProblem {
+    BundleProblem(line: 1, column: 1, path: path, message: message, hint: hint)
+  }
+}
+
+extension BundleOutlook.KeptField {
+  /// `! widgets.note data.count stays 3: user ada (1000) has set it`
+  var text: String {
+    let now = value.map { JSONWriter.compact($0) } ?? "unset"
+    return "! widget \(widget): \(owner.path) stays \(now), not \(JSONWriter.compact(declared)): "
+      + "\(owner.ownerName(Facts.name(ofUser:))) has set it; \"widgetctl set \(widget) --release "
+      + "\(owner.path)\" gives it back to the file"
+  }
+
+  var document: Value {
+    .map([
+      "widget": .string(widget.rawValue), "path": .string(owner.path),
+      "owner": .string(owner.owner), "value": value ?? .null, "declared": declared,
+    ])
+  }
+}
+
+extension WidgetClient {
+  /// Every widget that a selector picks.
+  fileprivate func all(
+    _ selector: Selector, _ mask: ReadMask, _ options: CallOptions
+  ) async throws -> [TaggedWidget] {
+    var widgets: [TaggedWidget] = []
+    var request = ListWidgetsRequest(selector: selector, readMask: mask)
+    repeat {
+      let page = try await listWidgets(request, options: options)
+      widgets += page.widgets
+      request.pageToken = page.nextPageToken
+    } while !request.pageToken.isEmpty
+    return widgets
+  }
+}

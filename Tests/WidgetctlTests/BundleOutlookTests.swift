@@ -1,0 +1,70 @@
+import Testing
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+@testable import widgetctl
+
+/// What a bundle meets in the daemon.
+struct BundleOutlookTests {
+  private func kind(_ name: String = "gauge") throws -> KindName { try #require(KindName(name)) }
+
+  @Test func `a kind of another bundle is named with it`() throws {
+    let remark = try BundleOutlook.claimed(kind(), by: "bundle/first")
+    #expect(remark.path == "kinds.gauge")
+    #expect(
+      remark.text
+        == "kind \"gauge\" belongs to bundle/first; the daemon refuses the bundle; choose another"
+        + " name, or remove that bundle (widgetctl bundle rm first)")
+    #expect(
+      try BundleOutlook.claimed(kind(), by: "gauges").hint.hasSuffix("(widgetctl rm-kind gauge)"))
+  }
+
+  @Test func `widgets of others are counted, and the first are named`() throws {
+    #expect(try BundleOutlook.shared(kind(), [], isRegistered: false) == nil)
+    let one = try BundleOutlook.shared(kind(), ["cpu"], isRegistered: false)
+    #expect(
+      one?.message == "the bundle takes over 1 widget of kind \"gauge\" that others made: cpu")
+    let many = try BundleOutlook.shared(
+      kind(), (1...7).reversed().map { "w\($0)" }, isRegistered: true)
+    #expect(
+      many?.message
+        == "7 widgets of kind \"gauge\" that others made follow the bundle: w1, w2, w3, w4, w5, …")
+  }
+
+  @Test func `a field stays if somebody else owns it, and has another value`() throws {
+    let id = try #require(WidgetID("g"))
+    let spec = WidgetSpec(
+      id: id, kind: try kind(), labels: ["on": "1"],
+      data: ["a": .int(1), "b": .int(2), "c": .int(3), "d": .int(4)])
+    let widget = Widget(
+      id: id, kind: try kind(), labels: ["on": "2"],
+      data: ["a": .int(9), "b": .int(9), "c": .int(3), "d": .double(4)])
+    let known = TaggedWidget(
+      widget: widget,
+      owners: [
+        FieldOwner(path: "data.a", owner: "user 77", manager: "bundle/b", declared: .int(0)),
+        FieldOwner(path: "data.b", owner: "bundle/b"),
+        FieldOwner(path: "data.c", owner: "user 77"), FieldOwner(path: "data.d", owner: "user 77"),
+        FieldOwner(path: "data.x", owner: "user 77"),
+        FieldOwner(path: "labels.on", owner: "events of kind gauge"),
+      ])
+    let shape = Kind(name: try kind(), data: [Field(name: "d", type: .double)])
+    let kept = BundleOutlook.kept(spec, known, shape, by: "bundle/b")
+    #expect(kept.map(\.owner.path) == ["data.a", "labels.on"])
+    #expect(kept.first?.value == .int(9) && kept.first?.declared == .int(1))
+    #expect(
+      kept.last?.text
+        == "! widget g: labels.on stays \"2\", not \"1\": events of kind gauge has set it; \"widgetctl"
+        + " set g --release labels.on\" gives it back to the file")
+  }
+
+  @Test func `the list of bundles names widgets that others made`() {
+    let two = BundleStanding(
+      state: "running", problem: "", failures: .list([]), others: 2, othersFirst: ["a", "b"])
+    #expect(two.text == "running, +2 of others: a, b")
+    let six = BundleStanding(
+      state: "failing", problem: "x", failures: .list([]), others: 6, othersFirst: ["a", "b"])
+    #expect(six.text == "failing: x, +6 of others: a, b, …")
+  }
+}
