@@ -14,6 +14,8 @@ struct SendCommand: AsyncParsableCommand {
       actions of a bundle. If one of them fails, the command prints the reason, and the exit \
       status is 11.
 
+      A kind that declares no events takes any. A warning says if nothing handles the event.
+
       `describe KIND` shows the events of nodes. A toggle and an input take a value. A form takes \
       the values of its inputs: give --value with the name of each input.
 
@@ -106,9 +108,12 @@ struct SendCommand: AsyncParsableCommand {
       client: "widgetctl", requestID: global.requestId ?? "", wantsOutcome: waits)
     guard !waits else { return try await OutcomeWait(request, session, global).run() }
     let answer = try await session.client.sendEvent(request, options: session.options)
+    let warning = await EventCheck.warning(request, session)
+    if let warning { Output.warn([warning]) }
     session.printer.print(
       .map([
         "sequence": .revision(answer.sequence), "revision": .revision(answer.revision),
+        "warnings": .list(warning.map { [$0.document] } ?? []),
       ])
     ) { "\(id) \(name.safeForTerminal) sent (event \(answer.sequence))\n" }
   }

@@ -113,12 +113,12 @@ struct OutcomeWait: Sendable {
         throw CommandFailure(.notFound, "widget \"\(request.widgetID)\" was removed meanwhile")
       }
       guard case .map(let status)? = widget.data["status"], await isOfBundle(widget.kind) else {
-        return told(answer, "done", .null)
+        return await told(answer, .null)
       }
       guard case .map(let outcomes)? = status["$outcomes"],
         case .map(let outcome)? = outcomes["\(answer.sequence)"]
       else { continue }
-      guard outcome["failed"] == .bool(true) else { return told(answer, "done", .map(outcome)) }
+      guard outcome["failed"] == .bool(true) else { return await told(answer, .map(outcome)) }
       throw failure(outcome)
     }
   }
@@ -135,13 +135,19 @@ struct OutcomeWait: Sendable {
     }
   }
 
-  private func told(_ answer: SendEventResponse, _ word: String, _ outcome: Value) {
+  private func told(_ answer: SendEventResponse, _ outcome: Value) async {
+    let warning = await EventCheck.warning(request, session)
+    if let warning { Output.warn([warning]) }
     session.printer.print(
       .map([
         "sequence": .revision(answer.sequence), "revision": .revision(answer.revision),
-        "outcome": outcome,
+        "outcome": outcome, "warnings": .list(warning.map { [$0.document] } ?? []),
       ])
-    ) { "\(request.widgetID) \(request.name.safeForTerminal) \(word) (event \(answer.sequence))\n" }
+    ) {
+      let word = warning == nil ? "done" : "sent, and nothing handles it"
+      return
+        "\(request.widgetID) \(request.name.safeForTerminal) \(word) (event \(answer.sequence))\n"
+    }
   }
 
   private func failure(_ outcome: ValueMap) -> CommandFailure {

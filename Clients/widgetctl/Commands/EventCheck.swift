@@ -1,0 +1,82 @@
+import WidgetClient
+import WidgetModel
+
+/// Whether anything handles an event that the daemon has taken: kinds that declare no events take any name,
+/// also one that is misspelt.
+struct EventCheck: Hashable, Sendable {
+  let kind: RegisteredKind
+  /// The nodes that the widget shows.
+  var nodes: [Node] = []
+  /// What the kind's bundle does something on, besides what is in the kind; nil for a kind of no bundle.
+  var handled: [String]?
+
+  /// What to say of an event that was sent; nil if something handles it, or nobody knows.
+  static func warning(_ request: SendEventRequest, _ session: Session) async -> RequestWarning? {
+    // Events of nodes are known to the daemon.
+    guard request.nodeID.isEmpty,
+      let widget = try? await session.client.getWidget(
+        GetWidgetRequest(id: request.widgetID), options: session.options
+      ).widget,
+      let kind = try? await session.client.getKind(
+        GetKindRequest(name: widget.kind), options: session.options
+      ).kind
+    else { return nil }
+    var check = EventCheck(kind: kind, nodes: widget.content?.nodes ?? [])
+    if kind.provider.hasPrefix("bundle/") {
+      // The host tells of its bundles in widgets that are named like their providers.
+      guard let id = WidgetID(kind.provider),
+        let bundle = try? await session.client.getWidget(
+          GetWidgetRequest(id: id), options: session.options
+        ).widget,
+        case .map(let all)? = bundle.data["handled"],
+        case .list(let names)? = all[widget.kind.rawValue]
+      else { return nil }
+      check.handled = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
+    }
+    return check.warning(request.name)
+  }
+
+  /// What to say of an event of the widget itself.
+  func warning(_ name: String) -> RequestWarning? {
+    let declared = kind.kind.events.map(\.name)
+    // The daemon refuses what is not among them.
+    guard declared.isEmpty || kind.kind.isOpen else { return nil }
+    let reduced = kind.kind.reducers.filter(\.nodeID.isEmpty).map(\.event)
+    let known = Set(declared + reduced + (handled ?? []))
+    guard !known.contains(name) else { return nil }
+    var metadata = ["event": name, "kind": kind.kind.name.rawValue]
+    let hint: String
+    if let node = nodes.first(where: { $0.eventNames.contains(name) }) {
+      hint = "Its nodes take it: --node \(node.id)"
+    } else if let near = name.closest(among: known.union(nodes.flatMap(\.eventNames)).sorted()) {
+      metadata["suggestion"] = near
+      hint = "Did you mean \"\(near)\"?"
+    } else if handled != nil {
+      hint =
+        "Add it to \"on\" in \(kind.provider.dropFirst("bundle/".count))'s file, or to \"events\"."
+    } else {
+      hint = "Declare it in \"events\" of the kind."
+    }
+    let what =
+      handled == nil
+      ? "Kind \"\(kind.kind.name)\" does not declare the event \"\(name)\", and does nothing on it: only programs"
+        + " that follow its events notice it."
+      : "Nothing handles the event \"\(name)\" of kind \"\(kind.kind.name)\"."
+    return RequestWarning(
+      reason: "EVENT_NOT_HANDLED", message: "\(what) \(hint)", metadata: metadata)
+  }
+}
+
+extension Node {
+  fileprivate var eventNames: [String] { type?.events.map(\.name) ?? [] }
+}
+
+extension RequestWarning {
+  var document: Value {
+    .map([
+      "reason": .string(reason), "message": .string(message),
+      "metadata": .map(
+        ValueMap(metadata.map { ValueMap.Entry(key: $0.key, value: .string($0.value)) })),
+    ])
+  }
+}
