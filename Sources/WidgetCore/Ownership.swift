@@ -113,14 +113,26 @@ extension Record {
     ownership.map { $0.costBytes - (self.ownership?.costBytes ?? 0) } ?? 0
   }
 
-  /// The owners after a patch; nil if they stay. O(1) without owners, else O(patch · log(owners)).
-  func ownership(after patch: WidgetPatch, by writer: FieldWriter) -> Ownership? {
+  /// The owners after a patch; nil if they stay. O(1) without owners, else O(patch · log(owners)), and
+  /// O(keys · log(owners)) if the patch replaces all data.
+  ///
+  /// - Parameter asked: the patch before defaults were added. What it does not set, the patch unsets. nil if a
+  ///   field that is unset has its default in `patch`.
+  func ownership(
+    after patch: WidgetPatch, by writer: FieldWriter, asked: WidgetPatch? = nil
+  ) -> Ownership? {
     guard isOwned, let before = ownership else { return nil }
     var after = before
-    for (part, key, value) in patch.fields {
+    var fields = patch.fields
+    if patch.replaceData {
+      for key in data.map.keys where patch.setData[key] == nil && !patch.unsets(.data, key) {
+        fields.append((.data, key, nil))
+      }
+    }
+    for (part, key, value) in fields {
       let path = part.path(key)
       let current = self.value(part, key)
-      let isUnset = patch.unsets(part, key)
+      let isUnset = asked.map { !$0.sets(part, key) } ?? (value == nil || patch.unsets(part, key))
       guard current != value || (isUnset && current != nil) else { continue }
       let name = writer.name
       guard var entry = after[path] else {
@@ -208,6 +220,14 @@ extension WidgetPatch {
     case .data: unsetData.append(key)
     case .parameters: unsetParameters.append(key)
     case .labels: unsetLabels.append(key)
+    }
+  }
+
+  fileprivate func sets(_ part: FieldOwner.Part, _ key: String) -> Bool {
+    switch part {
+    case .data: setData[key] != nil
+    case .parameters: setParameters[key] != nil
+    case .labels: setLabels[key] != nil
     }
   }
 

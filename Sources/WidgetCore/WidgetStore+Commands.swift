@@ -175,9 +175,10 @@ extension WidgetStore {
     var patch = patch
     let released =
       patch.releases.isEmpty ? [] : try release(&patch, of: record, field: "patch")
+    let asked = patch
     patch = try fitted(patch, for: record, field: "patch")
     let transition = transition ?? schemas[record.kind]?.kind.transition
-    var ownership = record.ownership(after: patch, by: writer)
+    var ownership = record.ownership(after: patch, by: writer, asked: asked)
     if !released.isEmpty {
       var changed = ownership ?? record.ownership ?? Ownership()
       for (path, owner) in released { changed[path] = owner }

@@ -48,6 +48,24 @@ struct OwnershipTests {
     store.owners(of: "c").first { $0.path == path }?.owner
   }
 
+  @Test func `who replaces all data owns what goes`() throws {
+    var store = try store(spec(data: ["count": .int(5), "note": .string("n")]))
+    let patch = WidgetPatch(setData: ["count": .int(7)], replaceData: true)
+    try store.update("c", patch)
+    #expect(owner("data.count", in: store)?.hasPrefix("user ") == true)
+    #expect(owner("data.note", in: store)?.hasPrefix("user ") == true)
+    // The next start of the manager changes nothing.
+    try own(&store, spec(data: ["count": .int(5), "note": .string("n")]))
+    #expect(store.widget("c")?.data == ["count": .int(7)])
+  }
+
+  @Test func `who unsets and sets a field owns it`() throws {
+    var store = try store(spec(data: [:]))
+    let patch = WidgetPatch(setData: ["note": .string("mine")], unsetData: ["note"])
+    try store.update("c", patch)
+    #expect(owner("data.note", in: store)?.hasPrefix("user ") == true)
+  }
+
   @Test func `a field that the manager owns follows its declarations`() throws {
     var store = try store()
     #expect(store.widget("c")?.data["count"] == .int(1))
