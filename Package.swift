@@ -221,7 +221,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "WidgetRenderTests", dependencies: ["WidgetRender", "WidgetLayout", "WidgetModel"],
-      swiftSettings: strict),
+      exclude: ["Golden"], swiftSettings: strict),
     .testTarget(
       name: "WidgetTerminalTests", dependencies: ["WidgetTerminal", "WidgetRender"],
       swiftSettings: strict),

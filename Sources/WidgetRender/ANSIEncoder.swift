@@ -81,6 +81,13 @@ public struct ANSIEncoder: Sendable {
         // Text that was readable before is so after.
         next.foreground = ANSIEncoder.contrast(background)
       }
+      if cell.character == " ", next.attributes.isDisjoint(with: CellStyle.seenOnBlank),
+        style.attributes.isDisjoint(with: CellStyle.seenOnBlank)
+      {
+        // A blank looks the same in any colour of text.
+        next.foreground = style.foreground
+        next.attributes = style.attributes
+      }
       change(to: next, link: encoder.writesLinks ? cell.link : nil)
       output.append(cell.character)
     }

@@ -40,6 +40,9 @@ public struct CellStyle: Hashable, Sendable {
 
   /// Whether a blank of this style can be seen.
   var showsOnBlank: Bool {
-    background != nil || !attributes.isDisjoint(with: [.underline, .strikethrough, .reverse])
+    background != nil || !attributes.isDisjoint(with: CellStyle.seenOnBlank)
   }
+
+  /// What shows where there is no character.
+  static let seenOnBlank: CellAttributes = [.underline, .strikethrough, .reverse]
 }

@@ -6,7 +6,7 @@ import WidgetLayout
 /// it has. Neither gets into a cell, wherever the text came from.
 enum CellText {
   /// The most scalars of a character; more are dropped. Emoji families have up to 11.
-  static let scalarsMax = 16
+  static let scalarsMax = DisplayText.clusterScalarsMax
 
   /// A character as a cell may hold it; nil if there is nothing to show.
   static func safe(_ character: Character) -> (character: Character, columns: Int)? {
@@ -40,8 +40,9 @@ enum CellText {
   private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: false
-    // Joiners hold emoji together, tags make flags of regions.
-    case .format: scalar.value == 0x200D || (0xE0020...0xE007F).contains(scalar.value)
+    // Joiners hold emoji together or letters apart, tags make flags of regions.
+    case .format:
+      (0x200C...0x200D).contains(scalar.value) || (0xE0020...0xE007F).contains(scalar.value)
     default: true
     }
   }

@@ -58,7 +58,7 @@ struct CellGridTests {
   @Test func `a character of very many scalars is cut`() {
     var grid = CellGrid(width: 2, height: 1)
     grid.put("a" + String(repeating: "\u{301}", count: 1000), column: 0, row: 0)
-    #expect(grid[0, 0].character.unicodeScalars.count == 16)
+    #expect(grid[0, 0].character.unicodeScalars.count == DisplayText.clusterScalarsMax)
   }
 
   @Test(arguments: [

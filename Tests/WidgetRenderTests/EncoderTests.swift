@@ -68,7 +68,7 @@ struct EncoderTests {
     grid.put("ab", column: 0, row: 0, style: bold)
     grid.put("cd", column: 2, row: 0, style: CellStyle(foreground: .rgb(1, 2, 3)))
     grid.put("e", column: 5, row: 0)
-    #expect(exact.text(grid) == "\u{1B}[1;38;2;1;2;3mab\u{1B}[22mcd\u{1B}[m e\n\n")
+    #expect(exact.text(grid) == "\u{1B}[1;38;2;1;2;3mab\u{1B}[22mcd \u{1B}[me\n\n")
   }
 
   @Test func `bold that ends leaves dim`() {

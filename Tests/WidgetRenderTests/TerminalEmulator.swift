@@ -7,11 +7,23 @@ struct TerminalEmulator {
     var columns = 1
     var codes = CellStyle.plain
     var link: String?
+
+    /// As it is seen: of a blank only its background and its lines.
+    var seen: Place {
+      let lines: CellAttributes = [.underline, .strikethrough, .reverse]
+      guard character == " ", columns == 1, codes.attributes.isDisjoint(with: lines) else {
+        return self
+      }
+      var seen = self
+      seen.codes = CellStyle(background: codes.background)
+      return seen
+    }
   }
 
   let width: Int
   let height: Int
-  private(set) var places: [Place]
+  private var all: [Place]
+  var places: [Place] { all.map(\.seen) }
   private(set) var complaints: [String] = []
   private var column = 0
   private var row = 0
@@ -20,7 +32,7 @@ struct TerminalEmulator {
 
   init(width: Int, height: Int) {
     (self.width, self.height) = (width, height)
-    places = Array(repeating: Place(), count: width * height)
+    all = Array(repeating: Place(), count: width * height)
   }
 
   /// What a terminal of the same size shows of a grid.
@@ -29,7 +41,8 @@ struct TerminalEmulator {
       (0..<grid.width).map { column in
         let cell = grid[column, row]
         return Place(
-          character: cell.character, columns: Int(cell.columns), codes: cell.style, link: cell.link)
+          character: cell.character, columns: Int(cell.columns), codes: cell.style, link: cell.link
+        ).seen
       }
     }
   }
@@ -75,18 +88,18 @@ struct TerminalEmulator {
     split(column)
     if columns == 2 { split(column + 1) }
     let index = row * width + column
-    places[index] = Place(character: character, columns: columns, codes: style, link: link)
-    if columns == 2 { places[index + 1] = Place(columns: 0, codes: style, link: link) }
+    all[index] = Place(character: character, columns: columns, codes: style, link: link)
+    if columns == 2 { all[index + 1] = Place(columns: 0, codes: style, link: link) }
     column += columns
   }
 
   /// As a terminal does: the other half of a wide character becomes a blank.
   private mutating func split(_ column: Int) {
     let index = row * width + column
-    if places[index].columns == 2 {
-      places[index + 1] = Place()
-    } else if places[index].columns == 0 {
-      places[index - 1] = Place()
+    if all[index].columns == 2 {
+      all[index + 1] = Place()
+    } else if all[index].columns == 0 {
+      all[index - 1] = Place()
     }
   }
 
@@ -98,7 +111,7 @@ struct TerminalEmulator {
       column = (numbers.dropFirst().first.flatMap { $0 } ?? 1) - 1
       if row >= height || column >= width { complaints.append("cursor outside") }
     case "C": column += numbers.first.flatMap { $0 } ?? 1
-    case "J" where parameters == "2": places = Array(repeating: Place(), count: width * height)
+    case "J" where parameters == "2": all = Array(repeating: Place(), count: width * height)
     case "m": render(numbers.map { $0 ?? 0 })
     default: complaints.append("CSI \(parameters)\(String(describing: final))")
     }

@@ -1,0 +1,109 @@
+public import WidgetModel
+
+/// How widgets are drawn: for whom, in which state, with which means.
+public struct CellLook: Sendable {
+  public var theme: Theme
+  public var appearance: Theme.Appearance
+  /// Whether colours can tell things apart. Without them brackets, lines and attributes do.
+  public var usesColor: Bool
+  /// Whether the theme's background and text colour are drawn everywhere. Default: the terminal's.
+  public var paintsBackground = false
+  /// Whether nodes with `privacy` are hidden: their text becomes `▒`, as wide as it was.
+  public var isPrivate = false
+  /// Whether the widget's data may be old: all is dim, with `↻` in the upper right corner.
+  public var isStale = false
+  /// The id of the node that has the focus: of a form, its button has it.
+  public var focusedID: String?
+  /// The id of the node that is being pressed.
+  public var pressedID: String?
+  /// The id of the node that the pointer is over.
+  public var hoveredID: String?
+  /// Which picture of a spinner to show; one more for the next.
+  public var spinnerTick = 0
+  /// The picture of an image node, if there is one; it is drawn with half blocks.
+  public var image: @Sendable (Node) -> PixelImage?
+
+  public init(
+    theme: Theme = .standard, appearance: Theme.Appearance = .dark, usesColor: Bool = true,
+    image: @escaping @Sendable (Node) -> PixelImage? = { _ in nil }
+  ) {
+    self.theme = theme
+    self.appearance = appearance
+    self.usesColor = usesColor
+    self.image = image
+  }
+
+  /// The pictures of a spinner, which turns.
+  static let spinner = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
+
+  var spinnerFrame: String {
+    let count = CellLook.spinner.count
+    return CellLook.spinner[(spinnerTick % count + count) % count]
+  }
+
+  // MARK: Colours
+
+  /// The colour that a node's property names: `#rrggbb`, `#rrggbbaa` or a token. Nil for none.
+  func color(_ value: Value?) -> ThemeColor? {
+    guard usesColor, case .string(let text)? = value else { return nil }
+    return ThemeColor(text) ?? ThemeToken(text, of: .color).flatMap { token($0.name) }
+  }
+
+  /// A token's colour, in a theme that lacks it the standard one.
+  func token(_ name: String) -> ThemeColor? {
+    guard usesColor else { return nil }
+    return theme.color(name, appearance) ?? Theme.standard.color(name, appearance)
+  }
+
+  /// A colour over another one; over the theme's background if that is not known.
+  func opaque(_ color: ThemeColor?, over background: CellColor?) -> CellColor? {
+    guard let color, color.alpha > 0 else { return nil }
+    guard color.alpha < 255 else { return .rgb(color.red, color.green, color.blue) }
+    let base: (UInt8, UInt8, UInt8)
+    if let background {
+      base = background.components
+    } else {
+      let plain = token("color.background") ?? ThemeColor(red: 0, green: 0, blue: 0)
+      base = (plain.red, plain.green, plain.blue)
+    }
+    let share = Int(color.alpha)
+    func mix(_ over: UInt8, _ under: UInt8) -> UInt8 {
+      let sum = Int(over) * share + Int(under) * (255 - share)
+      return UInt8((sum + 127) / 255)
+    }
+    return .rgb(mix(color.red, base.0), mix(color.green, base.1), mix(color.blue, base.2))
+  }
+
+  /// Text that can be read on a background: the theme's if it stands out, else black or white.
+  func readable(on background: CellColor) -> CellColor {
+    let light = { (color: CellColor) in
+      let (r, g, b) = color.components
+      return Oklab(r, g, b).lightness
+    }
+    let under = light(background)
+    if let text = opaque(token("color.text"), over: background), abs(light(text) - under) > 0.35 {
+      return text
+    }
+    return under > 0.6 ? .rgb(0, 0, 0) : .rgb(255, 255, 255)
+  }
+
+  // MARK: Fonts
+
+  /// What of a font a cell can show: large and bold is bold, small and light is dim.
+  func attributes(ofFont value: Value?) -> CellAttributes {
+    guard case .string(let text)? = value, let token = ThemeToken(text, of: .font),
+      let font = theme.font(token.name) ?? Theme.standard.font(token.name)
+    else { return [] }
+    var attributes: CellAttributes = []
+    if font.weight == .bold || font.size >= 18 {
+      attributes.insert(.bold)
+    } else if font.weight == .light || font.size < 14 {
+      attributes.formUnion(quiet)
+    }
+    if font.isItalic { attributes.insert(.italic) }
+    return attributes
+  }
+
+  /// Of what is less important. Where contrast counts it is not dim.
+  var quiet: CellAttributes { appearance == .highContrast ? [] : .dim }
+}

@@ -1,0 +1,274 @@
+import WidgetLayout
+import WidgetModel
+
+/// One node's drawing: first what is behind, then parts, then text, then marks.
+struct NodeDrawing {
+  let look: CellLook
+  let node: Node
+  let parent: Node?
+  let placed: PlacedNode
+  /// At first the parent's; then the node's.
+  var setting: Setting
+
+  var isFocused: Bool { look.focusedID == node.id }
+  var isPressed: Bool { look.pressedID == node.id }
+  private var isHovered: Bool { look.hoveredID == node.id }
+
+  mutating func draw(on grid: inout CellGrid) {
+    readSetting()
+    drawBackground(on: &grid)
+    for part in placed.parts { draw(part, on: &grid) }
+    for text in placed.texts { draw(text, on: &grid) }
+    drawSeparator(on: &grid)
+    drawAccessory(on: &grid)
+    drawProblem(on: &grid)
+  }
+
+  // MARK: What holds for all of it
+
+  private mutating func readSetting() {
+    if !node.flag("enabled", default: true) { setting.isDisabled = true }
+    if look.isPrivate, node.flag("privacy", default: false) { setting.isPrivate = true }
+    if node.type == .stack, node.flag("section", default: false), parent?.type == .table {
+      setting.isHeading = true
+    }
+    if let color = look.opaque(look.color(node.properties["color"]), over: setting.background) {
+      setting.color = color
+    }
+    // The focus of an input is in its field, that of a form in its button.
+    if isFocused, node.type != .form, node.type != .input { setting.attributes.insert(.reverse) }
+    if isPressed { setting.attributes.formUnion([.reverse, .bold]) }
+    if isHovered, node.type != .form, !setting.isDisabled { setting.attributes.insert(.underline) }
+  }
+
+  /// Whether it is a row that its table says is selected.
+  private var isSelected: Bool {
+    guard let parent, parent.type == .table else { return false }
+    return parent.list("selected").contains { value in
+      guard case .string(let key) = value else { return false }
+      return node.id == key || node.id.hasSuffix("/" + key)
+    }
+  }
+
+  private mutating func drawBackground(on grid: inout CellGrid) {
+    var area = placed.frame
+    area.height -= placed.separator?.height ?? 0
+    area = area.overlap(placed.clip)
+    var background = look.opaque(
+      look.color(node.properties["background"]), over: setting.background)
+    if setting.isHeading, background == nil, parent?.type == .table {
+      background = look.opaque(look.token("color.surface"), over: nil)
+    }
+    let isSelected = isSelected
+    if isSelected {
+      let color = look.color(node.properties["selectedBackground"]) ?? look.token("color.selected")
+      background = look.opaque(color, over: setting.background)
+      if let color = look.opaque(
+        look.color(node.properties["selectedColor"]), over: background)
+      {
+        setting.color = color
+      }
+    }
+    if let background { setting.background = background }
+    // A control has its state in its text and border, a row as a whole.
+    let isReversed = parent?.type == .table && setting.attributes.contains(.reverse)
+    if background != nil || isReversed {
+      grid.fill(
+        area,
+        style: CellStyle(background: setting.background, attributes: isReversed ? .reverse : []))
+    }
+    if isSelected, !look.usesColor {
+      setting.attributes.insert(.bold)
+      grid.put(
+        "▌", column: placed.frame.x, row: placed.frame.y, clip: placed.clip)
+    }
+    if node.hasLength("corner"), hasRoomForBox {
+      grid.box(
+        placed.frame, style: style(token: "color.separator"), clip: placed.clip)
+    }
+  }
+
+  /// Whether nothing of its content is where its border would be.
+  private var hasRoomForBox: Bool {
+    let (frame, inner) = (placed.frame, placed.inner)
+    return inner.x > frame.x && inner.y > frame.y && inner.x + inner.width < frame.x + frame.width
+      && inner.y + inner.height < frame.y + frame.height
+  }
+
+  // MARK: Styles
+
+  /// The style of plain text of this node.
+  var textStyle: CellStyle {
+    var style = CellStyle(
+      foreground: setting.color, attributes: look.attributes(ofFont: node.properties["font"]))
+    if setting.isHeading { style.attributes.insert(.bold) }
+    if style.foreground == nil {
+      if let background = setting.background {
+        style.foreground = look.readable(on: background)
+      }
+      if style.attributes.contains(.dim), setting.background == nil,
+        let quiet = look.opaque(look.token("color.secondary"), over: nil)
+      {
+        (style.foreground, style.attributes) = (quiet, style.attributes.subtracting(.dim))
+      }
+    }
+    return finished(style)
+  }
+
+  /// A style in a token's colour.
+  func style(token: String, _ attributes: CellAttributes = []) -> CellStyle {
+    CellStyle(
+      foreground: look.opaque(look.token(token), over: setting.background), attributes: attributes)
+  }
+
+  /// A style for what is less important than text.
+  var quietStyle: CellStyle {
+    finished(
+      look.usesColor
+        ? style(token: "color.secondary") : CellStyle(attributes: look.quiet))
+  }
+
+  /// The style of what is on, or filled.
+  var tintStyle: CellStyle {
+    let tint = look.color(node.properties["tint"]) ?? look.token("color.tint")
+    return finished(CellStyle(foreground: look.opaque(tint, over: setting.background)))
+  }
+
+  /// With what the state of the node adds.
+  func finished(_ style: CellStyle) -> CellStyle {
+    var style = style
+    style.attributes.formUnion(setting.attributes)
+    if setting.isDisabled {
+      style.attributes.subtract([.bold, .reverse])
+      style.attributes.insert(.dim)
+      if let color = look.opaque(look.token("color.disabled"), over: setting.background) {
+        style.foreground = color
+      }
+    }
+    return style
+  }
+
+  // MARK: Text
+
+  private func draw(_ text: PlacedText, on grid: inout CellGrid) {
+    var style = textStyle
+    var link: String?
+    switch text.role {
+    case .text where node.type == .button: style = buttonStyle(node.text("style"))
+    case .text where node.type == .link:
+      style = linkStyle
+      link = node.text("url")
+    case .text:
+      if let run = text.run { (style, link) = runStyle(run, style) }
+    case .name where node.type == .form: style.attributes.insert(.bold)
+    case .name: break
+    case .value where node.type == .gauge || node.type == .chart: style = quietStyle
+    case .value: if node.type == .input { style = fieldStyle }
+    case .placeholder:
+      style = quietStyle
+      style.attributes.insert(.italic)
+    case .problem: style = style.with(self.style(token: "color.error", .bold))
+    case .heading: style.attributes.insert(.bold)
+    case .label: break
+    case .url:
+      style = quietStyle
+      link = node.text("url")
+    case .alternative: style = quietStyle
+    case .submit: style = buttonStyle("primary")
+    }
+    var shown = text.text
+    if setting.isPrivate {
+      shown = String(repeating: "▒", count: text.frame.width)
+      link = nil
+    }
+    grid.put(
+      shown, column: text.frame.x, row: text.frame.y, style: style, clip: placed.clip,
+      link: link.flatMap { $0.isEmpty ? nil : $0 })
+  }
+
+  private var linkStyle: CellStyle {
+    var style = textStyle
+    style.attributes.insert(.underline)
+    if setting.color == nil, !setting.isDisabled, let color = look.token("color.link") {
+      style.foreground = look.opaque(color, over: setting.background)
+    }
+    return style
+  }
+
+  private func runStyle(_ index: Int, _ base: CellStyle) -> (CellStyle, String?) {
+    let runs = node.list("runs")
+    guard runs.indices.contains(index), case .map(let run) = runs[index] else { return (base, nil) }
+    var style = base
+    switch run["weight"] {
+    case .string("bold"): style.attributes.insert(.bold)
+    case .string("light"): style.attributes.formUnion(look.quiet)
+    case .string("regular"): style.attributes.subtract([.bold, .dim])
+    default: break
+    }
+    if run["italic"] == .bool(true) { style.attributes.insert(.italic) }
+    if run["underline"] == .bool(true) { style.attributes.insert(.underline) }
+    if run["strikethrough"] == .bool(true) { style.attributes.insert(.strikethrough) }
+    var link: String?
+    if case .string(let address)? = run["link"], !address.isEmpty {
+      link = address
+      style.attributes.insert(.underline)
+      if let color = look.opaque(look.token("color.link"), over: setting.background) {
+        style.foreground = color
+      }
+    }
+    if let background = look.opaque(look.color(run["background"]), over: setting.background) {
+      style.background = background
+      style.foreground = look.readable(on: background)
+    }
+    if let color = look.opaque(
+      look.color(run["color"]), over: style.background ?? setting.background)
+    {
+      style.foreground = color
+    }
+    return (finished(style), link)
+  }
+
+  // MARK: Marks
+
+  private func drawSeparator(on grid: inout CellGrid) {
+    guard let line = placed.separator else { return }
+    var style = style(token: "color.separator", look.usesColor ? [] : look.quiet)
+    if let color = look.opaque(
+      look.color(node.map("separator")?["color"]), over: setting.background)
+    {
+      style.foreground = color
+    }
+    grid.horizontalLine(
+      column: line.x, row: line.y, length: line.width, style: style, clip: placed.clip)
+  }
+
+  private func drawAccessory(on grid: inout CellGrid) {
+    guard let place = placed.accessory else { return }
+    let mark: String
+    switch node.properties["accessory"] {
+    case .string("disclosure")?: mark = "›"
+    case .string("checkmark")?: mark = "✓"
+    case .string("activity")?: mark = look.spinnerFrame
+    default: mark = "•"
+    }
+    let style = node.text("accessory") == "disclosure" ? quietStyle : tintStyle
+    grid.put(mark, column: place.x, row: place.y, style: style, clip: placed.clip)
+  }
+
+  /// A mark in the last column: something in it could not be evaluated.
+  private func drawProblem(on grid: inout CellGrid) {
+    guard !node.problem.isEmpty, placed.frame.width > 0 else { return }
+    grid.put(
+      "!", column: placed.frame.x + placed.frame.width - 1, row: placed.frame.y,
+      style: style(token: "color.error", [.bold, .reverse]), clip: placed.clip)
+  }
+}
+
+extension CellStyle {
+  /// This style with the colour and the attributes of another.
+  func with(_ other: CellStyle) -> CellStyle {
+    CellStyle(
+      foreground: other.foreground ?? foreground, background: other.background ?? background,
+      attributes: attributes.union(other.attributes))
+  }
+}

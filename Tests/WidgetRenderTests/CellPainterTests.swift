@@ -1,0 +1,169 @@
+import Testing
+import WidgetLayout
+import WidgetModel
+import WidgetRender
+
+struct CellPainterTests {
+  private func grid(
+    _ root: Gallery.Part, width: Int = 30, _ change: (inout CellLook) -> Void = { _ in }
+  ) -> CellGrid {
+    var picture = WidgetPicture(format: .ansi(.truecolor))
+    change(&picture.look)
+    return picture.grid(of: Gallery.content(root), width: width)
+  }
+
+  private func style(_ grid: CellGrid, of text: String) -> CellStyle? {
+    for row in 0..<grid.height {
+      for column in 0..<grid.width where grid[column, row].character == text.first {
+        return grid[column, row].style
+      }
+    }
+    return nil
+  }
+
+  @Test func `children have the colour and the state of what they are in`() {
+    let tree = Gallery.part(
+      .stack, "a", ["color": "#ff0000"],
+      [
+        Gallery.part(.label, "b", ["text": "X"]),
+        Gallery.part(.stack, "c", ["enabled": false], [Gallery.part(.label, "d", ["text": "Y"])]),
+        Gallery.part(.label, "e", ["text": "Z", "color": "#00ff00"]),
+      ])
+    let grid = grid(tree)
+    #expect(style(grid, of: "X")?.foreground == .rgb(255, 0, 0))
+    #expect(style(grid, of: "Y")?.attributes == .dim)
+    #expect(style(grid, of: "Z")?.foreground == .rgb(0, 255, 0))
+  }
+
+  @Test func `text on a background can be read, whatever the appearance`() {
+    for background in ["#000000", "#ffffff", "#808080", "#ffee00"] {
+      for appearance in Theme.Appearance.allCases {
+        let tree = Gallery.part(.label, "a", ["text": "X", "background": .string(background)])
+        let grid = grid(tree) { $0.appearance = appearance }
+        guard case .rgb(let r, _, _)? = style(grid, of: "X")?.foreground,
+          case .rgb(let under, _, _)? = style(grid, of: "X")?.background
+        else {
+          Issue.record("no colours on \(background)")
+          continue
+        }
+        #expect(abs(Int(r) - Int(under)) > 60, "\(background) \(appearance)")
+      }
+    }
+  }
+
+  @Test func `a colour with opacity is mixed with what is behind it`() {
+    let tree = Gallery.part(
+      .stack, "a", ["background": "#000000"],
+      [Gallery.part(.label, "b", ["text": "X", "color": "#ffffff80"])])
+    #expect(style(grid(tree), of: "X")?.foreground == .rgb(128, 128, 128))
+  }
+
+  @Test(arguments: Gallery.contents.map(\.name))
+  func `nothing private is seen while privacy is on`(name: String) throws {
+    var content = try #require(Gallery.contents.first { $0.name == name }).content
+    for index in content.nodes.indices where content.nodes[index].id == content.rootID {
+      content.nodes[index].properties["privacy"] = true
+    }
+    var picture = WidgetPicture(format: .text) { _ in "1970" }
+    picture.look.isPrivate = true
+    let text = picture.text(of: content, width: 60)
+    #expect(!text.contains { $0.isLetter && $0 != "x" || $0.isNumber }, "\(text)")
+  }
+
+  @Test func `what may be old is dim and marked`() {
+    let tree = Gallery.part(.label, "a", ["text": "old"])
+    let grid = grid(tree) { $0.isStale = true }
+    #expect(style(grid, of: "o")?.attributes == .dim)
+    #expect(grid[grid.width - 1, 0].character == "↻")
+  }
+
+  @Test func `the theme's background fills the picture when it is wanted`() {
+    let tree = Gallery.part(.label, "a", ["text": "X"])
+    let grid = grid(tree) {
+      $0.paintsBackground = true
+      $0.appearance = .light
+    }
+    #expect(grid[grid.width - 1, 0].style.background == .rgb(255, 255, 255))
+    #expect(style(grid, of: "X")?.foreground == .rgb(0x1C, 0x1E, 0x21))
+  }
+
+  @Test func `a spinner turns`() {
+    let tree = Gallery.part(.spinner, "a")
+    let frames = (-1...9).map { tick in
+      grid(tree) { $0.spinnerTick = tick }[1, 0].character
+    }
+    #expect(Set(frames).count == 10)
+    #expect(frames.first == frames.last)
+  }
+
+  @Test func `a theme of the user counts`() {
+    let theme = Theme.standard.overridden(by: [
+      "color.error": .color(ThemeColors(ThemeColor(red: 1, green: 2, blue: 3)))
+    ])
+    let tree = Gallery.part(.label, "a", ["text": "X", "color": "error"])
+    #expect(style(grid(tree) { $0.theme = theme }, of: "X")?.foreground == .rgb(1, 2, 3))
+  }
+
+  @Test(arguments: 0..<300)
+  func `whatever a daemon sends, the picture is whole and harmless`(seed: Int) {
+    var random = Seeded(UInt64(seed))
+    var ids = 0
+    func part(_ depth: Int) -> Gallery.Part {
+      ids += 1
+      let type =
+        Bool.random(using: &random)
+        ? NodeType.stack : NodeType.allCases.randomElement(using: &random)
+      var properties = ValueMap()
+      let names = (type?.allProperties.map(\.name) ?? []) + ["text"]
+      for _ in 0..<Int.random(in: 0...6, using: &random) {
+        guard let name = names.randomElement(using: &random) else { continue }
+        properties[name] = value(&random, 0)
+      }
+      let count = depth > 3 ? 0 : Int.random(in: 0...3, using: &random)
+      return Gallery.part(
+        type, "n\(ids)", properties, problem: Int.random(in: 0..<6, using: &random) == 0 ? "p" : "",
+        (0..<count).map { _ in part(depth + 1) })
+    }
+    let content = Gallery.content(part(0))
+    var look = CellLook(
+      appearance: Theme.Appearance.allCases.randomElement(using: &random) ?? .dark,
+      usesColor: true)
+    look.focusedID = "n\(Int.random(in: 0...ids, using: &random))"
+    look.isPrivate = Bool.random(using: &random)
+    let width = Int.random(in: 1...60, using: &random)
+    let height = Bool.random(using: &random) ? Int.random(in: 1...30, using: &random) : nil
+    let formats: [WidgetPicture.Format] = [.ansi(.truecolor), .ansi(.sixteen), .ansi(.none), .text]
+    for format in formats {
+      let grid = WidgetPicture(format: format, look: look).grid(
+        of: content, width: width, height: height)
+      #expect(grid.width == width)
+      var terminal = TerminalEmulator(width: max(grid.width, 1), height: max(grid.height, 1))
+      terminal.feed(ANSIEncoder(depth: .truecolor).difference(from: nil, to: grid))
+      #expect(terminal.complaints == [], "seed \(seed)")
+    }
+  }
+
+  private func value(_ random: inout Seeded, _ depth: Int) -> Value {
+    let words = [
+      "error", "primary", "#ff000080", "#123", "title", "caption", "horizontal", "layered", "bar",
+      "ring", "sparkline", "center", "end", "multiline", "secret", "checkmark", "offset.basic4",
+    ]
+    switch Int.random(in: 0..<(depth > 2 ? 6 : 8), using: &random) {
+    case 0: return .string(random.text())
+    case 1: return .string(words.randomElement(using: &random) ?? "")
+    case 2: return .bool(Bool.random(using: &random))
+    case 3: return .int(.random(in: -5...200, using: &random))
+    case 4:
+      return .double([.nan, .infinity, -1, 0, 0.5, 40, 1e300].randomElement(using: &random) ?? 0)
+    case 5: return .null
+    case 6: return .list((0..<3).map { _ in value(&random, depth + 1) })
+    default:
+      let keys = [
+        "text", "weight", "color", "link", "top", "all", "insets", "title", "width", "image",
+      ]
+      var map = ValueMap()
+      for _ in 0..<3 { map[keys.randomElement(using: &random) ?? ""] = value(&random, depth + 1) }
+      return .map(map)
+    }
+  }
+}
