@@ -8,15 +8,18 @@ public import WidgetLayout
 public struct CellGrid: Hashable, Sendable {
   /// The most columns and rows of a grid.
   public static let sideMax = 10_000
+  /// The most cells of a grid; rows beyond it are left out. They take some 100 MB.
+  public static let cellsMax = 1 << 21
 
   public let width: Int
   public let height: Int
   private(set) var cells: [Cell]
 
-  /// A grid of blanks. Sides are held to 0 to `sideMax`.
+  /// A grid of blanks. Sides are held to 0 to `sideMax`, and the height to what `cellsMax` leaves.
   public init(width: Int, height: Int) {
     self.width = min(max(width, 0), CellGrid.sideMax)
-    self.height = min(max(height, 0), CellGrid.sideMax)
+    self.height = min(
+      max(height, 0), CellGrid.sideMax, CellGrid.cellsMax / max(self.width, 1))
     cells = Array(repeating: .blank, count: self.width * self.height)
   }
 

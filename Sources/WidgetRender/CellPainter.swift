@@ -52,6 +52,8 @@ struct Setting {
   var isDisabled = false
   var isPrivate = false
   var isHeading = false
+  /// The keys of the rows that are selected in a table.
+  var selectedKeys: Set<String> = []
   /// What a control hands on to all text in it: of a focused button, for one.
   var attributes: CellAttributes = []
 }

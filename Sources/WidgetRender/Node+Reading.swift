@@ -9,6 +9,10 @@ extension Value {
     default: nil
     }
   }
+
+  var string: String? {
+    if case .string(let text) = self { text } else { nil }
+  }
 }
 
 /// Properties as drawing needs them. A wrong value counts as absent.

@@ -9,6 +9,14 @@ struct NodeDrawing {
   let placed: PlacedNode
   /// At first the parent's; then the node's.
   var setting: Setting
+  /// What its table says is selected, if it is a row.
+  private let outerSelection: Set<String>
+
+  init(look: CellLook, node: Node, parent: Node?, placed: PlacedNode, setting: Setting) {
+    (self.look, self.node, self.parent, self.placed) = (look, node, parent, placed)
+    self.setting = setting
+    outerSelection = setting.selectedKeys
+  }
 
   var isFocused: Bool { look.focusedID == node.id }
   var isPressed: Bool { look.pressedID == node.id }
@@ -27,6 +35,8 @@ struct NodeDrawing {
   // MARK: What holds for all of it
 
   private mutating func readSetting() {
+    setting.selectedKeys =
+      node.type == .table ? Set(node.list("selected").compactMap(\.string)) : []
     if !node.flag("enabled", default: true) { setting.isDisabled = true }
     if look.isPrivate, node.flag("privacy", default: false) { setting.isPrivate = true }
     if node.type == .stack, node.flag("section", default: false), parent?.type == .table {
@@ -41,12 +51,14 @@ struct NodeDrawing {
     if isHovered, node.type != .form, !setting.isDisabled { setting.attributes.insert(.underline) }
   }
 
-  /// Whether it is a row that its table says is selected.
+  /// Whether it is a row that its table says is selected. A row's id ends with its key.
   private var isSelected: Bool {
-    guard let parent, parent.type == .table else { return false }
-    return parent.list("selected").contains { value in
-      guard case .string(let key) = value else { return false }
-      return node.id == key || node.id.hasSuffix("/" + key)
+    guard parent?.type == .table, !outerSelection.isEmpty else { return false }
+    var rest = node.id[...]
+    while true {
+      if outerSelection.contains(String(rest)) { return true }
+      guard let slash = rest.firstIndex(of: "/") else { return false }
+      rest = rest[rest.index(after: slash)...]
     }
   }
 
@@ -140,9 +152,10 @@ struct NodeDrawing {
     style.attributes.formUnion(setting.attributes)
     if setting.isDisabled {
       style.attributes.subtract([.bold, .reverse])
-      style.attributes.insert(.dim)
       if let color = look.opaque(look.token("color.disabled"), over: setting.background) {
         style.foreground = color
+      } else {
+        style.attributes.insert(.dim)
       }
     }
     return style

@@ -105,6 +105,10 @@ struct CellGridTests {
     let grid = CellGrid(width: -4, height: 2)
     #expect(grid.width == 0)
     #expect(CellGrid(width: .max, height: 0).width == CellGrid.sideMax)
+    #expect(CellGrid(width: 1, height: .max).height == CellGrid.sideMax)
+    let whole = CellGrid.cellsMax / 1024
+    #expect(CellGrid(width: 1024, height: whole).height == whole)
+    #expect(CellGrid(width: 1024, height: whole + 1).height == whole)
   }
 }
 

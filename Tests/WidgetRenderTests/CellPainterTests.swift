@@ -31,7 +31,7 @@ struct CellPainterTests {
       ])
     let grid = grid(tree)
     #expect(style(grid, of: "X")?.foreground == .rgb(255, 0, 0))
-    #expect(style(grid, of: "Y")?.attributes == .dim)
+    #expect(style(grid, of: "Y")?.foreground == .rgb(0x67, 0x6E, 0x7B))
     #expect(style(grid, of: "Z")?.foreground == .rgb(0, 255, 0))
   }
 

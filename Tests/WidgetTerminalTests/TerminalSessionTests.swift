@@ -54,7 +54,7 @@ private final class PseudoTerminal {
 }
 
 /// One at a time: a process has one session.
-@Suite(.serialized)
+@Suite(.serialized, .enabled(if: access("/dev/ptmx", R_OK | W_OK) == 0, "no /dev/ptmx here"))
 struct TerminalSessionTests {
   @Test func `a session changes the terminal and puts it right`() throws {
     let terminal = try PseudoTerminal()
@@ -69,8 +69,7 @@ struct TerminalSessionTests {
     #expect(terminal.isCooked)
     session.stop()
     // All is well, so the guard adds nothing.
-    terminal.type("")
-    try? session.write("after")
+    try session.write("after")
     #expect(terminal.output(upTo: "after") == "after")
   }
 
