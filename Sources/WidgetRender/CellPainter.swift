@@ -31,8 +31,35 @@ public struct CellPainter: Sendable {
       drawing.draw(on: &grid)
       settings[placed.index] = drawing.setting
     }
+    for placed in layout.placed {
+      guard let region = placed.scroll, region.offsetMax > 0 else { continue }
+      markScroll(region, clip: placed.clip, &grid)
+    }
     if look.isStale { markStale(&grid) }
     return grid
+  }
+
+  /// Says that there is more, and where one is in it: a thumb at the right edge, arrows at the ends.
+  /// Blank cells only are drawn on.
+  private func markScroll(_ region: ScrollRegion, clip: LayoutRect, _ grid: inout CellGrid) {
+    let view = region.viewport.overlap(clip).overlap(grid.bounds)
+    guard view.width > 0, view.height > 0, region.contentLength > 0 else { return }
+    let style = CellStyle(
+      foreground: look.opaque(look.token("color.secondary"), over: nil), attributes: look.quiet)
+    func put(_ text: String, _ column: Int, _ row: Int) {
+      guard grid[column, row].character == " ", !grid[column, row].isContinuation else { return }
+      grid.put(text, column: column, row: row, style: style, clip: view)
+    }
+    let last = view.x + view.width - 1
+    switch region.axis {
+    case .vertical:
+      let length = max(1, view.height * view.height / max(region.contentLength, view.height))
+      let start = (view.height - length) * region.offset / region.offsetMax
+      for row in start..<start + length { put("▐", last, view.y + row) }
+    case .horizontal:
+      if region.offset > 0 { put("‹", view.x, view.y) }
+      if region.offset < region.offsetMax { put("›", last, view.y) }
+    }
   }
 
   private func markStale(_ grid: inout CellGrid) {

@@ -87,6 +87,40 @@ struct CellPainterTests {
     #expect(style(grid, of: "X")?.foreground == .rgb(0x1C, 0x1E, 0x21))
   }
 
+  @Test func `what can be scrolled has a thumb where one is`() {
+    let rows = (0..<20).map { Gallery.part(.label, "l\($0)", ["text": .string("line \($0)")]) }
+    let table = NodeTable(
+      Gallery.content(Gallery.part(.stack, "list", ["scroll": true], rows)))
+    var engine = LayoutEngine(metrics: .cells())
+    func thumb(_ offset: Int) -> String {
+      let layout = engine.layout(table, width: 12, height: 5, scroll: ["list": offset])
+      let grid = CellPainter(look: CellLook()).grid(layout, table)
+      return String((0..<5).map { grid[11, $0].character })
+    }
+    #expect(thumb(0) == "▐    ")
+    #expect(thumb(15) == "    ▐")
+    #expect(thumb(8) == "  ▐  ")
+  }
+
+  @Test func `a row of pages says on which side there are more`() {
+    let pages = (0..<4).map {
+      Gallery.part(.label, "l\($0)", ["text": .string("page \($0)"), "align": "center"])
+    }
+    let table = NodeTable(
+      Gallery.content(
+        Gallery.part(
+          .stack, "list", ["axis": "horizontal", "scroll": true, "itemWidth": 96], pages)))
+    var engine = LayoutEngine(metrics: .cells())
+    func ends(_ offset: Int) -> String {
+      let layout = engine.layout(table, width: 12, scroll: ["list": offset])
+      let grid = CellPainter(look: CellLook()).grid(layout, table)
+      return String([grid[0, 0].character, grid[11, 0].character])
+    }
+    #expect(ends(0) == " ›")
+    #expect(ends(12) == "‹›")
+    #expect(ends(36) == "‹ ")
+  }
+
   @Test func `a spinner turns`() {
     let tree = Gallery.part(.spinner, "a")
     let frames = (-1...9).map { tick in
