@@ -31,6 +31,7 @@ public final class TerminalSession: Sendable {
   private let keeper: TerminalGuard?
   private let noticesOut: CInt
   private let isOn = Mutex(true)
+  private let formerSignals = Mutex<[TerminalState.Former]>([])
 
   /// Takes the terminal and changes it.
   ///
@@ -68,7 +69,8 @@ public final class TerminalSession: Sendable {
     keeper = TerminalGuard.start(terminal: output, before: before, leave: modes.leave)
     record.pointee.guardInput = keeper?.input ?? -1
     _ = TerminalSession.atExit
-    TerminalState.installHandlers()
+    let former = TerminalState.installHandlers()
+    formerSignals.withLock { $0 = former }
     guard TerminalState.apply() else {
       let error = TerminalSession.failure("tcsetattr")
       stop()
@@ -89,7 +91,7 @@ public final class TerminalSession: Sendable {
     TerminalState.notify(TerminalState.Notice.finish)
     // A handler that runs on another thread may still read the record: it is kept, some hundred bytes.
     TerminalState.session.store(0, ordering: .releasing)
-    for number in TerminalState.ending + [SIGTSTP, SIGCONT, SIGWINCH] { signal(number, SIG_DFL) }
+    formerSignals.withLock { TerminalState.putBack($0) }
     keeper?.finish()
   }
 

@@ -98,21 +98,50 @@ enum TerminalState {
 
   // MARK: Signals
 
-  /// Installs the handlers. The program's exit counts as an end too.
-  static func installHandlers() {
-    for number in ending { install(number, flags: CInt(bitPattern: UInt32(SA_RESETHAND)), onEnd) }
-    install(SIGTSTP, flags: 0, onStop)
-    install(SIGCONT, flags: SA_RESTART, onContinue)
-    install(SIGWINCH, flags: SA_RESTART, onResize)
+  /// What a signal did before.
+  struct Former {
+    let number: CInt
+    let action: sigaction
   }
 
-  static func install(
+  /// Installs the handlers, and returns what was there. A signal that was ignored stays so, as those
+  /// who start a program with `nohup` expect.
+  static func installHandlers() -> [Former] {
+    var former: [Former] = []
+    for number in ending {
+      let action = install(number, flags: CInt(bitPattern: UInt32(SA_RESETHAND)), onEnd)
+      former.append(Former(number: number, action: action))
+      if unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+        == unsafeBitCast(SIG_IGN, to: Int.self)
+      {
+        putBack([Former(number: number, action: action)])
+      }
+    }
+    for (number, flags, handler) in [
+      (SIGTSTP, 0, onStop), (SIGCONT, SA_RESTART, onContinue), (SIGWINCH, SA_RESTART, onResize),
+    ] {
+      former.append(Former(number: number, action: install(number, flags: flags, handler)))
+    }
+    return former
+  }
+
+  static func putBack(_ all: [Former]) {
+    for former in all {
+      var action = former.action
+      sigaction(former.number, &action, nil)
+    }
+  }
+
+  @discardableResult
+  private static func install(
     _ number: CInt, flags: CInt, _ handler: @escaping @convention(c) (CInt) -> Void
-  ) {
+  ) -> sigaction {
     var action = sigaction()
+    var former = sigaction()
     action.__sigaction_handler.sa_handler = handler
     action.sa_flags = flags | SA_NODEFER
-    sigaction(number, &action, nil)
+    sigaction(number, &action, &former)
+    return former
   }
 
   private static let onEnd: @convention(c) (CInt) -> Void = { number in

@@ -91,6 +91,26 @@ struct TerminalSessionTests {
     #expect(await events.next() == nil)
   }
 
+  @Test func `signals do after a session what they did before it`() throws {
+    let terminal = try PseudoTerminal()
+    let before = [SIGHUP, SIGTSTP, SIGTERM].map(handler)
+    signal(SIGHUP, SIG_IGN)
+    defer { signal(SIGHUP, SIG_DFL) }
+    let session = try TerminalSession(input: terminal.program, output: terminal.program)
+    #expect(handler(SIGHUP) == unsafeBitCast(SIG_IGN, to: Int.self))
+    #expect(handler(SIGTERM) != before[2])
+    session.stop()
+    #expect(handler(SIGHUP) == unsafeBitCast(SIG_IGN, to: Int.self))
+    #expect(handler(SIGTSTP) == before[1])
+    #expect(handler(SIGTERM) == before[2])
+  }
+
+  private func handler(_ number: CInt) -> Int {
+    var action = sigaction()
+    sigaction(number, nil, &action)
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+  }
+
   @Test func `a process has one session`() throws {
     let terminal = try PseudoTerminal()
     let session = try TerminalSession(input: terminal.program, output: terminal.program)
