@@ -9,6 +9,9 @@ struct ContentCompiler {
   private let nodesMax: Int
   private let timeZones: WidgetStore.TimeZones?
   private var ids: Set<String> = []
+  /// The first constant that its property cannot take. The program goes without it, so that a kind that
+  /// an earlier version stored still shows the rest.
+  private(set) var mismatch: KindContent.Problem?
 
   /// How many nodes may be inside one another in a template.
   static let depthMax = 16
@@ -103,11 +106,12 @@ struct ContentCompiler {
         throw Problem(
           place, hint("a \(node.type.name) has no property \"\(name)\"", name, among: names))
       }
-      let value = try binding.value.map { (value) throws(Problem) in
+      let value = binding.value.flatMap { value in
         do throws(PropertyMismatch) {
           return try property.fitted(value)
         } catch {
-          throw Problem(place, error.description)
+          if mismatch == nil { mismatch = Problem(place, error.description) }
+          return nil
         }
       }
       if binding.expression.isEmpty {

@@ -21,13 +21,14 @@ struct KindContent {
   private var fallback: ContentProgram?
 
   init(_ kind: Kind, limits: StoreLimits, timeZones: WidgetStore.TimeZones?) {
-    var problem: Problem?
+    var (problem, mismatch) = (Problem?.none, Problem?.none)
     do throws(Problem) {
       for (index, template) in kind.content.enumerated() {
         let place = "content[\(index)]"
         var compiler = ContentCompiler(
           kind, nodesMax: limits.contentNodesMax, timeZones: timeZones)
         let program = try compiler.compile(template.root, place: "\(place).root")
+        mismatch = mismatch ?? compiler.mismatch
         guard program.root.constantBytes <= limits.contentBytesMax else {
           throw Problem(
             place,
@@ -54,7 +55,7 @@ struct KindContent {
       programs = [:]
       fallback = nil
     }
-    self.problem = problem
+    self.problem = problem ?? mismatch
   }
 
   /// What widgets of a family show; nil for nothing.

@@ -303,6 +303,36 @@ struct ContentTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `a stored kind with a constant that no property takes any more shows the rest`() throws
+  {
+    let root = NodeTemplate(
+      id: "a", type: .label,
+      properties: [
+        "text": Binding("string(data.n)"), "color": Binding(value: .string("tomato")),
+      ])
+    let kind = Kind(name: "old", isOpen: true, content: [ContentTemplate(root: root)])
+    var store = Store()
+    try store.create("w", kind: "old", data: ["n": .int(3)])
+    var image = StoreImage(epoch: 7, revision: store.revision)
+    image.records = store.records.map { RecordImage($0) }
+    image.kinds = [RegisteredKind(kind: kind, provider: "p")]
+    let restored = Store(image: image)
+    #expect(restored.widget("w")?.content?["a"]?.properties == ["text": .string("3")])
+  }
+
+  @Test func `a value that a property cannot take is the node's problem`() throws {
+    let root = NodeTemplate(
+      id: "a", type: .stack,
+      properties: ["axis": Binding("data.axis"), "spacing": Binding("data.n")])
+    var store = Store()
+    try store.register([Kind(name: "k", isOpen: true, content: [ContentTemplate(root: root)])])
+    try store.create("w", kind: "k", data: ["axis": .string("upward"), "n": .int(2)])
+    let node = try #require(store.widget("w")?.content?["a"])
+    #expect(node.properties == ["spacing": .double(2)])
+    #expect(
+      node.problem.hasPrefix("axis: \"upward\" is no axis; use vertical, horizontal or layered"))
+  }
+
   @Test func `a restored widget shows the same, and readers from before get all of it`() throws {
     var store = try store()
     try store.set("a", ["items": .list([Self.item("x", "X")]), "count": .int(5)])
@@ -711,6 +741,20 @@ struct ContentTests {
     (
       NodeTemplate(id: "a", type: .gauge, properties: ["value": Binding(value: .string("x"))]),
       "content[0].root.properties[value]: expected a value of type double, not string"
+    ),
+    (
+      NodeTemplate(
+        id: "a", type: .stack, properties: ["axis": Binding(value: .string("horizonal"))]),
+      "content[0].root.properties[axis]: \"horizonal\" is no axis; did you mean \"horizontal\"?"
+    ),
+    (
+      NodeTemplate(id: "a", type: .label, properties: ["color": Binding(value: .string("#12"))]),
+      "content[0].root.properties[color]: \"#12\" is no colour; write #rrggbb, #rrggbbaa or a token"
+    ),
+    (
+      NodeTemplate(
+        id: "a", type: .label, properties: ["padding": Binding(value: .map(["topp": .int(1)]))]),
+      "content[0].root.properties[padding]: padding has no \"topp\"; did you mean \"top\"?"
     ),
     (
       NodeTemplate(id: "a", type: .label, properties: ["text": Binding("data.cuont")]),
