@@ -59,6 +59,8 @@ public struct WatchOptions: Sendable {
   public var selector: Selector
   /// What to send of each.
   public var readMask: ReadMask
+  /// The family whose content to send; nil for each widget's own.
+  public var contentFamily: Family?
   /// The least time between two change frames; changes in between are conflated.
   public var minInterval: Duration?
   /// Send a progress frame after this long without any other frame; at least 100 ms.
@@ -68,7 +70,7 @@ public struct WatchOptions: Sendable {
   /// With `includeEvents`: start after this event instead of now.
   public var afterSequence: UInt64?
   /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
-  /// same selector and mask got it. If that is no longer possible, `reset` and a snapshot come.
+  /// same selector, mask and family got it. If that is no longer possible, `reset` and a snapshot come.
   public var resumeToken: [UInt8]
   /// What to do when the connection is lost.
   public var retry: RetryPolicy
@@ -79,8 +81,9 @@ public struct WatchOptions: Sendable {
     selector: Selector = Selector(), readMask: ReadMask = .all, minInterval: Duration? = nil,
     progressInterval: Duration? = nil, includeEvents: Bool = false, afterSequence: UInt64? = nil,
     resumeToken: [UInt8] = [], retry: RetryPolicy = .forever,
-    metadata: [MetadataEntry] = []
+    metadata: [MetadataEntry] = [], contentFamily: Family? = nil
   ) {
+    self.contentFamily = contentFamily
     self.selector = selector
     self.readMask = readMask
     self.minInterval = minInterval

@@ -18,7 +18,8 @@ struct WidgetWatchResumption: Resumption, Equatable {
       selector: options.selector, readMask: options.readMask, resumeToken: options.resumeToken,
       minInterval: options.minInterval, progressInterval: options.progressInterval,
       includeEvents: options.includeEvents,
-      afterSequence: options.includeEvents ? options.afterSequence : nil)
+      afterSequence: options.includeEvents ? options.afterSequence : nil,
+      contentFamily: options.contentFamily)
   }
 
   mutating func willOpen() { isOpen = false }

@@ -29,6 +29,8 @@ struct ContentTable {
   private(set) var logStart: Revision
   private var evaluatedAt: Revision
   private var family: Family
+  /// The family that the widget is shown in; nil for its own.
+  private let shownFamily: Family?
   private var root = Instance()
   private var liveCount = 0
   private(set) var bytes = 0
@@ -87,13 +89,17 @@ struct ContentTable {
     var instance: Instance
   }
 
-  /// The whole content of a widget.
-  init(_ program: ContentProgram, of record: Record, limits: StoreLimits) {
+  /// The whole content of a widget, in its own family or in another.
+  init(
+    _ program: ContentProgram, of record: Record, as shownFamily: Family? = nil,
+    limits: StoreLimits
+  ) {
     self.program = program
+    self.shownFamily = shownFamily
     logStart = record.revision
     evaluatedAt = record.revision
     family = record.family
-    var context = Context(record, limits, hasStatus: program.hasStatus)
+    var context = Context(record, limits, hasStatus: program.hasStatus, as: shownFamily)
     root = instantiate(program.root, path: "", parent: -1, &context)
     (cost, isCut) = (context.spent, context.metLimit)
     // Whoever does not have this revision gets everything.
@@ -225,7 +231,7 @@ struct ContentTable {
     cost = 0
     guard !changed.isEmpty else { return }
     if !isCut {
-      var context = Context(record, limits, hasStatus: program.hasStatus)
+      var context = Context(record, limits, hasStatus: program.hasStatus, as: shownFamily)
       var instance = root
       root = Instance()
       update(&instance, program.root, path: "", changed, &context)
@@ -241,7 +247,7 @@ struct ContentTable {
   /// Makes it as if there had been nothing before, and tells only what is other than it was.
   private mutating func makeAnew(_ record: Record, _ limits: StoreLimits) {
     let old = self
-    self = ContentTable(program, of: record, limits: limits)
+    self = ContentTable(program, of: record, as: shownFamily, limits: limits)
     (logStart, cost) = (old.logStart, cost + old.cost)
     for slot in entries.indices {
       let before = old.index[entries[slot].id]
@@ -296,7 +302,9 @@ struct ContentTable {
     if !parameters.isEmpty { changed.insert(.allParameters) }
     for key in parameters { changed.insert(.parameter(key)) }
     // Whether it is stale is none of them.
-    if max(record.labelsRevision, record.presenceRevision) > since || record.family != family {
+    if max(record.labelsRevision, record.presenceRevision) > since
+      || shownFamily == nil && record.family != family
+    {
       changed.insert(.widget)
     }
     return changed
@@ -316,10 +324,11 @@ struct ContentTable {
     /// How many rows this is in.
     var depth = 0
 
-    init(_ record: Record, _ limits: StoreLimits, hasStatus: Bool) {
+    init(_ record: Record, _ limits: StoreLimits, hasStatus: Bool, as family: Family?) {
       bindings = SlotBindings([
         .map(ExpressionMap(RecordMap(record.data))),
-        .map(ExpressionMap(RecordMap(record.parameters))), WidgetVariable.value(of: record),
+        .map(ExpressionMap(RecordMap(record.parameters))),
+        WidgetVariable.value(of: record, as: family ?? record.family),
       ])
       if hasStatus {
         bindings.values.append(

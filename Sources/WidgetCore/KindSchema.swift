@@ -48,7 +48,7 @@ struct KindSchema {
     if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
       spec.family = first
     }
-    try checkFamily(spec.family, path: path)
+    try check(spec.family, path: "\(path).family")
     spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
     spec.data = try fitted(spec.data, .data, path: "\(path).data")
     try checkRequired(spec.parameters, path: "\(path).parameters")
@@ -61,7 +61,7 @@ struct KindSchema {
   /// defaults for the others.
   func fittedAgain(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
     var spec = spec
-    try checkFamily(spec.family, path: path)
+    try check(spec.family, path: "\(path).family")
     spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
     spec.data = try fitted(spec.data, .data, path: "\(path).data")
     try checkRequired(spec.parameters, path: "\(path).parameters")
@@ -72,7 +72,7 @@ struct KindSchema {
   /// A manager's spec for an existing widget, with the declared types, but without defaults.
   func fittedOnly(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
     var spec = spec
-    try checkFamily(spec.family, path: path)
+    try check(spec.family, path: "\(path).family")
     spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
     spec.data = try fitted(spec.data, .data, path: "\(path).data")
     return spec
@@ -238,11 +238,12 @@ struct KindSchema {
 
   // MARK: - Parts
 
-  private func checkFamily(_ family: Family?, path: String) throws(StoreError) {
+  /// Throws if the kind is not made for a family.
+  func check(_ family: Family?, path: String) throws(StoreError) {
     guard let family, !kind.families.isEmpty, !kind.families.contains(family) else { return }
     let names = kind.families.map(\.name).joined(separator: ", ")
     throw .invalid(
-      field: "\(path).family",
+      field: path,
       description: "Kind \"\(kind.name)\" is not made for \(family.name); use one of: \(names).")
   }
 

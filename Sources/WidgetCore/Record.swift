@@ -49,6 +49,10 @@ final class Record {
   /// Whether nobody has registered the widget's kind. The widget then shows its data; see
   /// `PlainContent`.
   var isPlain = false
+  /// When the widget's family last changed.
+  var familyRevision: Revision = 0
+  /// What it shows in other families, as far as somebody watches it in them.
+  var familyContents: [FamilyContent] = []
 
   /// What the widget counts against its owner's quota.
   var costBytes = 0
@@ -100,23 +104,22 @@ final class Record {
     copy.content = content
     copy.contentRevision = contentRevision
     copy.isPlain = isPlain
+    copy.familyRevision = familyRevision
+    copy.familyContents = familyContents
     copy.costBytes = costBytes
     copy.older = older
     copy.newer = newer
     return copy
   }
 
-  /// The widget as readers see it. O(keys).
-  var widget: Widget { widget(takingContent: true) }
-
-  /// The record as a widget, with its content if `takingContent`. O(keys).
-  func widget(takingContent: Bool) -> Widget {
+  /// The record as a widget, with the content that the reader takes. O(keys).
+  func widget(_ reader: ContentReader) -> Widget {
     Widget(
       id: id, kind: kind, family: family, labels: labels, presence: presence, position: position,
       parameters: parameters.map, data: data.map, isStale: isStale, error: error,
       createdRevision: createdRevision, revision: revision, createTime: createTime,
       updateTime: updateTime, ownerUID: ownerUID, applySet: applySet,
-      content: takingContent ? shownContent : nil)
+      content: reader.content(of: self))
   }
 
   /// What happened to this widget after `cursor`, for a reader with this selector; nil if nothing
@@ -128,7 +131,7 @@ final class Record {
   /// `mayHoldNewer`: the reader may hold widgets that are newer than its cursor.
   func change(
     since cursor: Revision, selecting selection: Selection, mayHoldNewer: Bool,
-    takingContent: Bool = true
+    taking reader: ContentReader
   ) -> WidgetChange? {
     let isNew = createdRevision > cursor
     let isReplaced = replacedRevision > cursor
@@ -138,9 +141,9 @@ final class Record {
         ? .removed(id, hint(since: cursor)) : nil
     }
     if isNew || isReplaced || selectionMayHaveChanged {
-      return .added(widget(takingContent: takingContent), hint(since: cursor))
+      return .added(widget(reader), hint(since: cursor))
     }
-    return .updated(update(since: cursor, takingContent: takingContent))
+    return .updated(update(since: cursor, taking: reader))
   }
 
   /// The latest transition hint, if it came after `cursor`.
@@ -148,7 +151,7 @@ final class Record {
     transitionRevision > cursor ? transition : nil
   }
 
-  private func update(since cursor: Revision, takingContent: Bool) -> WidgetUpdate {
+  private func update(since cursor: Revision, taking reader: ContentReader) -> WidgetUpdate {
     var update = WidgetUpdate(id: id, revision: revision, updateTime: updateTime)
     (update.setData, update.unsetData) = data.changes(since: cursor)
     (update.setParameters, update.unsetParameters) = parameters.changes(since: cursor)
@@ -161,7 +164,7 @@ final class Record {
       update.family = family
       update.applySet = applySet
     }
-    if takingContent { update.content = contentChange(since: cursor) }
+    update.content = reader.change(of: self, since: cursor)
     update.transition = hint(since: cursor)
     return update
   }

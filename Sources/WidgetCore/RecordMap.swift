@@ -47,6 +47,13 @@ enum WidgetVariable {
   static let typeWithState = ExpressionType.record(
     RecordType(fields.merging(["stale": .bool, "error": .string]) { own, _ in own }))
 
+  /// The variable for content of a family.
+  static func value(of record: Record, as family: Family) -> ExpressionValue {
+    var map = map(record)
+    if family != record.family { map["family"] = .string(family.name) }
+    return ExpressionValue(map)
+  }
+
   static func value(of record: Record) -> ExpressionValue { ExpressionValue(map(record)) }
 
   static func valueWithState(of record: Record) -> ExpressionValue {

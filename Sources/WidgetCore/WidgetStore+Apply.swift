@@ -89,6 +89,7 @@ extension WidgetStore {
       record.apply(plan.patch, at: revision)
       if changesPresence { (record.presence, record.presenceRevision) = (presence, revision) }
       if changesStatus {
+        if family != record.family { record.familyRevision = revision }
         (record.family, record.applySet, record.statusRevision) = (family, applySet, revision)
       }
       if let ownership { record.ownership = ownership }

@@ -9,12 +9,13 @@ extension WidgetStore {
   /// the state at `cursor`, the result gives the state at `revision`. It may also report a removal
   /// of a widget that the reader never held; see `Record.change`.
   ///
-  /// `takingContent`: whether the reader takes the widgets' content.
+  /// `content`: which content the reader takes.
   ///
   /// Throws `revisionCompacted` if removals after the cursor are forgotten, `revisionUnknown` if it
   /// lies in the future.
   public func changes(
-    since cursor: Revision, selecting selector: Selector = Selector(), takingContent: Bool = true
+    since cursor: Revision, selecting selector: Selector = Selector(),
+    taking content: ContentChoice = .own
   ) throws(StoreError) -> Delta {
     try checkCursor(cursor)
     let removals = removals(since: cursor, selecting: selector, readerHeldUpTo: cursor)
@@ -22,7 +23,7 @@ extension WidgetStore {
       fromRevision: cursor, toRevision: revision,
       changes: removals
         + changedRecords(
-          since: cursor, selecting: selector, mayHoldNewer: false, takingContent: takingContent))
+          since: cursor, selecting: selector, mayHoldNewer: false, taking: content))
   }
 
   /// Ends a transfer that `changes(inChunk:since:)` or `widgets(inChunk:)` carried out piece by
@@ -38,7 +39,7 @@ extension WidgetStore {
   /// Throws as `changes(since:)`.
   public func changes(
     endingTransferSince cursor: Revision, startedAt start: Revision, lastPass: Revision? = nil,
-    selecting selector: Selector = Selector(), takingContent: Bool = true
+    selecting selector: Selector = Selector(), taking content: ContentChoice = .own
   ) throws(StoreError) -> Delta {
     if cursor > 0 { try checkCursor(cursor) }
     try checkCursor(start)
@@ -49,7 +50,7 @@ extension WidgetStore {
     }
     var changes = changedRecords(
       since: lastPass ?? start, selecting: selector, mayHoldNewer: true,
-      takingContent: takingContent)
+      taking: content)
     // A widget whose id was removed and used again, and that is not selected, is in both.
     let removed = Set(removals.map(\.id))
     if !removed.isEmpty { changes.removeAll { removed.contains($0.id) } }
@@ -98,11 +99,11 @@ extension WidgetStore {
   /// `bytesMax`. `next` is where to go on; nil at the chunk's end. O(chunk).
   public func widgets(
     inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
-    takingContent: Bool = true
+    taking content: ContentChoice = .own
   ) -> (widgets: [Widget], next: Int?) {
-    let selection = selection(selector)
+    let (selection, reader) = (selection(selector), reader(content))
     return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
-      selection.picks(record) ? record.widget(takingContent: takingContent) : nil
+      selection.picks(record) ? record.widget(reader) : nil
     }
   }
 
@@ -112,15 +113,14 @@ extension WidgetStore {
   public func changes(
     inChunk chunk: Int, from slot: Int, bytesMax: Int, since cursor: Revision,
     isFirstPass: Bool = true, selecting selector: Selector = Selector(),
-    takingContent: Bool = true
+    taking content: ContentChoice = .own
   ) -> (changes: [WidgetChange], next: Int?) {
     guard chunkRevisions[chunk] > cursor else { return ([], nil) }
-    let selection = selection(selector)
+    let (selection, reader) = (selection(selector), reader(content))
     return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
       guard record.revision > cursor else { return nil }
       return record.change(
-        since: cursor, selecting: selection, mayHoldNewer: !isFirstPass,
-        takingContent: takingContent)
+        since: cursor, selecting: selection, mayHoldNewer: !isFirstPass, taking: reader)
     }
   }
 
@@ -155,7 +155,8 @@ extension WidgetStore {
   }
 
   private func changedRecords(
-    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool, takingContent: Bool
+    since cursor: Revision, selecting selector: Selector, mayHoldNewer: Bool,
+    taking content: ContentChoice
   ) -> [WidgetChange] {
     var changed: [Record] = []
     if selector.ids.isEmpty {
@@ -177,11 +178,10 @@ extension WidgetStore {
           ? a.revision < b.revision : a.id.rawValue.precedesByBytes(b.id.rawValue)
       }
     }
-    let selection = selection(selector)
+    let (selection, reader) = (selection(selector), reader(content))
     return changed.compactMap {
       $0.change(
-        since: cursor, selecting: selection, mayHoldNewer: mayHoldNewer,
-        takingContent: takingContent)
+        since: cursor, selecting: selection, mayHoldNewer: mayHoldNewer, taking: reader)
     }
   }
 

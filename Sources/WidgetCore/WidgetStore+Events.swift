@@ -54,11 +54,22 @@ extension WidgetStore {
   private func standing(
     of draft: EventDraft, on record: Record
   ) throws(StoreError) -> ContentTable.Standing? {
-    guard !draft.nodeID.isEmpty, let content = record.content?.table else { return nil }
-    guard let standing = content.standing(of: draft.nodeID) else {
-      throw .nodeNotFound(record.id, draft.nodeID)
+    guard !draft.nodeID.isEmpty else { return nil }
+    let own = record.content?.table
+    if let standing = own?.standing(of: draft.nodeID) { return standing }
+    // Clients show a widget in any family, and users press what they see.
+    var programs = own.map { [$0.program] } ?? []
+    for family in Family.allCases where !record.isPlain {
+      let program = WidgetStore.program(of: record.kind, for: family, in: schemas)
+      guard let program, !programs.contains(where: { $0 === program }) else { continue }
+      programs.append(program)
+      let table =
+        record.familyContents.first { $0.family == family }?.content?.table
+        ?? ContentTable(program, of: record, as: family, limits: limits)
+      if let standing = table.standing(of: draft.nodeID) { return standing }
     }
-    return standing
+    if !programs.isEmpty { throw .nodeNotFound(record.id, draft.nodeID) }
+    return nil
   }
 
   /// The patch that an event's reducers make, with its owners and effect; nil for no patch.

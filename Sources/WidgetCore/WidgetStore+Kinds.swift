@@ -211,7 +211,10 @@ extension WidgetStore {
       {
         hasChanged = try apply(patch, to: slot, at: revision, time: time) || hasChanged
       }
-      if hasChanged || showAnew(slot, schema, at: revision, time: time) {
+      let isOther = former[record.kind]?.kind.content != schema.kind.content
+      if hasChanged
+        || showAnew(slot, schema, inOtherFamilies: isOther, at: revision, time: time)
+      {
         counts[record.kind, default: 0] += 1
       }
       try checkContents()
@@ -220,12 +223,19 @@ extension WidgetStore {
   }
 
   /// Makes what a widget shows what its kind now says. Returns whether that changed it.
+  ///
+  /// `isOther`: what it shows in other families may have changed too. Their readers look only at
+  /// widgets that changed.
   private mutating func showAnew(
-    _ slot: Int, _ schema: KindSchema, at revision: Revision, time: Timestamp
+    _ slot: Int, _ schema: KindSchema, inOtherFamilies isOther: Bool, at revision: Revision,
+    time: Timestamp
   ) -> Bool {
     guard let record = records[slot] else { return false }
     let program = schema.content.program(for: record.family)
-    guard program !== record.content?.table.program else { return false }
+    guard program !== record.content?.table.program else {
+      if isOther { markOtherFamilies(slot, at: revision, time: time) }
+      return false
+    }
     var table = program.map { ContentTable($0, of: record, limits: limits) }
     contentCost += table?.cost ?? 0
     if let old = record.content?.table, old.content == table?.content {
@@ -234,6 +244,7 @@ extension WidgetStore {
       let oldBytes = record.contentBytes
       record.content = table.map(ContentBox.init)
       accountContent(of: record.ownerUID, growth: record.contentBytes - oldBytes)
+      if isOther { markOtherFamilies(slot, at: revision, time: time) }
       return false
     }
     table?.begin(at: revision)
@@ -243,6 +254,12 @@ extension WidgetStore {
       record.finish(schema.kind.transition, at: revision, time: time)
     }
     return true
+  }
+
+  /// Lets readers of other families look at a widget that is the same in its own.
+  private mutating func markOtherFamilies(_ slot: Int, at revision: Revision, time: Timestamp) {
+    guard let record = records[slot], record.revision < revision else { return }
+    modify(slot) { $0.finish(nil, at: revision, time: time) }
   }
 
   /// Applies a patch of the daemon's own. Returns whether it changed anything.

@@ -67,6 +67,7 @@ extension WidgetStore {
   /// Makes what a widget shows follow from its state.
   private mutating func refreshContent(of record: Record) {
     contentCost += record.refreshContent(contentProgram(of: record), limits: limits)
+    refreshFamilies(of: record)
   }
 
   /// Takes a record out of its slot.

@@ -60,6 +60,8 @@ public struct WidgetStore: ~Copyable {
   var registeredKinds: [KindName: RegisteredKind] = [:]
   /// The schemas of the registered kinds.
   var schemas: [KindName: KindSchema] = [:]
+  /// Families whose content is kept, with how many watch them.
+  var keptFamilies: [Family: Int] = [:]
   /// The rules of time zones, for expressions.
   let timeZones: TimeZones?
   let predicates = PredicateCache()
@@ -166,6 +168,7 @@ public struct WidgetStore: ~Copyable {
     timeZones = other.timeZones
     registeredKinds = other.registeredKinds
     schemas = other.schemas
+    keptFamilies = other.keptFamilies
   }
 
   /// Gives widgets that may not be what readers hold a revision of their own, so that who resumes gets
@@ -242,8 +245,8 @@ public struct WidgetStore: ~Copyable {
   public var lastEventSequence: UInt64 { events.lastSequence }
 
   /// One widget. O(its keys).
-  public func widget(_ id: WidgetID, takingContent: Bool = true) -> Widget? {
-    slot(of: id).flatMap { records[$0]?.widget(takingContent: takingContent) }
+  public func widget(_ id: WidgetID, taking content: ContentChoice = .own) -> Widget? {
+    slot(of: id).flatMap { records[$0]?.widget(reader(content)) }
   }
 
   /// The revision that last changed a widget. O(1).
@@ -255,8 +258,9 @@ public struct WidgetStore: ~Copyable {
   /// more. Ends early when the widgets' state exceeds `bytesMax`. O(widgets looked at).
   public func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
-    selecting selector: Selector = Selector(), takingContent: Bool = true
+    selecting selector: Selector = Selector(), taking content: ContentChoice = .own
   ) -> (widgets: [Widget], hasMore: Bool) {
+    let reader = reader(content)
     var widgets: [Widget] = []
     var bytes = 0
     var hasMore = false
@@ -264,7 +268,7 @@ public struct WidgetStore: ~Copyable {
       hasMore = widgets.count == limit || (bytes > bytesMax && !widgets.isEmpty)
       if hasMore { return false }
       bytes += record.sizeBytes
-      widgets.append(record.widget(takingContent: takingContent))
+      widgets.append(record.widget(reader))
       return true
     }
     return (widgets, hasMore)

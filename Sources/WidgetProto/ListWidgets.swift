@@ -12,15 +12,18 @@ public struct ListWidgetsRequest: Hashable, Sendable {
   public var pageToken: String
   /// What to return of each.
   public var readMask: ReadMask
+  /// The family whose content to return; nil for each widget's own.
+  public var contentFamily: Family?
 
   public init(
     selector: Selector = Selector(), pageSize: Int32 = 0, pageToken: String = "",
-    readMask: ReadMask = .all
+    readMask: ReadMask = .all, contentFamily: Family? = nil
   ) {
     self.selector = selector
     self.pageSize = pageSize
     self.pageToken = pageToken
     self.readMask = readMask
+    self.contentFamily = contentFamily
   }
 }
 
@@ -30,6 +33,7 @@ extension ListWidgetsRequest: ConvertibleMessage {
     pageSize = c.pointee.page_size
     pageToken = reader.string(c.pointee.page_token)
     readMask = try reader.readMask("read_mask", c.pointee.read_mask)
+    contentFamily = try reader.family("content_family", c.pointee.content_family)
   }
 
   func fill(
@@ -39,6 +43,7 @@ extension ListWidgetsRequest: ConvertibleMessage {
     c.pointee.page_size = pageSize
     c.pointee.page_token = try writer.string("page_token", pageToken)
     c.pointee.read_mask = try writer.readMask("read_mask", readMask)
+    if let contentFamily { c.pointee.content_family = Widgetd__V1__Family(contentFamily) }
   }
 }
 

@@ -19,12 +19,15 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var includeEvents: Bool
   /// With `includeEvents`: start after this sequence number instead of now.
   public var afterSequence: UInt64?
+  /// The family whose content to send; nil for each widget's own.
+  public var contentFamily: Family?
 
   public init(
     selector: Selector = Selector(), readMask: ReadMask = .all, resumeToken: [UInt8] = [],
     minInterval: Duration? = nil, progressInterval: Duration? = nil, includeEvents: Bool = false,
-    afterSequence: UInt64? = nil
+    afterSequence: UInt64? = nil, contentFamily: Family? = nil
   ) {
+    self.contentFamily = contentFamily
     self.selector = selector
     self.readMask = readMask
     self.resumeToken = resumeToken
@@ -48,6 +51,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     {
       afterSequence = c.pointee.after_sequence
     }
+    contentFamily = try reader.family("content_family", c.pointee.content_family)
   }
 
   func fill(
@@ -65,6 +69,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
         WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE
       c.pointee.after_sequence = afterSequence
     }
+    if let contentFamily { c.pointee.content_family = Widgetd__V1__Family(contentFamily) }
   }
 }
 

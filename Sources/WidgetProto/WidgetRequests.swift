@@ -71,10 +71,13 @@ public struct GetWidgetRequest: Hashable, Sendable {
   public var id: WidgetID
   /// What to return of it.
   public var readMask: ReadMask
+  /// The family whose content to return; nil for the widget's own.
+  public var contentFamily: Family?
 
-  public init(id: WidgetID, readMask: ReadMask = .all) {
+  public init(id: WidgetID, readMask: ReadMask = .all, contentFamily: Family? = nil) {
     self.id = id
     self.readMask = readMask
+    self.contentFamily = contentFamily
   }
 }
 
@@ -82,6 +85,7 @@ extension GetWidgetRequest: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__GetWidgetRequest>, _ reader: Reader) throws(WireError) {
     id = try reader.widgetID("id", c.pointee.id)
     readMask = try reader.readMask("read_mask", c.pointee.read_mask)
+    contentFamily = try reader.family("content_family", c.pointee.content_family)
   }
 
   func fill(
@@ -89,6 +93,7 @@ extension GetWidgetRequest: ConvertibleMessage {
   ) throws(WireError) {
     c.pointee.id = try writer.string("id", id.rawValue)
     c.pointee.read_mask = try writer.readMask("read_mask", readMask)
+    if let contentFamily { c.pointee.content_family = Widgetd__V1__Family(contentFamily) }
   }
 }
 

@@ -8,11 +8,7 @@ extension WidgetSpec: ConvertibleMessage {
     self.init(
       id: try reader.optionalWidgetID("id", c.pointee.id),
       kind: try reader.kind("kind", c.pointee.kind))
-    let number = c.pointee.family.rawValue
-    family = Family(number: number)
-    if number != 0, family == nil {
-      throw reader.unknownEnum("family", number, "use one of the values of Family")
-    }
+    family = try reader.family("family", c.pointee.family)
     labels = try reader.labels("labels", c.pointee.n_labels, c.pointee.labels)
     if c.pointee._visible_case == WIDGETD__V1__WIDGET_SPEC___VISIBLE_VISIBLE {
       isVisible = c.pointee.visible != 0
@@ -93,5 +89,18 @@ extension WidgetPatch: ConvertibleMessage {
     c.pointee.error = try writer.message("error", changed: error)
     c.pointee.n_release = releases.count
     c.pointee.release = try writer.strings("release", releases)
+  }
+}
+
+extension Reader {
+  /// A family; nil for none.
+  func family(
+    _ field: StaticString, _ value: Widgetd__V1__Family
+  ) throws(WireError) -> Family? {
+    let family = Family(number: value.rawValue)
+    if value.rawValue != 0, family == nil {
+      throw unknownEnum(field, value.rawValue, "use one of the values of Family")
+    }
+    return family
   }
 }

@@ -192,18 +192,27 @@ extension ServiceLoop {
       throw RPCStatus(.widgetNotFound(request.id))
     }
     let slot = ServiceLoop.cacheSlot(of: request.id)
-    if request.readMask.isEverything, let cached = widgetCache[slot], cached.revision == revision,
+    let isWhole = request.readMask.isEverything && request.contentFamily == nil
+    if isWhole, let cached = widgetCache[slot], cached.revision == revision,
       cached.id == request.id
     {
       return responder.respond(encoded: cached.response, to: call)
     }
-    let tagged = try tagged(request.id)
+    if let family = request.contentFamily {
+      do throws(StoreError) {
+        try store.check(family, isOfferedBy: request.id, field: "content_family")
+      } catch {
+        throw RPCStatus(error)
+      }
+    }
+    let tagged = try tagged(
+      request.id, taking: ContentChoice(request.contentFamily, request.readMask))
     let response = GetWidgetResponse(
       widget: tagged.widget,
       etag: request.readMask.wants(.etag) ? tagged.etag : "",
       owners: request.readMask.wants(.owners) ? store.owners(of: request.id) : [])
     let bytes = try encode(response, mask: request.readMask)
-    if request.readMask.isEverything {
+    if isWhole {
       widgetCache[slot] = CachedWidget(id: request.id, revision: revision, response: bytes)
     }
     responder.respond(encoded: bytes, to: call)
@@ -312,8 +321,12 @@ extension ServiceLoop {
     }
   }
 
-  private func tagged(_ id: WidgetID) throws(RPCStatus) -> TaggedWidget {
-    guard let widget = store.widget(id) else { throw RPCStatus(.widgetNotFound(id)) }
+  private func tagged(
+    _ id: WidgetID, taking content: ContentChoice = .own
+  ) throws(RPCStatus) -> TaggedWidget {
+    guard let widget = store.widget(id, taking: content) else {
+      throw RPCStatus(.widgetNotFound(id))
+    }
     return TaggedWidget(widget: widget, etag: etag(widget.revision))
   }
 
@@ -355,7 +368,8 @@ extension ServiceLoop {
     let wanted = request.pageSize == 0 ? limits.pageSizeDefault : Int(request.pageSize)
     let page = store.list(
       after: position, limit: min(wanted, limits.pageSizeMax), bytesMax: limits.pageBytesMax,
-      selecting: request.selector, takingContent: request.readMask.wants(.content))
+      selecting: request.selector,
+      taking: ContentChoice(request.contentFamily, request.readMask))
     var response = ListWidgetsResponse(
       widgets: page.widgets.map { widget in
         TaggedWidget(

@@ -20,7 +20,7 @@ extension ServiceLoop {
     if let cached = group.changeCache[cursor] { return cached }
     guard
       let delta = try? store.changes(
-        since: cursor, selecting: group.filter.selector, takingContent: group.takesContent)
+        since: cursor, selecting: group.filter.selector, taking: group.content)
     else { return nil }
     let changes = filter(delta.changes, group.filter.mask)
     guard
@@ -65,7 +65,7 @@ extension ServiceLoop {
       let (changes, next) = store.changes(
         inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, since: transfer.passSince,
         isFirstPass: transfer.passes == 1, selecting: selector,
-        takingContent: group.takesContent)
+        taking: group.content)
       transfer.advance(to: next)
       if transfer.isSnapshot { return snapshotMessages(changes, group.filter.mask) }
       let wanted = filter(changes, group.filter.mask)
@@ -81,7 +81,7 @@ extension ServiceLoop {
     }
     let (widgets, next) = store.widgets(
       inChunk: chunk, from: slot, bytesMax: limits.eagerBytesMax, selecting: selector,
-      takingContent: group.takesContent)
+      taking: group.content)
     transfer.advance(to: next)
     guard let messages = widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask) else {
       return nil
@@ -166,7 +166,7 @@ extension ServiceLoop {
       delta = try store.changes(
         endingTransferSince: transfer.cursor, startedAt: transfer.startedAt,
         lastPass: transfer.passStartedAt, selecting: group.filter.selector,
-        takingContent: group.takesContent)
+        taking: group.content)
     } catch {
       return nil
     }

@@ -82,7 +82,8 @@ extension ServiceLoop {
         handed, sink: sink, peer: peer, minInterval: request.minInterval,
         progressInterval: request.progressInterval,
         filter: .widgets(
-          request.selector, request.readMask, includesEvents: request.includeEvents))
+          request.selector, request.readMask, includesEvents: request.includeEvents,
+          contentFamily: request.contentFamily))
       subscription.wantsProgress = handed.wantsProgress
       // When its last frame was is not known: none comes too early.
       subscription.minInterval.map { subscription.nextFrameAt = .now() + $0 }
@@ -162,13 +163,13 @@ extension Subscription {
 
   private var request: HandedStream.Request {
     switch group.filter {
-    case .widgets(let selector, let mask, let includesEvents):
+    case .widgets(let selector, let mask, let includesEvents, let contentFamily):
       .widgets(
         WatchWidgetsRequest(
           selector: selector, readMask: mask,
           minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
           progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
-          includeEvents: includesEvents))
+          includeEvents: includesEvents, contentFamily: contentFamily))
     case .events(let selector, let names):
       .events(WatchEventsRequest(selector: selector, names: names))
     }

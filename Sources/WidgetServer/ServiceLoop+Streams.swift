@@ -72,7 +72,8 @@ extension ServiceLoop {
   ) throws(RPCStatus) -> Subscription {
     try checkTerms(request.selector, request.readMask)
     let filter = WatchGroup.Filter.widgets(
-      request.selector, request.readMask, includesEvents: request.includeEvents)
+      request.selector, request.readMask, includesEvents: request.includeEvents,
+      contentFamily: request.contentFamily)
     let group = groups[filter] ?? WatchGroup(filter)
     let position: Subscription.Position
     if request.resumeToken.isEmpty {
@@ -168,7 +169,9 @@ extension ServiceLoop {
       minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
       progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
       position: position, eventCursor: min(eventCursor ?? .max, store.lastEventSequence))
-    groups[group.filter] = group
+    if groups.updateValue(group, forKey: group.filter) == nil {
+      group.filter.contentFamily.map { store.keepContent(of: $0) }
+    }
     group.add(subscription)
     subscriptions[subscription.id] = subscription
     markReady(subscription)
@@ -202,7 +205,9 @@ extension ServiceLoop {
     subscription.isFinished = true
     subscription.cancelTimers()
     subscription.group.remove(subscription)
-    if subscription.group.isEmpty { groups[subscription.group.filter] = nil }
+    if subscription.group.isEmpty, groups.removeValue(forKey: subscription.group.filter) != nil {
+      subscription.group.filter.contentFamily.map { store.dropContent(of: $0) }
+    }
     subscriptions[subscription.id] = nil
     uncountStream(of: subscription.uid)
   }

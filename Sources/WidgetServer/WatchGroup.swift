@@ -1,4 +1,5 @@
 import NIOCore
+import WidgetCore
 import WidgetModel
 
 /// All subscriptions that want the same: what one of them gets is encoded once for all.
@@ -18,17 +19,17 @@ final class WatchGroup {
 
   /// What a stream wants.
   enum Filter: Hashable {
-    case widgets(Selector, ReadMask, includesEvents: Bool)
+    case widgets(Selector, ReadMask, includesEvents: Bool, contentFamily: Family?)
     case events(Selector, names: [String])
 
     var selector: Selector {
       switch self {
-      case .widgets(let selector, _, _), .events(let selector, _): selector
+      case .widgets(let selector, _, _, _), .events(let selector, _): selector
       }
     }
 
     var mask: ReadMask {
-      if case .widgets(_, let mask, _) = self { mask } else { .all }
+      if case .widgets(_, let mask, _, _) = self { mask } else { .all }
     }
 
     var wantsState: Bool {
@@ -37,9 +38,15 @@ final class WatchGroup {
 
     var wantsEvents: Bool {
       switch self {
-      case .widgets(_, _, let includesEvents): includesEvents
+      case .widgets(_, _, let includesEvents, _): includesEvents
       case .events: true
       }
+    }
+
+    /// The family whose content is wanted; nil for each widget's own, and for none.
+    var contentFamily: Family? {
+      guard mask.wants(.content), case .widgets(_, _, _, let family) = self else { return nil }
+      return family
     }
 
     var eventNames: [String] {
@@ -47,13 +54,13 @@ final class WatchGroup {
     }
   }
 
-  /// Whether the members take the widgets' content. If not, the store does not make it.
-  let takesContent: Bool
+  /// Which content of the widgets the members take.
+  let content: ContentChoice
 
   init(_ filter: Filter) {
     self.filter = filter
-    takesContent = filter.mask.wants(.content)
-    filterHash = WatchGroup.hash(filter.selector, filter.mask)
+    content = ContentChoice(filter.contentFamily, filter.mask)
+    filterHash = WatchGroup.hash(filter)
   }
 
   var isEmpty: Bool { members.isEmpty }
@@ -80,7 +87,8 @@ final class WatchGroup {
 
   /// What a resume token is bound to: the same for the same conditions in another order, in every
   /// process.
-  private static func hash(_ selector: Selector, _ mask: ReadMask) -> UInt64 {
+  private static func hash(_ filter: Filter) -> UInt64 {
+    let (selector, mask) = (filter.selector, filter.mask)
     var hash = StableHash()
     func combine(_ name: String, _ terms: [String]) {
       hash.combine(name)
@@ -101,6 +109,14 @@ final class WatchGroup {
     combine("fields", mask.fields.map(\.rawValue))
     combine("data", mask.dataKeys)
     combine("parameters", mask.parameterKeys)
+    if let family = filter.contentFamily { combine("content_family", ["\(family.rawValue)"]) }
     return hash.value
+  }
+}
+
+extension ContentChoice {
+  /// What a request takes.
+  init(_ family: Family?, _ mask: ReadMask) {
+    self = mask.wants(.content) ? family.map { .family($0) } ?? .own : .none
   }
 }

@@ -167,7 +167,7 @@ struct PlainContentTests {
     try store.create("a", data: ["x": .int(1)])
     let cursor = store.revision
     try store.set("a", ["x": .int(2)])
-    let delta = try store.changes(since: cursor, takingContent: false)
+    let delta = try store.changes(since: cursor, taking: .none)
     guard case .updated(let update)? = delta.changes.first else { return }
     #expect(update.content == nil)
   }

@@ -20,6 +20,7 @@ struct ViewCommand: AsyncParsableCommand {
         widgetctl view
         widgetctl view todo
         widgetctl view todo --nodes
+        widgetctl view todo --family inline
         widgetctl view -l panel=top --watch
         widgetctl send todo press --node add
       """)
@@ -29,6 +30,24 @@ struct ViewCommand: AsyncParsableCommand {
   var ids: [WidgetID] = []
 
   @OptionGroup var selection: SelectorOptions
+
+  @Option(
+    name: .customLong("as"),
+    help: ArgumentHelp(
+      "Show the content for this family, whatever the widgets' own is. With ids, --family does too.",
+      valueName: "family"),
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var shownFamily: Family?
+
+  /// With ids there is nothing to select, so that `--family` says how to show them.
+  private var family: Family? {
+    shownFamily ?? (ids.isEmpty ? nil : selection.families.first)
+  }
+
+  private var isFamilyAlone: Bool {
+    selection.families.count == 1 && selection.labels.isEmpty && selection.kinds.isEmpty
+      && selection.condition == nil && shownFamily == nil
+  }
 
   @Flag(help: "Draw again whenever something changes.")
   var watch = false
@@ -42,7 +61,7 @@ struct ViewCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
-    if !ids.isEmpty, !selection.isEmpty {
+    if !ids.isEmpty, !selection.isEmpty, !isFamilyAlone {
       throw ValidationError("ids and a selection exclude each other; use one of them")
     }
     if watch, let output = global.output, output != .table {
@@ -57,12 +76,12 @@ struct ViewCommand: AsyncParsableCommand {
     let session = try global.session()
     var widgets: [Widget] = []
     if ids.isEmpty {
-      widgets = try await session.list(selection.selector()).widgets.map(\.widget)
-        .filter(\.presence.isVisible)
+      widgets = try await session.list(selection.selector(), family: family).widgets
+        .map(\.widget).filter(\.presence.isVisible)
     } else {
       for id in ids {
         let answer = try await session.client.getWidget(
-          GetWidgetRequest(id: id), options: session.options)
+          GetWidgetRequest(id: id, contentFamily: family), options: session.options)
         widgets.append(answer.widget)
       }
     }
@@ -88,7 +107,8 @@ struct ViewCommand: AsyncParsableCommand {
     let follow = FollowOptions(global: global, waits: waits)
     let session = try follow.session()
     let options = WatchOptions(
-      selector: selection.selector(ids: ids), retry: FollowOptions.retry)
+      selector: ids.isEmpty ? selection.selector() : Selector(ids: ids), retry: FollowOptions.retry,
+      contentFamily: family)
     let page = page(global.painter)
     Output.endWithReader()
     try await follow.limited {

@@ -136,9 +136,10 @@ struct Store {
   }
 
   func changes(
-    since cursor: Revision, selecting selector: Selector = Selector(), takingContent: Bool = true
+    since cursor: Revision, selecting selector: Selector = Selector(),
+    taking content: ContentChoice = .own
   ) throws(StoreError) -> Delta {
-    try box.store.changes(since: cursor, selecting: selector, takingContent: takingContent)
+    try box.store.changes(since: cursor, selecting: selector, taking: content)
   }
 
   func changes(
@@ -147,6 +148,24 @@ struct Store {
   ) throws(StoreError) -> Delta {
     try box.store.changes(
       endingTransferSince: cursor, startedAt: start, selecting: selector)
+  }
+
+  func widget(_ id: WidgetID, taking content: ContentChoice) -> Widget? {
+    box.store.widget(id, taking: content)
+  }
+
+  mutating func keepContent(of family: Family) {
+    detach()
+    box.store.keepContent(of: family)
+  }
+
+  mutating func dropContent(of family: Family) {
+    detach()
+    box.store.dropContent(of: family)
+  }
+
+  func check(_ family: Family, isOfferedBy id: WidgetID) throws(StoreError) {
+    try box.store.check(family, isOfferedBy: id, field: "content_family")
   }
 
   func hasChanges(since cursor: Revision, moreThan limit: Int) -> Bool {

@@ -134,11 +134,13 @@ class EventGap(_message.Message):
 
 class GetWidgetRequest(_message.Message):
     __slots__: tuple[str, ...]
+    CONTENT_FAMILY_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     READ_MASK_FIELD_NUMBER: _ClassVar[int]
+    content_family: _widget_pb2.Family
     id: str
     read_mask: _field_mask_pb2.FieldMask
-    def __init__(self, id: _Optional[str] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ...) -> None: ...
 
 class GetWidgetResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -161,15 +163,17 @@ class LabelSet(_message.Message):
 
 class ListWidgetsRequest(_message.Message):
     __slots__: tuple[str, ...]
+    CONTENT_FAMILY_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     READ_MASK_FIELD_NUMBER: _ClassVar[int]
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    content_family: _widget_pb2.Family
     page_size: int
     page_token: str
     read_mask: _field_mask_pb2.FieldMask
     selector: _widget_pb2.WidgetSelector
-    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ...) -> None: ...
 
 class ListWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -420,6 +424,7 @@ class WatchSynced(_message.Message):
 class WatchWidgetsRequest(_message.Message):
     __slots__: tuple[str, ...]
     AFTER_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FAMILY_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_EVENTS_FIELD_NUMBER: _ClassVar[int]
     MIN_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_INTERVAL_FIELD_NUMBER: _ClassVar[int]
@@ -427,13 +432,14 @@ class WatchWidgetsRequest(_message.Message):
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
     after_sequence: int
+    content_family: _widget_pb2.Family
     include_events: bool
     min_interval: _duration_pb2.Duration
     progress_interval: _duration_pb2.Duration
     read_mask: _field_mask_pb2.FieldMask
     resume_token: bytes
     selector: _widget_pb2.WidgetSelector
-    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ...) -> None: ...
+    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ...) -> None: ...
 
 class WatchWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]

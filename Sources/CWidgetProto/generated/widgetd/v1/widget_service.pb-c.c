@@ -2611,7 +2611,7 @@ const ProtobufCMessageDescriptor widgetd__v1__request_warning__descriptor =
   (ProtobufCMessageInit) widgetd__v1__request_warning__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__get_widget_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor widgetd__v1__get_widget_request__field_descriptors[3] =
 {
   {
     "id",
@@ -2637,15 +2637,28 @@ static const ProtobufCFieldDescriptor widgetd__v1__get_widget_request__field_des
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "content_family",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__GetWidgetRequest, content_family),
+    &widgetd__v1__family__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__get_widget_request__field_indices_by_name[] = {
+  2,   /* field[2] = content_family */
   0,   /* field[0] = id */
   1,   /* field[1] = read_mask */
 };
 static const ProtobufCIntRange widgetd__v1__get_widget_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__get_widget_request__descriptor =
 {
@@ -2655,7 +2668,7 @@ const ProtobufCMessageDescriptor widgetd__v1__get_widget_request__descriptor =
   "Widgetd__V1__GetWidgetRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__GetWidgetRequest),
-  2,
+  3,
   widgetd__v1__get_widget_request__field_descriptors,
   widgetd__v1__get_widget_request__field_indices_by_name,
   1,  widgetd__v1__get_widget_request__number_ranges,
@@ -2700,7 +2713,7 @@ const ProtobufCMessageDescriptor widgetd__v1__get_widget_response__descriptor =
   (ProtobufCMessageInit) widgetd__v1__get_widget_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__list_widgets_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor widgetd__v1__list_widgets_request__field_descriptors[5] =
 {
   {
     "selector",
@@ -2750,8 +2763,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__list_widgets_request__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "content_family",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ListWidgetsRequest, content_family),
+    &widgetd__v1__family__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__list_widgets_request__field_indices_by_name[] = {
+  4,   /* field[4] = content_family */
   1,   /* field[1] = page_size */
   2,   /* field[2] = page_token */
   3,   /* field[3] = read_mask */
@@ -2760,7 +2786,7 @@ static const unsigned widgetd__v1__list_widgets_request__field_indices_by_name[]
 static const ProtobufCIntRange widgetd__v1__list_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__list_widgets_request__descriptor =
 {
@@ -2770,7 +2796,7 @@ const ProtobufCMessageDescriptor widgetd__v1__list_widgets_request__descriptor =
   "Widgetd__V1__ListWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__ListWidgetsRequest),
-  4,
+  5,
   widgetd__v1__list_widgets_request__field_descriptors,
   widgetd__v1__list_widgets_request__field_indices_by_name,
   1,  widgetd__v1__list_widgets_request__number_ranges,
@@ -4394,7 +4420,7 @@ const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descript
   (ProtobufCMessageInit) widgetd__v1__refresh_widgets_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[7] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[8] =
 {
   {
     "selector",
@@ -4480,9 +4506,22 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "content_family",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchWidgetsRequest, content_family),
+    &widgetd__v1__family__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[] = {
   6,   /* field[6] = after_sequence */
+  7,   /* field[7] = content_family */
   5,   /* field[5] = include_events */
   3,   /* field[3] = min_interval */
   4,   /* field[4] = progress_interval */
@@ -4493,7 +4532,7 @@ static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[
 static const ProtobufCIntRange widgetd__v1__watch_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor =
 {
@@ -4503,7 +4542,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor 
   "Widgetd__V1__WatchWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsRequest),
-  7,
+  8,
   widgetd__v1__watch_widgets_request__field_descriptors,
   widgetd__v1__watch_widgets_request__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_request__number_ranges,

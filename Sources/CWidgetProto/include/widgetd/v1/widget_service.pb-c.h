@@ -226,10 +226,11 @@ struct  Widgetd__V1__GetWidgetRequest
   ProtobufCMessage base;
   char *id;
   Google__Protobuf__FieldMask *read_mask;
+  Widgetd__V1__Family content_family;
 };
 #define WIDGETD__V1__GET_WIDGET_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_widget_request__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED }
 
 
 struct  Widgetd__V1__GetWidgetResponse
@@ -249,10 +250,11 @@ struct  Widgetd__V1__ListWidgetsRequest
   int32_t page_size;
   char *page_token;
   Google__Protobuf__FieldMask *read_mask;
+  Widgetd__V1__Family content_family;
 };
 #define WIDGETD__V1__LIST_WIDGETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__list_widgets_request__descriptor) \
-    , NULL, 0, (char *)protobuf_c_empty_string, NULL }
+    , NULL, 0, (char *)protobuf_c_empty_string, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED }
 
 
 struct  Widgetd__V1__ListWidgetsResponse
@@ -581,6 +583,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
   Google__Protobuf__Duration *min_interval;
   Google__Protobuf__Duration *progress_interval;
   protobuf_c_boolean include_events;
+  Widgetd__V1__Family content_family;
   Widgetd__V1__WatchWidgetsRequest__AfterSequenceCase _after_sequence_case;
   union {
     uint64_t after_sequence;
@@ -588,7 +591,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
 };
 #define WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_widgets_request__descriptor) \
-    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
+    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
 
 
 typedef enum {

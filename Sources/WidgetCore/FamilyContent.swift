@@ -1,0 +1,156 @@
+public import WidgetModel
+
+/// Which content of widgets a reader takes.
+public enum ContentChoice: Hashable, Sendable {
+  case none
+  /// That of each widget's own family.
+  case own
+  /// That of one family, whatever the widgets' own is.
+  case family(Family)
+}
+
+/// What a widget shows in a family that is not its own.
+///
+/// It is made when somebody first reads it, and followed while somebody watches that family. It counts
+/// against nobody's quota: a table has at most `contentBytesMax`, and there are few families.
+struct FamilyContent {
+  let family: Family
+  /// Nil if the kind says nothing of the family.
+  var content: ContentBox?
+  /// When it was made, or last lost its content.
+  var revision: Revision
+
+  init(_ family: Family, _ program: ContentProgram?, of record: Record, limits: StoreLimits) {
+    self.family = family
+    content = program.map {
+      ContentBox(ContentTable($0, of: record, as: family, limits: limits))
+    }
+    revision = record.revision
+  }
+
+  /// Makes it true again after the widget or its kind changed.
+  mutating func refresh(_ record: Record, _ program: ContentProgram?, limits: StoreLimits) {
+    guard let program else {
+      if content != nil { (content, revision) = (nil, record.revision) }
+      return
+    }
+    if content?.table.program === program {
+      if !isKnownUniquelyReferenced(&content), let shared = content {
+        content = ContentBox(shared.table)
+      }
+      content?.table.refresh(record, limits: limits)
+    } else {
+      var table = ContentTable(program, of: record, as: family, limits: limits)
+      if let old = content?.table, old.content == table.content { table.inheritHistory(of: old) }
+      content = ContentBox(table)
+    }
+  }
+
+  func change(since cursor: Revision) -> ContentChange? {
+    if let content { return content.table.change(since: cursor) }
+    return revision > cursor ? ContentChange(replacingBy: nil) : nil
+  }
+}
+
+/// Reads the content that a reader takes.
+struct ContentReader {
+  let choice: ContentChoice
+  let schemas: [KindName: KindSchema]
+  let limits: StoreLimits
+  /// Whether what is made for the reader is kept, because somebody watches that family.
+  let keeps: Bool
+
+  /// What a widget shows the reader; nil for nothing.
+  func content(of record: Record) -> Content? {
+    switch choice {
+    case .none: nil
+    case .own: record.shownContent
+    case .family(let family):
+      isOwn(family, record) ? record.shownContent : table(of: record, family).content?.table.content
+    }
+  }
+
+  /// What of it changed after a cursor; nil for nothing.
+  func change(of record: Record, since cursor: Revision) -> ContentChange? {
+    switch choice {
+    case .none: return nil
+    case .own: return record.contentChange(since: cursor)
+    case .family(let family):
+      // What the reader holds may be the other of the two.
+      if record.familyRevision > cursor {
+        return ContentChange(replacingBy: content(of: record))
+      }
+      if isOwn(family, record) { return record.contentChange(since: cursor) }
+      if max(record.contentRevision, record.familyRevision) > cursor {
+        return ContentChange(replacingBy: content(of: record))
+      }
+      return table(of: record, family).change(since: cursor)
+    }
+  }
+
+  private func isOwn(_ family: Family, _ record: Record) -> Bool {
+    record.isPlain || record.family == family
+  }
+
+  private func table(of record: Record, _ family: Family) -> FamilyContent {
+    if let kept = record.familyContents.first(where: { $0.family == family }) { return kept }
+    let program = WidgetStore.program(of: record.kind, for: family, in: schemas)
+    let made = FamilyContent(family, program, of: record, limits: limits)
+    if keeps { record.familyContents.append(made) }
+    return made
+  }
+}
+
+extension WidgetStore {
+  /// A reader of some content.
+  func reader(_ choice: ContentChoice) -> ContentReader {
+    let keeps = if case .family(let family) = choice { keptFamilies[family] != nil } else { false }
+    return ContentReader(choice: choice, schemas: schemas, limits: limits, keeps: keeps)
+  }
+
+  /// Keeps the content of a family that somebody watches, so that changes come as differences. Without
+  /// it readers of the family get whole contents. Ends with `dropContent(of:)`.
+  public mutating func keepContent(of family: Family) { keptFamilies[family, default: 0] += 1 }
+
+  /// One watcher of a family is gone; with the last one goes what was kept. O(all widgets) then.
+  public mutating func dropContent(of family: Family) {
+    guard let count = keptFamilies[family] else { return }
+    keptFamilies[family] = count > 1 ? count - 1 : nil
+    guard count == 1 else { return }
+    for slot in records.indices {
+      records[slot]?.familyContents.removeAll { $0.family == family }
+    }
+  }
+
+  /// Throws if a widget's kind is not made for a family. `field` is where the request names it.
+  public func check(
+    _ family: Family, isOfferedBy id: WidgetID, field: String
+  ) throws(StoreError) {
+    guard let record = slot(of: id).flatMap({ records[$0] }) else { return }
+    try schemas[record.kind]?.check(family, path: field)
+  }
+
+  /// What widgets of a kind show in a family; nil for nothing.
+  static func program(
+    of kind: KindName, for family: Family, in schemas: [KindName: KindSchema]
+  ) -> ContentProgram? {
+    let schema = kind == HelpKind.name ? HelpKind.schema : schemas[kind]
+    guard let schema,
+      schema.kind.families.isEmpty || schema.kind.families.contains(family)
+    else { return nil }
+    return schema.content.program(for: family)
+  }
+
+  /// Makes what a widget shows in other families follow from its state.
+  func refreshFamilies(of record: Record) {
+    guard !record.familyContents.isEmpty else { return }
+    record.familyContents.removeAll {
+      keptFamilies[$0.family] == nil || record.isPlain || record.family == $0.family
+    }
+    for index in record.familyContents.indices {
+      let program = WidgetStore.program(
+        of: record.kind, for: record.familyContents[index].family, in: schemas)
+      record.familyContents[index].refresh(record, program, limits: limits)
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// What widgets show in families that are not their own.
+@Suite struct FamilyContentTests {
+  private static func kind(inline text: String = "'in ' + string(data.n)") -> Kind {
+    Kind(
+      name: "k", isOpen: true,
+      content: [
+        ContentTemplate(
+          families: [.inline],
+          root: NodeTemplate(
+            id: "line", type: .stack,
+            children: [
+              NodeTemplate(id: "text", type: .label, properties: ["text": Binding(text)]),
+              NodeTemplate(
+                id: "press", type: .button, properties: ["text": Binding("widget.family")]),
+            ])),
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "box", type: .label, properties: ["text": Binding("string(data.m)")])),
+      ])
+  }
+
+  private func store() throws -> Store {
+    var store = Store()
+    try store.register([Self.kind()])
+    try store.create("a", data: ["n": .int(1), "m": .int(1)])
+    return store
+  }
+
+  private func change(_ store: Store, since cursor: Revision) throws -> ContentChange? {
+    guard
+      case .updated(let update)? = try store.changes(since: cursor, taking: .family(.inline))
+        .changes.first
+    else { return nil }
+    return update.content
+  }
+
+  private func inline(_ store: Store) -> Content? {
+    store.widget("a", taking: .family(.inline))?.content
+  }
+
+  @Test func `a reader of another family gets that family's content`() throws {
+    let store = try store()
+    #expect(store.widget("a")?.content?.rootID == "box")
+    let content = try #require(inline(store))
+    #expect(content["text"]?.properties["text"] == .string("in 1"))
+    #expect(content["press"]?.properties["text"] == .string("inline"))
+    #expect(store.widget("a")?.family == .medium)
+    #expect(store.widget("a", taking: .none)?.content == nil)
+  }
+
+  @Test func `a watched family is told as differences`() throws {
+    var store = try store()
+    store.keepContent(of: .inline)
+    _ = inline(store)
+    var cursor = store.revision
+    try store.set("a", ["n": .int(2)])
+    let first = try #require(try change(store, since: cursor))
+    #expect(!first.replaces)
+    #expect(first.setNodes.map(\.id) == ["text"])
+    cursor = store.revision
+    // What the own family shows is nothing to this reader.
+    try store.set("a", ["m": .int(2)])
+    #expect(try change(store, since: cursor) == nil)
+  }
+
+  @Test func `without a watcher changes come as whole contents, and are right`() throws {
+    var store = try store()
+    let cursor = store.revision
+    try store.set("a", ["n": .int(2)])
+    let change = try #require(try change(store, since: cursor))
+    #expect(change == ContentChange(replacingBy: inline(store)))
+  }
+
+  @Test func `the last watcher takes what was kept along`() throws {
+    var store = try store()
+    store.keepContent(of: .inline)
+    store.keepContent(of: .inline)
+    _ = inline(store)
+    store.dropContent(of: .inline)
+    #expect(store.records.first?.familyContents.count == 1)
+    store.dropContent(of: .inline)
+    #expect(store.records.first?.familyContents.isEmpty == true)
+  }
+
+  @Test func `a kind that changes only for a family is told to its readers`() throws {
+    var store = try store()
+    store.keepContent(of: .inline)
+    _ = inline(store)
+    let cursor = store.revision
+    try store.register([Self.kind(inline: "'now ' + string(data.n)")])
+    #expect(
+      Content.applying(try #require(try change(store, since: cursor)), to: nil)?["text"]?
+        .properties["text"] == .string("now 1"))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a widget whose family changes is shown as a whole again`() throws {
+    var store = try store()
+    store.keepContent(of: .inline)
+    var held = inline(store)
+    let cursor = store.revision
+    try store.declare([WidgetSpec(id: "a", kind: "k", family: .inline)])
+    let change = try #require(try change(store, since: cursor))
+    held = Content.applying(change, to: held)
+    #expect(held == store.widget("a")?.content)
+    #expect(held == inline(store))
+  }
+
+  @Test func `a node that only another family shows takes events`() throws {
+    var store = try store()
+    try store.run(.sendEvent(EventDraft(widgetID: "a", nodeID: "press", name: "press")))
+    #expect(
+      store.refusal(of: .sendEvent(EventDraft(widgetID: "a", nodeID: "no", name: "press")))
+        == .nodeNotFound("a", "no"))
+  }
+
+  @Test func `a widget of a kind that is not made for the family has no content there`() throws {
+    var kind = Self.kind()
+    kind.families = [.inline, .small]
+    var store = Store()
+    try store.register([kind])
+    try store.run(.create(WidgetSpec(id: "a", kind: "k", family: .small, data: ["n": .int(1)])))
+    #expect(store.widget("a", taking: .family(.circular))?.content == nil)
+    #expect(throws: StoreError.self) {
+      try store.check(.circular, isOfferedBy: "a")
+    }
+    try store.check(.inline, isOfferedBy: "a")
+  }
+
+  @Test func `a reader of a family that goes along with random changes holds what is there`() throws
+  {
+    var random = SplitMix64(seed: 4)
+    for keeps in [true, false] {
+      var store = try store()
+      if keeps { store.keepContent(of: .inline) }
+      var held = inline(store)
+      var cursor = store.revision
+      for step in 0..<400 {
+        switch Int(random.next() % 8) {
+        case 0:
+          try store.register([Self.kind(inline: "'v\(step % 3) ' + string(data.n)")])
+        case 1:
+          let family: Family = random.next() % 2 == 0 ? .inline : .small
+          try store.declare([WidgetSpec(id: "a", kind: "k", family: family)])
+        case 2: try store.set("a", ["m": .int(Int64(step))])
+        default: try store.set("a", ["n": .int(Int64(step / 2))])
+        }
+        if random.next() % 2 == 0 { continue }
+        for change in try store.changes(since: cursor, taking: .family(.inline)).changes {
+          switch change {
+          case .added(let widget, _): held = widget.content
+          case .updated(let update):
+            if let change = update.content { held = Content.applying(change, to: held) }
+          case .removed: held = nil
+          }
+        }
+        cursor = store.revision
+        #expect(held == inline(store), "step \(step)")
+      }
+      #expect(store.checkInvariants() == [])
+    }
+  }
+}
