@@ -60,11 +60,13 @@ let package = Package(
   ],
   targets: [
     // The domain, free of I/O. These import no Foundation, NIO or protobuf.
-    .target(name: "WidgetModel", swiftSettings: strict),
+    .target(
+      name: "WidgetModel", swiftSettings: strict,
+      linkerSettings: [.linkedLibrary("m")]),  // What the standard library rounds doubles with.
     .target(
       name: "WidgetExpression", dependencies: ["WidgetModel"],
       exclude: ["Text/generate-folding-table", "Text/generate-date-names"], swiftSettings: strict,
-      linkerSettings: [.linkedLibrary("m")]),  // What the standard library rounds doubles with.
+      linkerSettings: [.linkedLibrary("m")]),  // The same.
     .target(
       name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections],
       swiftSettings: strict),
@@ -152,8 +154,8 @@ let package = Package(
     .executableTarget(
       name: "widgetctl",
       dependencies: [
-        "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression", "WidgetModel",
-        "WidgetProto", "WidgetTimeZones", arguments,
+        "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression", "WidgetLayout",
+        "WidgetModel", "WidgetProto", "WidgetTimeZones", arguments,
         .product(name: "Yams", package: "Yams"),
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
@@ -194,6 +196,9 @@ let package = Package(
     .executableTarget(
       name: "widgetd-core-benchmark", dependencies: ["WidgetCore", "WidgetModel"],
       path: "benchmarks/core", exclude: ["run"], swiftSettings: strict),
+    .executableTarget(
+      name: "widgetd-layout-benchmark", dependencies: ["WidgetLayout", "WidgetModel"],
+      path: "benchmarks/layout", exclude: ["run"], swiftSettings: strict),
 
     // Tests.
     .testTarget(

@@ -104,9 +104,9 @@ enum Distribution {
       var full: Set<Int> = []
       // Sums are rounded, not shares: so that all of the room is given away.
       for index in open {
-        let start = Int((before / total * Double(spare)).rounded())
+        let start = (before / total * Double(spare)).nearest
         before += shares[index]
-        let end = Int((min(before / total, 1) * Double(spare)).rounded())
+        let end = (min(before / total, 1) * Double(spare)).nearest
         let limit = most[index].map { max(0, $0 - lengths[index]) } ?? .max
         if end - start >= limit { full.insert(index) }
         let more = min(end - start, limit)

@@ -17,6 +17,7 @@ public struct LayoutEngine: Sendable {
   private var nodes: [MeasuredNode] = []
   /// What changed since the last layout.
   private var pending: [Int] = []
+  private var previous = PreviousLayout()
 
   public init(metrics: LayoutMetrics) {
     self.metrics = metrics
@@ -38,7 +39,9 @@ public struct LayoutEngine: Sendable {
   }
 
   /// Forgets all that it knows.
-  public mutating func invalidateAll() { (nodes, pending) = ([], []) }
+  public mutating func invalidateAll() {
+    (nodes, pending, previous) = ([], [], PreviousLayout())
+  }
 
   /// Places the content.
   ///
@@ -65,25 +68,23 @@ public struct LayoutEngine: Sendable {
     }
     // Taken out, so that the pass is their only owner.
     var pass = LayoutPass(
-      table: table, metrics: metrics, chrome: chrome, nodes: nodes, scroll: scroll)
+      table: table, metrics: metrics, chrome: chrome, nodes: nodes, scroll: scroll,
+      previous: previous)
     nodes = []
     pass.run(width: max(0, width), height: height.map { max(0, $0) })
     nodes = pass.nodes
+    previous = PreviousLayout(result: pass.result, scroll: scroll)
     return pass.result
   }
 }
 
 /// What an engine knows of one node.
 struct MeasuredNode: Sendable {
-  /// Whether `style`, `content` and the like are those of the node.
+  /// Whether `facts` are those of the node.
   var isKnown = false
   /// Whether the rest is true too.
   var isMeasured = false
-  var style = NodeStyle()
-  var type: NodeType?
-  var id = ""
-  var children: [Int] = []
-  var content = LeafContent()
+  var facts = NodeFacts.none
 
   var depth = 0
   /// What all of it takes horizontally, its margin included.
@@ -97,11 +98,36 @@ struct MeasuredNode: Sendable {
   var rows: TableRows?
   /// If it was measured as the row of a table: its extent is not known then.
   var isRow = false
+  var rowHeight: (shape: RowShape, height: Int)?
   /// Heights, margin included, by width: the latest two.
   var heights = HeightCache()
   var lines: WrappedLines?
+  /// How it was placed, if `isPlaced`; true of this node and all below it.
+  var placed: PlacedBefore?
+  var isPlaced = false
 
-  var isShown: Bool { isKnown && style.isVisible }
+  var isShown: Bool { isKnown && facts.style.isVisible }
+}
+
+/// What a node says, read once. An object, because it is looked at often and large to copy.
+final class NodeFacts: Sendable {
+  let type: NodeType?
+  let id: String
+  let children: [Int]
+  let style: NodeStyle
+  let content: LeafContent
+
+  static let none = NodeFacts()
+
+  private init() {
+    (type, id, children, style, content) = (nil, "", [], NodeStyle(), LeafContent())
+  }
+
+  init(_ entry: NodeTable.Entry, _ metrics: LayoutMetrics) {
+    (type, id, children) = (entry.node.type, entry.node.id, entry.children)
+    style = NodeStyle(entry.node, metrics)
+    content = LeafContent(entry.node, metrics, style)
+  }
 }
 
 /// The latest two heights that were asked for.

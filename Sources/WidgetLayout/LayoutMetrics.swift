@@ -11,7 +11,9 @@ public struct LayoutMetrics: Sendable {
   }
 
   public var scale: Scale
-  public var measure: any TextMeasure
+  public var measure: any TextMeasure {
+    didSet { measuresColumns = measure is CellTextMeasure }
+  }
   /// What tokens stand for.
   public var theme: Theme
   /// What a date says. Tell the engine which nodes to invalidate when it says something else.
@@ -24,6 +26,14 @@ public struct LayoutMetrics: Sendable {
     dateText: @escaping @Sendable (Node) -> String
   ) {
     (self.scale, self.measure, self.theme, self.dateText) = (scale, measure, theme, dateText)
+    measuresColumns = measure is CellTextMeasure
+  }
+
+  /// Whether text is measured in columns, which is faster to know than to ask.
+  private(set) var measuresColumns: Bool
+
+  func width(of text: String, font: ThemeFont) -> Int {
+    measuresColumns ? TextColumns.width(of: text) : measure.width(of: text[...], font: font)
   }
 
   /// For a terminal.
@@ -48,6 +58,12 @@ public struct LayoutMetrics: Sendable {
     guard points > 0 else { return 0 }
     let limited = min(points, PropertyType.lengthMax)
     let units = scale == .cells ? limited / perCell : limited * Double(Self.unitsPerPoint)
-    return Int((units + 0.5).rounded(.down))
+    return units.nearest
   }
+}
+
+extension Double {
+  /// The nearest whole number to one that is 0 or more and not huge; half is rounded up. Needs no library
+  /// for mathematics.
+  var nearest: Int { Int(self + 0.5) }
 }

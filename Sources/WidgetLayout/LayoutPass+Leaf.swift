@@ -2,7 +2,7 @@ import WidgetModel
 
 /// Nodes without children: what they take, and where their parts go.
 extension LayoutPass {
-  func lineHeight(_ index: Int) -> Int { metrics.lineHeight(nodes[index].style) }
+  func lineHeight(_ index: Int) -> Int { metrics.lineHeight(nodes[index].facts.style) }
 
   /// Text on one line, which is cut where room is short.
   func textExtent(_ width: Int) -> Extent {
@@ -17,41 +17,42 @@ extension LayoutPass {
   // MARK: - Extents
 
   func leafExtent(_ index: Int) -> Extent {
-    let content = nodes[index].content
-    switch nodes[index].type {
-    case .label: return textExtent(content.paragraphsWidth)
+    let facts = nodes[index].facts
+    switch nodes[index].facts.type {
+    case .label: return textExtent(facts.content.paragraphsWidth)
     case .toggle:
-      guard content.nameWidth > 0 else { return Extent(fixed: chrome.checkbox.width) }
+      guard facts.content.nameWidth > 0 else { return Extent(fixed: chrome.checkbox.width) }
       return Extent(
-        ideal: chrome.checkbox.width + chrome.gap + content.nameWidth,
+        ideal: chrome.checkbox.width + chrome.gap + facts.content.nameWidth,
         firm: chrome.checkbox.width + chrome.gap + chrome.toggleTextFirm,
         least: chrome.checkbox.width)
     case .input:
-      let value = content.valueWidth + 2 * chrome.fieldSides
+      let value = facts.content.valueWidth + 2 * chrome.fieldSides
       let field = Extent(
         ideal: max(chrome.field.ideal, min(value, 2 * chrome.field.ideal)),
         firm: chrome.field.firm, least: chrome.field.least)
-      guard content.nameWidth > 0 else { return field }
+      guard facts.content.nameWidth > 0 else { return field }
       // The name can go above.
       return Extent(
-        ideal: field.ideal + content.nameWidth + chrome.gap, firm: field.firm, least: field.least)
+        ideal: field.ideal + facts.content.nameWidth + chrome.gap, firm: field.firm,
+        least: field.least)
     case .gauge: return total(of: gaugeParts(index))
     case .chart:
-      if content.form == "bar" {
+      if facts.content.form == "bar" {
         var extent = total(of: chartParts(index))
-        extent.formMax(textExtent(content.nameWidth))
+        extent.formMax(textExtent(facts.content.nameWidth))
         return extent
       }
-      if content.form == "sparkline" { return total(of: sparklineParts(index)) }
+      if facts.content.form == "sparkline" { return total(of: sparklineParts(index)) }
       var extent = chrome.plot
-      extent.formMax(textExtent(content.nameWidth))
+      extent.formMax(textExtent(facts.content.nameWidth))
       return extent
-    case .image: return Extent(fixed: pictureSize(index)?.width ?? content.nameWidth)
-    case .date: return Extent(fixed: content.valueWidth)
+    case .image: return Extent(fixed: pictureSize(index)?.width ?? facts.content.nameWidth)
+    case .date: return Extent(fixed: facts.content.valueWidth)
     case .spinner:
-      guard content.count > 0 else { return .zero }
-      guard content.nameWidth > 0 else { return Extent(fixed: chrome.spinner.width) }
-      return textExtent(content.nameWidth) + (chrome.spinner.width + chrome.gap)
+      guard facts.content.count > 0 else { return .zero }
+      guard facts.content.nameWidth > 0 else { return Extent(fixed: chrome.spinner.width) }
+      return textExtent(facts.content.nameWidth) + (chrome.spinner.width + chrome.gap)
     default: return .zero
     }
   }
@@ -65,49 +66,52 @@ extension LayoutPass {
 
   /// Name if there is one, bar, percentage.
   private func gaugeParts(_ index: Int) -> [Extent] {
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     let bar = isRing(index) ? Extent(fixed: chrome.ring) : chrome.bar
-    return (content.nameWidth > 0 ? [nameExtent(content.nameWidth)] : [])
-      + [bar, Extent(fixed: content.valueWidth)]
+    return (facts.content.nameWidth > 0 ? [nameExtent(facts.content.nameWidth)] : [])
+      + [bar, Extent(fixed: facts.content.valueWidth)]
   }
 
   private func isRing(_ index: Int) -> Bool {
-    chrome.ring > 0 && nodes[index].content.form == "ring"
+    chrome.ring > 0 && nodes[index].facts.content.form == "ring"
   }
 
   /// Label if there is one, bar, value.
   private func chartParts(_ index: Int) -> [Extent] {
-    let content = nodes[index].content
-    return (content.barLabelWidth > 0 ? [nameExtent(content.barLabelWidth)] : [])
-      + [chrome.chartBar, Extent(fixed: content.valueWidth)]
+    let facts = nodes[index].facts
+    return (facts.content.barLabelWidth > 0 ? [nameExtent(facts.content.barLabelWidth)] : [])
+      + [chrome.chartBar, Extent(fixed: facts.content.valueWidth)]
   }
 
   /// Name if there is one, line.
   private func sparklineParts(_ index: Int) -> [Extent] {
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     let line = Extent(
       ideal: min(
-        max(metrics.horizontal(8 * Double(content.count)), chrome.plot.least), 3 * chrome.plot.ideal
+        max(metrics.horizontal(8 * Double(facts.content.count)), chrome.plot.least),
+        3 * chrome.plot.ideal
       ),
       firm: chrome.plot.firm, least: chrome.plot.least)
-    return (content.nameWidth > 0 ? [nameExtent(content.nameWidth)] : []) + [line]
+    return (facts.content.nameWidth > 0 ? [nameExtent(facts.content.nameWidth)] : []) + [line]
   }
 
   /// Nil if the words for it stand for the picture.
   private func pictureSize(_ index: Int) -> LayoutSize? {
-    let style = nodes[index].style
-    let (sides, ends) = (style.padding.horizontal, style.padding.vertical)
-    guard style.width != nil || style.height != nil || metrics.scale == .points else { return nil }
+    let facts = nodes[index].facts
+    let (sides, ends) = (facts.style.padding.horizontal, facts.style.padding.vertical)
+    guard facts.style.width != nil || facts.style.height != nil || metrics.scale == .points else {
+      return nil
+    }
     // As wide as it is high, in points, where only one is given.
     let ratio = Double(metrics.vertical(1_024)) / Double(metrics.horizontal(1_024))
-    let width = style.width.map { max(0, $0 - sides) }
-    let height = style.height.map { max(0, $0 - ends) }
+    let width = facts.style.width.map { max(0, $0 - sides) }
+    let height = facts.style.height.map { max(0, $0 - ends) }
     switch (width, height) {
     case (let width?, let height?): return LayoutSize(width: width, height: height)
     case (let width?, nil):
-      return LayoutSize(width: width, height: max(1, Int((Double(width) * ratio).rounded())))
+      return LayoutSize(width: width, height: max(1, (Double(width) * ratio).nearest))
     case (nil, let height?):
-      return LayoutSize(width: max(1, Int((Double(height) / ratio).rounded())), height: height)
+      return LayoutSize(width: max(1, (Double(height) / ratio).nearest), height: height)
     case (nil, nil): return chrome.picture
     }
   }
@@ -116,42 +120,45 @@ extension LayoutPass {
 
   mutating func leafHeight(_ index: Int, width: Int) -> Int {
     let line = lineHeight(index)
-    let content = nodes[index].content
-    switch nodes[index].type {
-    case .label: return wrapped(index, width: width).lines.count * line
+    let facts = nodes[index].facts
+    switch nodes[index].facts.type {
+    case .label:
+      return fitsOneLine(index, width: width)
+        ? line : wrapped(index, width: width).lines.count * line
     case .toggle: return max(line, chrome.checkbox.height)
     case .input:
       let name = nameIsAbove(index, width: width) ? line : 0
       return name + fieldHeight(index, width: width)
-        + wrap(content.problem, index, width: width).lines.count * line
+        + wrap(facts.content.problem, index, width: width).lines.count * line
     case .gauge: return isRing(index) ? max(line, chrome.ring) : line
     case .chart:
-      let name = content.nameWidth > 0 ? line : 0
-      switch content.form {
-      case "bar": return name + content.bars.count * line
+      let name = facts.content.nameWidth > 0 ? line : 0
+      switch facts.content.form {
+      case "bar": return name + facts.content.bars.count * line
       case "sparkline": return line
       default: return name + chrome.plotHeight
       }
     case .image: return pictureSize(index)?.height ?? line
-    case .spinner: return content.count > 0 ? max(line, chrome.spinner.height) : 0
+    case .spinner: return facts.content.count > 0 ? max(line, chrome.spinner.height) : 0
     default: return line
     }
   }
 
   private func nameIsAbove(_ index: Int, width: Int) -> Bool {
-    let content = nodes[index].content
-    return content.nameWidth > 0
-      && (content.isMultiline || content.nameWidth + chrome.gap + chrome.field.firm > width)
+    let facts = nodes[index].facts
+    return facts.content.nameWidth > 0
+      && (facts.content.isMultiline
+        || facts.content.nameWidth + chrome.gap + chrome.field.firm > width)
   }
 
   private func fieldHeight(_ index: Int, width: Int) -> Int {
     var rows = 1
-    if nodes[index].content.isMultiline {
+    if nodes[index].facts.content.isMultiline {
       let room = width - 2 * chrome.fieldSides
       let (least, most) = (
         LeafContent.multilineRows.lowerBound, LeafContent.multilineRows.upperBound
       )
-      let lines = wrap(nodes[index].content.paragraphs, index, width: room, most: most).lines
+      let lines = wrap(nodes[index].facts.content.paragraphs, index, width: room, most: most).lines
       rows = min(max(lines.count, least), most)
     }
     return rows * lineHeight(index) + 2 * chrome.fieldEnds
@@ -160,19 +167,27 @@ extension LayoutPass {
   /// The lines of a label, a title or what an empty table says.
   mutating func wrapped(_ index: Int, width: Int) -> WrappedLines {
     if let known = nodes[index].lines, known.width == width { return known }
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     // Where there is next to no room, one line that is cut says as much as many.
-    let most = width < min(chrome.wrapLeast, content.paragraphsWidth) ? 1 : content.lines
-    let (lines, isCut) = wrap(content.paragraphs, index, width: width, most: most)
+    let most =
+      width < min(chrome.wrapLeast, facts.content.paragraphsWidth) ? 1 : facts.content.lines
+    let (lines, isCut) = wrap(facts.content.paragraphs, index, width: width, most: most)
     let result = WrappedLines(width: width, lines: lines, isCut: isCut)
     nodes[index].lines = result
     return result
   }
 
+  /// Whether a label is one line that needs no wrapping; so it is with most of them.
+  private func fitsOneLine(_ index: Int, width: Int) -> Bool {
+    let facts = nodes[index].facts
+    return facts.content.paragraphs.count == 1 && facts.content.paragraphsWidth <= width
+      && facts.content.runs.isEmpty && !facts.content.hasBreaks
+  }
+
   func wrap(
     _ paragraphs: [String], _ index: Int, width: Int, most: Int = 0
   ) -> (lines: [TextWrap.Line], isCut: Bool) {
-    TextWrap(measure: metrics.measure, font: nodes[index].style.font, width: width)
+    TextWrap(metrics: metrics, font: nodes[index].facts.style.font, width: width)
       .lines(of: paragraphs, most: most)
   }
 
@@ -182,13 +197,13 @@ extension LayoutPass {
     -> (texts: [PlacedText], parts: [PlacedPart])
   {
     let line = lineHeight(index)
-    switch nodes[index].type {
+    switch nodes[index].facts.type {
     case .label: return (labelTexts(index, in: inner, align), [])
     case .toggle:
       return marked(
         index, in: inner, .checkbox, chrome.checkbox, role: .name)
     case .spinner:
-      guard nodes[index].content.count > 0 else { return ([], []) }
+      guard nodes[index].facts.content.count > 0 else { return ([], []) }
       return marked(index, in: inner, .spinner, chrome.spinner, role: .name)
     case .input: return placeInput(index, in: inner)
     case .gauge: return placeGauge(index, in: inner)
@@ -198,30 +213,44 @@ extension LayoutPass {
         return ([], inner.isEmpty ? [] : [PlacedPart(.image, inner)])
       }
       return (
-        text(nodes[index].content.name, index, in: inner.line(0, line), align, .alternative), []
+        text(nodes[index].facts.content.name, index, in: inner.line(0, line), align, .alternative),
+        []
       )
     case .date:
-      return (text(nodes[index].content.value, index, in: inner.line(0, line), align, .value), [])
+      return (
+        text(nodes[index].facts.content.value, index, in: inner.line(0, line), align, .value), []
+      )
     default: return ([], [])
     }
   }
 
-  /// One line of text in a rectangle, cut if it is too wide; nothing if there is no room at all.
+  /// Adds one line of text in a rectangle, cut if it is too wide; nothing if there is no room at all.
+  func add(
+    _ text: String, to texts: inout [PlacedText], _ index: Int, in rect: LayoutRect,
+    _ align: NodeStyle.Alignment? = nil, _ role: PlacedText.Role, item: Int? = nil,
+    width known: Int? = nil
+  ) {
+    guard !text.isEmpty, rect.width > 0 else { return }
+    let font = nodes[index].facts.style.font
+    var shown = text
+    var width = known ?? metrics.width(of: text, font: font)
+    if width > rect.width {
+      shown = cut(text[...], to: rect.width, font: font)
+      width = metrics.width(of: shown, font: font)
+    }
+    guard width <= rect.width else { return }
+    let frame = rect.aligned(LayoutSize(width: width, height: rect.height), align)
+    texts.append(PlacedText(frame: frame, text: shown, role: role, item: item))
+  }
+
+  /// The same, alone.
   func text(
     _ text: String, _ index: Int, in rect: LayoutRect, _ align: NodeStyle.Alignment? = nil,
     _ role: PlacedText.Role, item: Int? = nil
   ) -> [PlacedText] {
-    guard !text.isEmpty, rect.width > 0 else { return [] }
-    let font = nodes[index].style.font
-    var shown = text
-    var width = metrics.measure.width(of: text[...], font: font)
-    if width > rect.width {
-      shown = cut(text[...], to: rect.width, font: font)
-      width = metrics.measure.width(of: shown[...], font: font)
-    }
-    guard width <= rect.width else { return [] }
-    let frame = rect.aligned(LayoutSize(width: width, height: rect.height), align)
-    return [PlacedText(frame: frame, text: shown, role: role, item: item)]
+    var texts: [PlacedText] = []
+    add(text, to: &texts, index, in: rect, align, role, item: item)
+    return texts
   }
 
   /// As much of a text as has room with an ellipsis behind it; only that if it has to be.
@@ -245,8 +274,17 @@ extension LayoutPass {
     _ index: Int, in inner: LayoutRect, _ align: NodeStyle.Alignment?
   ) -> [PlacedText] {
     guard inner.width > 0 else { return [] }
+    if fitsOneLine(index, width: inner.width) {
+      let content = nodes[index].facts.content
+      let rect = inner.line(0, lineHeight(index))
+      var texts: [PlacedText] = []
+      add(
+        content.paragraphs[0], to: &texts, index, in: rect, align, .text,
+        width: content.paragraphsWidth)
+      return texts
+    }
     let wrapped = wrapped(index, width: inner.width)
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     let height = lineHeight(index)
     var texts: [PlacedText] = []
     texts.reserveCapacity(wrapped.lines.count)
@@ -254,13 +292,15 @@ extension LayoutPass {
       let rect = inner.line(row * height, height)
       let isLast = row == wrapped.lines.count - 1
       var shown = line.text
-      if (isLast && wrapped.isCut) || line.width > inner.width {
+      let isCut = (isLast && wrapped.isCut) || line.width > inner.width
+      if isCut {
         // As much of the words that come next as there is room for.
         let rest = wrapped.isCut ? shown.base[shown.startIndex...] : shown
-        shown = Substring(cut(rest, to: inner.width, font: nodes[index].style.font))
+        shown = Substring(cut(rest, to: inner.width, font: nodes[index].facts.style.font))
       }
-      if content.runs.isEmpty {
-        texts += text(String(shown), index, in: rect, align, .text)
+      if facts.content.runs.isEmpty {
+        add(
+          String(shown), to: &texts, index, in: rect, align, .text, width: isCut ? nil : line.width)
       } else {
         texts += runTexts(index, shown: shown, of: line, in: rect, align)
       }
@@ -274,16 +314,16 @@ extension LayoutPass {
     _ align: NodeStyle.Alignment?
   ) -> [PlacedText] {
     guard let whole = text(String(shown), index, in: rect, align, .text).first else { return [] }
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     // A line is a part of its paragraph, and its indices are those of the paragraph.
     let base = line.text.base
     let start = base.utf8.distance(from: base.startIndex, to: line.text.startIndex)
-    let font = nodes[index].style.font
+    let font = nodes[index].facts.style.font
     var texts: [PlacedText] = []
     var rest = shown
     var offset = start
     var x = whole.frame.x
-    let ends = content.runs.filter { $0.paragraph == line.paragraph && $0.end > start }
+    let ends = facts.content.runs.filter { $0.paragraph == line.paragraph && $0.end > start }
     for (position, end) in ends.enumerated() where !rest.isEmpty {
       var part = rest
       if position < ends.count - 1 {
@@ -321,7 +361,7 @@ extension LayoutPass {
     let rest = LayoutRect(
       x: inner.x + used, y: inner.y + (height - line) / 2, width: inner.width - used, height: line)
     return (
-      text(nodes[index].content.name, index, in: rest, nil, role),
+      text(nodes[index].facts.content.name, index, in: rest, nil, role),
       mark.isEmpty ? [] : [PlacedPart(kind, mark)]
     )
   }
@@ -330,36 +370,37 @@ extension LayoutPass {
     _ index: Int, in inner: LayoutRect
   ) -> (texts: [PlacedText], parts: [PlacedPart]) {
     let line = lineHeight(index)
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     var texts: [PlacedText] = []
     var field = LayoutRect(
       x: inner.x, y: inner.y, width: inner.width, height: fieldHeight(index, width: inner.width))
     if nameIsAbove(index, width: inner.width) {
-      texts += text(content.name, index, in: inner.line(0, line), nil, .name)
+      add(facts.content.name, to: &texts, index, in: inner.line(0, line), nil, .name)
       field.y += line
-    } else if content.nameWidth > 0 {
+    } else if facts.content.nameWidth > 0 {
       let name = LayoutRect(
-        x: inner.x, y: inner.y + chrome.fieldEnds, width: content.nameWidth, height: line)
-      texts += text(content.name, index, in: name, nil, .name)
-      field = field.inset(LayoutEdges(leading: content.nameWidth + chrome.gap))
+        x: inner.x, y: inner.y + chrome.fieldEnds, width: facts.content.nameWidth, height: line)
+      add(facts.content.name, to: &texts, index, in: name, nil, .name)
+      field = field.inset(LayoutEdges(leading: facts.content.nameWidth + chrome.gap))
     }
     let inside = field.inset(
       LayoutEdges(
         top: chrome.fieldEnds, bottom: chrome.fieldEnds, leading: chrome.fieldSides,
         trailing: chrome.fieldSides))
-    let role = content.isPlaceholder ? PlacedText.Role.placeholder : .value
-    if content.isMultiline {
+    let role = facts.content.isPlaceholder ? PlacedText.Role.placeholder : .value
+    if facts.content.isMultiline {
       let most = LeafContent.multilineRows.upperBound
-      let lines = wrap(content.paragraphs, index, width: inside.width, most: most).lines
+      let lines = wrap(facts.content.paragraphs, index, width: inside.width, most: most).lines
       for (row, wrapped) in lines.enumerated() {
-        texts += text(String(wrapped.text), index, in: inside.line(row * line, line), nil, role)
+        add(String(wrapped.text), to: &texts, index, in: inside.line(row * line, line), nil, role)
       }
     } else {
-      texts += text(content.value, index, in: inside.line(0, line), nil, role)
+      add(facts.content.value, to: &texts, index, in: inside.line(0, line), nil, role)
     }
-    for (row, problem) in wrap(content.problem, index, width: inner.width).lines.enumerated() {
+    for (row, problem) in wrap(facts.content.problem, index, width: inner.width).lines.enumerated()
+    {
       let y = field.endY - inner.y + row * line
-      texts += text(String(problem.text), index, in: inner.line(y, line), nil, .problem)
+      add(String(problem.text), to: &texts, index, in: inner.line(y, line), nil, .problem)
     }
     return (texts, field.isEmpty ? [] : [PlacedPart(.field, field)])
   }
@@ -367,56 +408,57 @@ extension LayoutPass {
   private func placeGauge(
     _ index: Int, in inner: LayoutRect
   ) -> (texts: [PlacedText], parts: [PlacedPart]) {
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     let line = lineHeight(index)
     let isRing = isRing(index)
     let height = isRing ? max(line, chrome.ring) : line
-    var spans = spans(of: gaugeParts(index), in: inner, growing: content.nameWidth > 0 ? 1 : 0)
+    var spans = spans(
+      of: gaugeParts(index), in: inner, growing: facts.content.nameWidth > 0 ? 1 : 0)
     let row = { (span: LayoutSpan, rows: Int) in
       LayoutRect(
         x: span.start, y: inner.y + (height - rows) / 2, width: span.length, height: rows)
     }
     var texts: [PlacedText] = []
-    if content.nameWidth > 0 {
-      texts += text(content.name, index, in: row(spans.removeFirst(), line), nil, .name)
+    if facts.content.nameWidth > 0 {
+      add(facts.content.name, to: &texts, index, in: row(spans.removeFirst(), line), nil, .name)
     }
     let bar = row(spans[0], isRing ? height : line)
-    texts += text(content.value, index, in: row(spans[1], line), nil, .value)
+    add(facts.content.value, to: &texts, index, in: row(spans[1], line), nil, .value)
     return (texts, bar.isEmpty ? [] : [PlacedPart(isRing ? .ring : .bar, bar)])
   }
 
   private func placeChart(
     _ index: Int, in inner: LayoutRect
   ) -> (texts: [PlacedText], parts: [PlacedPart]) {
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     let line = lineHeight(index)
-    let hasName = content.nameWidth > 0
-    if content.form == "sparkline" {
+    let hasName = facts.content.nameWidth > 0
+    if facts.content.form == "sparkline" {
       let spans = spans(of: sparklineParts(index), in: inner, growing: hasName ? 1 : 0)
       let rects = spans.map {
         LayoutRect(x: $0.start, y: inner.y, width: $0.length, height: line)
       }
-      let texts = hasName ? text(content.name, index, in: rects[0], nil, .name) : []
+      let texts = hasName ? text(facts.content.name, index, in: rects[0], nil, .name) : []
       let plot = rects[rects.count - 1]
       return (texts, plot.isEmpty ? [] : [PlacedPart(.plot, plot)])
     }
-    var texts = text(content.name, index, in: inner.line(0, line), nil, .name)
+    var texts = text(facts.content.name, index, in: inner.line(0, line), nil, .name)
     let below = inner.inset(LayoutEdges(top: hasName ? line : 0))
-    guard content.form == "bar" else {
+    guard facts.content.form == "bar" else {
       // A height that was given is for all of it.
       return (texts, below.isEmpty ? [] : [PlacedPart(.plot, below)])
     }
-    let hasLabels = content.barLabelWidth > 0
+    let hasLabels = facts.content.barLabelWidth > 0
     let spans = spans(of: chartParts(index), in: inner, growing: hasLabels ? 1 : 0)
     var parts: [PlacedPart] = []
-    for (item, bar) in content.bars.enumerated() {
+    for (item, bar) in facts.content.bars.enumerated() {
       let rects = spans.map {
         LayoutRect(x: $0.start, y: below.y + item * line, width: $0.length, height: line)
       }
       guard let first = rects.first, first.y < inner.endY else { break }
-      if hasLabels { texts += text(bar.label, index, in: first, nil, .label, item: item) }
+      if hasLabels { add(bar.label, to: &texts, index, in: first, nil, .label, item: item) }
       parts.append(PlacedPart(.chartBar, rects[rects.count - 2], item: item))
-      texts += text(bar.value, index, in: rects[rects.count - 1], nil, .value, item: item)
+      add(bar.value, to: &texts, index, in: rects[rects.count - 1], nil, .value, item: item)
     }
     return (texts, parts)
   }

@@ -4,8 +4,12 @@ extension LayoutPass {
   /// Gives a node and all in it their frames.
   mutating func place(_ index: Int, _ slot: Slot) {
     guard nodes[index].isShown else { return }
-    let style = nodes[index].style
-    let frame = slot.rect.inset(style.margin)
+    placing(index, slot) { $0.placeAgain(index, slot) }
+  }
+
+  private mutating func placeAgain(_ index: Int, _ slot: Slot) {
+    let facts = nodes[index].facts
+    let frame = slot.rect.inset(facts.style.margin)
     let clip = frame.intersection(slot.clip)
     let separator = slot.hasSeparator ? min(chrome.separator, frame.height) : 0
     let accessory = min(accessoryWidth(index), frame.width)
@@ -13,19 +17,20 @@ extension LayoutPass {
     var outer = frame
     outer.height -= separator
     outer.width -= accessory
-    let inner = outer.inset(fitting(style.padding, in: outer.size))
+    let inner = outer.inset(fitting(facts.style.padding, in: outer.size))
     var placed = PlacedNode(
-      index: index, id: nodes[index].id, type: nodes[index].type, frame: frame, inner: inner,
+      index: index, id: nodes[index].facts.id, type: nodes[index].facts.type, frame: frame,
+      inner: inner,
       clip: clip)
     if separator > 0 {
-      let insets = style.separatorInsets
+      let insets = facts.style.separatorInsets
       placed.separator = LayoutRect(
         x: frame.x, y: frame.endY - separator, width: frame.width, height: separator
       ).inset(LayoutEdges(leading: insets.leading, trailing: insets.trailing))
     }
     let column = LayoutRect(
       x: outer.endX, y: frame.y, width: accessory, height: outer.height)
-    if style.accessory == .mark, accessory > 0 {
+    if facts.style.accessory == .mark, accessory > 0 {
       placed.accessory = LayoutRect(
         x: column.x, y: inner.y, width: min(chrome.accessory, accessory),
         height: min(lineHeight(index), inner.height))
@@ -36,9 +41,9 @@ extension LayoutPass {
       return
     }
     let align = textAlignment(index, slot.align)
-    if !isContainer(nodes[index].type) {
+    if !isContainer(nodes[index].facts.type) {
       (placed.texts, placed.parts) = placeLeaf(index, in: inner, align)
-      if inner.height < leafHeight(index, width: inner.width), style.height == nil {
+      if inner.height < leafHeight(index, width: inner.width), facts.style.height == nil {
         result.isClipped = true
       }
     }
@@ -46,7 +51,7 @@ extension LayoutPass {
     addFocus(index, frame: frame, clip: clip)
     let node = result.placed.count - 1
     let inside = inner.intersection(clip)
-    switch nodes[index].type {
+    switch nodes[index].facts.type {
     case .stack: placeStack(index, in: inner, clip: inside, node: node)
     case nil: placeColumn(index, in: inner, clip: inside, node: node)
     case .form: placeForm(index, in: inner, clip: inside, node: node)
@@ -75,7 +80,7 @@ extension LayoutPass {
   private func textAlignment(
     _ index: Int, _ given: NodeStyle.Alignment?
   ) -> NodeStyle.Alignment? {
-    nodes[index].style.align ?? given
+    nodes[index].facts.style.align ?? given
   }
 
   /// The padding, or as much of it as leaves a unit for what is inside.
@@ -93,12 +98,12 @@ extension LayoutPass {
   }
 
   private mutating func addFocus(_ index: Int, frame: LayoutRect, clip: LayoutRect) {
-    guard let type = nodes[index].type, nodes[index].content.canFocus else { return }
+    guard let type = nodes[index].facts.type, nodes[index].facts.content.canFocus else { return }
     switch type {
     case .button, .toggle, .input, .link:
       result.focusable.append(
         FocusTarget(
-          index: index, id: nodes[index].id, kind: .control, frame: frame, clip: clip))
+          index: index, id: nodes[index].facts.id, kind: .control, frame: frame, clip: clip))
     default: break
     }
   }
@@ -114,26 +119,26 @@ extension LayoutPass {
   }
 
   private func inlineItems(_ index: Int) -> (items: [InlineItem], extents: [Extent]) {
-    let content = nodes[index].content
+    let facts = nodes[index].facts
     var items: [InlineItem] = []
     var extents: [Extent] = []
-    if nodes[index].type == .button, content.count > 0, chrome.icon.width > 0 {
+    if nodes[index].facts.type == .button, facts.content.count > 0, chrome.icon.width > 0 {
       items.append(.icon)
       extents.append(Extent(fixed: chrome.icon.width))
     }
-    if content.nameWidth > 0 {
+    if facts.content.nameWidth > 0 {
       items.append(.name)
       extents.append(
-        nodes[index].type == .button
-          ? Extent(fixed: content.nameWidth) : textExtent(content.nameWidth))
+        nodes[index].facts.type == .button
+          ? Extent(fixed: facts.content.nameWidth) : textExtent(facts.content.nameWidth))
     }
     for child in nodes[index].flow {
       items.append(.child(child))
       extents.append(nodes[child].extent)
     }
-    if nodes[index].type == .link, content.valueWidth > 0 {
+    if nodes[index].facts.type == .link, facts.content.valueWidth > 0 {
       items.append(.url)
-      extents.append(textExtent(content.valueWidth))
+      extents.append(textExtent(facts.content.valueWidth))
     }
     return (items, extents)
   }
@@ -145,20 +150,31 @@ extension LayoutPass {
   }
 
   private func inlineEdges(_ index: Int) -> LayoutEdges {
-    nodes[index].type == .button ? buttonEdges : LayoutEdges()
+    nodes[index].facts.type == .button ? buttonEdges : LayoutEdges()
+  }
+
+  /// Whether it is a button with nothing but text; so it is with most of them.
+  private func isPlainButton(_ index: Int) -> Bool {
+    let facts = nodes[index].facts
+    return facts.type == .button && nodes[index].flow.isEmpty
+      && (facts.content.count == 0 || chrome.icon.width == 0)
   }
 
   func inlineExtent(_ index: Int) -> Extent {
+    if isPlainButton(index) {
+      return Extent(fixed: nodes[index].facts.content.nameWidth + buttonEdges.horizontal)
+    }
     let extents = inlineItems(index).extents
     let sum = extents.reduce(.zero, +)
     let gaps = max(0, extents.count - 1) * chrome.gap + inlineEdges(index).horizontal
     let extent = Extent(
       ideal: sum.ideal + gaps, firm: sum.firm + gaps, least: sum.least + gaps)
-    return nodes[index].type == .button && nodes[index].flow.isEmpty
+    return nodes[index].facts.type == .button && nodes[index].flow.isEmpty
       ? Extent(fixed: extent.ideal) : extent
   }
 
   mutating func inlineHeight(_ index: Int, width: Int) -> Int {
+    if isPlainButton(index) { return lineHeight(index) + buttonEdges.vertical }
     let edges = inlineEdges(index)
     let (items, extents) = inlineItems(index)
     let widths = Distribution.shrink(
@@ -180,15 +196,24 @@ extension LayoutPass {
   ) {
     let edges = inlineEdges(index)
     let inside = inner.inset(fitting(edges, in: inner.size))
-    if nodes[index].type == .button, !inner.isEmpty {
+    if nodes[index].facts.type == .button, !inner.isEmpty {
       result.placed[node].parts.append(PlacedPart(.button, inner))
+    }
+    if isPlainButton(index) {
+      let line = lineHeight(index)
+      if line > inside.height { result.isClipped = true }
+      let row = inside.line(max(0, inside.height - line) / 2, line)
+      result.placed[node].texts = text(
+        nodes[index].facts.content.name, index, in: row,
+        nodes[index].facts.style.align == .fill ? .start : .center, .text)
+      return
     }
     let (items, extents) = inlineItems(index)
     let (widths, gap) = Distribution.shrink(extents, to: inside.width, gap: chrome.gap)
     let total = widths.reduce(gap * max(0, widths.count - 1), +)
     let align =
-      nodes[index].style.align == .fill || nodes[index].type == .link
-      ? nodes[index].style.align : .center
+      nodes[index].facts.style.align == .fill || nodes[index].facts.type == .link
+      ? nodes[index].facts.style.align : .center
     var x = inside.aligned(LayoutSize(width: total, height: 0), align).x
     let line = lineHeight(index)
     for (item, width) in zip(items, widths) {
@@ -200,11 +225,11 @@ extension LayoutPass {
       case .icon:
         result.placed[node].parts.append(PlacedPart(.icon, row(chrome.icon.height)))
       case .name:
-        result.placed[node].texts += text(
-          nodes[index].content.name, index, in: row(line), nil, .text)
+        result.placed[node].texts += self.text(
+          nodes[index].facts.content.name, index, in: row(line), nil, .text)
       case .url:
-        result.placed[node].texts += text(
-          nodes[index].content.value, index, in: row(line), nil, .url)
+        result.placed[node].texts += self.text(
+          nodes[index].facts.content.value, index, in: row(line), nil, .url)
       case .child(let child):
         let natural = height(child, width: width)
         if natural > inside.height { result.isClipped = true }
@@ -221,18 +246,18 @@ extension LayoutPass {
   private var formInset: Int { metrics.horizontal(NodeStyle.leafPaddingPoints) }
 
   private func submitWidth(_ index: Int) -> Int {
-    nodes[index].content.valueWidth + buttonEdges.horizontal
+    nodes[index].facts.content.valueWidth + buttonEdges.horizontal
   }
 
   func formExtent(_ index: Int) -> Extent {
     var extent = columnExtent(index)
     extent.formMax(Extent(fixed: submitWidth(index)) + 2 * formInset)
-    extent.formMax(textExtent(nodes[index].content.paragraphsWidth) + 2 * formInset)
+    extent.formMax(textExtent(nodes[index].facts.content.paragraphsWidth) + 2 * formInset)
     return extent
   }
 
   private mutating func titleHeight(_ index: Int, width: Int) -> Int {
-    guard !nodes[index].content.paragraphs.isEmpty else { return 0 }
+    guard !nodes[index].facts.content.paragraphs.isEmpty else { return 0 }
     return wrapped(index, width: max(0, width - 2 * formInset)).lines.count * lineHeight(index)
   }
 
@@ -258,7 +283,7 @@ extension LayoutPass {
     // The button has its room at the end first.
     let submit = submitHeight(index)
     var fields = inner.inset(LayoutEdges(top: title, bottom: submit))
-    if !nodes[index].flow.contains(where: { nodes[$0].style.grow > 0 }) {
+    if !nodes[index].flow.contains(where: { nodes[$0].facts.style.grow > 0 }) {
       fields.height = min(fields.height, columnHeight(index, width: inner.width))
     }
     placeColumn(index, in: fields, clip: clip.intersection(fields), node: node)
@@ -271,10 +296,11 @@ extension LayoutPass {
     let edges = fitting(buttonEdges, in: frame.size)
     result.placed[node].parts.append(PlacedPart(.submit, frame))
     result.placed[node].texts += self.text(
-      nodes[index].content.value, index, in: frame.inset(edges).line(0, lineHeight(index)), nil,
+      nodes[index].facts.content.value, index, in: frame.inset(edges).line(0, lineHeight(index)),
+      nil,
       .submit)
-    guard nodes[index].content.canFocus else { return }
+    guard nodes[index].facts.content.canFocus else { return }
     result.focusable.append(
-      FocusTarget(index: index, id: nodes[index].id, kind: .submit, frame: frame, clip: clip))
+      FocusTarget(index: index, id: nodes[index].facts.id, kind: .submit, frame: frame, clip: clip))
   }
 }

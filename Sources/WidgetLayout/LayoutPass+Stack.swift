@@ -5,7 +5,7 @@ extension LayoutPass {
   // MARK: - Extents
 
   func stackExtent(_ index: Int) -> Extent {
-    switch nodes[index].style.axis {
+    switch nodes[index].facts.style.axis {
     case .horizontal: rowExtent(index)
     case .vertical, .layered: columnExtent(index)
     }
@@ -19,36 +19,40 @@ extension LayoutPass {
   }
 
   private func rowExtent(_ index: Int) -> Extent {
-    let style = nodes[index].style
+    let facts = nodes[index].facts
     let parts = rowParts(index)
     var extent = parts.reduce(.zero, +)
-    let gaps = max(0, parts.count - 1) * style.spacing.width
-    if style.distribution == .equal {
+    let gaps = max(0, parts.count - 1) * facts.style.spacing.width
+    if facts.style.distribution == .equal {
       let widest = parts.map(\.ideal).max() ?? 0
       extent.ideal = widest * parts.count
     }
     extent = Extent(ideal: extent.ideal + gaps, firm: extent.firm + gaps, least: extent.least)
-    guard style.isScrolling else { return extent }
+    guard facts.style.isScrolling else { return extent }
     return Extent(ideal: extent.ideal, firm: chrome.plot.firm, least: chrome.plot.least)
   }
 
   private func rowParts(_ index: Int) -> [Extent] {
-    let itemWidth = nodes[index].style.itemWidth
-    return nodes[index].flow.map { child in
-      itemWidth.map { Extent(fixed: $0) } ?? extentInStack(child, vertical: false)
+    let itemWidth = nodes[index].facts.style.itemWidth
+    var parts: [Extent] = []
+    parts.reserveCapacity(nodes[index].flow.count)
+    for child in nodes[index].flow {
+      parts.append(
+        itemWidth.map { Extent(fixed: $0) } ?? extentInStack(child, vertical: false))
     }
+    return parts
   }
 
   /// A space takes room along the axis of its stack alone.
   private func extentInStack(_ child: Int, vertical: Bool) -> Extent {
-    guard vertical, nodes[child].type == .space, nodes[child].style.width == nil else {
+    guard vertical, nodes[child].facts.type == .space, nodes[child].facts.style.width == nil else {
       return nodes[child].extent
     }
-    return Extent(fixed: nodes[child].style.margin.horizontal)
+    return Extent(fixed: nodes[child].facts.style.margin.horizontal)
   }
 
   func spaceSize(_ index: Int) -> LayoutSize {
-    nodes[index].style.size.map {
+    nodes[index].facts.style.size.map {
       LayoutSize(width: metrics.horizontal($0), height: metrics.vertical($0))
     } ?? chrome.space
   }
@@ -56,7 +60,7 @@ extension LayoutPass {
   // MARK: - Heights
 
   mutating func stackHeight(_ index: Int, width: Int) -> Int {
-    switch nodes[index].style.axis {
+    switch nodes[index].facts.style.axis {
     case .vertical: columnHeight(index, width: width)
     case .horizontal: rowHeight(index, width: width)
     case .layered:
@@ -68,14 +72,14 @@ extension LayoutPass {
 
   mutating func columnHeight(_ index: Int, width: Int) -> Int {
     let heights = columnHeights(index, width: width)
-    let gaps = max(0, heights.count - 1) * nodes[index].style.spacing.height
+    let gaps = max(0, heights.count - 1) * nodes[index].facts.style.spacing.height
     return heights.reduce(gaps, +)
   }
 
   /// What each child of a column takes, with the line below it.
   private mutating func columnHeights(_ index: Int, width: Int) -> [Int] {
     let flow = nodes[index].flow
-    let dividing = nodes[index].style.isDividing && nodes[index].type == .stack
+    let dividing = nodes[index].facts.style.isDividing && nodes[index].facts.type == .stack
     var heights: [Int] = []
     heights.reserveCapacity(flow.count)
     for (position, child) in flow.enumerated() {
@@ -88,7 +92,7 @@ extension LayoutPass {
 
   /// What a child takes in a column, without a line.
   private mutating func slotHeight(_ child: Int, in index: Int, width: Int) -> Int {
-    height(child, width: crossWidth(child, in: width, nodes[index].style.crossAlign))
+    height(child, width: crossWidth(child, in: width, nodes[index].facts.style.crossAlign))
   }
 
   private mutating func rowHeight(_ index: Int, width: Int) -> Int {
@@ -102,7 +106,7 @@ extension LayoutPass {
   }
 
   private mutating func heightInRow(_ child: Int, width: Int) -> Int {
-    if nodes[child].type == .space, nodes[child].style.height == nil { return 0 }
+    if nodes[child].facts.type == .space, nodes[child].facts.style.height == nil { return 0 }
     return height(child, width: width) + separatorHeight(child, last: true, dividing: false)
   }
 
@@ -110,67 +114,84 @@ extension LayoutPass {
 
   /// What a child takes of a width that it has for itself.
   func crossWidth(_ child: Int, in width: Int, _ parentAlign: NodeStyle.Alignment?) -> Int {
-    let style = nodes[child].style
+    let facts = nodes[child].facts
     let ideal = nodes[child].extent.ideal
-    guard style.width == nil, alignment(child, parentAlign) == .fill else {
+    guard facts.style.width == nil, alignment(child, parentAlign) == .fill else {
       return min(ideal, width)
     }
-    return min(width, style.maxWidth.map { $0 + style.margin.horizontal } ?? width)
+    return min(width, facts.style.maxWidth.map { $0 + facts.style.margin.horizontal } ?? width)
   }
 
   /// How a child lies across its parent's axis.
   func alignment(_ child: Int, _ parentAlign: NodeStyle.Alignment?) -> NodeStyle.Alignment {
-    let style = nodes[child].style
+    let facts = nodes[child].facts
     // How a label is aligned is how its text is.
-    if nodes[child].type == .label { return style.align != nil ? .fill : parentAlign ?? .fill }
-    if let align = style.align ?? parentAlign { return align }
-    switch nodes[child].type {
+    if nodes[child].facts.type == .label {
+      return facts.style.align != nil ? .fill : parentAlign ?? .fill
+    }
+    if let align = facts.style.align ?? parentAlign { return align }
+    switch nodes[child].facts.type {
     case .button, .toggle, .gauge, .image, .date, .spinner, .link:
-      return style.accessory == .none && style.separator != .always ? .start : .fill
+      return facts.style.accessory == .none && facts.style.separator != .always ? .start : .fill
     default: return .fill
     }
   }
 
   /// The widths of a row's children, and the gap between them.
   private func rowWidths(_ index: Int, width: Int) -> (widths: [Int], gap: Int) {
-    let style = nodes[index].style
+    let facts = nodes[index].facts
     let parts = rowParts(index)
-    if style.isScrolling { return (parts.map(\.ideal), style.spacing.width) }
-    let gaps = max(0, parts.count - 1) * style.spacing.width
-    if style.distribution == .equal, let widths = Distribution.equal(parts, to: width - gaps) {
-      return (widths, style.spacing.width)
+    if facts.style.isScrolling { return (parts.map(\.ideal), facts.style.spacing.width) }
+    let gaps = max(0, parts.count - 1) * facts.style.spacing.width
+    if facts.style.distribution == .equal, let widths = Distribution.equal(parts, to: width - gaps)
+    {
+      return (widths, facts.style.spacing.width)
     }
-    var (widths, gap) = Distribution.shrink(parts, to: width, gap: style.spacing.width)
+    var (widths, gap) = Distribution.shrink(parts, to: width, gap: facts.style.spacing.width)
     let spare = width - widths.reduce(0, +) - gap * max(0, parts.count - 1)
-    if spare > 0 {
-      Distribution.grow(
-        &widths, by: spare, shares: shares(index, of: { $0.width }),
-        most: nodes[index].flow.map { child in
-          nodes[child].style.maxWidth.map { $0 + nodes[child].style.margin.horizontal }
-        })
-    }
+    if spare > 0 { grow(&widths, of: index, by: spare, vertical: false) }
     return (widths, gap)
   }
 
-  /// The shares of spare room that a stack's children get along its axis.
-  private func shares(_ index: Int, of size: (NodeStyle) -> Int?) -> [Double] {
+  /// Gives spare room along an axis to a stack's children that take some.
+  private func grow(_ lengths: inout [Int], of index: Int, by spare: Int, vertical: Bool) {
     let flow = nodes[index].flow
-    let shares = flow.map { child -> Double in
-      let style = nodes[child].style
-      if style.grow > 0 { return style.grow }
-      return nodes[child].type == .space && style.size == nil && size(style) == nil ? 1 : 0
+    var shares = [Double](repeating: 0, count: flow.count)
+    var isAny = false
+    for (position, child) in flow.enumerated() {
+      let facts = nodes[child].facts
+      let length = vertical ? facts.style.height : facts.style.width
+      if facts.style.grow > 0 {
+        shares[position] = facts.style.grow
+      } else if facts.type == .space, facts.style.size == nil, length == nil {
+        shares[position] = 1
+      }
+      if shares[position] > 0 { isAny = true }
     }
-    let distribution = nodes[index].style.distribution
-    guard distribution == .fill || distribution == .equal, shares.allSatisfy({ $0 == 0 }) else {
-      return shares
+    let distribution = nodes[index].facts.style.distribution
+    if !isAny, distribution == .fill || distribution == .equal {
+      for (position, child) in flow.enumerated() {
+        let style = nodes[child].facts.style
+        if (vertical ? style.height : style.width) == nil { shares[position] = 1 }
+      }
+      isAny = true
     }
-    return flow.map { size(nodes[$0].style) == nil ? 1 : 0 }
+    guard isAny else { return }
+    var most: [Int?] = []
+    for child in flow {
+      let style = nodes[child].facts.style
+      most.append(
+        vertical
+          ? style.maxHeight.map { $0 + style.margin.vertical }
+          : style.maxWidth.map { $0 + style.margin.horizontal })
+    }
+    Distribution.grow(&lengths, by: spare, shares: shares, most: most)
   }
 
   // MARK: - Places
 
   mutating func placeStack(_ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int) {
-    switch nodes[index].style.axis {
+    switch nodes[index].facts.style.axis {
     case .vertical: placeColumn(index, in: inner, clip: clip, node: node)
     case .horizontal: placeRow(index, in: inner, clip: clip, node: node)
     case .layered: placeLayers(index, in: inner, clip: clip)
@@ -178,29 +199,24 @@ extension LayoutPass {
   }
 
   mutating func placeColumn(_ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int) {
-    let style = nodes[index].style
+    let facts = nodes[index].facts
     let flow = nodes[index].flow
     var heights = columnHeights(index, width: inner.width)
-    let gaps = max(0, flow.count - 1) * style.spacing.height
+    let gaps = max(0, flow.count - 1) * facts.style.spacing.height
     let total = heights.reduce(gaps, +)
     var (start, extra) = (0, Spread())
     var clip = clip
     var offset = 0
-    let dividing = style.isDividing && nodes[index].type == .stack
+    let dividing = facts.style.isDividing && nodes[index].facts.type == .stack
     if total < inner.height {
-      let shares = shares(index, of: { $0.height })
-      Distribution.grow(
-        &heights, by: inner.height - total, shares: shares,
-        most: flow.map { child in
-          nodes[child].style.maxHeight.map { $0 + nodes[child].style.margin.vertical }
-        })
+      grow(&heights, of: index, by: inner.height - total, vertical: true)
       let spare = inner.height - heights.reduce(gaps, +)
-      (start, extra) = spread(spare, style.distribution, flow.count)
+      (start, extra) = spread(spare, facts.style.distribution, flow.count)
     } else if total > inner.height {
-      if style.isScrolling, nodes[index].type == .stack {
+      if facts.style.isScrolling, nodes[index].facts.type == .stack {
         var y = 0
         let starts = heights.map { height in
-          defer { y += height + style.spacing.height }
+          defer { y += height + facts.style.spacing.height }
           return y
         }
         offset = scrollRegion(
@@ -213,15 +229,17 @@ extension LayoutPass {
     }
     var y = inner.y + start - offset
     for (position, child) in flow.enumerated() {
-      let width = crossWidth(child, in: inner.width, style.crossAlign)
+      let width = crossWidth(child, in: inner.width, facts.style.crossAlign)
       let separator = separatorHeight(
         child, last: position == flow.count - 1, dividing: dividing)
       let row = LayoutRect(x: inner.x, y: y, width: inner.width, height: heights[position])
       let rect = row.aligned(
-        LayoutSize(width: width, height: heights[position]), alignment(child, style.crossAlign))
+        LayoutSize(width: width, height: heights[position]),
+        alignment(child, facts.style.crossAlign))
       place(
-        child, Slot(rect: rect, clip: clip, align: style.crossAlign, hasSeparator: separator > 0))
-      y += heights[position] + style.spacing.height + extra.next()
+        child,
+        Slot(rect: rect, clip: clip, align: facts.style.crossAlign, hasSeparator: separator > 0))
+      y += heights[position] + facts.style.spacing.height + extra.next()
     }
   }
 
@@ -229,7 +247,7 @@ extension LayoutPass {
   private func shrinkHeights(_ heights: inout [Int], of flow: [Int], to room: Int) {
     let parts = zip(flow, heights).map { child, height in
       guard nodes[child].isShrinkable else { return Extent(fixed: height) }
-      let least = max(chrome.scrollLeast, nodes[child].style.minHeight)
+      let least = max(chrome.scrollLeast, nodes[child].facts.style.minHeight)
       return Extent(ideal: height, firm: least, least: least)
     }
     let least = parts.reduce(0) { $0 + $1.firm }
@@ -239,7 +257,7 @@ extension LayoutPass {
   }
 
   private mutating func placeRow(_ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int) {
-    let style = nodes[index].style
+    let facts = nodes[index].facts
     let flow = nodes[index].flow
     let (widths, gap) = rowWidths(index, width: inner.width)
     let total = widths.reduce(gap * max(0, flow.count - 1), +)
@@ -247,7 +265,7 @@ extension LayoutPass {
     var clip = clip
     var offset = 0
     if total < inner.width {
-      (start, extra) = spread(inner.width - total, style.distribution, flow.count)
+      (start, extra) = spread(inner.width - total, facts.style.distribution, flow.count)
     } else if total > inner.width {
       // Only what scrolls takes more than there is.
       var x = 0
@@ -264,11 +282,12 @@ extension LayoutPass {
       let width = widths[position]
       let natural = heightInRow(child, width: width)
       let align =
-        (nodes[child].type == .label ? nil : nodes[child].style.align) ?? style.crossAlign
+        (nodes[child].facts.type == .label ? nil : nodes[child].facts.style.align) ?? facts.style
+        .crossAlign
         ?? .center
       // What can be scrolled has no more room than there is.
-      let isWhole = align == .fill || nodes[child].isShrinkable || nodes[child].type == .space
-      let height = isWhole && nodes[child].style.height == nil ? inner.height : natural
+      let isWhole = align == .fill || nodes[child].isShrinkable || nodes[child].facts.type == .space
+      let height = isWhole && nodes[child].facts.style.height == nil ? inner.height : natural
       let spare = max(0, inner.height - height)
       let y = inner.y + (align == .end ? spare : align == .center ? spare / 2 : 0)
       if height > inner.height { result.isClipped = true }
@@ -283,20 +302,22 @@ extension LayoutPass {
   }
 
   private mutating func placeLayers(_ index: Int, in inner: LayoutRect, clip: LayoutRect) {
-    let style = nodes[index].style
+    let facts = nodes[index].facts
     for child in nodes[index].flow {
-      let width = crossWidth(child, in: inner.width, style.crossAlign)
+      let width = crossWidth(child, in: inner.width, facts.style.crossAlign)
       let separator = separatorHeight(child, last: true, dividing: false)
       let natural = height(child, width: width) + separator
       let isWhole =
-        style.distribution == .fill || nodes[child].isShrinkable || nodes[child].style.grow > 0
+        facts.style.distribution == .fill || nodes[child].isShrinkable
+        || nodes[child].facts.style.grow > 0
       if natural > inner.height, !nodes[child].isShrinkable { result.isClipped = true }
       let height = isWhole ? inner.height : min(natural, inner.height)
       var rect = inner.aligned(
-        LayoutSize(width: width, height: height), alignment(child, style.crossAlign))
-      rect.y += spread(inner.height - height, style.distribution, 1).start
+        LayoutSize(width: width, height: height), alignment(child, facts.style.crossAlign))
+      rect.y += spread(inner.height - height, facts.style.distribution, 1).start
       place(
-        child, Slot(rect: rect, clip: clip, align: style.crossAlign, hasSeparator: separator > 0))
+        child,
+        Slot(rect: rect, clip: clip, align: facts.style.crossAlign, hasSeparator: separator > 0))
     }
   }
 
@@ -332,10 +353,10 @@ extension LayoutPass {
     starts: [Int], clip: LayoutRect, node: Int
   ) -> Int {
     var region = ScrollRegion(
-      index: index, id: nodes[index].id, axis: axis, viewport: viewport, offset: 0,
+      index: index, id: nodes[index].facts.id, axis: axis, viewport: viewport, offset: 0,
       contentLength: contentLength, pages: [])
     region.offset = min(max(0, scroll[region.id] ?? 0), region.offsetMax)
-    if nodes[index].style.isPaging {
+    if nodes[index].facts.style.isPaging {
       for start in starts where (region.pages.last ?? -1) < min(start, region.offsetMax) {
         region.pages.append(min(start, region.offsetMax))
       }

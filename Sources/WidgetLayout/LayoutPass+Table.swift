@@ -9,7 +9,7 @@ extension LayoutPass {
 
   private func gridColumns(_ index: Int) -> [Extent] {
     let flow = nodes[index].flow
-    let count = min(nodes[index].content.count, flow.count)
+    let count = min(nodes[index].facts.content.count, flow.count)
     var columns = [Extent](repeating: .zero, count: count)
     for (position, child) in flow.enumerated() {
       columns[position % count].formMax(nodes[child].extent)
@@ -19,7 +19,7 @@ extension LayoutPass {
 
   func gridExtent(_ index: Int) -> Extent {
     let columns = gridColumns(index)
-    let gaps = max(0, columns.count - 1) * nodes[index].style.spacing.width
+    let gaps = max(0, columns.count - 1) * nodes[index].facts.style.spacing.width
     let sum = columns.reduce(.zero, +)
     return Extent(ideal: sum.ideal + gaps, firm: sum.firm + gaps, least: sum.least)
   }
@@ -27,13 +27,13 @@ extension LayoutPass {
   private func gridWidths(_ index: Int, width: Int) -> (widths: [Int], gap: Int) {
     let columns = gridColumns(index)
     var (widths, gap) = Distribution.shrink(
-      columns, to: width, gap: nodes[index].style.spacing.width)
+      columns, to: width, gap: nodes[index].facts.style.spacing.width)
     let spare = width - widths.reduce(gap * max(0, widths.count - 1), +)
     if spare > 0 {
       var shares = [Double](repeating: 0, count: widths.count)
       for (position, child) in nodes[index].flow.enumerated() {
         shares[position % shares.count] = max(
-          shares[position % shares.count], nodes[child].style.grow)
+          shares[position % shares.count], nodes[child].facts.style.grow)
       }
       Distribution.grow(
         &widths, by: spare, shares: shares, most: [Int?](repeating: nil, count: widths.count))
@@ -43,7 +43,7 @@ extension LayoutPass {
 
   /// What a cell takes of its column.
   private func cellWidth(_ child: Int, in width: Int, _ align: NodeStyle.Alignment?) -> Int {
-    crossWidth(child, in: width, nodes[child].type == .label ? nil : align)
+    crossWidth(child, in: width, nodes[child].facts.type == .label ? nil : align)
   }
 
   private mutating func cellHeight(
@@ -56,7 +56,7 @@ extension LayoutPass {
 
   private mutating func gridHeights(_ index: Int, _ widths: [Int]) -> [Int] {
     guard !widths.isEmpty else { return [] }
-    let align = nodes[index].style.crossAlign
+    let align = nodes[index].facts.style.crossAlign
     let flow = nodes[index].flow
     var heights = [Int](repeating: 0, count: (flow.count + widths.count - 1) / widths.count)
     for (position, child) in flow.enumerated() {
@@ -69,11 +69,11 @@ extension LayoutPass {
 
   mutating func gridHeight(_ index: Int, width: Int) -> Int {
     let heights = gridHeights(index, gridWidths(index, width: width).widths)
-    return heights.reduce(max(0, heights.count - 1) * nodes[index].style.spacing.height, +)
+    return heights.reduce(max(0, heights.count - 1) * nodes[index].facts.style.spacing.height, +)
   }
 
   mutating func placeGrid(_ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int) {
-    let style = nodes[index].style
+    let facts = nodes[index].facts
     let (widths, gap) = gridWidths(index, width: inner.width)
     let heights = gridHeights(index, widths)
     let columns = Self.spans(widths, from: inner.x, gap: gap)
@@ -82,10 +82,10 @@ extension LayoutPass {
     for (position, child) in nodes[index].flow.enumerated() {
       let (row, column) = (position / widths.count, position % widths.count)
       placeCell(
-        child, in: columns[column], y: y, height: heights[row], style.crossAlign, clip: clip)
-      if column == widths.count - 1 { y += heights[row] + style.spacing.height }
+        child, in: columns[column], y: y, height: heights[row], facts.style.crossAlign, clip: clip)
+      if column == widths.count - 1 { y += heights[row] + facts.style.spacing.height }
     }
-    let total = heights.reduce(max(0, heights.count - 1) * style.spacing.height, +)
+    let total = heights.reduce(max(0, heights.count - 1) * facts.style.spacing.height, +)
     if total > inner.height { result.isClipped = true }
   }
 
@@ -97,13 +97,13 @@ extension LayoutPass {
     let width = cellWidth(child, in: column.length, align)
     let natural = cellHeight(child, in: column.length, align)
     let cell = LayoutRect(x: column.start, y: y, width: column.length, height: height)
-    let isWhole = nodes[child].isShrinkable || nodes[child].style.align == .fill
+    let isWhole = nodes[child].isShrinkable || nodes[child].facts.style.align == .fill
     let size = LayoutSize(width: width, height: isWhole ? height : min(natural, height))
     let separator = separatorHeight(child, last: true, dividing: false)
     place(
       child,
       Slot(
-        rect: cell.aligned(size, nodes[child].style.align ?? align), clip: clip, align: align,
+        rect: cell.aligned(size, nodes[child].facts.style.align ?? align), clip: clip, align: align,
         hasSeparator: separator > 0))
   }
 
@@ -119,22 +119,23 @@ extension LayoutPass {
 
   mutating func tableExtent(_ index: Int) -> Extent {
     var rows = readColumns(index)
-    var spanning = textExtent(nodes[index].content.paragraphsWidth) + 2 * headingInset
+    var spanning = textExtent(nodes[index].facts.content.paragraphsWidth) + 2 * headingInset
     for row in nodes[index].flow {
       guard nodes[row].isRow else {
         spanning.formMax(nodes[row].extent)
         continue
       }
-      let style = nodes[row].style
+      let facts = nodes[row].facts
       rows.accessoryWidth = max(rows.accessoryWidth, accessoryWidth(row))
-      rows.insets.leading = max(rows.insets.leading, style.padding.leading + style.margin.leading)
+      rows.insets.leading = max(
+        rows.insets.leading, facts.style.padding.leading + facts.style.margin.leading)
       rows.insets.trailing = max(
-        rows.insets.trailing, style.padding.trailing + style.margin.trailing)
+        rows.insets.trailing, facts.style.padding.trailing + facts.style.margin.trailing)
       for (position, cell) in nodes[row].flow.enumerated() {
         if position == rows.columns.count { rows.columns.append(TableRows.Column()) }
         rows.columns[position].extent.formMax(nodes[cell].extent)
         guard nodes[cell].isShown else { continue }
-        let isNumeric = nodes[cell].content.isNumeric
+        let isNumeric = nodes[cell].facts.content.isNumeric
         rows.columns[position].isNumeric = isNumeric && rows.columns[position].isNumeric != false
       }
     }
@@ -158,7 +159,7 @@ extension LayoutPass {
   private func readColumns(_ index: Int) -> TableRows {
     var rows = TableRows()
     guard let node = table[index]?.node else { return rows }
-    let style = nodes[index].style
+    let facts = nodes[index].facts
     for value in node.list("columns") {
       var column = TableRows.Column()
       if case .map(let map) = value {
@@ -169,7 +170,7 @@ extension LayoutPass {
       } else {
         column.title = DisplayText.onOneLine(value.plainText)
       }
-      column.titleWidth = metrics.measure.width(of: column.title[...], font: style.font)
+      column.titleWidth = metrics.width(of: column.title, font: facts.style.font)
       rows.columns.append(column)
     }
     rows.hasHeadings = rows.columns.contains { $0.titleWidth > 0 }
@@ -193,39 +194,52 @@ extension LayoutPass {
 
   private func headingHeight(_ index: Int, _ rows: TableRows) -> Int {
     guard rows.hasHeadings else { return 0 }
-    return lineHeight(index) + (nodes[index].style.isDividing ? chrome.separator : 0)
+    return lineHeight(index) + (nodes[index].facts.style.isDividing ? chrome.separator : 0)
   }
 
   /// What each row takes, with the line below it.
   private mutating func tableHeights(
     _ index: Int, _ rows: TableRows, _ widths: [Int], width: Int
   ) -> [Int] {
+    if let known = rows.heights, known.width == width { return known.heights }
+    let shape = RowShape(widths: widths, alignments: rows.columns.map(\.alignment))
     let flow = nodes[index].flow
     var heights: [Int] = []
     heights.reserveCapacity(flow.count)
     for (position, row) in flow.enumerated() {
       let separator = separatorHeight(
-        row, last: position == flow.count - 1, dividing: nodes[index].style.isDividing)
+        row, last: position == flow.count - 1, dividing: nodes[index].facts.style.isDividing)
       guard nodes[row].isRow else {
         heights.append(height(row, width: width) + separator)
         continue
       }
-      let style = nodes[row].style
-      // An empty row has a line, too.
-      var height = lineHeight(row)
-      for (column, cell) in nodes[row].flow.enumerated() {
-        height = max(
-          height, cellHeight(cell, in: widths[column], rows.columns[column].alignment))
-      }
-      height += style.padding.vertical
-      height = min(max(style.height ?? height, style.minHeight), style.maxHeight ?? .max)
-      heights.append(height + style.margin.vertical + separator)
+      heights.append(rowHeight(row, shape) + separator)
     }
+    nodes[index].rows?.heights = (width, heights)
     return heights
   }
 
+  /// What a row takes with columns of some widths.
+  private mutating func rowHeight(_ row: Int, _ shape: RowShape) -> Int {
+    if let known = nodes[row].rowHeight, known.shape == shape { return known.height }
+    let style = nodes[row].facts.style
+    // An empty row has a line, too.
+    var height = lineHeight(row)
+    for (column, cell) in nodes[row].flow.enumerated() {
+      height = max(
+        height, cellHeight(cell, in: shape.widths[column], shape.alignments[column]))
+    }
+    height += style.padding.vertical
+    height = min(max(style.height ?? height, style.minHeight), style.maxHeight ?? .max)
+    height += style.margin.vertical
+    nodes[row].rowHeight = (shape, height)
+    return height
+  }
+
   private mutating func emptyHeight(_ index: Int, width: Int) -> Int {
-    guard nodes[index].flow.isEmpty, !nodes[index].content.paragraphs.isEmpty else { return 0 }
+    guard nodes[index].flow.isEmpty, !nodes[index].facts.content.paragraphs.isEmpty else {
+      return 0
+    }
     return wrapped(index, width: max(0, width - 2 * headingInset)).lines.count * lineHeight(index)
   }
 
@@ -252,7 +266,7 @@ extension LayoutPass {
     let line = lineHeight(index)
     let total = heights.reduce(rows.hasMore ? line : 0, +) + emptyHeight(index, width: inner.width)
     var y = below.y
-    if total > below.height, !nodes[index].style.isScrolling {
+    if total > below.height, !nodes[index].facts.style.isScrolling {
       result.isClipped = true
     } else if total > below.height {
       var top = 0
@@ -263,12 +277,22 @@ extension LayoutPass {
       y -= scrollRegion(
         index, .vertical, below, contentLength: total, starts: starts, clip: clip, node: node)
     }
-    for (row, height) in zip(nodes[index].flow, heights) {
-      placeRow(
-        row, of: index, rows, columns,
-        in: LayoutRect(x: inner.x, y: y, width: inner.width, height: height), clip: clip,
-        isLast: row == nodes[index].flow.last)
-      y += height
+    let plan = RowPlan(
+      columns: columns, alignments: rows.columns.map(\.alignment),
+      accessoryWidth: rows.accessoryWidth, selects: rows.selects)
+    for (position, row) in nodes[index].flow.enumerated() {
+      let separator = separatorHeight(
+        row, last: position == heights.count - 1, dividing: nodes[index].facts.style.isDividing)
+      let rect = LayoutRect(x: inner.x, y: y, width: inner.width, height: heights[position])
+      let slot = Slot(
+        rect: rect, clip: clip, hasSeparator: separator > 0,
+        row: nodes[row].isRow ? plan : nil)
+      if nodes[row].isRow {
+        placing(row, slot) { $0.placeRow(row, slot, plan) }
+      } else {
+        place(row, slot)
+      }
+      y += heights[position]
     }
     let text = LayoutRect(x: inner.x, y: y, width: inner.width, height: line).inset(
       LayoutEdges(leading: headingInset, trailing: headingInset))
@@ -296,10 +320,10 @@ extension LayoutPass {
       let cell = LayoutRect(
         x: columns[position].start, y: inner.y, width: columns[position].length, height: line
       ).inset(LayoutEdges(leading: headingInset, trailing: headingInset))
-      result.placed[node].texts += text(
+      result.placed[node].texts += self.text(
         column.title, index, in: cell, column.alignment, .heading, item: position)
     }
-    if nodes[index].style.isDividing {
+    if nodes[index].facts.style.isDividing {
       result.placed[node].parts.append(
         PlacedPart(
           .headingSeparator,
@@ -307,48 +331,42 @@ extension LayoutPass {
     }
   }
 
-  private mutating func placeRow(
-    _ row: Int, of table: Int, _ rows: TableRows, _ columns: [LayoutSpan], in rect: LayoutRect,
-    clip: LayoutRect, isLast: Bool
-  ) {
-    let separator = separatorHeight(
-      row, last: isLast, dividing: nodes[table].style.isDividing)
-    guard nodes[row].isRow else {
-      place(row, Slot(rect: rect, clip: clip, hasSeparator: separator > 0))
-      return
-    }
-    let style = nodes[row].style
-    let frame = rect.inset(style.margin)
-    let seen = frame.intersection(clip)
-    let outer = frame.inset(LayoutEdges(bottom: separator, trailing: rows.accessoryWidth))
-    let inner = outer.inset(style.padding)
+  private mutating func placeRow(_ row: Int, _ slot: Slot, _ plan: RowPlan) {
+    let facts = nodes[row].facts
+    let separator = slot.hasSeparator ? chrome.separator : 0
+    let frame = slot.rect.inset(facts.style.margin)
+    let seen = frame.intersection(slot.clip)
+    let outer = frame.inset(LayoutEdges(bottom: separator, trailing: plan.accessoryWidth))
+    let inner = outer.inset(facts.style.padding)
     var placed = PlacedNode(
-      index: row, id: nodes[row].id, type: nodes[row].type, frame: frame, inner: inner, clip: seen)
+      index: row, id: nodes[row].facts.id, type: nodes[row].facts.type, frame: frame, inner: inner,
+      clip: seen)
     if separator > 0 {
       placed.separator = LayoutRect(
         x: frame.x, y: frame.endY - separator, width: frame.width, height: separator
       ).inset(
         LayoutEdges(
-          leading: style.separatorInsets.leading, trailing: style.separatorInsets.trailing))
+          leading: facts.style.separatorInsets.leading,
+          trailing: facts.style.separatorInsets.trailing))
     }
     let accessory = LayoutRect(
-      x: outer.endX, y: inner.y, width: min(rows.accessoryWidth, frame.width - outer.width),
+      x: outer.endX, y: inner.y, width: min(plan.accessoryWidth, frame.width - outer.width),
       height: inner.height)
-    if style.accessory == .mark {
+    if facts.style.accessory == .mark {
       placed.accessory = LayoutRect(
         x: accessory.x, y: accessory.y, width: min(chrome.accessory, accessory.width),
         height: min(lineHeight(row), inner.height))
     }
     result.placed.append(placed)
-    if rows.selects, nodes[row].content.canFocus {
+    if plan.selects, nodes[row].facts.content.canFocus {
       result.focusable.append(
-        FocusTarget(index: row, id: nodes[row].id, kind: .row, frame: frame, clip: seen))
+        FocusTarget(index: row, id: nodes[row].facts.id, kind: .row, frame: frame, clip: seen))
     }
     let inside = seen.intersection(inner)
     for (position, cell) in nodes[row].flow.enumerated() {
       placeCell(
-        cell, in: columns[position], y: inner.y, height: inner.height,
-        rows.columns[position].alignment, clip: inside)
+        cell, in: plan.columns[position], y: inner.y, height: inner.height,
+        plan.alignments[position], clip: inside)
     }
     if let child = nodes[row].accessoryChild {
       let width = min(nodes[child].extent.ideal, accessory.width)

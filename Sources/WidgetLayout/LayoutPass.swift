@@ -10,10 +10,14 @@ struct LayoutPass {
   let chrome: Chrome
   var nodes: [MeasuredNode]
   let scroll: [String: Int]
+  /// The layout before this one, of which parts are used again.
+  let previous: PreviousLayout
   var result = LayoutResult()
+  /// Where the node that is being placed begins, in this layout and in the previous one.
+  var origin: (now: PlacedCounts, before: PlacedCounts?) = (PlacedCounts(), PlacedCounts())
 
   /// What a node gets from its parent.
-  struct Slot {
+  struct Slot: Hashable {
     /// Its margin included.
     var rect: LayoutRect
     /// What can be seen there.
@@ -22,8 +26,8 @@ struct LayoutPass {
     var align: NodeStyle.Alignment?
     /// Whether a line is drawn below it.
     var hasSeparator = false
-    /// What no column of its parent is taken from: the trailing room for accessories of a table.
-    var columns: [LayoutSpan]?
+    /// What a row needs to know of its table.
+    var row: RowPlan?
   }
 
   mutating func run(width: Int, height: Int?) {
@@ -40,8 +44,6 @@ struct LayoutPass {
     place(root, Slot(rect: rect, clip: rect, hasSeparator: separator > 0))
   }
 
-  func style(_ index: Int) -> NodeStyle { nodes[index].style }
-
   // MARK: - Measuring
 
   /// Makes sure that all is known of a node and those below it.
@@ -55,8 +57,10 @@ struct LayoutPass {
     nodes[index].isMeasured = true
     nodes[index].isShrinkable = false
     nodes[index].rows = nil
-    let style = style(index)
-    guard style.isVisible else {
+    nodes[index].rowHeight = nil
+    nodes[index].isPlaced = false
+    let facts = nodes[index].facts
+    guard facts.style.isVisible else {
       (nodes[index].extent, nodes[index].flow) = (.zero, [])
       return
     }
@@ -68,40 +72,37 @@ struct LayoutPass {
     measureChildren(index, depth: depth)
     if asRow { return }
     var extent = contentExtent(index)
-    extent = extent + (style.padding.horizontal + accessoryWidth(index))
-    if let width = style.width { extent = Extent(fixed: width) }
-    extent = extent.clamped(least: style.minWidth, most: style.maxWidth)
-    nodes[index].extent = extent + style.margin.horizontal
-    nodes[index].isShrinkable = style.height == nil && shrinks(index)
+    extent = extent + (facts.style.padding.horizontal + accessoryWidth(index))
+    if let width = facts.style.width { extent = Extent(fixed: width) }
+    extent = extent.clamped(least: facts.style.minWidth, most: facts.style.maxWidth)
+    nodes[index].extent = extent + facts.style.margin.horizontal
+    nodes[index].isShrinkable = facts.style.height == nil && shrinks(index)
   }
 
   /// Its properties, if they are not known.
   private mutating func read(_ index: Int) {
     guard !nodes[index].isKnown, let entry = table[index] else { return }
-    nodes[index].style = NodeStyle(entry.node, metrics)
-    nodes[index].type = entry.node.type
-    nodes[index].id = entry.node.id
-    nodes[index].children = entry.children
-    nodes[index].content = LeafContent(entry.node, metrics, style(index))
+    nodes[index].facts = NodeFacts(entry, metrics)
     nodes[index].lines = nil
     nodes[index].isKnown = true
   }
 
   private mutating func measureChildren(_ index: Int, depth: Int) {
-    let children = nodes[index].children
+    let children = nodes[index].facts.children
     guard !children.isEmpty else {
       (nodes[index].flow, nodes[index].accessoryChild) = ([], nil)
       return
     }
-    let isTable = nodes[index].type == .table
+    let isTable = nodes[index].facts.type == .table
     var accessory: Int?
     var flow: [Int] = []
     flow.reserveCapacity(children.count)
     for child in children {
       read(child)
-      let isCells = isTable && nodes[child].type == .stack && !style(child).isSection
+      let isCells =
+        isTable && nodes[child].facts.type == .stack && !nodes[child].facts.style.isSection
       measure(child, depth: depth + 1, asRow: isCells)
-      if case .child(nodes[child].id) = style(index).accessory {
+      if case .child(nodes[child].facts.id) = nodes[index].facts.style.accessory {
         accessory = child
       } else if nodes[child].isShown || nodes[index].isRow {
         flow.append(child)
@@ -113,7 +114,7 @@ struct LayoutPass {
 
   /// The room at the end of a node for its accessory.
   func accessoryWidth(_ index: Int) -> Int {
-    switch style(index).accessory {
+    switch nodes[index].facts.style.accessory {
     case .none: 0
     case .mark: chrome.accessory + chrome.accessoryGap
     case .child:
@@ -122,7 +123,7 @@ struct LayoutPass {
   }
 
   private mutating func contentExtent(_ index: Int) -> Extent {
-    switch nodes[index].type {
+    switch nodes[index].facts.type {
     case .stack: stackExtent(index)
     case nil: columnExtent(index)
     case .form: formExtent(index)
@@ -136,10 +137,10 @@ struct LayoutPass {
   }
 
   private func shrinks(_ index: Int) -> Bool {
-    let style = style(index)
-    switch nodes[index].type {
-    case .table where style.isScrolling: return true
-    case .stack where style.isScrolling && style.axis == .vertical: return true
+    let facts = nodes[index].facts
+    switch nodes[index].facts.type {
+    case .table where facts.style.isScrolling: return true
+    case .stack where facts.style.isScrolling && facts.style.axis == .vertical: return true
     case .stack, .form, nil: return nodes[index].flow.contains { nodes[$0].isShrinkable }
     default: return false
     }
@@ -150,26 +151,30 @@ struct LayoutPass {
   /// How high a node is at a width, margins included in both, without its separator.
   mutating func height(_ index: Int, width: Int) -> Int {
     if let known = nodes[index].heights[width] { return known }
-    let style = style(index)
+    let facts = nodes[index].facts
     var height: Int
-    if let fixed = style.height {
+    if let fixed = facts.style.height {
       height = fixed
     } else if nodes[index].depth >= LayoutEngine.depthMax {
-      height = metrics.measure.lineHeight(of: style.font)
+      height = metrics.measure.lineHeight(of: facts.style.font)
     } else {
-      let room = width - style.margin.horizontal - style.padding.horizontal - accessoryWidth(index)
-      height = contentHeight(index, width: max(0, room)) + style.padding.vertical
+      let room =
+        width - facts.style.margin.horizontal - facts.style.padding.horizontal
+        - accessoryWidth(index)
+      height = contentHeight(index, width: max(0, room)) + facts.style.padding.vertical
       if let accessory = nodes[index].accessoryChild {
         height = max(height, self.height(accessory, width: nodes[accessory].extent.ideal))
       }
     }
-    height = min(max(height, style.minHeight), style.maxHeight ?? .max) + style.margin.vertical
+    height =
+      min(max(height, facts.style.minHeight), facts.style.maxHeight ?? .max)
+      + facts.style.margin.vertical
     nodes[index].heights.insert(height, at: width)
     return height
   }
 
   private mutating func contentHeight(_ index: Int, width: Int) -> Int {
-    switch nodes[index].type {
+    switch nodes[index].facts.type {
     case .stack: stackHeight(index, width: width)
     case nil: columnHeight(index, width: width)
     case .form: formHeight(index, width: width)
@@ -183,7 +188,7 @@ struct LayoutPass {
 
   /// What the line below a child takes.
   func separatorHeight(_ index: Int, last: Bool, dividing: Bool) -> Int {
-    switch style(index).separator {
+    switch nodes[index].facts.style.separator {
     case .always: chrome.separator
     case .never: 0
     case .whereParentDivides: dividing && !last ? chrome.separator : 0

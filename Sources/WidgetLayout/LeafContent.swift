@@ -6,6 +6,8 @@ struct LeafContent: Sendable {
   var paragraphs: [String] = []
   /// The width of the widest one.
   var paragraphsWidth = 0
+  /// Whether there are places to break at in a label that must not be shown.
+  var hasBreaks = false
   /// Where the runs of a label end in its paragraphs.
   var runs: [RunEnd] = []
   /// The most lines of a label; 0 for any number.
@@ -95,11 +97,11 @@ struct LeafContent: Sendable {
     case .grid: count = min(max(node.int("columns") ?? 2, 1), LayoutPass.gridColumnsMax)
     case .stack, .space, nil: break
     }
-    if !name.isEmpty { nameWidth = metrics.measure.width(of: name[...], font: style.font) }
-    if !value.isEmpty { valueWidth = metrics.measure.width(of: value[...], font: style.font) }
+    if !name.isEmpty { nameWidth = metrics.width(of: name, font: style.font) }
+    if !value.isEmpty { valueWidth = metrics.width(of: value, font: style.font) }
     // So that a bar does not move when the number beside it has another digit.
     if node.type == .gauge {
-      valueWidth = max(valueWidth, metrics.measure.width(of: "100%", font: style.font))
+      valueWidth = max(valueWidth, metrics.width(of: "100%", font: style.font))
     }
   }
 
@@ -109,6 +111,7 @@ struct LeafContent: Sendable {
     guard !runs.isEmpty else {
       let text = node.text("text")
       paragraphs = DisplayText.lines(of: text)
+      hasBreaks = paragraphs[0].hasZeroWidthSpace
       isNumeric = Self.isNumber(text)
       return
     }
@@ -123,7 +126,7 @@ struct LeafContent: Sendable {
       for (line, part) in DisplayText.lines(of: text).enumerated() {
         if line > 0 { paragraphs.append("") }
         let last = paragraphs.count - 1
-        paragraphs[last] += part.filter { $0 != "\u{200B}" }
+        paragraphs[last] += part.hasZeroWidthSpace ? part.filter { $0 != "\u{200B}" } : part
         self.runs.append(RunEnd(paragraph: last, end: paragraphs[last].utf8.count, run: index))
       }
     }
@@ -157,8 +160,8 @@ struct LeafContent: Sendable {
     for (index, value) in values.enumerated() {
       let label = index < labels.count ? DisplayText.onOneLine(labels[index].plainText) : ""
       let text = value.number.map { Value.double($0).plainText } ?? "-"
-      barLabelWidth = max(barLabelWidth, metrics.measure.width(of: label[...], font: style.font))
-      let width = metrics.measure.width(of: text[...], font: style.font)
+      barLabelWidth = max(barLabelWidth, metrics.width(of: label, font: style.font))
+      let width = metrics.width(of: text, font: style.font)
       valueWidth = max(valueWidth, width)
       bars.append(Bar(label: label, value: text, valueWidth: width))
     }
@@ -169,7 +172,7 @@ struct LeafContent: Sendable {
     let (low, high) = (node.number("min") ?? 0, node.number("max") ?? 1)
     guard let value = node.number("value"), low < high, (high - low).isFinite else { return "-" }
     let share = min(max((value - low) / (high - low), 0), 1)
-    return "\(Int((share * 100).rounded()))%"
+    return "\((share * 100).nearest)%"
   }
 
   /// Whether a text is a number as people write them: with signs, separators, and a unit of one
@@ -191,8 +194,10 @@ struct LeafContent: Sendable {
 
 extension LayoutMetrics {
   func widest(_ lines: [String], _ font: ThemeFont) -> Int {
-    lines.reduce(0) { max($0, measure.width(of: $1[...], font: font)) }
+    lines.reduce(0) { max($0, width(of: $1, font: font)) }
   }
 
-  func lineHeight(_ style: NodeStyle) -> Int { max(1, measure.lineHeight(of: style.font)) }
+  func lineHeight(_ style: NodeStyle) -> Int {
+    measuresColumns ? 1 : max(1, measure.lineHeight(of: style.font))
+  }
 }

@@ -50,9 +50,12 @@ struct NodeStyle {
       case .stack, .grid, .table, .form, .space, nil: true
       default: false
       }
-    let edge = Self.leafPaddingPoints
-    padding = isContainer ? LayoutEdges() : metrics.edges(.double(edge)) ?? LayoutEdges()
-    separatorInsets = metrics.edges(.map(["horizontal": .double(edge)])) ?? LayoutEdges()
+    let edge = metrics.horizontal(Self.leafPaddingPoints)
+    separatorInsets = LayoutEdges(leading: edge, trailing: edge)
+    if !isContainer {
+      let end = metrics.vertical(Self.leafPaddingPoints)
+      padding = LayoutEdges(top: end, bottom: end, leading: edge, trailing: edge)
+    }
     font = metrics.font(nil)
     for entry in node.properties.entries { read(entry.key, entry.value, metrics) }
     if let maxWidth { self.maxWidth = max(maxWidth, minWidth) }
@@ -214,7 +217,7 @@ extension Value {
     case .string(let text): text
     case .bool(let flag): flag ? "true" : "false"
     case .int(let number): "\(number)"
-    case .double(let number) where number == number.rounded() && number.magnitude < 1e15:
+    case .double(let number) where number.magnitude < 1e15 && number == Double(Int64(number)):
       "\(Int64(number))"
     case .double(let number): "\(number)"
     default: ""
@@ -224,19 +227,25 @@ extension Value {
 
 extension Node {
   /// A property as text; empty if there is none.
-  func text(_ name: String) -> String { properties[name]?.plainText ?? "" }
+  func text(_ name: String) -> String { value(name)?.plainText ?? "" }
 
   func bool(_ name: String) -> Bool? {
-    if case .bool(let flag)? = properties[name] { flag } else { nil }
+    if case .bool(let flag)? = value(name) { flag } else { nil }
   }
 
-  func number(_ name: String) -> Double? { properties[name]?.number }
+  func number(_ name: String) -> Double? { value(name)?.number }
 
   func int(_ name: String) -> Int? {
-    if case .int(let number)? = properties[name] { Int(clamping: number) } else { nil }
+    if case .int(let number)? = value(name) { Int(clamping: number) } else { nil }
   }
 
   func list(_ name: String) -> [Value] {
-    if case .list(let values)? = properties[name] { values } else { [] }
+    if case .list(let values)? = value(name) { values } else { [] }
+  }
+
+  /// Nodes have so few properties that looking at each is faster than halving.
+  private func value(_ name: String) -> Value? {
+    for entry in properties.entries where entry.key == name { return entry.value }
+    return nil
   }
 }

@@ -23,4 +23,20 @@ struct TableRows: Sendable {
   /// The room at both ends of the rows, and for their accessories.
   var insets = LayoutEdges()
   var accessoryWidth = 0
+  /// What each row takes, with the line below it, at a width of the table.
+  var heights: (width: Int, heights: [Int])?
+}
+
+/// What the height of a row depends on.
+struct RowShape: Hashable, Sendable {
+  var widths: [Int]
+  var alignments: [NodeStyle.Alignment?]
+}
+
+/// What a row needs to know of its table to place its cells.
+struct RowPlan: Hashable, Sendable {
+  var columns: [LayoutSpan]
+  var alignments: [NodeStyle.Alignment?]
+  var accessoryWidth: Int
+  var selects: Bool
 }

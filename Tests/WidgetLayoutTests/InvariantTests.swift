@@ -10,7 +10,7 @@ import WidgetModel
     $0.text("format")
   }
 
-  @Test(arguments: 0..<400 as Range<UInt64>)
+  @Test(arguments: 0..<250 as Range<UInt64>)
   func `everything has its place`(seed: UInt64) {
     var trees = RandomTree(seed: seed)
     let content = trees.tree().content
@@ -35,7 +35,7 @@ import WidgetModel
     }
   }
 
-  @Test(arguments: 1_000..<1_300 as Range<UInt64>)
+  @Test(arguments: 1_000..<1_250 as Range<UInt64>)
   func `an update gives what a whole layout gives`(seed: UInt64) {
     var trees = RandomTree(seed: seed)
     var table = NodeTable(trees.tree().content)
@@ -43,9 +43,11 @@ import WidgetModel
     for step in 0..<12 {
       let width = step % 3 == 0 ? Int.random(in: 1...120, using: &trees.random) : 60
       let height: Int? = trees.chance(30) ? 20 : nil
-      var updated = engine.layout(table, width: width, height: height)
+      let scroll =
+        trees.chance(50) ? [:] : [table.rootID: Int.random(in: 0...9, using: &trees.random)]
+      var updated = engine.layout(table, width: width, height: height, scroll: scroll)
       var fresh = LayoutEngine(metrics: Self.metrics)
-      var whole = fresh.layout(table, width: width, height: height)
+      var whole = fresh.layout(table, width: width, height: height, scroll: scroll)
       (updated.measuredCount, whole.measuredCount) = (0, 0)
       let isSame = updated == whole
       #expect(isSame, "seed \(seed), step \(step)")

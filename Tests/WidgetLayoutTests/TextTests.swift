@@ -71,7 +71,7 @@ import WidgetModel
 
 @Suite struct TextWrapTests {
   private func wrapped(_ text: String, _ width: Int, most: Int = 0) -> [String] {
-    TextWrap(measure: CellTextMeasure(), font: ThemeFont(size: 16), width: width)
+    TextWrap(metrics: .cells(), font: ThemeFont(size: 16), width: width)
       .lines(of: DisplayText.lines(of: text), most: most).lines.map { String($0.text) }
   }
 
@@ -98,7 +98,7 @@ import WidgetModel
 
   @Test func `no more lines are made than asked for`() {
     #expect(wrapped("a b c d", 1, most: 2) == ["a", "b"])
-    let wrap = TextWrap(measure: CellTextMeasure(), font: ThemeFont(size: 16), width: 1)
+    let wrap = TextWrap(metrics: .cells(), font: ThemeFont(size: 16), width: 1)
     #expect(wrap.lines(of: ["a b"], most: 2).isCut == false)
     #expect(wrap.lines(of: ["a b c"], most: 2).isCut)
     #expect(wrap.lines(of: ["a", "b"], most: 1).isCut)
@@ -119,5 +119,32 @@ import WidgetModel
     #expect(lines.allSatisfy { TextColumns.width(of: $0) <= width }, "seed \(seed)")
     let visible = { (text: String) in text.filter { $0 != " " && $0 != "\u{200B}" } }
     #expect(visible(lines.joined()) == visible(text), "seed \(seed)")
+  }
+
+  /// Columns, without the short cut for ASCII.
+  private struct SlowMeasure: TextMeasure {
+    func width(of text: Substring, font: ThemeFont) -> Int { TextColumns.width(of: text) }
+    func lineHeight(of font: ThemeFont) -> Int { 1 }
+  }
+
+  @Test(arguments: 0..<500 as Range<UInt64>)
+  func `ASCII is broken as all text is`(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let parts = ["a", "bc", "word", " ", "  ", "-", "well-known", "1-2", "--", "incredible"]
+    let text = (0..<Int.random(in: 0..<20, using: &random)).map { _ in
+      parts.randomElement(using: &random) ?? ""
+    }.joined()
+    let width = Int.random(in: 1..<14, using: &random)
+    let most = Int.random(in: 0..<4, using: &random)
+    let font = ThemeFont(size: 16)
+    let fast = TextWrap(metrics: .cells(), font: font, width: width)
+      .lines(of: [text], most: most)
+    let slow = TextWrap(
+      metrics: LayoutMetrics(scale: .cells, measure: SlowMeasure()) { _ in "" }, font: font,
+      width: width
+    )
+    .lines(of: [text], most: most)
+    #expect(
+      fast.lines == slow.lines && fast.isCut == slow.isCut, "seed \(seed): '\(text)' \(width)")
   }
 }

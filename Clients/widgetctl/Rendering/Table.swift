@@ -1,3 +1,5 @@
+import WidgetLayout
+
 /// Text in aligned columns, two spaces apart, no trailing blanks.
 struct Table {
   /// One cell: what is shown, and the colour, which has no width.
@@ -69,35 +71,10 @@ struct Painter: Hashable, Sendable {
   }
 }
 
-extension Character {
-  /// How many columns of a terminal it takes: 2 for East Asian wide characters and emoji.
-  fileprivate var columns: Int {
-    guard let scalar = unicodeScalars.first else { return 0 }
-    if scalar.properties.isEmojiPresentation || unicodeScalars.contains("\u{FE0F}") { return 2 }
-    switch scalar.value {
-    case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF,
-      0xA000...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60,
-      0xFFE0...0xFFE6, 0x20000...0x3FFFD:
-      return 2
-    default: return 1
-    }
-  }
-}
-
 extension String {
   /// How many columns of a terminal it takes.
-  var columns: Int { reduce(0) { $0 + $1.columns } }
+  var columns: Int { TextColumns.width(of: self) }
 
   /// The text, cut at the end with an ellipsis if it takes more columns.
-  func cut(toColumns limit: Int) -> String {
-    guard columns > limit else { return self }
-    var result = ""
-    var used = 0
-    for character in self {
-      guard used + character.columns < limit else { break }
-      result.append(character)
-      used += character.columns
-    }
-    return result + "…"
-  }
+  func cut(toColumns limit: Int) -> String { TextColumns.truncated(self, to: limit) }
 }

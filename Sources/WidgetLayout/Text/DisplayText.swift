@@ -23,7 +23,8 @@ public enum DisplayText {
   /// The text on one line, with a mark for each newline.
   public static func onOneLine(_ text: String) -> String {
     if TextColumns.printableASCIICount(text.utf8) != nil { return text }
-    return lines(of: text).joined(separator: " ⏎ ").filter { $0 != "\u{200B}" }
+    return lines(of: text).joined(separator: " ⏎ ")
+      .filter { $0 != "\u{200B}" }
   }
 
   /// One line, which holds no newline.

@@ -11,6 +11,9 @@ struct TextWrap {
   /// The width of a line, at least 1.
   let width: Int
 
+  /// Whether a byte of ASCII is a column.
+  private let inColumns: Bool
+
   /// A part of one of the lines that were given.
   struct Line: Hashable {
     var text: Substring
@@ -19,8 +22,9 @@ struct TextWrap {
     var paragraph: Int
   }
 
-  init(measure: any TextMeasure, font: ThemeFont, width: Int) {
-    (self.measure, self.font, self.width) = (measure, font, max(width, 1))
+  init(metrics: LayoutMetrics, font: ThemeFont, width: Int) {
+    (self.measure, self.font, self.width) = (metrics.measure, font, max(width, 1))
+    inColumns = metrics.measuresColumns
   }
 
   /// The lines of texts that hold no newlines, each broken where it is too wide.
@@ -31,14 +35,60 @@ struct TextWrap {
     var lines: [Line] = []
     for (number, paragraph) in paragraphs.enumerated() {
       guard lines.count < limit else { return (lines, true) }
-      let whole = measure.width(of: paragraph[...], font: font)
+      let whole =
+        inColumns
+        ? TextColumns.width(of: paragraph) : measure.width(of: paragraph[...], font: font)
       if whole <= width {
         lines.append(Line(text: shown(paragraph[...]), width: whole, paragraph: number))
+      } else if inColumns, whole == paragraph.utf8.count {
+        if !wrapASCII(paragraph, number, into: &lines, limit: limit) { return (lines, true) }
       } else if !wrap(paragraph, number, into: &lines, limit: limit) {
         return (lines, true)
       }
     }
     return (lines, false)
+  }
+
+  /// The same as `wrap`, for printable ASCII in columns: without looking at characters.
+  private func wrapASCII(
+    _ paragraph: String, _ number: Int, into lines: inout [Line], limit: Int
+  ) -> Bool {
+    let bytes = paragraph.utf8
+    let blank = UInt8(ascii: " ")
+    let isWhole = bytes.withContiguousStorageIfAvailable { bytes -> Bool in
+      var start = 0
+      var index = 0
+      // Ends a line before the blanks in front of `end`; false if there is room for no more.
+      func endLine(at end: Int) -> Bool {
+        var last = end
+        while last > start, bytes[last - 1] == blank { last -= 1 }
+        let text = paragraph.utf8.dropFirst(start).prefix(last - start)
+        lines.append(Line(text: Substring(text), width: last - start, paragraph: number))
+        start = end
+        return lines.count < limit
+      }
+      while index < bytes.count {
+        var end = index
+        while end < bytes.count, bytes[end] != blank {
+          end += 1
+          if end - index > 1, end < bytes.count, bytes[end - 1] == UInt8(ascii: "-"),
+            bytes[end - 2].isLetter, bytes[end].isLetter
+          {
+            break
+          }
+        }
+        if index > start, end - start > width, !endLine(at: index) { return false }
+        while end - index > width {
+          index += width
+          if !endLine(at: index) { return false }
+        }
+        while end < bytes.count, bytes[end] == blank { end += 1 }
+        index = end
+      }
+      if start < bytes.count { _ = endLine(at: bytes.count) }
+      return true
+    }
+    return isWhole ?? wrap(paragraph, number, into: &lines, limit: limit)
   }
 
   /// False if not all of it has room.
@@ -82,7 +132,7 @@ struct TextWrap {
 
   /// Without the places to break at that were not needed.
   private func shown(_ text: Substring) -> Substring {
-    guard text.utf8.contains(0xE2), text.contains("\u{200B}") else { return text }
+    guard text.hasZeroWidthSpace else { return text }
     return Substring(text.filter { $0 != "\u{200B}" })
   }
 
@@ -147,4 +197,20 @@ extension Character {
     if scalar.value >= 0xAC00, scalar.value < 0xD7A4 { return false }
     return TextColumns.width(of: self) == 2
   }
+}
+
+extension StringProtocol {
+  /// Whether there is U+200B in it, which says where a line may end. Looks at bytes: E2 80 8B.
+  var hasZeroWidthSpace: Bool {
+    var last: (UInt8, UInt8) = (0, 0)
+    for byte in utf8 {
+      if byte == 0x8B, last == (0xE2, 0x80) { return true }
+      last = (last.1, byte)
+    }
+    return false
+  }
+}
+
+extension UInt8 {
+  fileprivate var isLetter: Bool { (0x41...0x5A).contains(self) || (0x61...0x7A).contains(self) }
 }
