@@ -42,7 +42,7 @@ extension LayoutPass {
     }
     let align = textAlignment(index, slot.align)
     if !isContainer(nodes[index].facts.type) {
-      (placed.texts, placed.parts) = placeLeaf(index, in: inner, align)
+      (placed.texts, placed.parts) = placeLeaf(index, in: contentBox(index, inner, frame), align)
       if inner.height < leafHeight(index, width: inner.width), facts.style.height == nil {
         result.isClipped = true
       }
@@ -69,6 +69,20 @@ extension LayoutPass {
     }
   }
 
+  /// Where a control stands in room that is wider than it needs.
+  private func contentBox(_ index: Int, _ inner: LayoutRect, _ frame: LayoutRect) -> LayoutRect {
+    let style = nodes[index].facts.style
+    switch nodes[index].facts.type {
+    case .toggle, .spinner, .gauge, .image:
+      guard style.align == .center || style.align == .end, style.width == nil else { return inner }
+      let around = style.margin.horizontal + frame.width - inner.width
+      let ideal = max(0, nodes[index].extent.ideal - around)
+      return inner.aligned(
+        LayoutSize(width: min(ideal, inner.width), height: inner.height), style.align)
+    default: return inner
+    }
+  }
+
   private func isContainer(_ type: NodeType?) -> Bool {
     switch type {
     case .stack, .form, .grid, .table, .button, .link, nil: true
@@ -84,7 +98,7 @@ extension LayoutPass {
   }
 
   /// The padding, or as much of it as leaves a unit for what is inside.
-  private func fitting(_ edges: LayoutEdges, in size: LayoutSize) -> LayoutEdges {
+  func fitting(_ edges: LayoutEdges, in size: LayoutSize) -> LayoutEdges {
     let sides = fitting(edges.leading, edges.trailing, in: size.width)
     let ends = fitting(edges.top, edges.bottom, in: size.height)
     return LayoutEdges(
@@ -106,201 +120,5 @@ extension LayoutPass {
           index: index, id: nodes[index].facts.id, kind: .control, frame: frame, clip: clip))
     default: break
     }
-  }
-
-  // MARK: - Buttons and links
-
-  /// What is in a button or link beside each other: its icon, its text, its children, its address.
-  private enum InlineItem {
-    case icon
-    case name
-    case child(Int)
-    case url
-  }
-
-  private func inlineItems(_ index: Int) -> (items: [InlineItem], extents: [Extent]) {
-    let facts = nodes[index].facts
-    var items: [InlineItem] = []
-    var extents: [Extent] = []
-    if nodes[index].facts.type == .button, facts.content.count > 0, chrome.icon.width > 0 {
-      items.append(.icon)
-      extents.append(Extent(fixed: chrome.icon.width))
-    }
-    if facts.content.nameWidth > 0 {
-      items.append(.name)
-      extents.append(
-        nodes[index].facts.type == .button
-          ? Extent(fixed: facts.content.nameWidth) : textExtent(facts.content.nameWidth))
-    }
-    for child in nodes[index].flow {
-      items.append(.child(child))
-      extents.append(nodes[child].extent)
-    }
-    if nodes[index].facts.type == .link, facts.content.valueWidth > 0 {
-      items.append(.url)
-      extents.append(textExtent(facts.content.valueWidth))
-    }
-    return (items, extents)
-  }
-
-  private var buttonEdges: LayoutEdges {
-    LayoutEdges(
-      top: chrome.buttonEnds, bottom: chrome.buttonEnds, leading: chrome.buttonSides,
-      trailing: chrome.buttonSides)
-  }
-
-  private func inlineEdges(_ index: Int) -> LayoutEdges {
-    nodes[index].facts.type == .button ? buttonEdges : LayoutEdges()
-  }
-
-  /// Whether it is a button with nothing but text; so it is with most of them.
-  private func isPlainButton(_ index: Int) -> Bool {
-    let facts = nodes[index].facts
-    return facts.type == .button && nodes[index].flow.isEmpty
-      && (facts.content.count == 0 || chrome.icon.width == 0)
-  }
-
-  func inlineExtent(_ index: Int) -> Extent {
-    if isPlainButton(index) {
-      return Extent(fixed: nodes[index].facts.content.nameWidth + buttonEdges.horizontal)
-    }
-    let extents = inlineItems(index).extents
-    let sum = extents.reduce(.zero, +)
-    let gaps = max(0, extents.count - 1) * chrome.gap + inlineEdges(index).horizontal
-    let extent = Extent(
-      ideal: sum.ideal + gaps, firm: sum.firm + gaps, least: sum.least + gaps)
-    return nodes[index].facts.type == .button && nodes[index].flow.isEmpty
-      ? Extent(fixed: extent.ideal) : extent
-  }
-
-  mutating func inlineHeight(_ index: Int, width: Int) -> Int {
-    if isPlainButton(index) { return lineHeight(index) + buttonEdges.vertical }
-    let edges = inlineEdges(index)
-    let (items, extents) = inlineItems(index)
-    let widths = Distribution.shrink(
-      extents, to: max(0, width - edges.horizontal), gap: chrome.gap
-    ).lengths
-    var height = lineHeight(index)
-    for (item, width) in zip(items, widths) {
-      switch item {
-      case .child(let child): height = max(height, self.height(child, width: width))
-      case .icon: height = max(height, chrome.icon.height)
-      case .name, .url: break
-      }
-    }
-    return height + edges.vertical
-  }
-
-  private mutating func placeInline(
-    _ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int
-  ) {
-    let edges = inlineEdges(index)
-    let inside = inner.inset(fitting(edges, in: inner.size))
-    if nodes[index].facts.type == .button, !inner.isEmpty {
-      result.placed[node].parts.append(PlacedPart(.button, inner))
-    }
-    if isPlainButton(index) {
-      let line = lineHeight(index)
-      if line > inside.height { result.isClipped = true }
-      let row = inside.line(max(0, inside.height - line) / 2, line)
-      result.placed[node].texts = text(
-        nodes[index].facts.content.name, index, in: row,
-        nodes[index].facts.style.align == .fill ? .start : .center, .text)
-      return
-    }
-    let (items, extents) = inlineItems(index)
-    let (widths, gap) = Distribution.shrink(extents, to: inside.width, gap: chrome.gap)
-    let total = widths.reduce(gap * max(0, widths.count - 1), +)
-    let align =
-      nodes[index].facts.style.align == .fill || nodes[index].facts.type == .link
-      ? nodes[index].facts.style.align : .center
-    var x = inside.aligned(LayoutSize(width: total, height: 0), align).x
-    let line = lineHeight(index)
-    for (item, width) in zip(items, widths) {
-      let row = { (height: Int) in
-        LayoutRect(
-          x: x, y: inside.y + max(0, inside.height - height) / 2, width: width, height: height)
-      }
-      switch item {
-      case .icon:
-        result.placed[node].parts.append(PlacedPart(.icon, row(chrome.icon.height)))
-      case .name:
-        result.placed[node].texts += self.text(
-          nodes[index].facts.content.name, index, in: row(line), nil, .text)
-      case .url:
-        result.placed[node].texts += self.text(
-          nodes[index].facts.content.value, index, in: row(line), nil, .url)
-      case .child(let child):
-        let natural = height(child, width: width)
-        if natural > inside.height { result.isClipped = true }
-        place(child, Slot(rect: row(min(natural, inside.height)), clip: clip))
-      }
-      x += width + gap
-    }
-    if line > inside.height { result.isClipped = true }
-  }
-
-  // MARK: - Forms
-
-  /// The title and the button of a form stand where the text of its children does.
-  private var formInset: Int { metrics.horizontal(NodeStyle.leafPaddingPoints) }
-
-  private func submitWidth(_ index: Int) -> Int {
-    nodes[index].facts.content.valueWidth + buttonEdges.horizontal
-  }
-
-  func formExtent(_ index: Int) -> Extent {
-    var extent = columnExtent(index)
-    extent.formMax(Extent(fixed: submitWidth(index)) + 2 * formInset)
-    extent.formMax(textExtent(nodes[index].facts.content.paragraphsWidth) + 2 * formInset)
-    return extent
-  }
-
-  private mutating func titleHeight(_ index: Int, width: Int) -> Int {
-    guard !nodes[index].facts.content.paragraphs.isEmpty else { return 0 }
-    return wrapped(index, width: max(0, width - 2 * formInset)).lines.count * lineHeight(index)
-  }
-
-  mutating func formHeight(_ index: Int, width: Int) -> Int {
-    titleHeight(index, width: width) + columnHeight(index, width: width) + submitHeight(index)
-  }
-
-  private func submitHeight(_ index: Int) -> Int { lineHeight(index) + buttonEdges.vertical }
-
-  private mutating func placeForm(
-    _ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int
-  ) {
-    let inset = LayoutEdges(leading: formInset, trailing: formInset)
-    let text = inner.inset(inset)
-    let title = titleHeight(index, width: inner.width)
-    if title > 0 {
-      let line = lineHeight(index)
-      for (row, wrapped) in wrapped(index, width: text.width).lines.enumerated() {
-        result.placed[node].texts += self.text(
-          String(wrapped.text), index, in: text.line(row * line, line), nil, .name)
-      }
-    }
-    // The button has its room at the end first.
-    let submit = submitHeight(index)
-    var fields = inner.inset(LayoutEdges(top: title, bottom: submit))
-    if !nodes[index].flow.contains(where: { nodes[$0].facts.style.grow > 0 }) {
-      fields.height = min(fields.height, columnHeight(index, width: inner.width))
-    }
-    placeColumn(index, in: fields, clip: clip.intersection(fields), node: node)
-    let top = fields.endY
-    var frame = LayoutRect(
-      x: text.x, y: top, width: min(submitWidth(index), text.width), height: submit)
-    frame.height = max(0, min(submit, inner.endY - top))
-    if frame.height < submit { result.isClipped = true }
-    guard !frame.isEmpty else { return }
-    let edges = fitting(buttonEdges, in: frame.size)
-    result.placed[node].parts.append(PlacedPart(.submit, frame))
-    result.placed[node].texts += self.text(
-      nodes[index].facts.content.value, index, in: frame.inset(edges).line(0, lineHeight(index)),
-      nil,
-      .submit)
-    guard nodes[index].facts.content.canFocus else { return }
-    result.focusable.append(
-      FocusTarget(index: index, id: nodes[index].facts.id, kind: .submit, frame: frame, clip: clip))
   }
 }

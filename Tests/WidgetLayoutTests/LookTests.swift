@@ -139,6 +139,15 @@ import WidgetModel
       Tree.row(.label("a"), Tree(.space, ["size": 32]), .label("b")).drawn(12) == [" a      b"])
   }
 
+  @Test func `a control stands in its room where it is aligned to`() {
+    let toggle = { (align: Value) in
+      Tree.row(Tree(.toggle, ["text": "On", "grow": 1, "align": align]), .label("x"))
+    }
+    #expect(toggle("start").drawn(20) == [" [x] On           x"])
+    #expect(toggle("center").drawn(20) == ["     [x] On       x"])
+    #expect(toggle("end").drawn(20) == ["          [x] On  x"])
+  }
+
   @Test func `a row keeps between its least and its most width`() {
     let tree = Tree.row(
       .label("a", ["minWidth": 80]), .label("b", ["grow": 1, "maxWidth": 40]),

@@ -96,6 +96,12 @@ import WidgetModel
     #expect(wrapped(text, width) == lines)
   }
 
+  @Test func `a word of any length is broken in time that its length explains`() {
+    // Quadratic, this would take minutes.
+    let lines = wrapped(String(repeating: "é", count: 20_000), 2)
+    #expect(lines.count == 10_000)
+  }
+
   @Test func `no more lines are made than asked for`() {
     #expect(wrapped("a b c d", 1, most: 2) == ["a", "b"])
     let wrap = TextWrap(metrics: .cells(), font: ThemeFont(size: 16), width: 1)

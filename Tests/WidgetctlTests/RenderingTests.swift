@@ -161,7 +161,10 @@ struct TableTests {
         == "\u{1B}[1mA\u{1B}[0m   \u{1B}[1mB\u{1B}[0m\n\u{1B}[32mon\u{1B}[0m  x\n")
   }
 
-  @Test(arguments: [("abc", 3), ("日本", 4), ("é", 1), ("e\u{301}", 1), ("😀", 2), ("", 0)])
+  @Test(arguments: [
+    ("abc", 3), ("日本", 4), ("é", 1), ("e\u{301}", 1), ("😀", 2), ("", 0), ("🇩🇪", 2),
+    ("1\u{FE0F}\u{20E3}", 2), ("a\u{FE0F}", 1),
+  ])
   func `wide characters take two columns`(_ text: String, columns: Int) {
     #expect(text.columns == columns)
   }

@@ -108,12 +108,13 @@ struct TextWrap {
       }
       // Too long for any line: as much of it as goes into each.
       while wordWidth > width {
-        let end = prefixEnd(of: paragraph[index..<word.end])
+        let (end, taken) = prefix(of: paragraph[index..<word.end])
         guard end < word.end else { break }
         lines.append(line(paragraph[start..<end], number))
         guard lines.count < limit else { return false }
         (start, index, used) = (end, end, 0)
-        wordWidth = measure.width(of: paragraph[index..<word.end], font: font)
+        // Not measured again, so that a long word costs no more than a short one for each character.
+        wordWidth -= taken
       }
       used += wordWidth + measure.width(of: paragraph[word.end..<word.next], font: font)
       index = word.next
@@ -136,17 +137,18 @@ struct TextWrap {
     return Substring(text.filter { $0 != "\u{200B}" })
   }
 
-  /// Where as much of a word ends as a line has room for: at least one character.
-  private func prefixEnd(of word: Substring) -> String.Index {
+  /// Where as much of a word ends as a line has room for, at least one character, and its width.
+  private func prefix(of word: Substring) -> (end: String.Index, width: Int) {
     var index = word.index(after: word.startIndex)
     var used = measure.width(of: word[..<index], font: font)
     while index < word.endIndex {
       let next = word.index(after: index)
-      used += measure.width(of: word[index..<next], font: font)
-      guard used <= width else { break }
+      let more = measure.width(of: word[index..<next], font: font)
+      guard used + more <= width else { break }
+      used += more
       index = next
     }
-    return index
+    return (index, used)
   }
 
   /// The end of the word that begins there, and where the next one begins behind its blanks.

@@ -1,0 +1,66 @@
+import WidgetModel
+
+/// Forms: a title, a column, and a button.
+extension LayoutPass {
+  /// The title and the button of a form stand where the text of its children does.
+  private var formInset: Int { metrics.horizontal(NodeStyle.leafPaddingPoints) }
+
+  private func submitWidth(_ index: Int) -> Int {
+    nodes[index].facts.content.valueWidth + buttonEdges.horizontal
+  }
+
+  func formExtent(_ index: Int) -> Extent {
+    var extent = columnExtent(index)
+    extent.formMax(Extent(fixed: submitWidth(index)) + 2 * formInset)
+    extent.formMax(textExtent(nodes[index].facts.content.paragraphsWidth) + 2 * formInset)
+    return extent
+  }
+
+  private mutating func titleHeight(_ index: Int, width: Int) -> Int {
+    guard !nodes[index].facts.content.paragraphs.isEmpty else { return 0 }
+    return wrapped(index, width: max(0, width - 2 * formInset)).lines.count * lineHeight(index)
+  }
+
+  mutating func formHeight(_ index: Int, width: Int) -> Int {
+    titleHeight(index, width: width) + columnHeight(index, width: width) + submitHeight(index)
+  }
+
+  private func submitHeight(_ index: Int) -> Int { lineHeight(index) + buttonEdges.vertical }
+
+  mutating func placeForm(
+    _ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int
+  ) {
+    let inset = LayoutEdges(leading: formInset, trailing: formInset)
+    let text = inner.inset(inset)
+    let title = titleHeight(index, width: inner.width)
+    if title > 0 {
+      let line = lineHeight(index)
+      for (row, wrapped) in wrapped(index, width: text.width).lines.enumerated() {
+        result.placed[node].texts += self.text(
+          String(wrapped.text), index, in: text.line(row * line, line), nil, .name)
+      }
+    }
+    // The button has its room at the end first.
+    let submit = submitHeight(index)
+    var fields = inner.inset(LayoutEdges(top: title, bottom: submit))
+    if !nodes[index].flow.contains(where: { nodes[$0].facts.style.grow > 0 }) {
+      fields.height = min(fields.height, columnHeight(index, width: inner.width))
+    }
+    placeColumn(index, in: fields, clip: clip.intersection(fields), node: node)
+    let top = fields.endY
+    var frame = LayoutRect(
+      x: text.x, y: top, width: min(submitWidth(index), text.width), height: submit)
+    frame.height = max(0, min(submit, inner.endY - top))
+    if frame.height < submit { result.isClipped = true }
+    guard !frame.isEmpty else { return }
+    let edges = fitting(buttonEdges, in: frame.size)
+    result.placed[node].parts.append(PlacedPart(.submit, frame))
+    result.placed[node].texts += self.text(
+      nodes[index].facts.content.value, index, in: frame.inset(edges).line(0, lineHeight(index)),
+      nil,
+      .submit)
+    guard nodes[index].facts.content.canFocus else { return }
+    result.focusable.append(
+      FocusTarget(index: index, id: nodes[index].facts.id, kind: .submit, frame: frame, clip: clip))
+  }
+}
