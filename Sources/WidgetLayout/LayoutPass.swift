@@ -35,6 +35,7 @@ struct LayoutPass {
       result.size = LayoutSize(width: width, height: height ?? 0)
       return
     }
+    result.placed.reserveCapacity(table.count)
     measure(root, depth: 0)
     let separator = separatorHeight(root, last: true, dividing: false)
     let natural = nodes[root].isShown ? self.height(root, width: width) + separator : 0
