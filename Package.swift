@@ -155,7 +155,8 @@ let package = Package(
       name: "widgetctl",
       dependencies: [
         "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression", "WidgetLayout",
-        "WidgetModel", "WidgetProto", "WidgetTimeZones", arguments,
+        "WidgetModel", "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones",
+        arguments,
         .product(name: "Yams", package: "Yams"),
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
@@ -275,7 +276,10 @@ let package = Package(
       ], swiftSettings: strict),
     .testTarget(
       name: "WidgetctlTests",
-      dependencies: ["widgetctl", "WidgetClient", "WidgetModel", "WidgetProto"],
+      dependencies: [
+        "widgetctl", "WidgetClient", "WidgetLayout", "WidgetModel", "WidgetProto", "WidgetRender",
+        "WidgetTerminal",
+      ],
       swiftSettings: strict),
   ]
 )

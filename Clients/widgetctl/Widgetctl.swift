@@ -32,7 +32,7 @@ struct Widgetctl: AsyncParsableCommand {
         name: "Look",
         subcommands: [
           ListCommand.self, GetCommand.self, WatchCommand.self, EventsCommand.self,
-          ViewCommand.self, KindsCommand.self, DescribeCommand.self,
+          ViewCommand.self, DashboardCommand.self, KindsCommand.self, DescribeCommand.self,
         ]),
       CommandGroup(
         name: "Change",

@@ -55,7 +55,12 @@ struct ViewCommand: AsyncParsableCommand {
   @Flag(help: "List the nodes with their ids, types and properties.")
   var nodes = false
 
-  @Flag(name: .customLong("wait"), help: "With --watch: wait for the daemon if it is not there.")
+  @Flag(help: "Show them full screen, with keys and mouse, as `dashboard` does.")
+  var live = false
+
+  @Flag(
+    name: .customLong("wait"),
+    help: "With --watch or --live: wait for the daemon if it is not there.")
   var waits = false
 
   @OptionGroup var global: GlobalOptions
@@ -68,10 +73,19 @@ struct ViewCommand: AsyncParsableCommand {
       throw ValidationError("--watch draws; `widgetctl watch -o jsonl` prints changes")
     }
     if watch, nodes { throw ValidationError("--watch draws; leave out --nodes") }
-    if waits, !watch { throw ValidationError("--wait needs --watch") }
+    if waits, !watch, !live { throw ValidationError("--wait needs --watch or --live") }
+    if live, watch || nodes {
+      throw ValidationError("--live draws by itself; leave out --watch and --nodes")
+    }
   }
 
   func run() async throws {
+    if live {
+      var dashboard = DashboardOptions(ids: ids, selection: selection, global: global)
+      dashboard.family = family
+      dashboard.waits = waits
+      return try await dashboard.run()
+    }
     guard !watch else { return try await follow() }
     let session = try global.session()
     var widgets: [Widget] = []

@@ -277,9 +277,6 @@ extension Node {
     properties[String(problem.prefix { $0 != ":" })] != nil
   }
 
-  /// A property as text; empty if there is none.
-  fileprivate func text(_ name: String) -> String { properties[name]?.plainText ?? "" }
-
   fileprivate func bool(_ name: String) -> Bool? {
     if case .bool(let flag)? = properties[name] { flag } else { nil }
   }

@@ -1,0 +1,131 @@
+import ArgumentParser
+import WidgetClient
+import WidgetLayout
+import WidgetModel
+import WidgetRender
+import WidgetTerminal
+
+/// `dashboard`: all widgets, full screen, to look at and to use.
+struct DashboardCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "dashboard",
+    abstract: "Use widgets full screen: look, press, type, scroll.",
+    discussion: """
+      Shows the visible widgets, or those of the ids or the selection, and follows every change. \
+      Widgets flow into columns in position order; a large one takes two columns, an extra-large \
+      one takes all. A widget that is stale or failed says so in its title.
+
+      Tab and the arrows move the focus; Enter and Space press, switch, and select; text is typed \
+      into inputs, and Enter submits it. The mouse presses and scrolls. `/` filters, `i` shows a \
+      widget's data, `?` shows all keys, `q` quits. Ctrl+Z suspends.
+
+      If the daemon goes away, the last state stays, marked as stale, until the daemon is back. \
+      `view --live` is the same. Without ids and selection, the widgets that say how a host and its \
+      bundles stand are shown only while something is wrong with them.
+
+      Examples:
+        widgetctl dashboard
+        widgetctl dashboard -l panel=top
+        widgetctl dashboard todo cpu
+      """)
+
+  @Argument(
+    help: "Only these widgets, hidden ones too.", completion: idCompletion, transform: parseID)
+  var ids: [WidgetID] = []
+
+  @OptionGroup var selection: SelectorOptions
+
+  @Option(
+    name: .customLong("as"),
+    help: ArgumentHelp(
+      "Show the content for this family, whatever the widgets' own is.", valueName: "family"),
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var family: Family?
+
+  @Option(
+    help: ArgumentHelp(
+      "Colours for a light, dark or high-contrast terminal; default: as its background is."),
+    completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
+  var appearance: Theme.Appearance?
+
+  @Flag(name: .customLong("no-animation"), help: "Nothing turns or fades.")
+  var isStill = false
+
+  @Flag(name: .customLong("wait"), help: "Wait for the daemon if it is not there.")
+  var waits = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    if !ids.isEmpty, !selection.isEmpty {
+      throw ValidationError("ids and a selection exclude each other; use one of them")
+    }
+    if global.output != nil {
+      throw ValidationError("dashboard draws; `widgetctl watch -o jsonl` prints changes")
+    }
+  }
+
+  func run() async throws {
+    var dashboard = DashboardOptions(ids: ids, selection: selection, global: global)
+    dashboard.family = family
+    dashboard.appearance = appearance
+    dashboard.isStill = isStill
+    dashboard.waits = waits
+    try await dashboard.run()
+  }
+}
+
+/// What a dashboard is started with.
+struct DashboardOptions {
+  let ids: [WidgetID]
+  let selection: SelectorOptions
+  let global: GlobalOptions
+  var family: Family?
+  var appearance: Theme.Appearance?
+  var isStill = false
+  var waits = false
+
+  init(ids: [WidgetID], selection: SelectorOptions, global: GlobalOptions) {
+    (self.ids, self.selection, self.global) = (ids, selection, global)
+  }
+
+  func run() async throws {
+    let follow = FollowOptions(global: global, waits: waits)
+    let session = try follow.session()
+    var capabilities = TerminalCapabilities { Terminal.environment($0) }
+    if global.noColor { capabilities.depth = .none }
+    guard capabilities.movesCursor else {
+      throw CommandFailure(
+        .usage, "this terminal cannot be drawn on (TERM); `widgetctl view --watch` prints lines")
+    }
+    var metrics = LayoutMetrics.cells { node in
+      guard case .timestamp(let time)? = node.properties["date"] else { return "" }
+      return DateText(now: Terminal.now).text(
+        time, style: node.text("style"), pattern: node.text("format"), zone: node.text("zone")
+      ).onOneLine
+    }
+    metrics.showsURLs = !capabilities.hasLinks
+    var options = LiveOptions(ids: ids, metrics: metrics)
+    options.leavesOutStanding = ids.isEmpty && selection.isEmpty
+    options.animates = !isStill
+    options.followsBackground = appearance == nil
+    let look = CellLook(
+      appearance: appearance ?? (capabilities.isLight == true ? .light : .dark),
+      usesColor: capabilities.depth != .none)
+    let live = LiveSession(
+      session: session,
+      watch: WatchOptions(
+        selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
+        retry: FollowOptions.retry, contentFamily: family),
+      options: options, look: look, capabilities: capabilities, follow: follow)
+    try await live.run()
+  }
+}
+
+@Sendable func parseAppearance(_ text: String) throws -> Theme.Appearance {
+  guard let appearance = Theme.Appearance.allCases.first(where: { $0.name == text }) else {
+    throw ValidationError(
+      "use one of \(Theme.Appearance.allCases.map(\.name).joined(separator: ", "))")
+  }
+  return appearance
+}

@@ -1,0 +1,366 @@
+import WidgetClient
+import WidgetLayout
+import WidgetModel
+import WidgetTerminal
+
+/// What keys and the mouse do.
+extension LiveBoard {
+  /// Takes what the user does. Returns what follows outside.
+  mutating func take(_ input: TerminalInput) -> [Effect] {
+    switch input {
+    case .key(let key, let modifiers):
+      notice = ""
+      return take(key, modifiers)
+    case .mouse(let event): return take(event)
+    case .paste(let text): return type(text)
+    case .focus, .background, .attributes, .colorScheme: return []
+    }
+  }
+
+  private mutating func take(_ key: TerminalKey, _ modifiers: KeyModifiers) -> [Effect] {
+    if modifiers.contains(.control) {
+      switch key {
+      case .character("c"), .character("d"): return [.quit]
+      case .character("z"): return [.suspend]
+      default: break
+      }
+    }
+    if overlay != nil { return takeInOverlay(key) }
+    if isFiltering { return takeInFilter(key, modifiers) }
+    if key == .tab {
+      moveFocus(by: modifiers.contains(.shift) ? -1 : 1)
+      return []
+    }
+    if let input = focusedInput, let effects = takeInInput(input, key, modifiers) { return effects }
+    switch key {
+    case .enter, .character(" "): return focus.map { activate($0) } ?? []
+    case .escape:
+      if focus != nil {
+        focus = nil
+      } else if filter != nil {
+        setFilter(nil)
+      }
+    case .up, .down, .left, .right: moveFocus(key)
+    case .pageUp: scrollPage(by: -(pageRows - 1))
+    case .pageDown: scrollPage(by: pageRows - 1)
+    case .home: scrollPage(by: -pageHeight)
+    case .end: scrollPage(by: pageHeight)
+    case .character("q"): return [.quit]
+    case .character("?"): overlay = .help
+    case .character("/"):
+      isFiltering = true
+      if filter == nil { filter = LiveDraft("") }
+    case .character("i"):
+      if let id = focus?.widget ?? order.first { overlay = .details(id, 0) }
+    case .character("r"):
+      guard let id = focus?.widget else {
+        notice = "move the focus to a widget with Tab; r then refreshes it"
+        return []
+      }
+      return [.refresh(id)]
+    default: break
+    }
+    return []
+  }
+
+  private mutating func takeInOverlay(_ key: TerminalKey) -> [Effect] {
+    switch (overlay, key) {
+    case (.details(let id, let line)?, .down): overlay = .details(id, line + 1)
+    case (.details(let id, let line)?, .up): overlay = .details(id, max(0, line - 1))
+    case (.details(let id, let line)?, .pageDown): overlay = .details(id, line + pageRows / 2)
+    case (.details(let id, let line)?, .pageUp): overlay = .details(id, max(0, line - pageRows / 2))
+    case (_, .escape), (_, .enter), (_, .character("q")), (_, .character("?")),
+      (_, .character("i")):
+      overlay = nil
+    default: break
+    }
+    return []
+  }
+
+  // MARK: - Filter
+
+  private mutating func takeInFilter(_ key: TerminalKey, _ modifiers: KeyModifiers) -> [Effect] {
+    switch key {
+    case .enter, .tab: isFiltering = false
+    case .escape: setFilter(nil)
+    default:
+      var draft = filter ?? LiveDraft("")
+      draft.take(key, modifiers)
+      setFilter(draft)
+    }
+    return []
+  }
+
+  private mutating func setFilter(_ draft: LiveDraft?) {
+    filter = draft
+    if draft == nil { isFiltering = false }
+    if let draft, draft.text.isEmpty, !isFiltering { filter = nil }
+    arrange()
+  }
+
+  // MARK: - Inputs
+
+  /// Takes a key that goes to an input; nil if it is not for the input.
+  private mutating func takeInInput(
+    _ focus: LiveFocus, _ key: TerminalKey, _ modifiers: KeyModifiers
+  ) -> [Effect]? {
+    switch key {
+    case .up, .down, .pageUp, .pageDown: return nil
+    case .escape: return nil
+    case .enter:
+      let isMultiline = panes[focus.widget]?.node(focus.node)?.text("mode") == "multiline"
+      guard isMultiline, !modifiers.contains(.alt) else { return submit(focus) }
+      return edit(focus) { $0.insert("\n") }
+    default: return edit(focus) { $0.take(key, modifiers) }
+    }
+  }
+
+  /// Text that was pasted.
+  private mutating func type(_ text: String) -> [Effect] {
+    if isFiltering {
+      var draft = filter ?? LiveDraft("")
+      draft.insert(text.onOneLine)
+      setFilter(draft)
+      return []
+    }
+    guard overlay == nil, let focus = focusedInput else { return [] }
+    let isMultiline = panes[focus.widget]?.node(focus.node)?.text("mode") == "multiline"
+    return edit(focus) { $0.insert(isMultiline ? text : text.onOneLine) }
+  }
+
+  private mutating func edit(
+    _ focus: LiveFocus, _ change: (inout LiveDraft) -> Void
+  ) -> [Effect] {
+    guard let pane = panes[focus.widget], let node = pane.node(focus.node) else { return [] }
+    let didChange = panes[focus.widget]?.edit(focus.node, change) ?? false
+    arrange()
+    // In a form nothing is sent before the form is.
+    guard didChange, pane.form(around: focus.node) == nil else { return [] }
+    let text = panes[focus.widget]?.draft(focus.node).text ?? ""
+    if case .int(let least)? = node.properties["minLength"], text.count < least, !text.isEmpty {
+      return []
+    }
+    var delay: Duration?
+    if case .duration(let throttle)? = node.properties["throttle"] { delay = throttle }
+    return [
+      .send(
+        LiveEvent(
+          widget: focus.widget, node: focus.node, name: "change", payload: ["value": .string(text)]),
+        after: delay)
+    ]
+  }
+
+  /// Enter in an input: sends its form, or what is in it.
+  private mutating func submit(_ focus: LiveFocus) -> [Effect] {
+    guard let pane = panes[focus.widget] else { return [] }
+    if let form = pane.form(around: focus.node) { return submit(form: form, of: focus.widget) }
+    return [
+      .send(
+        LiveEvent(
+          widget: focus.widget, node: focus.node, name: "submit",
+          payload: ["value": .string(pane.draft(focus.node).text)]), after: nil)
+    ]
+  }
+
+  private mutating func submit(form id: String, of widget: WidgetID) -> [Effect] {
+    guard let pane = panes[widget] else { return [] }
+    let event = LiveEvent(
+      widget: widget, node: id, name: "submit",
+      payload: ["values": .map(pane.values(ofForm: id))])
+    panes[widget]?.submit(form: id)
+    arrange()
+    return [.send(event, after: nil)]
+  }
+
+  // MARK: - Pressing
+
+  /// Presses, switches or opens what has the focus.
+  mutating func activate(_ focus: LiveFocus) -> [Effect] {
+    guard target(focus) != nil, let node = panes[focus.widget]?.node(focus.node) else { return [] }
+    let event = { (name: String, payload: ValueMap) in
+      LiveEvent(widget: focus.widget, node: focus.node, name: name, payload: payload)
+    }
+    switch focus.kind {
+    case .submit: return submit(form: focus.node, of: focus.widget)
+    case .row: return select(focus)
+    case .control: break
+    }
+    switch node.type {
+    case .toggle:
+      let value = panes[focus.widget]?.flip(focus.node) ?? false
+      arrange()
+      return [.send(event("change", ["value": .bool(value)]), after: nil)]
+    case .link:
+      notice = node.text("url").onOneLine
+      return [.send(event("open", [:]), after: nil)]
+    case .input: return []
+    default: return [.send(event("press", [:]), after: nil)]
+    }
+  }
+
+  /// Selects a row, or takes it out of the selection.
+  private func select(_ focus: LiveFocus) -> [Effect] {
+    guard let pane = panes[focus.widget], let index = pane.table.index(of: focus.node),
+      let parent = pane.table[index]?.parent, let table = pane.table[parent]?.node
+    else { return [] }
+    let key = focus.node.split(separator: "/", maxSplits: 1).last.map(String.init) ?? focus.node
+    var selected: [String] = []
+    if case .list(let keys)? = table.properties["selected"] {
+      selected = keys.map(\.plainText)
+    }
+    if table.text("selection") == "multiple" {
+      if selected.contains(key) { selected.removeAll { $0 == key } } else { selected.append(key) }
+    } else {
+      selected = selected == [key] ? [] : [key]
+    }
+    return [
+      .send(
+        LiveEvent(
+          widget: focus.widget, node: table.id, name: "select",
+          payload: ["selected": .list(selected.map { .string($0) })]), after: nil)
+    ]
+  }
+
+  /// The daemon refused an event: what was shown ahead of it is taken back.
+  mutating func refused(_ event: LiveEvent, _ words: String) {
+    panes[event.widget]?.unflip(event.node)
+    if event.name == "submit" { panes[event.widget]?.unsubmit() }
+    notice = words
+    arrange()
+  }
+
+  // MARK: - Moving
+
+  private mutating func moveFocus(by step: Int) {
+    let all = targets.map(\.focus)
+    guard !all.isEmpty else { return }
+    guard let focus, let index = all.firstIndex(of: focus) else {
+      return setFocus(step > 0 ? all.first : all.last)
+    }
+    setFocus(all[(index + step + all.count) % all.count])
+  }
+
+  /// To the nearest target in a direction; without one, the page scrolls.
+  private mutating func moveFocus(_ key: TerminalKey) {
+    guard let focus, let own = target(focus) else {
+      if focus == nil, key == .left || key == .right { return moveFocus(by: 1) }
+      return scrollPage(by: key == .up ? -1 : key == .down ? 1 : 0)
+    }
+    let from = pageFrame(focus.widget, own.frame).center
+    var best: (distance: Int, focus: LiveFocus)?
+    for (other, target) in targets where other != focus {
+      let to = pageFrame(other.widget, target.frame).center
+      // A row is about as high as two columns are wide.
+      let (dx, dy) = (to.x - from.x, (to.y - from.y) * 2)
+      let (along, across) =
+        switch key {
+        case .up: (-dy, abs(dx))
+        case .down: (dy, abs(dx))
+        case .left: (-dx, abs(dy))
+        default: (dx, abs(dy))
+        }
+      guard along > 0 else { continue }
+      let distance = along + across * 2
+      if distance < best?.distance ?? .max { best = (distance, other) }
+    }
+    if let best {
+      setFocus(best.focus)
+    } else {
+      scrollPage(by: key == .up ? -3 : key == .down ? 3 : 0)
+    }
+  }
+
+  mutating func scrollPage(by rows: Int) {
+    top = min(max(0, top + rows), max(0, pageHeight - pageRows))
+  }
+
+  // MARK: - Mouse
+
+  private mutating func take(_ event: MouseEvent) -> [Effect] {
+    switch event.action {
+    case .wheel(let direction): return wheel(direction, event)
+    case .press(.left): return click(event)
+    default: return []
+    }
+  }
+
+  /// What is under the pointer: the widget, and the place in its content.
+  private func place(_ event: MouseEvent) -> (widget: WidgetID, x: Int, y: Int)? {
+    guard event.row < pageRows else { return nil }
+    let (column, row) = (event.column, event.row + top)
+    guard let id = order.first(where: { frames[$0]?.contains(x: column, y: row) == true })
+    else { return nil }
+    let origin = origin(of: id)
+    return (id, column - origin.x, row - origin.y)
+  }
+
+  private mutating func click(_ event: MouseEvent) -> [Effect] {
+    notice = ""
+    guard overlay == nil else {
+      overlay = nil
+      return []
+    }
+    isFiltering = false
+    guard let (id, x, y) = place(event) else { return [] }
+    // Inner targets come after those around them.
+    let hit = panes[id]?.targets.last {
+      $0.frame.intersection($0.clip).contains(x: x, y: y)
+    }
+    guard let hit else {
+      focus = nil
+      return []
+    }
+    let focus = LiveFocus(widget: id, node: hit.id, kind: hit.kind)
+    setFocus(focus)
+    return activate(focus)
+  }
+
+  private mutating func wheel(_ direction: MouseEvent.Direction, _ event: MouseEvent) -> [Effect] {
+    if case .details(let id, let line)? = overlay {
+      overlay = .details(id, max(0, line + (direction == .up ? -3 : 3)))
+      return []
+    }
+    let isVertical = direction == .up || direction == .down
+    let step = direction == .up || direction == .left ? -3 : 3
+    if let (id, x, y) = place(event), let pane = panes[id] {
+      let region = pane.layout.scrollRegions.last {
+        ($0.axis == .vertical) == isVertical && $0.viewport.contains(x: x, y: y)
+      }
+      if let region, panes[id]?.scroll(region, by: step) == true {
+        arrange()
+        return []
+      }
+    }
+    if isVertical { scrollPage(by: step) }
+    return []
+  }
+}
+
+extension LiveDraft {
+  /// A key as text fields take it.
+  mutating func take(_ key: TerminalKey, _ modifiers: KeyModifiers) {
+    switch key {
+    case .character(let character) where modifiers.contains(.control):
+      switch character {
+      case "a": moveToStart()
+      case "e": moveToEnd()
+      case "u": deleteToStart()
+      case "k": deleteToEnd()
+      case "w": deleteWord()
+      default: break
+      }
+    case .character(let character): insert(String(character))
+    case .backspace: deleteBackward()
+    case .delete: deleteForward()
+    case .left: move(by: -1)
+    case .right: move(by: 1)
+    case .home: moveToStart()
+    case .end: moveToEnd()
+    default: break
+    }
+  }
+}
+
+extension LayoutRect {
+  fileprivate var center: (x: Int, y: Int) { (x + width / 2, y + height / 2) }
+}
