@@ -215,8 +215,10 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "WidgetBundleTests",
-      dependencies: ["WidgetBundle", "WidgetCore", "WidgetExpression", "WidgetModel"],
-      swiftSettings: strict),
+      dependencies: [
+        "WidgetBundle", "WidgetCore", "WidgetExpression", "WidgetModel", "WidgetRender",
+      ],
+      exclude: ["Golden"], swiftSettings: strict),
     .testTarget(
       name: "WidgetBundleStoreTests",
       dependencies: ["WidgetBundleStore", "WidgetModel", "WidgetBundle"], swiftSettings: strict),

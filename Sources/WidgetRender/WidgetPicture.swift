@@ -16,6 +16,8 @@ public struct WidgetPicture: Sendable {
   public var format: Format
   /// What a date says. Default: nothing.
   public var dateText: @Sendable (Node) -> String
+  /// Whether the readers of ANSI text know links (OSC 8); URLs are written out otherwise.
+  public var writesLinks = true
 
   /// Colours are used if the format has them.
   public init(
@@ -34,10 +36,14 @@ public struct WidgetPicture: Sendable {
   ///   - width: Columns, 1 or more.
   ///   - height: Rows. Default: as many as the content takes.
   public func text(of content: Content, width: Int, height: Int? = nil) -> String {
-    let grid = grid(of: content, width: width, height: height)
+    text(of: grid(of: content, width: width, height: height))
+  }
+
+  /// Cells in the format.
+  public func text(of grid: CellGrid) -> String {
     switch format {
     case .text: return PlainTextEncoder.text(grid)
-    case .ansi(let depth): return ANSIEncoder(depth: depth).text(grid)
+    case .ansi(let depth): return ANSIEncoder(depth: depth, writesLinks: writesLinks).text(grid)
     case .html:
       return HTMLEncoder(
         foreground: look.opaque(look.token("color.text"), over: nil),
@@ -49,7 +55,11 @@ public struct WidgetPicture: Sendable {
   /// The cells, before they are encoded.
   public func grid(of content: Content, width: Int, height: Int? = nil) -> CellGrid {
     var metrics = LayoutMetrics.cells(theme: look.theme, dateText: dateText)
-    if case .text = format { metrics.showsURLs = true } else { metrics.showsURLs = false }
+    switch format {
+    case .text: metrics.showsURLs = true
+    case .ansi: metrics.showsURLs = !writesLinks
+    case .html: metrics.showsURLs = false
+    }
     var engine = LayoutEngine(metrics: metrics)
     let table = NodeTable(content)
     let layout = engine.layout(table, width: max(width, 1), height: height)

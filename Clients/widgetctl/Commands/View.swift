@@ -14,13 +14,18 @@ struct ViewCommand: AsyncParsableCommand {
 
       --watch redraws whenever something changes, until an interrupt; without a terminal it prints \
       everything again. With -o json or yaml it prints what `ls` does. --nodes lists the parts instead: \
-      what `send --node` can name.
+      what `send --node` can name; with --defaults also the properties that a node leaves to their default.
+
+      --once prints one picture, laid out for a width and with colours: for a message of the day, a \
+      status bar, a web page. --height holds it to so many rows.
 
       Examples:
         widgetctl view
         widgetctl view todo
         widgetctl view todo --nodes
         widgetctl view todo --family inline
+        widgetctl view --once
+        widgetctl view todo --once --format html --width 60
         widgetctl view -l panel=top --watch
         widgetctl send todo press --node add
       """)
@@ -55,6 +60,11 @@ struct ViewCommand: AsyncParsableCommand {
   @Flag(help: "List the nodes with their ids, types and properties.")
   var nodes = false
 
+  @Flag(help: "With --nodes: also the properties that hold by default.")
+  var defaults = false
+
+  @OptionGroup var picture: PictureOptions
+
   @Flag(help: "Show them full screen, with keys and mouse, as `dashboard` does.")
   var live = false
 
@@ -76,6 +86,14 @@ struct ViewCommand: AsyncParsableCommand {
     if waits, !watch, !live { throw ValidationError("--wait needs --watch or --live") }
     if live, watch || nodes {
       throw ValidationError("--live draws by itself; leave out --watch and --nodes")
+    }
+    if defaults, !nodes { throw ValidationError("--defaults needs --nodes") }
+    if picture.once, watch || live {
+      throw ValidationError("use one of --once, --watch and --live")
+    }
+    if picture.once, nodes { throw ValidationError("--once draws; leave out --nodes") }
+    if picture.once, let output = global.output, output != .table {
+      throw ValidationError("--once draws; `widgetctl ls -o \(output.rawValue)` prints data")
     }
   }
 
@@ -101,16 +119,29 @@ struct ViewCommand: AsyncParsableCommand {
     }
     var kinds = KindNames()
     if session.printer.format == .table, !nodes { try await kinds.look(for: widgets, session) }
+    if picture.once { return draw(widgets, kinds) }
+    if defaults { widgets = widgets.map(\.withDefaults) }
     let page = page(session.printer.painter)
     let (found, known) = (widgets, kinds)
     session.printer.print(
       list: found.map { $0.document() }, around: { .map(["widgets": $0]) }
     ) {
-      if nodes { return Table.nodes(of: found).text(width: Terminal.width, page.painter) }
+      if nodes {
+        let width = defaults ? nil : Terminal.width
+        return Table.nodes(of: found).text(width: width, page.painter)
+      }
       let lines = page.lines(of: found, kinds: known, now: Terminal.now, width: Terminal.width)
       if lines.isEmpty, ids.isEmpty, Terminal.outputIsTerminal { return "no visible widgets\n" }
       return lines.map { $0 + "\n" }.joined()
     }
+  }
+
+  private func draw(_ widgets: [Widget], _ kinds: KindNames) {
+    let page = picture.page(
+      isTitled: widgets.count > 1, tellsAll: global.verbose, noColor: global.noColor)
+    let text = page.text(of: widgets, kinds: kinds)
+    let isNothing = text.isEmpty && ids.isEmpty && Terminal.outputIsTerminal
+    Output.write(isNothing ? "no visible widgets\n" : text)
   }
 
   private func page(_ painter: Painter) -> ViewPage {
@@ -147,6 +178,24 @@ struct ViewCommand: AsyncParsableCommand {
         try await group.next()
       }
     }
+  }
+}
+
+extension Widget {
+  /// The widget with all properties of its nodes, those too that hold because a node does not say.
+  var withDefaults: Widget {
+    guard let content else { return self }
+    var widget = self
+    widget.content = Content(
+      rootID: content.rootID,
+      nodes: content.nodes.map { node in
+        var node = node
+        for property in node.type?.allProperties ?? [] where node.properties[property.name] == nil {
+          node.properties[property.name] = property.defaultValue
+        }
+        return node
+      })
+    return widget
   }
 }
 

@@ -20,12 +20,14 @@ struct ContentText {
   func lines(of content: Content) -> [String] {
     var walk = Walk(text: self, content)
     let shown = walk.block(content.rootID, width: width, depth: 0)
-    let problems = content.nodes.filter {
-      !$0.problem.isEmpty && (tellsAll || !$0.hasPlaceholderForProblem)
-    }.map {
-      "! \($0.id.safeForTerminal): \($0.problem.onOneLine)"
-    }
+    let problems = ContentText.problems(of: content, tellsAll: tellsAll)
     return (shown.lines + problems).map { line in width.map { line.cut(toColumns: $0) } ?? line }
+  }
+
+  /// A line that begins with `!` for each node of which something cannot be shown.
+  static func problems(of content: Content, tellsAll: Bool) -> [String] {
+    content.nodes.filter { !$0.problem.isEmpty && (tellsAll || !$0.hasPlaceholderForProblem) }
+      .map { "! \($0.id.safeForTerminal): \($0.problem.onOneLine)" }
   }
 
   /// Whether what is shown changes with the time alone.
@@ -91,11 +93,7 @@ struct ContentText {
       case .table: return table(node, width: width, depth: depth)
       case .space: return node.double("size") == 0 ? TextBlock() : TextBlock("")
       case .date:
-        guard case .timestamp(let time)? = node.properties["date"] else { return TextBlock("") }
-        return TextBlock(
-          text.dates.text(
-            time, style: node.text("style"), pattern: node.text("format"), zone: node.text("zone")
-          ).onOneLine)
+        return TextBlock(text.dates.text(of: node).onOneLine)
       case .form:
         var blocks = children(node, width: width, depth: depth)
         let title = node.text("text")

@@ -26,6 +26,14 @@ struct DateText: Sendable {
       ?? RFC3339.text(time)
   }
 
+  /// What a node of type `date` says; empty if it has no date.
+  func text(of node: Node) -> String {
+    guard case .timestamp(let time)? = node.properties["date"] else { return "" }
+    func property(_ name: String) -> String { node.properties[name]?.plainText ?? "" }
+    return text(
+      time, style: property("style"), pattern: property("format"), zone: property("zone"))
+  }
+
   private static func pattern(_ style: String) -> String {
     switch style {
     case "date": "%Y-%m-%d"

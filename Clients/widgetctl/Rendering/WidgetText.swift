@@ -28,8 +28,12 @@ struct WidgetText {
 
   /// What is to be known of it: `hidden`, `stale`, `FETCH_FAILED for 5m: no answer`.
   private func marks(of widget: Widget) -> [String] {
-    var marks = widget.presence.state == .visible ? [] : [widget.presence.state.name]
-    if widget.isStale { marks.append("stale") }
+    (widget.presence.state == .visible ? [] : [widget.presence.state.name]) + failures(of: widget)
+  }
+
+  /// What is wrong with it: `stale`, `FETCH_FAILED for 5m: no answer`.
+  func failures(of widget: Widget) -> [String] {
+    var marks = widget.isStale ? ["stale"] : []
     if let error = widget.error {
       let words = error.message.isEmpty ? "" : ": \(error.message.onOneLine)"
       let age = error.since.map { " for \(content.dates.age(of: $0))" } ?? ""
@@ -45,5 +49,5 @@ struct WidgetText {
 
 extension ValueMap.Entry {
   /// `key: value`, text as it is.
-  fileprivate var line: String { "\(key.onOneLine): \(value.plainText.onOneLine)" }
+  var line: String { "\(key.onOneLine): \(value.plainText.onOneLine)" }
 }

@@ -1,0 +1,114 @@
+import ArgumentParser
+import WidgetModel
+import WidgetRender
+import WidgetTerminal
+
+/// How `view` draws: the options of `--once`.
+struct PictureOptions: ParsableArguments {
+  enum Format: String, CaseIterable, ExpressibleByArgument {
+    case text, ansi, html
+  }
+
+  enum Appearance: String, CaseIterable, ExpressibleByArgument {
+    case light, dark
+    case highContrast = "high-contrast"
+
+    var appearance: Theme.Appearance {
+      switch self {
+      case .light: .light
+      case .dark: .dark
+      case .highContrast: .highContrast
+      }
+    }
+  }
+
+  /// The most columns and rows of a picture.
+  static let sideMax = CellGrid.sideMax
+  /// The columns of a picture where there is no terminal.
+  static let widthDefault = 80
+
+  @Flag(help: "Print one picture of the widgets, laid out and with colours, and end.")
+  var once = false
+
+  @Option(
+    help: ArgumentHelp(
+      "With --once: so many columns. Default: those of the terminal, 80 without one.",
+      valueName: "columns"))
+  var width: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "With --once: so many rows. Default: as many as the widgets take.", valueName: "rows"))
+  var height: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "With --once: \(Format.names). Default: ansi on a terminal with colours, else text.",
+      valueName: "format"))
+  var format: Format?
+
+  @Option(
+    help: ArgumentHelp(
+      "With --once: \(Appearance.names). Default: light if $COLORFGBG says so, else dark.",
+      valueName: "appearance"))
+  var appearance: Appearance?
+
+  func validate() throws {
+    if !once {
+      let given = [
+        width.map { _ in "--width" }, height.map { _ in "--height" },
+        format.map { _ in "--format" }, appearance.map { _ in "--appearance" },
+      ].compactMap(\.self)
+      if let name = given.first { throw ValidationError("\(name) needs --once") }
+    }
+    for (name, side) in [("--width", width), ("--height", height)] {
+      if let side, !(1...PictureOptions.sideMax).contains(side) {
+        throw ValidationError("\(name) is 1 to \(PictureOptions.sideMax)")
+      }
+    }
+  }
+
+  /// The format that was asked for, or that fits where the output goes.
+  ///
+  /// - Parameters:
+  ///   - isTerminal: The output is a terminal.
+  ///   - noColor: The user wants no colours, whatever the environment says.
+  ///   - environment: Reads a variable; nil if it is not set.
+  func format(
+    isTerminal: Bool, noColor: Bool, environment: (String) -> String?
+  ) -> WidgetPicture.Format {
+    let depth = noColor ? .none : TerminalCapabilities(environment: environment).depth
+    switch format {
+    case .text?: return .text
+    case .html?: return .html
+    case .ansi?:
+      // For another time and place, such as a message of the day: what every terminal with colours
+      // knows, if it is not known which one will show it.
+      if depth == .none, !noColor, environment("NO_COLOR") == nil, environment("TERM") == nil {
+        return .ansi(.sixteen)
+      }
+      return .ansi(depth)
+    case nil: return isTerminal && depth != .none ? .ansi(depth) : .text
+    }
+  }
+
+  /// The page of this process's surroundings.
+  func page(isTitled: Bool, tellsAll: Bool, noColor: Bool) -> PicturePage {
+    let terminal = TerminalCapabilities(environment: Terminal.environment)
+    return PicturePage(
+      format: format(
+        isTerminal: Terminal.outputIsTerminal, noColor: noColor, environment: Terminal.environment),
+      appearance: appearance?.appearance ?? (terminal.isLight == true ? .light : .dark),
+      width: width ?? Terminal.width ?? PictureOptions.widthDefault, height: height,
+      isTitled: isTitled, dates: DateText(now: Terminal.now), tellsAll: tellsAll,
+      writesLinks: terminal.hasLinks)
+  }
+}
+
+extension CaseIterable where Self: RawRepresentable, RawValue == String {
+  /// `text, ansi or html`.
+  fileprivate static var names: String {
+    let all = allCases.map(\.rawValue)
+    return all.dropLast().joined(separator: ", ") + " or " + (all.last ?? "")
+  }
+}

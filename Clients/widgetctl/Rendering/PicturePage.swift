@@ -1,0 +1,105 @@
+import WidgetLayout
+import WidgetModel
+import WidgetRender
+
+/// One picture of some widgets: each with its title, what is wrong with it, and what it shows.
+///
+/// Pure: the same widgets, time and format give the same text.
+struct PicturePage: Sendable {
+  var format: WidgetPicture.Format
+  var appearance: Theme.Appearance = .dark
+  /// Columns, 1 or more.
+  var width: Int
+  /// Rows. A single widget fills them; several are cut there. Default: as many as they take.
+  var height: Int?
+  /// Whether each widget has a line with its id.
+  var isTitled: Bool
+  var dates: DateText
+  /// Whether problems are told of for which a placeholder stands in.
+  var tellsAll = false
+  /// Whether the reader knows links in ANSI text; URLs are written out otherwise.
+  var writesLinks = true
+
+  /// The picture; empty if there is nothing to show.
+  func text(of widgets: [Widget], kinds: KindNames = KindNames()) -> String {
+    var grids: [CellGrid] = []
+    for widget in widgets {
+      if !grids.isEmpty { grids.append(CellGrid(width: width, height: 1)) }
+      grids += self.grids(of: widget, kinds: kinds, fillsPage: widgets.count == 1)
+    }
+    let total = grids.reduce(0) { $0 + $1.height }
+    guard total > 0 else { return "" }
+    var page = CellGrid(width: width, height: height ?? total)
+    var row = 0
+    for grid in grids {
+      page.draw(grid, column: 0, row: row)
+      row += grid.height
+    }
+    if total > page.height, page.height > 0 {
+      let last = LayoutRect(x: 0, y: page.height - 1, width: width, height: 1)
+      page.fill(last, style: .plain)
+      let more = "… \(total - page.height + 1) more lines"
+      page.put(more, column: 0, row: last.y, clip: last)
+    }
+    return picture.text(of: page)
+  }
+
+  /// What is above a widget's content, the content, and what is below, from top to bottom.
+  private func grids(of widget: Widget, kinds: KindNames, fillsPage: Bool) -> [CellGrid] {
+    let text = WidgetText(
+      painter: Painter(usesColour: false), content: ContentText(width: nil, dates: dates))
+    var above: [Node] = []
+    if isTitled {
+      let presence = widget.presence.state
+      let title = widget.id.rawValue + (presence == .visible ? "" : ", \(presence.name)")
+      above.append(PicturePage.line(title, ["font": .string("headline")]))
+    }
+    let failures = text.failures(of: widget)
+    if !failures.isEmpty {
+      above.append(PicturePage.problem(failures.joined(separator: ", ")))
+    }
+    guard let content = widget.content else {
+      if kinds.unknown.contains(widget.kind) {
+        above.append(PicturePage.problem("unknown kind \"\(widget.kind)\""))
+      }
+      let data = widget.data.entries.map { PicturePage.line($0.line, ["lines": .int(1)]) }
+      return grids(above + data)
+    }
+    let top = grids(above)
+    let below = grids(
+      ContentText.problems(of: content, tellsAll: tellsAll).map { PicturePage.problem($0) })
+    let taken = (top + below).reduce(0) { $0 + $1.height }
+    var picture = picture
+    picture.look.isStale = widget.isStale
+    let rest = fillsPage ? height.map { max($0 - taken, 0) } : nil
+    let shown =
+      rest == 0 ? [] : [picture.grid(of: content, width: width, height: rest)]
+    return top + shown + below
+  }
+
+  private var picture: WidgetPicture {
+    let dates = dates
+    var picture = WidgetPicture(format: format, look: CellLook(appearance: appearance)) {
+      dates.text(of: $0)
+    }
+    picture.writesLinks = writesLinks
+    return picture
+  }
+
+  // MARK: - Lines around the content, drawn by the same means as it
+
+  private func grids(_ lines: [Node]) -> [CellGrid] {
+    lines.map { picture.grid(of: Content(rootID: $0.id, nodes: [$0]), width: width) }
+  }
+
+  private static func line(_ text: String, _ properties: ValueMap) -> Node {
+    var properties = properties
+    properties["text"] = .string(text)
+    properties["padding"] = .double(0)
+    return Node(id: "line", type: .label, properties: properties)
+  }
+
+  private static func problem(_ text: String) -> Node {
+    line(text, ["color": .string("color.error")])
+  }
+}

@@ -1,0 +1,134 @@
+import ArgumentParser
+import Testing
+import WidgetModel
+import WidgetRender
+
+@testable import widgetctl
+
+/// The picture of `view --once`: what is on it, how large it is, and in which format.
+struct PicturePageTests {
+  private static let now = Samples.time(10_000)
+
+  private static func page(
+    _ format: WidgetPicture.Format = .text, width: Int = 24, height: Int? = nil,
+    isTitled: Bool = false
+  ) -> PicturePage {
+    PicturePage(
+      format: format, width: width, height: height, isTitled: isTitled,
+      dates: DateText(now: now, localZone: { _ in "+00:00" }))
+  }
+
+  /// A widget that shows one label for each text, below each other.
+  private static func widget(_ id: String, _ texts: String...) -> Widget {
+    var widget = Samples.widget
+    widget.id = Samples.id(id)
+    widget.presence = Presence()
+    widget.content = Content(
+      rootID: "top",
+      nodes: [Node(id: "top", type: .stack, childIDs: texts)]
+        + texts.map { Node(id: $0, type: .label, properties: ["text": .string($0)]) })
+    return widget
+  }
+
+  private static func lines(_ text: String) -> [Substring] {
+    text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+  }
+
+  @Test func `one widget is drawn, and several with titles and lines between them`() {
+    #expect(Self.page().text(of: [Self.widget("a", "one", "two")]) == " one\n two\n")
+    #expect(
+      Self.page(isTitled: true).text(of: [Self.widget("a", "one"), Self.widget("b", "two")])
+        == "a\n one\n\nb\n two\n")
+    #expect(Self.page().text(of: []).isEmpty)
+  }
+
+  @Test func `a widget without content shows its data`() {
+    var widget = Self.widget("a")
+    widget.content = nil
+    widget.data = ["n": .int(1), "text": .string("a\nb \u{1B}[2J and more than there is room for")]
+    let lines = Self.lines(Self.page().text(of: [widget]))
+    #expect(lines[0] == "n: 1")
+    #expect(lines.count == 2 && lines[1].hasPrefix("text: a ⏎ b") && lines[1].hasSuffix("…"))
+  }
+
+  @Test func `what is wrong is told with its age, in the colour of errors`() {
+    var widget = Self.widget("a", "one")
+    widget.isStale = true
+    widget.error = WidgetError(
+      reason: "NO_ANSWER", message: "refused", since: Samples.time(10_000 - 300))
+    #expect(
+      Self.lines(Self.page(width: 60).text(of: [widget])).first
+        == "stale, NO_ANSWER for 5m: refused")
+    let error = Theme.standard.color("color.error", .dark)
+    let red = error.map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)m" } ?? "none"
+    let ansi = Self.page(.ansi(.truecolor), width: 60).text(of: [widget])
+    #expect(ansi.hasPrefix(red + "stale, NO_ANSWER for 5m: refused"))
+    #expect(Self.page(.html).text(of: [Self.widget("a", "<b>")]).contains("&lt;b&gt;"))
+  }
+
+  @Test func `the problems of nodes and unknown kinds are told`() {
+    var widget = Self.widget("a", "one")
+    widget.content?.nodes[1].problem = "text: no number"
+    #expect(Self.lines(Self.page(width: 40).text(of: [widget])).last == "! one: text: no number")
+    widget.content = nil
+    #expect(
+      Self.page(width: 40).text(of: [widget], kinds: KindNames(unknown: [widget.kind]))
+        .hasPrefix("unknown kind \"clock\"\n"))
+  }
+
+  @Test(arguments: 1...9)
+  func `a height is held to, and what is cut off is counted`(height: Int) {
+    let one = Self.widget("a", "one", "two", "three")
+    #expect(Self.lines(Self.page(height: height).text(of: [one])).count == height)
+    let two = Self.lines(Self.page(height: height, isTitled: true).text(of: [one, one]))
+    #expect(two.count == height)
+    #expect((two.last == "… \(9 - height + 1) more lines") == (height < 9))
+  }
+
+  @Test(arguments: [1, 2, 7, 80, 300])
+  func `no line is wider than the picture`(width: Int) {
+    var widget = Self.widget("a-widget-with-a-long-name", "日本語の題", "a word, and more words")
+    widget.isStale = true
+    let text = Self.page(width: width, isTitled: true).text(of: [widget])
+    #expect(Self.lines(text).allSatisfy { String($0).columns <= width }, "\(text)")
+  }
+
+  @Test(
+    arguments: [
+      ([], true, ["TERM": "xterm-256color"], .ansi(.palette256)),
+      ([], true, ["TERM": "xterm", "COLORTERM": "truecolor"], .ansi(.truecolor)),
+      ([], true, ["TERM": "xterm", "NO_COLOR": "1"], .text), ([], true, ["TERM": "dumb"], .text),
+      ([], true, [:], .text), ([], false, ["TERM": "xterm-256color"], .text),
+      (["--format", "text"], true, ["TERM": "xterm"], .text),
+      (["--format", "html"], true, ["TERM": "dumb"], .html),
+      (["--format", "ansi"], false, ["TERM": "xterm-256color"], .ansi(.palette256)),
+      (["--format", "ansi"], false, [:], .ansi(.sixteen)),
+      (["--format", "ansi"], false, ["NO_COLOR": "1"], .ansi(.none)),
+      (["--format", "ansi"], false, ["TERM": "dumb"], .ansi(.none)),
+      (["--format", "ansi", "--no-color"], false, [:], .ansi(.none)),
+      (["--no-color"], true, ["TERM": "xterm"], .text),
+    ] as [([String], Bool, [String: String], WidgetPicture.Format)])
+  func `the format fits the terminal`(
+    arguments: [String], isTerminal: Bool, environment: [String: String],
+    format: WidgetPicture.Format
+  ) throws {
+    let command = try #require(
+      try Widgetctl.parseAsRoot(["view", "--once"] + arguments) as? ViewCommand)
+    #expect(
+      command.picture.format(
+        isTerminal: isTerminal, noColor: command.global.noColor, environment: { environment[$0] })
+        == format)
+  }
+
+  @Test func `defaults are told where a node leaves a property out`() throws {
+    var widget = Self.widget("a", "one")
+    widget.content?.nodes[1].properties["margin"] = .double(2)
+    let label = try #require(widget.withDefaults.content?.nodes[1].properties)
+    #expect(label["padding"] == .double(4))
+    #expect(label["margin"] == .double(2))
+    #expect(label["separator"] == .bool(true))
+    #expect(label["accessory"] == .string("none"))
+    #expect(label["text"] == .string("one"))
+    #expect(label["width"] == nil)
+  }
+}
