@@ -44,7 +44,8 @@ final class SocketClient: DrivenClient {
       WatchOptions(
         selector: request.selector, readMask: request.readMask, minInterval: request.minInterval,
         progressInterval: request.progressInterval, includeEvents: request.includeEvents,
-        afterSequence: request.afterSequence, resumeToken: request.resumeToken, retry: retry)
+        afterSequence: request.afterSequence, resumeToken: request.resumeToken, retry: retry,
+        contentFamily: request.contentFamily)
     ).makeAsyncIterator()
     let isRaw = retry.attemptsMax == 0
     while let frame = try await SocketClient.outcome(of: { () throws(ClientError) in

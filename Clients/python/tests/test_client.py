@@ -100,14 +100,21 @@ class CallTests(DaemonCase):
             held,
         )
         self.widgets(
-            lambda c: c.get_widget("a", fields=["data.n"]),
-            pb.GetWidgetRequest(id="a", read_mask={"paths": ["data.n"]}),
+            lambda c: c.get_widget("a", fields=["data.n"], content_family="inline"),
+            pb.GetWidgetRequest(
+                id="a", read_mask={"paths": ["data.n"]}, content_family=pb.FAMILY_INLINE
+            ),
             pb.GetWidgetResponse(widget=message),
             held,
         )
         self.widgets(
-            lambda c: c.list_widgets(widgetd.Selector(labels={"p": "top"}), page_size=2),
+            lambda c: c.list_widgets(
+                widgetd.Selector(labels={"p": "top"}),
+                page_size=2,
+                content_family=widgetd.Family.INLINE,
+            ),
             pb.ListWidgetsRequest(
+                content_family=pb.FAMILY_INLINE,
                 page_size=2,
                 selector=pb.WidgetSelector(
                     labels=[pb.LabelRequirement(key="p", operator=1, values=["top"])]

@@ -71,10 +71,27 @@ def create_widget(
     )
 
 
+def _family(family: Union[Family, str, None]) -> Any:
+    return None if family is None else _number(Family.of(family))
+
+
+def get_widget(
+    id: str, fields: Iterable[str], content_family: Union[Family, str, None]
+) -> pb.GetWidgetRequest:
+    return pb.GetWidgetRequest(
+        id=_text(id), read_mask=mask(fields), content_family=_family(content_family)
+    )
+
+
 def list_widgets(
-    selector: Optional[Selector], fields: Iterable[str], page_size: int, page_token: str
+    selector: Optional[Selector],
+    fields: Iterable[str],
+    page_size: int,
+    page_token: str,
+    content_family: Union[Family, str, None],
 ) -> pb.ListWidgetsRequest:
     return pb.ListWidgetsRequest(
+        content_family=_family(content_family),
         selector=picked(selector),
         read_mask=mask(fields),
         page_size=page_size,
@@ -227,8 +244,10 @@ def watch(
     resume_token: bytes,
     min_interval: Optional[Length],
     progress_interval: Optional[Length],
+    content_family: Union[Family, str, None],
 ) -> pb.WatchWidgetsRequest:
     request = pb.WatchWidgetsRequest(
+        content_family=_family(content_family),
         selector=picked(selector),
         read_mask=mask(fields),
         include_events=events,

@@ -182,10 +182,18 @@ class AsyncClient:
         return Widget.from_pb(answer.widget)
 
     async def get_widget(
-        self, id: str, *, fields: Iterable[str] = (), timeout: Optional[float] = None
+        self,
+        id: str,
+        *,
+        fields: Iterable[str] = (),
+        content_family: Union[Family, str, None] = None,
+        timeout: Optional[float] = None,
     ) -> Widget:
-        """One widget; of `fields` ("data", "data.percent", …) only these. Raises WidgetNotFound."""
-        request = pb.GetWidgetRequest(id=_text(id), read_mask=_requests.mask(fields))
+        """One widget; of `fields` ("data", "data.percent", …) only these. Raises WidgetNotFound.
+
+        With `content_family` it has the content for that family, whatever its own is; raises
+        InvalidArgument if its kind is not made for it."""
+        request = _requests.get_widget(id, fields, content_family)
         answer = await self.call(methods.GET_WIDGET, request, timeout=timeout)
         return Widget.from_pb(answer.widget)
 
@@ -194,13 +202,15 @@ class AsyncClient:
         selector: Optional[Selector] = None,
         *,
         fields: Iterable[str] = (),
+        content_family: Union[Family, str, None] = None,
         page_size: int = 0,
         page_token: str = "",
         timeout: Optional[float] = None,
     ) -> WidgetPage:
         """One page, in position order; 0 widgets means 100, at most 1000. `widgets` has them
-        all."""
-        request = _requests.list_widgets(selector, fields, page_size, page_token)
+        all. With `content_family` each has the content for that family, or none if its kind is
+        not made for it."""
+        request = _requests.list_widgets(selector, fields, page_size, page_token, content_family)
         answer = await self.call(methods.LIST_WIDGETS, request, timeout=timeout)
         found = tuple(Widget.from_pb(widget) for widget in answer.widgets)
         return WidgetPage(found, answer.next_page_token, answer.revision)
@@ -210,14 +220,20 @@ class AsyncClient:
         selector: Optional[Selector] = None,
         *,
         fields: Iterable[str] = (),
+        content_family: Union[Family, str, None] = None,
         timeout: Optional[float] = None,
     ) -> AsyncIterator[Widget]:
         """All widgets, read page by page: one that moves meanwhile can appear twice or not at all.
-        A watch begins with a state of one revision."""
+        A watch begins with a state of one revision. `content_family` is that of `list_widgets`."""
         paths, token = tuple(fields), ""
         while True:
             page = await self.list_widgets(
-                selector, fields=paths, page_size=1000, page_token=token, timeout=timeout
+                selector,
+                fields=paths,
+                content_family=content_family,
+                page_size=1000,
+                page_token=token,
+                timeout=timeout,
             )
             for widget in page.widgets:
                 yield widget
@@ -557,6 +573,7 @@ class AsyncClient:
         progress_interval: Optional[Length] = None,
         retry: RetryPolicy = RetryPolicy(),
         wait: bool = False,
+        content_family: Union[Family, str, None] = None,
     ) -> AsyncWatch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -565,16 +582,25 @@ class AsyncClient:
         events             also their events, in order with the changes, after `after_sequence` or
                            from now on
         resume_token       goes on after the frame that it came with, without a snapshot; needs the
-                           same selector and fields
+                           same selector, fields and content_family
         min_interval       the least seconds from one change to the next; what is between is merged
         progress_interval  a Progress after so many seconds without another frame; at least 0.1
         retry              what to do when the connection is lost
         wait               also wait for the daemon at the beginning, rather than raise
+        content_family     send the content for this family instead of each widget's own; widgets
+                           whose kind is not made for it have none
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
         request = _requests.watch(
-            selector, fields, events, after_sequence, resume_token, min_interval, progress_interval
+            selector,
+            fields,
+            events,
+            after_sequence,
+            resume_token,
+            min_interval,
+            progress_interval,
+            content_family,
         )
         return AsyncWatch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
 
