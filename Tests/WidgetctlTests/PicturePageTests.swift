@@ -68,8 +68,8 @@ struct PicturePageTests {
 
   @Test func `the problems of nodes and unknown kinds are told`() {
     var widget = Self.widget("a", "one")
-    widget.content?.nodes[1].problem = "text: no number"
-    #expect(Self.lines(Self.page(width: 40).text(of: [widget])).last == "! one: text: no number")
+    widget.content?.nodes[1].problem = "lines: no number"
+    #expect(Self.lines(Self.page(width: 40).text(of: [widget])).last == "! one: lines: no number")
     widget.content = nil
     #expect(
       Self.page(width: 40).text(of: [widget], kinds: KindNames(unknown: [widget.kind]))
