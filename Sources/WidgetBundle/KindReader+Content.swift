@@ -90,6 +90,28 @@ extension KindReader {
       hint: "give it an id of its own")
   }
 
+  /// Says for each node which events it takes: those that it has handlers for, and those that the kind
+  /// handles on any node. Reducers speak for themselves.
+  func noteNodeEvents() {
+    var handled: [String: Set<String>] = [:]
+    for handler in handlers { handled[handler.nodeID, default: []].insert(handler.event.name) }
+    var ofAnyNode: Set<String> = []
+    for case .event(let name, nil) in triggers.map(\.when) { ofAnyNode.insert(name) }
+    for index in kind.content.indices {
+      note(handled, ofAnyNode, on: &kind.content[index].root)
+    }
+  }
+
+  private func note(
+    _ handled: [String: Set<String>], _ ofAnyNode: Set<String>, on node: inout NodeTemplate
+  ) {
+    let taken = (handled[node.id] ?? []).union(ofAnyNode.intersection(node.type.defaultEvents))
+    node.events = node.type.events.map(\.name).filter { taken.contains($0) }
+    // Empty is what such a node has by default.
+    if node.events == [], node.type.defaultEvents.isEmpty { node.events = nil }
+    for index in node.children.indices { note(handled, ofAnyNode, on: &node.children[index]) }
+  }
+
   func add(_ form: Form, nodeID: String, _ item: Item) {
     if let other = forms[nodeID], other != form {
       reading.report(

@@ -78,6 +78,7 @@ final class KindReader {
     for handler in handlers { read(handler) }
     if let item = object["on"] { on(item) }
     reportReloadCircles()
+    noteNodeEvents()
     let tellsOutcomes = addOutcomes()
     return BundleKind(
       kind: kind, sources: sources, actions: actions, triggers: triggers, forms: forms,

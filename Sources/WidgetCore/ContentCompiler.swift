@@ -8,6 +8,7 @@ struct ContentCompiler {
   private let kind: Kind
   private let nodesMax: Int
   private let timeZones: WidgetStore.TimeZones?
+  private let events: NodeEvents
   private var ids: Set<String> = []
   /// The first constant that its property cannot take. The program goes without it, so that a kind that
   /// an earlier version stored still shows the rest.
@@ -24,6 +25,7 @@ struct ContentCompiler {
     self.kind = kind
     self.nodesMax = nodesMax
     self.timeZones = timeZones
+    events = NodeEvents(kind.reducers)
   }
 
   mutating func compile(
@@ -124,7 +126,9 @@ struct ContentCompiler {
       }
     }
     draft.nodes.append(
-      .init(id: node.id, type: node.type, constants: ValueMap(constants), parent: parent))
+      .init(
+        id: node.id, type: node.type, constants: ValueMap(constants),
+        events: events.events(of: node), parent: parent))
     for (index, child) in node.children.enumerated() {
       let place = "\(place).children[\(index)]"
       if let template = child.rows {
@@ -157,6 +161,29 @@ struct ContentCompiler {
     }
     guard node.children.isEmpty || node.type.isContainer else {
       throw Problem("\(place).children", "a \(node.type.name) has no children; put it into a stack")
+    }
+    try checkEvents(of: node, place)
+  }
+
+  private func checkEvents(of node: NodeTemplate, _ place: String) throws(Problem) {
+    guard let names = node.events, !names.isEmpty else { return }
+    let known = events.known(for: node)
+    for (index, name) in names.enumerated() {
+      let place = "\(place).events[\(index)]"
+      guard known.contains(where: { $0.hasSameBytes(as: name) }) else {
+        let problem = "a \(node.type.name) takes no event \"\(name.prefix(64))\""
+        guard name.closest(among: known) == nil else {
+          throw Problem(place, hint(problem, name, among: known))
+        }
+        throw Problem(
+          place,
+          known.isEmpty
+            ? "\(problem); leave it out, or add a reducer for it"
+            : "\(problem); use \(known.joined(separator: ", ")), or add a reducer for it")
+      }
+      guard !names[..<index].contains(name) else {
+        throw Problem(place, "\"\(name)\" is there twice")
+      }
     }
   }
 

@@ -42,6 +42,11 @@ struct ContentTable {
   /// What a node counts beside its id, its properties and what is wrong with it.
   static let nodeCostBytes = 32
 
+  /// What the events of a node count.
+  static func costBytes(ofEvents events: [String]) -> Int {
+    events.reduce(0) { $0 + 2 + $1.utf8.count }
+  }
+
   /// What making a node costs, in steps of expressions.
   static let nodeCost = 20
 
@@ -61,9 +66,12 @@ struct ContentTable {
     var revision: Revision = 0
     /// What is wrong, by what it is wrong with.
     var failures: [String: String] = [:]
+    /// The events that it takes: always those of its plan.
+    var events: [String] = []
 
     var costBytes: Int {
       properties.costBytes + id.utf8.count + ContentTable.nodeCostBytes
+        + ContentTable.costBytes(ofEvents: events)
         + failures.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
     }
   }
@@ -146,7 +154,7 @@ struct ContentTable {
       childIDs: entry.children.compactMap { child in
         entries[Int(child)].isShown ? entries[Int(child)].id : nil
       },
-      problem: problem(of: entry))
+      problem: problem(of: entry), events: entry.events)
   }
 
   /// What is wrong with a node, or with the condition of a child: one that is not there cannot say so.
@@ -654,7 +662,7 @@ struct ContentTable {
     for plan in block.nodes {
       let entry = Entry(
         id: plan.id + path, type: plan.type, properties: plan.constants,
-        parent: plan.parent < 0 ? parent : instance.slots[plan.parent])
+        parent: plan.parent < 0 ? parent : instance.slots[plan.parent], events: plan.events)
       instance.slots.append(insert(entry))
     }
     for slot in instance.slots { mark(slot, context.revision) }
@@ -691,7 +699,7 @@ struct ContentTable {
       entries[Int(slot)].isDead = true
       // Its id alone is of use to those who are late.
       (entries[Int(slot)].properties, entries[Int(slot)].failures) = ([:], [:])
-      entries[Int(slot)].children = []
+      (entries[Int(slot)].children, entries[Int(slot)].events) = ([], [])
       mark(slot, revision)
     }
     for row in instance.rows.joined() { remove(row.instance, revision) }

@@ -114,6 +114,7 @@ final class ContentProgram: Sendable {
       }
       constantBytes = nodes.reduce(0) {
         $0 + $1.constants.costBytes + $1.id.utf8.count + ContentTable.nodeCostBytes
+          + ContentTable.costBytes(ofEvents: $1.events)
       }
     }
   }
@@ -123,6 +124,8 @@ final class ContentProgram: Sendable {
     let type: NodeType
     /// The properties that are always the same.
     let constants: ValueMap
+    /// The events that it takes.
+    let events: [String]
     /// In the same block; -1 for its top.
     let parent: Int
     var children: [Child] = []

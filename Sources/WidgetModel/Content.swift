@@ -23,16 +23,19 @@ public struct Node: Hashable, Sendable, Identifiable {
   public var childIDs: [String]
   /// What is wrong with one of its bindings, for the kind's author; empty for nothing.
   public var problem: String
+  /// The events that it takes, if it is visible and enabled: those of its type first.
+  public var events: [String]
 
   public init(
     id: String, type: NodeType?, properties: ValueMap = [:], childIDs: [String] = [],
-    problem: String = ""
+    problem: String = "", events: [String] = []
   ) {
     self.id = id
     self.type = type
     self.properties = properties
     self.childIDs = childIDs
     self.problem = problem
+    self.events = events
   }
 }
 

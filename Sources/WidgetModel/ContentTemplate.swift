@@ -24,10 +24,13 @@ public struct NodeTemplate: Hashable, Sendable {
   /// Makes one such node for each element of a list; nil for exactly one.
   public var rows: RowTemplate?
   public var children: [NodeTemplate]
+  /// The events that it takes, beside those that reducers name for it; nil for its type's
+  /// `defaultEvents`.
+  public var events: [String]?
 
   public init(
     id: String, type: NodeType, properties: [String: Binding] = [:], condition: String = "",
-    rows: RowTemplate? = nil, children: [NodeTemplate] = []
+    rows: RowTemplate? = nil, children: [NodeTemplate] = [], events: [String]? = nil
   ) {
     self.id = id
     self.type = type
@@ -35,12 +38,14 @@ public struct NodeTemplate: Hashable, Sendable {
     self.condition = condition
     self.rows = rows
     self.children = children
+    self.events = events
   }
 
   var costBytes: Int {
     properties.reduce(64) { $0 + 32 + $1.key.utf8.count + $1.value.costBytes }
       + id.utf8.count + condition.utf8.count + (rows?.costBytes ?? 0)
       + children.reduce(0) { $0 + $1.costBytes }
+      + (events?.reduce(16) { $0 + 16 + $1.utf8.count } ?? 0)
   }
 }
 

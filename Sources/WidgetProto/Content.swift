@@ -26,7 +26,8 @@ extension Node: ConvertibleMessage {
       id: reader.string(c.pointee.id), type: NodeType(number: c.pointee.type.rawValue),
       properties: try reader.values("properties", c.pointee.n_properties, c.pointee.properties),
       childIDs: reader.strings(c.pointee.n_child_ids, c.pointee.child_ids),
-      problem: reader.string(c.pointee.problem))
+      problem: reader.string(c.pointee.problem),
+      events: reader.strings(c.pointee.n_events, c.pointee.events))
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Node>, _ writer: Writer) throws(WireError) {
@@ -38,6 +39,9 @@ extension Node: ConvertibleMessage {
     c.pointee.n_child_ids = childIDs.count
     c.pointee.child_ids = try writer.strings("child_ids", childIDs)
     if !problem.isEmpty { c.pointee.problem = try writer.string("problem", problem) }
+    guard !events.isEmpty else { return }
+    c.pointee.n_events = events.count
+    c.pointee.events = try writer.strings("events", events)
   }
 }
 
@@ -103,6 +107,9 @@ extension NodeTemplate: ConvertibleMessage {
       children: try reader.list("children", c.pointee.n_children, c.pointee.children) {
         (element) throws(WireError) in
         try NodeTemplate(c: element, reader)
+      },
+      events: c.pointee.events.map {
+        reader.strings($0.pointee.n_names, $0.pointee.names)
       })
   }
 
@@ -123,6 +130,28 @@ extension NodeTemplate: ConvertibleMessage {
     c.pointee.rows = try writer.message("rows", optional: rows)
     c.pointee.n_children = children.count
     c.pointee.children = try writer.list("children", children)
+    c.pointee.events = try writer.message("events", optional: events.map(ListedEvents.init))
+  }
+}
+
+/// widgetd.v1.NodeEvents, the events that a template lists: a message, so that no list can be told from
+/// an empty one.
+public struct ListedEvents: Hashable, Sendable {
+  public var names: [String]
+
+  public init(names: [String] = []) { self.names = names }
+}
+
+extension ListedEvents: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__NodeEvents>, _ reader: Reader) {
+    names = reader.strings(c.pointee.n_names, c.pointee.names)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__NodeEvents>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_names = names.count
+    c.pointee.names = try writer.strings("names", names)
   }
 }
 

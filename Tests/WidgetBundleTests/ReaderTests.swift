@@ -277,6 +277,39 @@ import WidgetModel
     #expect(kind.reducers.map(\.nodeID) == ["a", ""])
   }
 
+  @Test func `a node takes the events that it or its kind has steps for`() throws {
+    let bundle = try Samples.read(
+      Samples.kind(
+        """
+        actions: {save: {set: {n: "1"}}}
+        on: {change: {set: {n: "2"}}}
+        content:
+          stack:
+            - {button: Go, id: go, on: {press: {set: {n: "1"}}}}
+            - {button: Idle, id: idle}
+            - {label: Press me, id: words, on: {press: save}}
+            - {label: Not me, id: other}
+            - {toggle: All, id: all}
+            - form:
+                - {input: text, id: text}
+              id: form
+              on: {submit: save}
+            - {table: [], id: rows, more: true, on: {more: save}}
+        """))
+    let root = try #require(bundle.kinds.first?.kind.content.first?.root)
+    var events: [String: [String]?] = [:]
+    func note(_ node: NodeTemplate) {
+      events[node.id] = .some(node.events)
+      for child in node.children { note(child) }
+    }
+    note(root)
+    #expect(
+      events == [
+        "stack-1": nil, "go": ["press"], "idle": [], "words": ["press"], "other": nil,
+        "all": [], "text": [], "form": ["submit"], "rows": ["more"],
+      ])
+  }
+
   @Test func `a row decides for itself whether it is there`() throws {
     let bundle = try Samples.read(
       Samples.kind("content: {stack: [{label: =item, rows: data.list, if: item != null}]}"))

@@ -770,6 +770,22 @@ struct ContentTests {
     ),
     (NodeTemplate(id: "a", type: .label, condition: "true"), "content[0].root.condition: "),
     (
+      NodeTemplate(id: "a", type: .button, events: ["press", "pres"]),
+      "content[0].root.events[1]: a button takes no event \"pres\"; did you mean \"press\"?"
+    ),
+    (
+      NodeTemplate(id: "a", type: .button, events: ["press", "press"]),
+      "content[0].root.events[1]: \"press\" is there twice"
+    ),
+    (
+      NodeTemplate(id: "a", type: .input, events: ["x"]),
+      "content[0].root.events[0]: a input takes no event \"x\"; use change, submit, or add a reducer"
+    ),
+    (
+      NodeTemplate(id: "a", type: .gauge, events: ["x"]),
+      "content[0].root.events[0]: a gauge takes no event \"x\"; leave it out, or add a reducer for it"
+    ),
+    (
       NodeTemplate(id: "a", type: .label, rows: RowTemplate(list: "[1]")),
       "content[0].root.rows: there is one node"
     ),
@@ -798,6 +814,55 @@ struct ContentTests {
   ) {
     let found = Self.problem(root)
     #expect(found.hasPrefix(problem), "\(found)")
+  }
+
+  @Test func `a node takes the events of its type, those listed, or those of its reducers`() throws
+  {
+    let listed = { (type: NodeType, events: [String]?) in
+      NodeTemplate(id: "\(type)-\(events?.count ?? 9)", type: type, events: events)
+    }
+    var kind = Kind(
+      name: "k",
+      reducers: [
+        Reducer(event: "press", nodeID: "label-9"), Reducer(event: "wink", nodeID: "label-9"),
+        Reducer(event: "change"), Reducer(event: "press", nodeID: "input-0"),
+      ],
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "top", type: .stack,
+            children: [
+              listed(.button, nil), listed(.button, []), listed(.label, nil), listed(.input, nil),
+              listed(.input, []), listed(.form, nil), listed(.link, nil), listed(.toggle, []),
+              listed(.table, nil), listed(.table, ["more", "press"]), listed(.image, ["wink"]),
+            ]))
+      ])
+    var store = Store()
+    try store.register([kind])
+    try store.create("a", kind: "k")
+    let events = { (store: borrowing Store) in
+      Dictionary(
+        uniqueKeysWithValues: (store.widget("a")?.content?.nodes ?? []).map { ($0.id, $0.events) })
+    }
+    #expect(
+      events(store) == [
+        "top": [], "button-9": ["press"], "button-0": [], "label-9": ["press", "wink"],
+        "input-9": ["change", "submit"], "input-0": ["change", "press"], "form-9": ["submit"],
+        "link-9": ["open"], "toggle-0": ["change"], "table-9": [], "table-2": ["press", "more"],
+        "image-1": ["wink"],
+      ])
+
+    // Readers learn of it if only the reducers change.
+    let before = store.revision
+    kind.reducers = [Reducer(event: "wink", nodeID: "top")]
+    try store.register([kind])
+    guard case .updated(let update)? = try store.changes(since: before).changes.first else {
+      Issue.record("nothing is told")
+      return
+    }
+    #expect(update.content?.setNodes.first?.events == ["wink"])
+    #expect(events(store)["label-9"] == [])
+    #expect(store.checkInvariants().isEmpty)
   }
 
   @Test func `templates may not be nested without end`() {

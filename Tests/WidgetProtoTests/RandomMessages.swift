@@ -73,7 +73,8 @@ struct RandomMessages {
           warnings: warnings())),
       Sample(RequestWarning(reason: text(), message: text(), metadata: ["kind": text()])),
       Sample(registeredKind()), Sample(field()), Sample(eventType()), Sample(reducer()),
-      Sample(contentTemplate()), Sample(nodeTemplate()), Sample(binding()), Sample(rows()),
+      Sample(contentTemplate()), Sample(nodeTemplate()),
+      Sample(ListedEvents(names: many { $0.text() })), Sample(binding()), Sample(rows()),
       Sample(content()), Sample(node()), Sample(contentChange()),
       Sample(
         ApplyKindsRequest(
@@ -438,7 +439,8 @@ struct RandomMessages {
       properties: Dictionary(
         many { ($0.name(), $0.binding()) }, uniquingKeysWith: { first, _ in first }),
       condition: text(), rows: maybe { $0.rows() },
-      children: depth > 2 ? [] : many { $0.nodeTemplate(depth: depth + 1) })
+      children: depth > 2 ? [] : many { $0.nodeTemplate(depth: depth + 1) },
+      events: maybe { $0.many { $0.text() } })
   }
 
   private mutating func binding() -> Binding {
@@ -456,7 +458,7 @@ struct RandomMessages {
   private mutating func node() -> Node {
     Node(
       id: text(), type: pick(NodeType.allCases + [nil]), properties: map(),
-      childIDs: many { $0.text() }, problem: text())
+      childIDs: many { $0.text() }, problem: text(), events: many { $0.text() })
   }
 
   private mutating func contentChange() -> ContentChange {

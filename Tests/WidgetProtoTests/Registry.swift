@@ -37,7 +37,7 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(RegisteredKind.self), MessageType(Field.self), MessageType(EventType.self),
     MessageType(Reducer.self), MessageType(ContentTemplate.self), MessageType(NodeTemplate.self),
     MessageType(Binding.self), MessageType(RowTemplate.self), MessageType(Content.self),
-    MessageType(Node.self), MessageType(ContentChange.self),
+    MessageType(Node.self), MessageType(ListedEvents.self), MessageType(ContentChange.self),
     MessageType(ApplyKindsRequest.self), MessageType(KindResult.self),
     MessageType(ApplyKindsResponse.self), MessageType(GetKindRequest.self),
     MessageType(GetKindResponse.self), MessageType(ListKindsRequest.self),

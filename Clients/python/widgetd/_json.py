@@ -148,6 +148,8 @@ def node(thing: Node) -> Document:
         document["childIds"] = list(thing.child_ids)
     if thing.problem:
         document["problem"] = thing.problem
+    if thing.events:
+        document["events"] = list(thing.events)
     return document
 
 

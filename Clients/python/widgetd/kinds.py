@@ -214,8 +214,12 @@ class NodeTemplate:
     rows: Optional[RowTemplate] = None
     #: The nodes in it.
     children: Sequence[NodeTemplate] = ()
+    #: The events that it takes; None for those that nodes of its type take by default.
+    events: Optional[Sequence[str]] = None
 
     def message_pb(self) -> kind_pb2.NodeTemplate:
+        if isinstance(self.events, str):
+            raise TypeError(f"events is a list; write [{self.events!r}]")
         return kind_pb2.NodeTemplate(
             id=_text(self.id),
             type=_number(NodeType.of(self.type)),
@@ -223,6 +227,9 @@ class NodeTemplate:
             condition=_text(self.condition),
             rows=None if self.rows is None else self.rows.message_pb(),
             children=[child.message_pb() for child in self.children],
+            events=None
+            if self.events is None
+            else kind_pb2.NodeEvents(names=[_text(name) for name in self.events]),
         )
 
     @staticmethod
@@ -235,6 +242,7 @@ class NodeTemplate:
             condition=message.condition,
             rows=RowTemplate.from_pb(message.rows) if message.HasField("rows") else None,
             children=tuple(NodeTemplate.from_pb(child) for child in message.children),
+            events=tuple(message.events.names) if message.HasField("events") else None,
         )
 
 

@@ -304,6 +304,8 @@ class Node:
     child_ids: tuple[str, ...] = ()
     #: What is wrong with one of its bindings, for the kind's author; "" for nothing.
     problem: str = ""
+    #: The events that it takes, if it is visible and enabled; none: it cannot be pressed or changed.
+    events: tuple[str, ...] = ()
 
     @staticmethod
     def from_pb(message: node_pb2.Node) -> Node:
@@ -313,6 +315,7 @@ class Node:
             properties=from_values(message.properties),
             child_ids=tuple(message.child_ids),
             problem=message.problem,
+            events=tuple(message.events),
         )
 
 

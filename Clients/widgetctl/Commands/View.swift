@@ -57,7 +57,7 @@ struct ViewCommand: AsyncParsableCommand {
   @Flag(help: "Draw again whenever something changes.")
   var watch = false
 
-  @Flag(help: "List the nodes with their ids, types and properties.")
+  @Flag(help: "List the nodes with their ids, types, events and properties.")
   var nodes = false
 
   @Flag(help: "With --nodes: also the properties that hold by default.")
@@ -200,13 +200,14 @@ extension Widget {
 }
 
 extension Table {
-  /// WIDGET NODE TYPE PROPERTIES, a row a node, in the order of the tree.
+  /// WIDGET NODE TYPE EVENTS PROPERTIES, a row a node, in the order of the tree.
   static func nodes(of widgets: [Widget]) -> Table {
-    var table = Table("WIDGET", "NODE", "TYPE", "PROPERTIES")
+    var table = Table("WIDGET", "NODE", "TYPE", "EVENTS", "PROPERTIES")
     for widget in widgets {
       for node in widget.content?.nodes ?? [] {
         table.add(
           Cell(widget.id.rawValue), Cell(node.id), Cell(node.type?.name ?? "unknown"),
+          Cell(node.events.joined(separator: ",")),
           Cell(
             [node.properties.summary, node.problem.isEmpty ? "" : "! \(node.problem)"]
               .filter { !$0.isEmpty }.joined(separator: "  ")))

@@ -153,6 +153,7 @@ extension Node {
     var map: ValueMap = ["id": .string(id), "type": .string(type?.name ?? "unknown")]
     if !properties.isEmpty { map["properties"] = .map(properties) }
     if !childIDs.isEmpty { map["childIds"] = .list(childIDs.map { .string($0) }) }
+    if !events.isEmpty { map["events"] = .list(events.map { .string($0) }) }
     if !problem.isEmpty { map["problem"] = .string(problem) }
     return .map(map)
   }

@@ -74,24 +74,23 @@ struct KindText {
   }
 
   private func add(_ node: NodeTemplate, depth: Int, to table: inout Table) {
-    let takes = KindText.events(of: node)
+    let takes = events(of: node)
     table.add(
       .init(String(repeating: "  ", count: depth) + node.id), .init(node.type.name),
       .init(takes.isEmpty ? "-" : takes), .init(KindText.words(for: node)))
     for child in node.children { add(child, depth: depth + 1, to: &table) }
   }
 
-  /// What users do to such a node, with the details that must be given. That others can be pressed too is
-  /// for kinds that make them so, and says nothing here.
-  private static func events(of node: NodeTemplate) -> String {
-    switch node.type {
-    case .form: "submit values={\(inputs(in: node).joined(separator: ", "))}"
-    case .button, .toggle, .input, .link:
-      node.type.events.map { event in
-        ([event.name] + event.payload.map { "\($0.name)=…" }).joined(separator: " ")
-      }.joined(separator: ", ")
-    default: ""
-    }
+  /// What users do to such a node, with the details that must be given.
+  private func events(of node: NodeTemplate) -> String {
+    NodeEvents(registered.kind.reducers).events(of: node).map { name in
+      if node.type == .form, name == "submit" {
+        return "submit values={\(KindText.inputs(in: node).joined(separator: ", "))}"
+      }
+      let details = node.type.events.first { $0.name == name }?.payload ?? []
+      return ([name.safeForTerminal] + details.filter(\.isRequired).map { "\($0.name)=…" })
+        .joined(separator: " ")
+    }.joined(separator: ", ")
   }
 
   /// What a form calls the values of its inputs, as far as that is said once for all.

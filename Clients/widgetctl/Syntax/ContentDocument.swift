@@ -34,7 +34,7 @@ extension Family {
 }
 
 extension NodeTemplate {
-  private static let fields: Set<String> = ["type", "id", "if", "rows", "children"]
+  private static let fields: Set<String> = ["type", "id", "if", "rows", "children", "events"]
 
   fileprivate static func read(
     _ value: Value, at place: String, depth: Int
@@ -69,6 +69,14 @@ extension NodeTemplate {
     node.children = try map.list("children") { (child) throws(FieldFailure) in
       try read(child, depth: depth + 1)
     }
+    if map["events"] != nil {
+      node.events = try map.list("events") { (event) throws(FieldFailure) in
+        guard case .string(let name) = event else {
+          throw FieldFailure("", "must be an event's name: events: [press]")
+        }
+        return name
+      }
+    }
     for entry in map.entries where !fields.contains(entry.key) {
       do throws(FieldFailure) {
         node.properties[entry.key] = try Binding.read(
@@ -90,6 +98,7 @@ extension NodeTemplate {
     }
     for (name, binding) in properties { map[name] = binding.document }
     if !children.isEmpty { map["children"] = .list(children.map(\.document)) }
+    if let events { map["events"] = .list(events.map { .string($0) }) }
     return .map(map)
   }
 }

@@ -209,6 +209,8 @@ wp_descriptor_widgetd__v1__move_widget_response(void) { return &widgetd__v1__mov
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__node(void) { return &widgetd__v1__node__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__node_events(void) { return &widgetd__v1__node_events__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__node_template(void) { return &widgetd__v1__node_template__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__node_template__properties_entry(void) { return &widgetd__v1__node_template__properties_entry__descriptor; }

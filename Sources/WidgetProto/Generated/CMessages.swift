@@ -367,6 +367,10 @@ extension Widgetd__V1__Node: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__node() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__node__init(message) }
 }
+extension Widgetd__V1__NodeEvents: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__node_events() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__node_events__init(message) }
+}
 extension Widgetd__V1__NodeTemplate: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__node_template() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__node_template__init(message) }

@@ -92,6 +92,12 @@ class Kind(_message.Message):
     update_time: _timestamp_pb2.Timestamp
     def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., reducers: _Optional[_Iterable[_Union[Reducer, _Mapping[str, object]]]] = ..., content: _Optional[_Iterable[_Union[ContentTemplate, _Mapping[str, object]]]] = ..., persistence: _Optional[_Union[Persistence, str]] = ..., losable_events: bool = ...) -> None: ...
 
+class NodeEvents(_message.Message):
+    __slots__: tuple[str, ...]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class NodeTemplate(_message.Message):
     __slots__: tuple[str, ...]
     class PropertiesEntry(_message.Message):
@@ -103,17 +109,19 @@ class NodeTemplate(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[Binding, _Mapping[str, object]]] = ...) -> None: ...
     CHILDREN_FIELD_NUMBER: _ClassVar[int]
     CONDITION_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     PROPERTIES_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     children: _containers.RepeatedCompositeFieldContainer[NodeTemplate]
     condition: str
+    events: NodeEvents
     id: str
     properties: _containers.MessageMap[str, Binding]
     rows: RowTemplate
     type: _node_pb2.NodeType
-    def __init__(self, id: _Optional[str] = ..., type: _Optional[_Union[_node_pb2.NodeType, str]] = ..., properties: _Optional[_Mapping[str, Binding]] = ..., condition: _Optional[str] = ..., rows: _Optional[_Union[RowTemplate, _Mapping[str, object]]] = ..., children: _Optional[_Iterable[_Union[NodeTemplate, _Mapping[str, object]]]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., type: _Optional[_Union[_node_pb2.NodeType, str]] = ..., properties: _Optional[_Mapping[str, Binding]] = ..., condition: _Optional[str] = ..., rows: _Optional[_Union[RowTemplate, _Mapping[str, object]]] = ..., children: _Optional[_Iterable[_Union[NodeTemplate, _Mapping[str, object]]]] = ..., events: _Optional[_Union[NodeEvents, _Mapping[str, object]]] = ...) -> None: ...
 
 class Reducer(_message.Message):
     __slots__: tuple[str, ...]

@@ -54,16 +54,18 @@ class Node(_message.Message):
         value: _value_pb2.Value
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
     CHILD_IDS_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
     PROPERTIES_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     child_ids: _containers.RepeatedScalarFieldContainer[str]
+    events: _containers.RepeatedScalarFieldContainer[str]
     id: str
     problem: str
     properties: _containers.MessageMap[str, _value_pb2.Value]
     type: NodeType
-    def __init__(self, id: _Optional[str] = ..., type: _Optional[_Union[NodeType, str]] = ..., properties: _Optional[_Mapping[str, _value_pb2.Value]] = ..., child_ids: _Optional[_Iterable[str]] = ..., problem: _Optional[str] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., type: _Optional[_Union[NodeType, str]] = ..., properties: _Optional[_Mapping[str, _value_pb2.Value]] = ..., child_ids: _Optional[_Iterable[str]] = ..., problem: _Optional[str] = ..., events: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class NodeType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

@@ -149,6 +149,51 @@ void   widgetd__v1__node_template__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__node_template__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__node_events__init
+                     (Widgetd__V1__NodeEvents         *message)
+{
+  static const Widgetd__V1__NodeEvents init_value = WIDGETD__V1__NODE_EVENTS__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__node_events__get_packed_size
+                     (const Widgetd__V1__NodeEvents *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__node_events__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__node_events__pack
+                     (const Widgetd__V1__NodeEvents *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__node_events__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__node_events__pack_to_buffer
+                     (const Widgetd__V1__NodeEvents *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__node_events__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__NodeEvents *
+       widgetd__v1__node_events__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__NodeEvents *)
+     protobuf_c_message_unpack (&widgetd__v1__node_events__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__node_events__free_unpacked
+                     (Widgetd__V1__NodeEvents *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__node_events__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__binding__init
                      (Widgetd__V1__Binding         *message)
 {
@@ -728,7 +773,7 @@ const ProtobufCMessageDescriptor widgetd__v1__node_template__properties_entry__d
   (ProtobufCMessageInit) widgetd__v1__node_template__properties_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__node_template__field_descriptors[6] =
+static const ProtobufCFieldDescriptor widgetd__v1__node_template__field_descriptors[7] =
 {
   {
     "id",
@@ -802,10 +847,23 @@ static const ProtobufCFieldDescriptor widgetd__v1__node_template__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "events",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__NodeTemplate, events),
+    &widgetd__v1__node_events__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__node_template__field_indices_by_name[] = {
   5,   /* field[5] = children */
   3,   /* field[3] = condition */
+  6,   /* field[6] = events */
   0,   /* field[0] = id */
   2,   /* field[2] = properties */
   4,   /* field[4] = rows */
@@ -814,7 +872,7 @@ static const unsigned widgetd__v1__node_template__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__node_template__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__node_template__descriptor =
 {
@@ -824,11 +882,49 @@ const ProtobufCMessageDescriptor widgetd__v1__node_template__descriptor =
   "Widgetd__V1__NodeTemplate",
   "widgetd.v1",
   sizeof(Widgetd__V1__NodeTemplate),
-  6,
+  7,
   widgetd__v1__node_template__field_descriptors,
   widgetd__v1__node_template__field_indices_by_name,
   1,  widgetd__v1__node_template__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__node_template__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__node_events__field_descriptors[1] =
+{
+  {
+    "names",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__NodeEvents, n_names),
+    offsetof(Widgetd__V1__NodeEvents, names),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__node_events__field_indices_by_name[] = {
+  0,   /* field[0] = names */
+};
+static const ProtobufCIntRange widgetd__v1__node_events__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__node_events__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.NodeEvents",
+  "NodeEvents",
+  "Widgetd__V1__NodeEvents",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__NodeEvents),
+  1,
+  widgetd__v1__node_events__field_descriptors,
+  widgetd__v1__node_events__field_indices_by_name,
+  1,  widgetd__v1__node_events__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__node_events__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__binding__field_descriptors[2] =

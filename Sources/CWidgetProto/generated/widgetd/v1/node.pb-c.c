@@ -251,7 +251,7 @@ const ProtobufCMessageDescriptor widgetd__v1__node__properties_entry__descriptor
   (ProtobufCMessageInit) widgetd__v1__node__properties_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__node__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__v1__node__field_descriptors[6] =
 {
   {
     "id",
@@ -313,9 +313,22 @@ static const ProtobufCFieldDescriptor widgetd__v1__node__field_descriptors[5] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "events",
+    6,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__Node, n_events),
+    offsetof(Widgetd__V1__Node, events),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__node__field_indices_by_name[] = {
   3,   /* field[3] = child_ids */
+  5,   /* field[5] = events */
   0,   /* field[0] = id */
   4,   /* field[4] = problem */
   2,   /* field[2] = properties */
@@ -324,7 +337,7 @@ static const unsigned widgetd__v1__node__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__node__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__node__descriptor =
 {
@@ -334,7 +347,7 @@ const ProtobufCMessageDescriptor widgetd__v1__node__descriptor =
   "Widgetd__V1__Node",
   "widgetd.v1",
   sizeof(Widgetd__V1__Node),
-  5,
+  6,
   widgetd__v1__node__field_descriptors,
   widgetd__v1__node__field_indices_by_name,
   1,  widgetd__v1__node__number_ranges,

@@ -24,6 +24,7 @@ typedef struct Widgetd__V1__Kind Widgetd__V1__Kind;
 typedef struct Widgetd__V1__ContentTemplate Widgetd__V1__ContentTemplate;
 typedef struct Widgetd__V1__NodeTemplate Widgetd__V1__NodeTemplate;
 typedef struct Widgetd__V1__NodeTemplate__PropertiesEntry Widgetd__V1__NodeTemplate__PropertiesEntry;
+typedef struct Widgetd__V1__NodeEvents Widgetd__V1__NodeEvents;
 typedef struct Widgetd__V1__Binding Widgetd__V1__Binding;
 typedef struct Widgetd__V1__RowTemplate Widgetd__V1__RowTemplate;
 typedef struct Widgetd__V1__Field Widgetd__V1__Field;
@@ -109,10 +110,22 @@ struct  Widgetd__V1__NodeTemplate
   Widgetd__V1__RowTemplate *rows;
   size_t n_children;
   Widgetd__V1__NodeTemplate **children;
+  Widgetd__V1__NodeEvents *events;
 };
 #define WIDGETD__V1__NODE_TEMPLATE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__node_template__descriptor) \
-    , (char *)protobuf_c_empty_string, WIDGETD__V1__NODE_TYPE__NODE_TYPE_UNSPECIFIED, 0,NULL, (char *)protobuf_c_empty_string, NULL, 0,NULL }
+    , (char *)protobuf_c_empty_string, WIDGETD__V1__NODE_TYPE__NODE_TYPE_UNSPECIFIED, 0,NULL, (char *)protobuf_c_empty_string, NULL, 0,NULL, NULL }
+
+
+struct  Widgetd__V1__NodeEvents
+{
+  ProtobufCMessage base;
+  size_t n_names;
+  char **names;
+};
+#define WIDGETD__V1__NODE_EVENTS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__node_events__descriptor) \
+    , 0,NULL }
 
 
 struct  Widgetd__V1__Binding
@@ -252,6 +265,25 @@ Widgetd__V1__NodeTemplate *
 void   widgetd__v1__node_template__free_unpacked
                      (Widgetd__V1__NodeTemplate *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__NodeEvents methods */
+void   widgetd__v1__node_events__init
+                     (Widgetd__V1__NodeEvents         *message);
+size_t widgetd__v1__node_events__get_packed_size
+                     (const Widgetd__V1__NodeEvents   *message);
+size_t widgetd__v1__node_events__pack
+                     (const Widgetd__V1__NodeEvents   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__node_events__pack_to_buffer
+                     (const Widgetd__V1__NodeEvents   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__NodeEvents *
+       widgetd__v1__node_events__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__node_events__free_unpacked
+                     (Widgetd__V1__NodeEvents *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__Binding methods */
 void   widgetd__v1__binding__init
                      (Widgetd__V1__Binding         *message);
@@ -364,6 +396,9 @@ typedef void (*Widgetd__V1__NodeTemplate__PropertiesEntry_Closure)
 typedef void (*Widgetd__V1__NodeTemplate_Closure)
                  (const Widgetd__V1__NodeTemplate *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__NodeEvents_Closure)
+                 (const Widgetd__V1__NodeEvents *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__Binding_Closure)
                  (const Widgetd__V1__Binding *message,
                   void *closure_data);
@@ -393,6 +428,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__content_template__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__node_template__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__node_template__properties_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__node_events__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__binding__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__row_template__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__field__descriptor;

@@ -80,10 +80,12 @@ struct  Widgetd__V1__Node
   size_t n_child_ids;
   char **child_ids;
   char *problem;
+  size_t n_events;
+  char **events;
 };
 #define WIDGETD__V1__NODE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__node__descriptor) \
-    , (char *)protobuf_c_empty_string, WIDGETD__V1__NODE_TYPE__NODE_TYPE_UNSPECIFIED, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, WIDGETD__V1__NODE_TYPE__NODE_TYPE_UNSPECIFIED, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string, 0,NULL }
 
 
 struct  Widgetd__V1__ContentChange

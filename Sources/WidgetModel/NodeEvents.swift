@@ -1,0 +1,49 @@
+/// Which events the nodes of a kind take, from what their templates and the kind's reducers say.
+///
+/// The answer never depends on a widget's state: `visible` and `enabled` say whether a node takes its
+/// events now.
+public struct NodeEvents: Sendable {
+  /// The events of the reducers that name a node, by its id.
+  private var byNode: [String: Set<String>] = [:]
+  /// The events of the reducers that name no node.
+  private var ofAnyNode: Set<String> = []
+
+  public init(_ reducers: [Reducer]) {
+    for reducer in reducers {
+      if reducer.nodeID.isEmpty {
+        ofAnyNode.insert(reducer.event)
+      } else {
+        byNode[reducer.nodeID, default: []].insert(reducer.event)
+      }
+    }
+  }
+
+  /// The events that nodes of a template take: those of the type in its order, then others by name.
+  ///
+  /// A reducer that names no node counts where users can cause its event by default: on a button, not
+  /// on every label.
+  public func events(of node: NodeTemplate) -> [String] {
+    let defaults = node.type.defaultEvents
+    var taken = Set(node.events ?? defaults).union(byNode[node.id] ?? [])
+    taken.formUnion(ofAnyNode.intersection(defaults))
+    let ofType = node.type.events.map(\.name).filter { taken.contains($0) }
+    return ofType + taken.subtracting(ofType).sorted { $0.precedesByBytes($1) }
+  }
+
+  /// The events that a template can list for a node.
+  public func known(for node: NodeTemplate) -> [String] {
+    let ofType = node.type.events.map(\.name)
+    let others = ofAnyNode.union(byNode.values.joined()).subtracting(ofType)
+    return ofType + others.sorted { $0.precedesByBytes($1) }
+  }
+}
+
+extension NodeType {
+  /// The events that such nodes take if their template does not list any.
+  public var defaultEvents: [String] {
+    switch self {
+    case .button, .toggle, .input, .form, .link: events.map(\.name)
+    case .label, .image, .gauge, .chart, .stack, .grid, .table, .space, .date, .spinner: []
+    }
+  }
+}
