@@ -52,6 +52,8 @@ struct RPCMethod: Hashable, Sendable {
   static let getKind = RPCMethod(catalog: "GetKind")
   static let listKinds = RPCMethod(catalog: "ListKinds")
   static let deleteKind = RPCMethod(catalog: "DeleteKind")
+  static let getTheme = RPCMethod(catalog: "GetTheme")
+  static let updateTheme = RPCMethod(catalog: "UpdateTheme")
   static let installBundle = RPCMethod(catalog: "InstallBundle")
   static let listBundles = RPCMethod(catalog: "ListBundles")
   static let deleteBundle = RPCMethod(catalog: "DeleteBundle")

@@ -23,6 +23,8 @@ public enum WatchFrame: Hashable, Sendable {
   case gap(EventGap)
   /// Nothing changed, up to here.
   case progress(WatchProgress)
+  /// The theme, as a whole, if it was asked for: after each `opened`, and when it changes.
+  case theme(ThemeState)
   /// The stream cannot go on where it stopped: a snapshot follows, and replaces what was known.
   case reset(ResetReason)
   /// The connection is gone or could not be made; it is tried again.
@@ -69,6 +71,8 @@ public struct WatchOptions: Sendable {
   public var includeEvents: Bool
   /// With `includeEvents`: start after this event instead of now.
   public var afterSequence: UInt64?
+  /// Also deliver the theme, after each `opened` and when it changes.
+  public var includeTheme: Bool
   /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
   /// same selector, mask and family got it. If that is no longer possible, `reset` and a snapshot come.
   public var resumeToken: [UInt8]
@@ -81,9 +85,10 @@ public struct WatchOptions: Sendable {
     selector: Selector = Selector(), readMask: ReadMask = .all, minInterval: Duration? = nil,
     progressInterval: Duration? = nil, includeEvents: Bool = false, afterSequence: UInt64? = nil,
     resumeToken: [UInt8] = [], retry: RetryPolicy = .forever,
-    metadata: [MetadataEntry] = [], contentFamily: Family? = nil
+    metadata: [MetadataEntry] = [], contentFamily: Family? = nil, includeTheme: Bool = false
   ) {
     self.contentFamily = contentFamily
+    self.includeTheme = includeTheme
     self.selector = selector
     self.readMask = readMask
     self.minInterval = minInterval

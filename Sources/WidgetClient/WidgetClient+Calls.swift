@@ -102,6 +102,20 @@ extension WidgetClient {
     try await call(.deleteKind, request, options)
   }
 
+  /// Returns the theme: what the tokens in nodes' properties stand for.
+  public func getTheme(
+    _ request: GetThemeRequest = GetThemeRequest(), options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> GetThemeResponse {
+    try await call(.getTheme, request, options)
+  }
+
+  /// Changes the theme.
+  public func updateTheme(
+    _ request: UpdateThemeRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> UpdateThemeResponse {
+    try await call(.updateTheme, request, options)
+  }
+
   /// Installs a bundle in the folder that widgetd-host runs.
   public func installBundle(
     _ request: InstallBundleRequest, options: CallOptions = CallOptions()

@@ -133,7 +133,7 @@ public struct WidgetMirror: Hashable, Sendable {
     case .reconnected:
       isConnected = true
       return nil
-    case .reset, .events, .gap:
+    case .reset, .events, .gap, .theme:
       return nil
     }
   }

@@ -19,7 +19,7 @@ struct WidgetWatchResumption: Resumption, Equatable {
       minInterval: options.minInterval, progressInterval: options.progressInterval,
       includeEvents: options.includeEvents,
       afterSequence: options.includeEvents ? options.afterSequence : nil,
-      contentFamily: options.contentFamily)
+      contentFamily: options.contentFamily, includeTheme: options.includeTheme)
   }
 
   mutating func willOpen() { isOpen = false }
@@ -54,6 +54,8 @@ struct WidgetWatchResumption: Resumption, Equatable {
     case .gap(let gap):
       saw(sequence: gap.lastSequence)
       return .gap(gap)
+    case .theme(let theme):
+      return .theme(theme)
     case .unknown:
       return nil
     }

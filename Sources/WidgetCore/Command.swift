@@ -25,6 +25,8 @@ public enum Command: Hashable, Sendable {
   case applyKinds(KindDeclaration)
   /// Removes a kind. Its widgets stay, as widgets of a kind that is not known.
   case deleteKind(KindName, allowMissing: Bool = false)
+  /// Changes the theme. With `ifRevision`, only if that is still its revision.
+  case updateTheme(ThemeUpdate, ifRevision: Revision? = nil)
   /// Changes widgets of a provider's kinds, all of them or none, and makes them fresh.
   case provide([ProvidedUpdate], by: String)
   /// A provider has dealt with all events of its kinds up to a sequence number.
@@ -133,6 +135,8 @@ public struct Commit: Hashable, Sendable {
     /// The declared kinds in the declared order, then the removed ones.
     case kindsApplied([KindResult])
     case kindDeleted
+    /// The theme afterwards, or as it would be; and whether that is another one than before.
+    case themeUpdated(RevisedTheme, isOther: Bool)
     case provided
     case acknowledged
     case abandoned

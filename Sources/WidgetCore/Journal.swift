@@ -28,6 +28,8 @@ struct Journal {
     case storeAgain(slot: Int32)
     /// What was registered under a name; nil for nothing.
     case kind(KindName, RegisteredKind?, KindSchema?)
+    /// The theme was this.
+    case theme(RevisedTheme)
   }
 
   /// Whether changes can be taken back.

@@ -27,6 +27,8 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   case kindNotFound(KindName)
   /// The kind is another provider's.
   case kindClaimed(KindName, by: String)
+  /// The theme changed since the caller read it.
+  case themeChanged(current: Revision)
   /// A reducer of the widget's kind cannot handle the event. `place` says which part of it.
   case reducerFailed(WidgetID, event: String, place: String, message: String)
   /// A request is not acceptable. `field` is a path in the request.
@@ -58,6 +60,7 @@ public indirect enum StoreError: Error, Hashable, Sendable {
     case .kindMismatch: "KIND_MISMATCH"
     case .kindNotFound: "KIND_NOT_FOUND"
     case .kindClaimed: "KIND_CLAIMED"
+    case .themeChanged: "ETAG_MISMATCH"
     case .reducerFailed: "REDUCER_FAILED"
     case .invalid: "INVALID_FIELD"
     case .quotaExceeded: "QUOTA_EXCEEDED"

@@ -17,6 +17,7 @@ public struct StoreImage: Hashable, Sendable {
   public var events: [EventImage]
   /// For each kind, the range in which events were forgotten that were not acknowledged.
   public var lostEvents: [KindName: ClosedRange<UInt64>]
+  public var theme: RevisedTheme
 
   /// An empty store's image.
   public init(
@@ -24,8 +25,9 @@ public struct StoreImage: Hashable, Sendable {
     eventSequenceCeiling: UInt64 = 0, records: [RecordImage] = [],
     tombstones: [TombstoneImage] = [], requests: [RequestImage] = [],
     kinds: [RegisteredKind] = [], events: [EventImage] = [],
-    lostEvents: [KindName: ClosedRange<UInt64>] = [:]
+    lostEvents: [KindName: ClosedRange<UInt64>] = [:], theme: RevisedTheme = RevisedTheme()
   ) {
+    self.theme = theme
     self.kinds = kinds
     self.events = events
     self.lostEvents = lostEvents
@@ -59,13 +61,17 @@ public struct CommitGroup: Hashable, Sendable {
   public var eventTrims: [EventTrim]
   /// Events to keep until they are acknowledged.
   public var events: [EventImage]
+  /// The theme; nil if it has not changed.
+  public var theme: RevisedTheme?
 
   public init(
     revision: Revision, compactRevision: Revision, eventSequenceCeiling: UInt64,
     deletions: [WidgetID] = [], upserts: [RecordImage] = [], tombstones: [TombstoneImage] = [],
     requests: [RequestImage] = [], kindDeletions: [KindName] = [],
-    kindUpserts: [RegisteredKind] = [], eventTrims: [EventTrim] = [], events: [EventImage] = []
+    kindUpserts: [RegisteredKind] = [], eventTrims: [EventTrim] = [], events: [EventImage] = [],
+    theme: RevisedTheme? = nil
   ) {
+    self.theme = theme
     self.eventTrims = eventTrims
     self.events = events
     self.kindDeletions = kindDeletions

@@ -38,6 +38,8 @@ public struct StoreLimits: Hashable, Sendable {
   public var kindsMax = 1_000
   /// How many bytes of text and default values one kind may have.
   public var kindBytesMax = 256 << 10
+  /// How many tokens of the theme may have another value than in the standard theme.
+  public var themeOverridesMax = 512
   /// How many reducers one kind may have.
   public var reducersPerKindMax = 256
   /// What all reducers of one event may cost together: about as many steps.

@@ -48,6 +48,9 @@ extension WidgetStore {
     case .deleteKind(let name, let allowMissing):
       try deleteKind(name, allowMissing: allowMissing, at: now)
       outcome = .kindDeleted
+    case .updateTheme(let update, let expected):
+      let (theme, isOther) = try updateTheme(update, ifRevision: expected)
+      outcome = .themeUpdated(theme, isOther: isOther)
     case .provide(let updates, let provider):
       try provide(updates, by: provider, at: now)
       outcome = .provided
@@ -389,7 +392,9 @@ extension Command {
   fileprivate var changesMany: Bool {
     switch self {
     case .setPresence, .apply, .applyKinds, .provide: true
-    case .create, .update, .delete, .move, .sendEvent, .deleteKind, .abandon, .acknowledge: false
+    case .create, .update, .delete, .move, .sendEvent, .deleteKind, .abandon, .acknowledge,
+      .updateTheme:
+      false
     }
   }
 }

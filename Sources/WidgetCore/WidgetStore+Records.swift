@@ -120,6 +120,7 @@ extension WidgetStore {
       case .renumber(let kind, let old): numbering[kind] = old
       case .storeAgain: break
       case .kind(let name, let old, let schema): setKind(name, to: old, schema: schema)
+      case .theme(let old): theme = old
       }
     }
   }

@@ -62,6 +62,8 @@ public struct WidgetStore: ~Copyable {
   var schemas: [KindName: KindSchema] = [:]
   /// Families whose content is kept, with how many watch them.
   var keptFamilies: [Family: Int] = [:]
+  /// What the tokens of nodes stand for. Contents do not depend on it.
+  public internal(set) var theme: RevisedTheme
   /// The rules of time zones, for expressions.
   let timeZones: TimeZones?
   let predicates = PredicateCache()
@@ -110,6 +112,7 @@ public struct WidgetStore: ~Copyable {
     epoch = image.epoch
     revision = image.revision
     compactRevision = image.compactRevision
+    theme = image.theme
     events = EventRing(lastSequence: image.eventSequenceCeiling)
     eventSequenceCeiling = image.eventSequenceCeiling
     journal = Journal(isRecording: false)
@@ -167,6 +170,7 @@ public struct WidgetStore: ~Copyable {
     unstored = other.unstored
     timeZones = other.timeZones
     registeredKinds = other.registeredKinds
+    theme = other.theme
     schemas = other.schemas
     keptFamilies = other.keptFamilies
   }
@@ -322,7 +326,7 @@ public struct WidgetStore: ~Copyable {
     journal.inverses.contains { inverse in
       switch inverse {
       case .revision, .replace, .remove, .restore, .dropTombstone, .lowerEventCeiling, .dropRequest,
-        .kind, .storeAgain, .dropUnacknowledged, .restoreUnacknowledged:
+        .kind, .theme, .storeAgain, .dropUnacknowledged, .restoreUnacknowledged:
         true
       case .dropEvent, .renumber: false
       }
@@ -369,6 +373,7 @@ public struct WidgetStore: ~Copyable {
           group.events.append(EventImage(kind: kind, event: event))
         }
       case .restoreUnacknowledged(let kind, _): trimmed.insert(kind)
+      case .theme: group.theme = theme
       case .revision, .dropEvent, .lowerEventCeiling, .renumber: break
       }
     }

@@ -21,13 +21,16 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var afterSequence: UInt64?
   /// The family whose content to send; nil for each widget's own.
   public var contentFamily: Family?
+  /// Also send the theme, after `opened` and at each change of it.
+  public var includeTheme: Bool
 
   public init(
     selector: Selector = Selector(), readMask: ReadMask = .all, resumeToken: [UInt8] = [],
     minInterval: Duration? = nil, progressInterval: Duration? = nil, includeEvents: Bool = false,
-    afterSequence: UInt64? = nil, contentFamily: Family? = nil
+    afterSequence: UInt64? = nil, contentFamily: Family? = nil, includeTheme: Bool = false
   ) {
     self.contentFamily = contentFamily
+    self.includeTheme = includeTheme
     self.selector = selector
     self.readMask = readMask
     self.resumeToken = resumeToken
@@ -46,6 +49,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     minInterval = try reader.duration("min_interval", c.pointee.min_interval)
     progressInterval = try reader.duration("progress_interval", c.pointee.progress_interval)
     includeEvents = c.pointee.include_events != 0
+    includeTheme = c.pointee.include_theme != 0
     if c.pointee._after_sequence_case
       == WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE
     {
@@ -64,6 +68,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     c.pointee.progress_interval = try writer.duration(
       "progress_interval", optional: progressInterval)
     c.pointee.include_events = includeEvents ? 1 : 0
+    c.pointee.include_theme = includeTheme ? 1 : 0
     if let afterSequence {
       c.pointee._after_sequence_case =
         WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE

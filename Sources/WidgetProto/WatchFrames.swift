@@ -13,6 +13,7 @@ public enum WatchWidgetsResponse: Hashable, Sendable {
   case events(EventBatch)
   case gap(EventGap)
   case progress(WatchProgress)
+  case theme(ThemeState)
   /// A frame of a kind that this version does not know. Skip it.
   case unknown
 }
@@ -34,6 +35,8 @@ extension WatchWidgetsResponse: ConvertibleMessage {
       self = .gap(try reader.required("gap", c.pointee.gap))
     case WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_PROGRESS:
       self = .progress(try reader.required("progress", c.pointee.progress))
+    case WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_THEME:
+      self = .theme(try reader.required("theme", c.pointee.theme))
     default: self = .unknown
     }
   }
@@ -63,6 +66,9 @@ extension WatchWidgetsResponse: ConvertibleMessage {
     case .progress(let frame):
       c.pointee.frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_PROGRESS
       c.pointee.progress = try writer.message("progress", frame)
+    case .theme(let theme):
+      c.pointee.frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_THEME
+      c.pointee.theme = try writer.message("theme", theme)
     case .unknown: break
     }
   }

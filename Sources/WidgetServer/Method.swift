@@ -6,7 +6,7 @@ enum Method: UInt8, CaseIterable, Sendable {
   case applyWidgets, sendEvent, refreshWidgets, watchWidgets, watchEvents, unsubscribe,
     requestProgress
   case getStats, reload, setLogLevel
-  case applyKinds, getKind, listKinds, deleteKind
+  case applyKinds, getKind, listKinds, deleteKind, getTheme, updateTheme
   case installBundle, listBundles, deleteBundle, rollbackBundle
   case uploadBlob, readBlob, deleteBlob
   case provide
@@ -16,8 +16,8 @@ enum Method: UInt8, CaseIterable, Sendable {
   var service: StaticString {
     switch self {
     case .getStats, .reload, .setLogLevel: "widgetd.v1.AdminService"
-    case .applyKinds, .getKind, .listKinds, .deleteKind, .installBundle, .listBundles,
-      .deleteBundle, .rollbackBundle:
+    case .applyKinds, .getKind, .listKinds, .deleteKind, .getTheme, .updateTheme, .installBundle,
+      .listBundles, .deleteBundle, .rollbackBundle:
       "widgetd.v1.CatalogService"
     case .uploadBlob, .readBlob, .deleteBlob: "widgetd.v1.BlobService"
     case .provide: "widgetd.v1.ProviderService"
@@ -49,6 +49,8 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .getKind: "GetKind"
     case .listKinds: "ListKinds"
     case .deleteKind: "DeleteKind"
+    case .getTheme: "GetTheme"
+    case .updateTheme: "UpdateTheme"
     case .installBundle: "InstallBundle"
     case .listBundles: "ListBundles"
     case .deleteBundle: "DeleteBundle"
@@ -88,7 +90,7 @@ enum Method: UInt8, CaseIterable, Sendable {
   var isMutation: Bool {
     switch self {
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
-      .sendEvent, .applyKinds, .deleteKind:
+      .sendEvent, .applyKinds, .deleteKind, .updateTheme:
       true
     default: false
     }
@@ -111,11 +113,12 @@ enum Method: UInt8, CaseIterable, Sendable {
     switch self {
     case .checkHealth, .listHealth, .watchHealth: .nothing
     case .getWidget, .listWidgets, .sendEvent, .watchWidgets, .watchEvents, .unsubscribe,
-      .requestProgress, .getKind, .listKinds, .refreshWidgets, .listBundles, .uploadBlob, .readBlob,
+      .requestProgress, .getKind, .listKinds, .getTheme, .refreshWidgets, .listBundles, .uploadBlob,
+      .readBlob,
       .deleteBlob:
       .client
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
-      .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind, .provide,
+      .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind, .updateTheme, .provide,
       .installBundle, .deleteBundle, .rollbackBundle:
       .owner
     }

@@ -66,7 +66,7 @@ public struct ServerLimits: Hashable, Sendable {
   public static let ceilings: [String: Int] = [
     "widget_bytes_max": 3 << 20, "page_bytes_max": 2 << 20, "frame_bytes_target": 2 << 20,
     "event_payload_bytes_max": 1 << 20, "metadata_bytes_max": 512 << 10,
-    "bundle_archive_bytes_max": 3 << 20,
+    "bundle_archive_bytes_max": 3 << 20, "theme_overrides_max": 8_192,
     "value_depth_max": 16,
   ]
 
@@ -92,6 +92,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("declared_widgets_max", \.store.declaredWidgetsMax),
       ("kinds_max", \.store.kindsMax),
       ("kind_bytes_max", \.store.kindBytesMax),
+      ("theme_overrides_max", \.store.themeOverridesMax),
       ("reducers_per_kind_max", \.store.reducersPerKindMax),
       ("event_cost_max", \.store.eventCostMax),
       ("content_nodes_max", \.store.contentNodesMax),

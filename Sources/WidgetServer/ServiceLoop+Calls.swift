@@ -138,7 +138,7 @@ extension ServiceLoop {
         self.counters.events += 1
         return SendEventResponse(sequence: sequence, revision: commit.revision)
       }
-    case .applyKinds, .getKind, .listKinds, .deleteKind:
+    case .applyKinds, .getKind, .listKinds, .deleteKind, .getTheme, .updateTheme:
       try performCatalog(method, payload, call, responder)
     case .installBundle, .listBundles, .deleteBundle, .rollbackBundle:
       try performBundles(method, payload, call, responder)
@@ -330,7 +330,7 @@ extension ServiceLoop {
     return TaggedWidget(widget: widget, etag: etag(widget.revision))
   }
 
-  private func etag(_ revision: Revision) -> String {
+  func etag(_ revision: Revision) -> String {
     String(store.epoch, radix: 36) + "." + String(revision, radix: 36)
   }
 

@@ -49,6 +49,28 @@ extension ServiceLoop {
           .deleteKind(request.name, allowMissing: request.allowMissing), responder)
         return DeleteKindResponse(revision: commit.revision)
       }
+    case .getTheme:
+      _ = try decode(GetThemeRequest.self, payload)
+      responder.respond(
+        GetThemeResponse(theme: ThemeState(store.theme, etag: etag(store.theme.revision))), to: call
+      )
+    case .updateTheme:
+      let request = try decode(UpdateThemeRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let update = ThemeUpdate(
+          set: request.set, unset: request.unset, replaces: request.replace,
+          isDryRun: request.validateOnly)
+        let current = self.store.theme.revision
+        // An etag of another history, or what is no etag, is no revision of the theme.
+        let expected: Revision? =
+          request.etag.isEmpty ? nil : request.etag == self.etag(current) ? current : .max
+        let commit = try self.apply(.updateTheme(update, ifRevision: expected), responder)
+        guard case .themeUpdated(let theme, let isOther) = commit.outcome else { throw .lost }
+        return UpdateThemeResponse(
+          theme: ThemeState(theme, etag: self.etag(theme.revision)), changed: isOther,
+          revision: commit.revision)
+      }
     default: throw .lost
     }
   }

@@ -85,6 +85,10 @@ extension ServiceLoop {
           request.selector, request.readMask, includesEvents: request.includeEvents,
           contentFamily: request.contentFamily))
       subscription.wantsProgress = handed.wantsProgress
+      subscription.includesTheme = request.includeTheme
+      // It came right after the stream was opened, and each change of it before that of its revision.
+      let cursor = handed.transfer?.startedRevision ?? handed.cursor
+      if store.theme.revision <= cursor { subscription.themeRevision = store.theme.revision }
       // When its last frame was is not known: none comes too early.
       subscription.minInterval.map { subscription.nextFrameAt = .now() + $0 }
       scheduleProgress(subscription)
@@ -169,7 +173,8 @@ extension Subscription {
           selector: selector, readMask: mask,
           minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
           progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
-          includeEvents: includesEvents, contentFamily: contentFamily))
+          includeEvents: includesEvents, contentFamily: contentFamily,
+          includeTheme: includesTheme))
     case .events(let selector, let names):
       .events(WatchEventsRequest(selector: selector, names: names))
     }

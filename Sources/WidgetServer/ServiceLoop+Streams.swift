@@ -100,6 +100,8 @@ extension ServiceLoop {
           subscriptionID: subscription.id, epoch: store.epoch, revision: store.revision,
           lastSequence: subscription.eventCursor)),
       to: subscription)
+    subscription.includesTheme = request.includeTheme
+    if request.includeTheme { sendTheme(to: subscription) }
     scheduleProgress(subscription)
     return subscription
   }
@@ -252,6 +254,13 @@ extension ServiceLoop {
   private func broadcast(
     to group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
   ) {
+    let hasTheme = fromRevision < store.theme.revision
+    if hasTheme {
+      // Who is held back with changes gets it all the same.
+      for subscription in group.members where !subscription.isCaughtUp && lacksTheme(subscription) {
+        markReady(subscription)
+      }
+    }
     var messages: [EncodedMessage] = []
     if group.filter.wantsEvents, fromSequence != sentSequence {
       messages = eventMessages(group, after: fromSequence, limit: .max).messages
@@ -269,9 +278,10 @@ extension ServiceLoop {
       }
       messages += changes
     }
-    guard !messages.isEmpty else { return }
+    guard !messages.isEmpty || hasTheme else { return }
     let hasChanges = messages.count > eventCount
     for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
+      guard !messages.isEmpty || lacksTheme(subscription) else { continue }
       let isTooEarly = hasChanges && instant < subscription.nextFrameAt
       guard subscription.sink.isWritable, !isTooEarly else {
         counters.readersBehind += 1
@@ -280,6 +290,8 @@ extension ServiceLoop {
         if isTooEarly, subscription.sink.isWritable { markReady(subscription) }
         continue
       }
+      // Before the changes of its revision.
+      if lacksTheme(subscription) { sendTheme(to: subscription) }
       deliver(messages, to: subscription, at: instant, isChange: hasChanges)
     }
   }
@@ -292,6 +304,10 @@ extension ServiceLoop {
       steps += 1
       // A long transfer lets others have their turn, also if it finds nothing to send.
       if steps > ServiceLoop.stepsPerTurnMax { return markReady(subscription) }
+      if lacksTheme(subscription) {
+        sendTheme(to: subscription)
+        continue
+      }
       if case .caughtUp = subscription.position {
         if subscription.wantsProgress { sendProgress(subscription) }
         return
@@ -385,6 +401,26 @@ extension ServiceLoop {
       subscription.intervalTimer = nil
       self.markReady(subscription)
     }
+  }
+
+  // MARK: - Theme
+
+  private func lacksTheme(_ subscription: Subscription) -> Bool {
+    subscription.includesTheme && subscription.themeRevision != store.theme.revision
+  }
+
+  /// Sends the theme as it is now. Of several changes, a late reader gets the last.
+  private func sendTheme(to subscription: Subscription) {
+    let revision = store.theme.revision
+    if themeFrame?.revision != revision {
+      themeFrame = encode(WatchWidgetsResponse.theme(ThemeState(store.theme)))
+        .map { (revision, $0) }
+    }
+    guard let themeFrame else { return finish(subscription, .frameTooLarge) }
+    subscription.themeRevision = revision
+    subscription.lastFrameAt = .now()
+    counters.frames += 1
+    subscription.sink.send(themeFrame.message)
   }
 
   // MARK: - Progress

@@ -58,6 +58,8 @@ final class ServiceLoop {
   var providers = ProviderTable()
   var blobs = BlobTable(folder: "/tmp")
   private var blobTimer: Scheduled<Void>?
+  /// The theme, encoded for streams.
+  var themeFrame: (revision: Revision, message: EncodedMessage)?
   /// All that a caught-up reader has been sent.
   var sentRevision: Revision
   var sentSequence: UInt64

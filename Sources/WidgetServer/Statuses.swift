@@ -76,6 +76,11 @@ extension RPCStatus {
         "Kind \"\(name)\" belongs to \"\(provider)\". Choose another name, or have that provider "
           + "give it up.",
         metadata: ["kind": name.rawValue, "provider": provider])
+    case .themeChanged(let current):
+      self.init(
+        .aborted, error.reason,
+        "The theme has changed since its etag was read. Read it again with GetTheme and retry.",
+        metadata: ["revision": "\(current)"])
     case .reducerFailed(let id, let event, let place, let message):
       self.init(
         .failedPrecondition, error.reason,

@@ -20,6 +20,10 @@ final class Subscription {
   var nextFrameAt = NIODeadline.uptimeNanoseconds(0)
   var lastFrameAt = NIODeadline.uptimeNanoseconds(0)
   var wantsProgress = false
+  /// Whether it also gets the theme.
+  var includesTheme = false
+  /// The revision of the theme that it has; nil before the first.
+  var themeRevision: Revision?
   /// Whether it waits in the list of those to be served.
   var isReady = false
   /// Whether the stream has ended.

@@ -21,7 +21,8 @@ struct Loader {
         epoch: saved.epoch, revision: saved.revision, compactRevision: saved.compactRevision,
         eventSequenceCeiling: saved.eventSequenceCeiling, records: try loadRecords(),
         tombstones: try loadTombstones(), requests: requests.images, kinds: try loadKinds(),
-        events: try loadEvents(), lostEvents: try loadLostEvents()),
+        events: try loadEvents(), lostEvents: try loadLostEvents(),
+        theme: try loadTheme()),
       expiredThrough: requests.expiredThrough)
   }
 
@@ -53,6 +54,17 @@ struct Loader {
       kinds.append(registered)
     }
     return kinds
+  }
+
+  private func loadTheme() throws(StorageError) -> RevisedTheme {
+    let rows = try Statement("SELECT body FROM theme WHERE name = ?1", on: connection)
+    try rows.bind(SQLiteCommitLog.themeRow, at: 1)
+    guard try rows.step() else { return RevisedTheme() }
+    let stored = try decode(ThemeState.self, rows.blob(0), what: "the theme")
+    guard stored.revision <= saved.revision else {
+      throw corrupt("the theme is of revision \(stored.revision)")
+    }
+    return RevisedTheme(overrides: stored.values, revision: stored.revision)
   }
 
   private func loadEvents() throws(StorageError) -> [EventImage] {

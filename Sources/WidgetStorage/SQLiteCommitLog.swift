@@ -52,6 +52,9 @@ public final class SQLiteCommitLog: CommitLog {
 
   static let databaseFileName = "widgetd.db"
 
+  /// The name of the theme's row.
+  static let themeRow = "overrides"
+
   public let options: Options
   /// The database file.
   public let path: String
@@ -163,7 +166,7 @@ public final class SQLiteCommitLog: CommitLog {
       if open.connection.isInTransaction { try open.statements.rollback.run() }
       try open.statements.begin.run()
       do throws(StorageError) {
-        try write(group, open.statements)
+        try write(group, open.statements, on: open.connection)
         try open.statements.commit.run()
       } catch {
         // SQLite itself has rolled back after some errors. If this fails, the next append or close
@@ -181,7 +184,9 @@ public final class SQLiteCommitLog: CommitLog {
     if pacer.isDue(atPages: open.connection.walPages) { open.checkpointer.checkpoint() }
   }
 
-  private func write(_ group: CommitGroup, _ statements: Statements) throws(StorageError) {
+  private func write(
+    _ group: CommitGroup, _ statements: Statements, on connection: Connection
+  ) throws(StorageError) {
     for id in group.deletions {
       try statements.deleteWidget.bind(id.rawValue, at: 1)
       try statements.deleteWidget.run()
@@ -198,6 +203,13 @@ public final class SQLiteCommitLog: CommitLog {
       try statements.upsertKind.bind(registered.isAttended ? Int64(1) : 0, at: 3)
       try writeRow(
         registered, key: registered.kind.name.rawValue, at: (1, 2), statements.upsertKind)
+    }
+    if let theme = group.theme {
+      let stored = ThemeState(values: theme.overrides, revision: theme.revision)
+      // Too rare to be kept ready.
+      let upsert = try Statement(
+        "INSERT OR REPLACE INTO theme (name, body) VALUES (?1, ?2)", on: connection)
+      try writeRow(stored, key: SQLiteCommitLog.themeRow, at: (1, 2), upsert)
     }
     for tombstone in group.tombstones {
       try statements.insertTombstone.bind(tombstone.revision, at: 1)

@@ -22,6 +22,10 @@
 /// Version 6 begins a new epoch. Widgets of kinds that are not registered have content now, and a
 /// reader that resumes from an older revision would not get it.
 ///
+/// Version 7 adds:
+/// - `theme`: at most one row, `overrides`; the body is an encoded `Theme` with the
+///   values that are not the standard ones.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -89,6 +93,12 @@ struct Schema: Sendable {
     """,
     "-- StoredWidget.owners",
     "UPDATE state SET epoch = ~epoch WHERE epoch <> 0",
+    """
+    CREATE TABLE theme (
+      name TEXT PRIMARY KEY,
+      body BLOB NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
   ])
 
   /// What kind of file a connection has opened. Changes nothing.

@@ -90,6 +90,14 @@ struct RandomMessages {
           kinds: many { $0.registeredKind() }, nextPageToken: text(), revision: number())),
       Sample(DeleteKindRequest(name: kind(), allowMissing: flag(), requestID: name())),
       Sample(DeleteKindResponse(revision: number())),
+      Sample(themeState()), Sample(themeValue()), Sample(themeColors()), Sample(themeFont()),
+      Sample(GetThemeRequest()), Sample(GetThemeResponse(theme: themeState())),
+      Sample(
+        UpdateThemeRequest(
+          set: themeValues(), unset: many { $0.text() }, replace: flag(), validateOnly: flag(),
+          etag: text(), requestID: name())),
+      Sample(
+        UpdateThemeResponse(theme: themeState(), changed: flag(), revision: number())),
       Sample(
         UploadBlobRequest(
           blobID: text(), offset: number(), data: bytes(), name: text(), contentType: text())),
@@ -110,7 +118,7 @@ struct RandomMessages {
         WatchWidgetsRequest(
           selector: selector(), readMask: mask(), resumeToken: bytes(),
           minInterval: maybe { $0.duration() }, progressInterval: maybe { $0.duration() },
-          includeEvents: flag(), afterSequence: maybe { $0.number() })),
+          includeEvents: flag(), afterSequence: maybe { $0.number() }, includeTheme: flag())),
       Sample(frame()), Sample(WatchOpened(subscriptionID: number(), epoch: number())),
       Sample(snapshot()), Sample(WatchSynced(revision: number(), resumeToken: bytes())),
       Sample(changes()), Sample(update()),
@@ -445,6 +453,36 @@ struct RandomMessages {
 
   private mutating func binding() -> Binding {
     Binding(text(), placeholder: maybe { $0.value() })
+  }
+
+  private mutating func themeState() -> ThemeState {
+    ThemeState(
+      values: themeValues(), overridden: many { $0.text() }, revision: number(), etag: text())
+  }
+
+  private mutating func themeValues() -> [String: ThemeValue] {
+    Dictionary(many { ($0.name(), $0.themeValue()) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private mutating func themeValue() -> ThemeValue {
+    pick([.color(themeColors()), .offset(Double(number() % 1_000)), .font(themeFont())])
+  }
+
+  private mutating func themeColors() -> ThemeColors {
+    ThemeColors(light: themeColor(), dark: themeColor(), highContrast: themeColor())
+  }
+
+  private mutating func themeColor() -> ThemeColor {
+    let bits = number()
+    return ThemeColor(
+      red: UInt8(bits & 255), green: UInt8(bits >> 8 & 255), blue: UInt8(bits >> 16 & 255),
+      alpha: pick([255, UInt8(bits >> 24 & 255)]))
+  }
+
+  private mutating func themeFont() -> ThemeFont {
+    ThemeFont(
+      size: Double(number() % 400), weight: pick(ThemeFont.Weight.allCases), isItalic: flag(),
+      isMonospaced: flag())
   }
 
   private mutating func rows() -> RowTemplate {

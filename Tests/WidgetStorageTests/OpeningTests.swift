@@ -145,6 +145,30 @@ import WidgetModel
     #expect(try folder.open().load(at: noon).kinds == [registered])
   }
 
+  @Test func `a database from before there was a theme opens, and keeps one then`() throws {
+    try Data().write(to: URL(filePath: folder.database))
+    do {
+      let old = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      try Schema(steps: Array(Schema.current.steps[..<6])).migrate(old, from: 0)
+      try old.execute("UPDATE state SET epoch = 5, revision = 3")
+    }
+    let log = try folder.open()
+    #expect(try log.load(at: noon) == StoreImage(epoch: 5, revision: 3))
+    var theme = RevisedTheme()
+    for (revision, points) in [(4, 6.5), (5, 7)] as [(Revision, Double)] {
+      theme = RevisedTheme(
+        overrides: [
+          "offset.basic": .offset(points), "font.x": .font(ThemeFont(size: 9, weight: .light)),
+          "color.x": .color(ThemeColors(ThemeColor(red: 1, green: 2, blue: 3, alpha: 4))),
+        ], revision: revision)
+      try log.append(
+        CommitGroup(
+          revision: revision, compactRevision: 0, eventSequenceCeiling: 0, theme: theme))
+    }
+    try log.close()
+    #expect(try folder.open().load(at: noon).theme == theme)
+  }
+
   @Test func `a database without owners opens, and can store owners then`() throws {
     try Data().write(to: URL(filePath: folder.database))
     let before = Schema(steps: Array(Schema.current.steps[..<4]))

@@ -80,6 +80,7 @@ struct NaiveHistory {
       image.requests.removeAll { $0.uid == request.uid && $0.requestID == request.requestID }
       image.requests.append(request)
     }
+    if let theme = group.theme { image.theme = theme }
     image.kinds.removeAll { group.kindDeletions.contains($0.kind.name) }
     for registered in group.kindUpserts {
       image.kinds.removeAll { $0.kind.name == registered.kind.name }

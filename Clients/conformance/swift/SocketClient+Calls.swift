@@ -42,6 +42,9 @@ extension SocketClient {
       "GetKind": typed { c, r, o throws(ClientError) in try await c.getKind(r, options: o) },
       "ListKinds": typed { c, r, o throws(ClientError) in try await c.listKinds(r, options: o) },
       "DeleteKind": typed { c, r, o throws(ClientError) in try await c.deleteKind(r, options: o) },
+      "GetTheme": typed { c, r, o throws(ClientError) in try await c.getTheme(r, options: o) },
+      "UpdateTheme": typed { c, r, o throws(ClientError) in try await c.updateTheme(r, options: o)
+      },
       "InstallBundle": typed { c, r, o throws(ClientError) in
         try await c.installBundle(r, options: o)
       },

@@ -45,7 +45,7 @@ final class SocketClient: DrivenClient {
         selector: request.selector, readMask: request.readMask, minInterval: request.minInterval,
         progressInterval: request.progressInterval, includeEvents: request.includeEvents,
         afterSequence: request.afterSequence, resumeToken: request.resumeToken, retry: retry,
-        contentFamily: request.contentFamily)
+        contentFamily: request.contentFamily, includeTheme: request.includeTheme)
     ).makeAsyncIterator()
     let isRaw = retry.attemptsMax == 0
     while let frame = try await SocketClient.outcome(of: { () throws(ClientError) in
@@ -60,6 +60,7 @@ final class SocketClient: DrivenClient {
       case .events(let batch): message = .events(batch)
       case .gap(let gap): message = .gap(gap)
       case .progress(let progress): message = .progress(progress)
+      case .theme(let theme): message = .theme(theme)
       case .reset(let reason):
         // The library goes on with a snapshot by itself; who asked for one stream gets what ended it.
         guard isRaw else { continue }

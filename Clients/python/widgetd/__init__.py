@@ -122,6 +122,7 @@ from .model import (
     WidgetPage,
     WidgetSpec,
 )
+from .theme import FontWeight, Theme, ThemeChanged, ThemeColors, ThemeFont, ThemeValue
 
 __version__ = "0.1.0"
 from .provider import (
@@ -178,6 +179,7 @@ __all__ = [
     "FailedPrecondition",
     "Family",
     "Field",
+    "FontWeight",
     "Frame",
     "Gap",
     "Health",
@@ -237,6 +239,11 @@ __all__ = [
     "Snapshot",
     "SocketNotFound",
     "Stats",
+    "Theme",
+    "ThemeChanged",
+    "ThemeColors",
+    "ThemeFont",
+    "ThemeValue",
     "Transition",
     "Unauthenticated",
     "Unavailable",

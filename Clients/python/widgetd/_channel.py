@@ -92,7 +92,8 @@ def error_of(
 
 #: How many seconds to wait before a call that met a lost connection is made again.
 AGAIN = (0.0, 0.05, 0.2)
-_READS = ("GetWidget", "ListWidgets", "GetKind", "ListKinds", "GetStats", "Check", "RefreshWidgets")
+_READS = ("GetWidget", "ListWidgets", "GetKind", "ListKinds", "GetTheme", "GetStats", "Check",
+          "RefreshWidgets")
 
 
 def can_be_repeated(method: Method[Any, Any], request: Message) -> bool:

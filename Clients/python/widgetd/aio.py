@@ -40,6 +40,7 @@ from .frames import EventFrame, Frame, ResetReason
 from .bundles import BundleChange, InstalledBundle
 from .kinds import Kind, KindPage, KindsApplied
 from .methods import Method, Request, Response
+from .theme import Theme, ThemeChanged, ThemeValue, value_pb
 from .mirror import Inconsistent, Mirror
 from .model import (
     Applied,
@@ -436,6 +437,41 @@ class AsyncClient:
         )
         answer = await self.call(methods.DELETE_KIND, request, timeout=timeout)
         return answer.revision
+
+    # --- The theme ---
+
+    async def get_theme(self, *, timeout: Optional[float] = None) -> Theme:
+        """The theme: what the tokens in nodes' properties stand for."""
+        answer = await self.call(
+            methods.GET_THEME, catalog_service_pb2.GetThemeRequest(), timeout=timeout
+        )
+        return Theme.from_pb(answer.theme)
+
+    async def update_theme(
+        self,
+        set: Mapping[str, ThemeValue] = {},
+        *,
+        unset: Iterable[str] = (),
+        replace: bool = False,
+        validate_only: bool = False,
+        etag: str = "",
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> ThemeChanged:
+        """Changes the theme in one commit: `update_theme({"color.primary": "#00aa44"})`. `unset`
+        gives tokens their standard value back, `replace` does so for all first. `validate_only`
+        only says what would happen. Raises InvalidArgument, which names the token in `violations`,
+        and EtagMismatch."""
+        request = catalog_service_pb2.UpdateThemeRequest(
+            set={_text(token): value_pb(value) for token, value in set.items()},
+            unset=[_text(token) for token in unset],
+            replace=replace,
+            validate_only=validate_only,
+            etag=_text(etag),
+            request_id=_text(request_id),
+        )
+        answer = await self.call(methods.UPDATE_THEME, request, timeout=timeout)
+        return ThemeChanged(Theme.from_pb(answer.theme), answer.changed, answer.revision)
 
     # --- Bundles ---
 

@@ -81,6 +81,10 @@ APPLY_KINDS = Method(_CATALOG, "ApplyKinds", _kinds.ApplyKindsRequest, _kinds.Ap
 GET_KIND = Method(_CATALOG, "GetKind", _kinds.GetKindRequest, _kinds.GetKindResponse)
 LIST_KINDS = Method(_CATALOG, "ListKinds", _kinds.ListKindsRequest, _kinds.ListKindsResponse)
 DELETE_KIND = Method(_CATALOG, "DeleteKind", _kinds.DeleteKindRequest, _kinds.DeleteKindResponse)
+GET_THEME = Method(_CATALOG, "GetTheme", _kinds.GetThemeRequest, _kinds.GetThemeResponse)
+UPDATE_THEME = Method(
+    _CATALOG, "UpdateTheme", _kinds.UpdateThemeRequest, _kinds.UpdateThemeResponse
+)
 INSTALL_BUNDLE = Method(
     _CATALOG, "InstallBundle", _kinds.InstallBundleRequest, _kinds.InstallBundleResponse
 )

@@ -110,7 +110,7 @@ struct ConnectionNotes {
     case .reset(.compacted):
       say("too much has changed in between; starting over from a snapshot")
     case .reset(.epochChanged): say("the daemon's store is another; starting over from a snapshot")
-    case .snapshot, .synced, .changes, .events, .gap, .progress, .reconnected: break
+    case .snapshot, .synced, .changes, .events, .gap, .progress, .theme, .reconnected: break
     }
   }
 

@@ -222,6 +222,11 @@ extension WatchFrame {
           "lastSequence": .revision(progress.lastSequence),
         ])
       ]
+    case .theme(let theme):
+      guard case .map(var map) = theme.document else { return [] }
+      map["type"] = .string("theme")
+      map["etag"] = nil
+      return [.map(map)]
     case .reset(let reason):
       return [
         .map([

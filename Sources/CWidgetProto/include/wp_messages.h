@@ -20,6 +20,7 @@
 #include "widgetd/v1/kind.pb-c.h"
 #include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/provider_service.pb-c.h"
+#include "widgetd/v1/theme.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"
@@ -165,6 +166,10 @@ wp_descriptor_widgetd__v1__get_stats_response__limits_entry(void) { return &widg
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_stats_response__usage_entry(void) { return &widgetd__v1__get_stats_response__usage_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_theme_request(void) { return &widgetd__v1__get_theme_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_theme_response(void) { return &widgetd__v1__get_theme_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_widget_request(void) { return &widgetd__v1__get_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_widget_response(void) { return &widgetd__v1__get_widget_response__descriptor; }
@@ -303,11 +308,27 @@ wp_descriptor_widgetd__v1__set_presence_response(void) { return &widgetd__v1__se
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__snapshot_chunk(void) { return &widgetd__v1__snapshot_chunk__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__theme(void) { return &widgetd__v1__theme__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__theme_colors(void) { return &widgetd__v1__theme_colors__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__theme_font(void) { return &widgetd__v1__theme_font__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__theme_value(void) { return &widgetd__v1__theme_value__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__theme__values_entry(void) { return &widgetd__v1__theme__values_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__transition(void) { return &widgetd__v1__transition__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__unsubscribe_request(void) { return &widgetd__v1__unsubscribe_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__unsubscribe_response(void) { return &widgetd__v1__unsubscribe_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__update_theme_request(void) { return &widgetd__v1__update_theme_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__update_theme_request__set_entry(void) { return &widgetd__v1__update_theme_request__set_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__update_theme_response(void) { return &widgetd__v1__update_theme_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__update_widget_request(void) { return &widgetd__v1__update_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

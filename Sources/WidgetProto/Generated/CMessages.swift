@@ -279,6 +279,14 @@ extension Widgetd__V1__GetStatsResponse__UsageEntry: CCountEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_stats_response__usage_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_stats_response__usage_entry__init(message) }
 }
+extension Widgetd__V1__GetThemeRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_theme_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_theme_request__init(message) }
+}
+extension Widgetd__V1__GetThemeResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_theme_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_theme_response__init(message) }
+}
 extension Widgetd__V1__GetWidgetRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_widget_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_widget_request__init(message) }
@@ -555,6 +563,26 @@ extension Widgetd__V1__SnapshotChunk: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_chunk() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_chunk__init(message) }
 }
+extension Widgetd__V1__Theme: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__theme__init(message) }
+}
+extension Widgetd__V1__ThemeColors: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme_colors() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__theme_colors__init(message) }
+}
+extension Widgetd__V1__ThemeFont: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme_font() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__theme_font__init(message) }
+}
+extension Widgetd__V1__ThemeValue: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme_value() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__theme_value__init(message) }
+}
+extension Widgetd__V1__Theme__ValuesEntry: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme__values_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__theme__values_entry__init(message) }
+}
 extension Widgetd__V1__Transition: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__transition() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__transition__init(message) }
@@ -566,6 +594,18 @@ extension Widgetd__V1__UnsubscribeRequest: CMessage {
 extension Widgetd__V1__UnsubscribeResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__unsubscribe_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__unsubscribe_response__init(message) }
+}
+extension Widgetd__V1__UpdateThemeRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_theme_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__update_theme_request__init(message) }
+}
+extension Widgetd__V1__UpdateThemeRequest__SetEntry: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_theme_request__set_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__update_theme_request__set_entry__init(message) }
+}
+extension Widgetd__V1__UpdateThemeResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_theme_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__update_theme_response__init(message) }
 }
 extension Widgetd__V1__UpdateWidgetRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_widget_request() }

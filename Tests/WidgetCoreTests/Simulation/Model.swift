@@ -273,7 +273,7 @@ extension Command {
       .delete(_, _, _, let transition), .setPresence(_, _, let transition),
       .move(_, _, let transition), .apply(_, let transition):
       transition
-    case .sendEvent, .applyKinds, .deleteKind, .provide, .abandon, .acknowledge: nil
+    case .sendEvent, .applyKinds, .deleteKind, .provide, .abandon, .acknowledge, .updateTheme: nil
     }
   }
 }

@@ -47,7 +47,7 @@ struct Draft {
       return .updated(id)
     case .apply(let declaration, _): return try declare(declaration)
     case .sendEvent(let draft): return try send(draft)
-    case .applyKinds, .deleteKind, .provide, .abandon, .acknowledge:
+    case .applyKinds, .deleteKind, .provide, .abandon, .acknowledge, .updateTheme:
       preconditionFailure("the workload has no kinds")
     }
   }

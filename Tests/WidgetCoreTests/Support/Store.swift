@@ -49,6 +49,8 @@ struct Store {
     box.store.rollbackGroup()
   }
 
+  var theme: RevisedTheme { box.store.theme }
+
   var limits: StoreLimits {
     get { box.store.limits }
     set {

@@ -139,6 +139,29 @@ class Maker:
             if needed or self.random.random() < 0.7:
                 self.set(message, field, depth)
 
+    def fill_ThemeColors(self, message, depth):
+        for name in ("light", "dark", "high_contrast"):
+            if name == "light" or self.random.random() < 0.7:
+                digits = self.random.choice([6, 8])
+                color = "#" + "".join(self.random.choices("0123456789abcdef", k=digits))
+                # Full opacity is not written.
+                setattr(message, name, color[:-2] if color.endswith("ff") and digits == 8 else color)
+
+    def fill_ThemeFont(self, message, depth):
+        message.size = self.random.uniform(-1, 300)
+        message.weight = self.random.choice([0, 1, 2, 3])
+        message.italic = self.random.random() < 0.5
+        message.monospace = self.random.random() < 0.5
+
+    def fill_ThemeValue(self, message, depth):
+        which = self.random.choice(["color", "offset", "font"])
+        if which == "offset":
+            message.offset = self.random.uniform(-1, 300)
+        else:
+            part = getattr(message, which)
+            part.SetInParent()
+            self.fill(part, depth + 1)
+
     def set(self, message, field, depth):
         entry = field.message_type and field.message_type.GetOptions().map_entry
         if entry:
@@ -307,7 +330,7 @@ def needs_content(name):
         "SetPresenceRequest", "MoveWidgetRequest", "MoveWidgetResponse", "ApplyResult",
         "SendEventRequest", "Event", "WidgetUpdated", "WidgetAdded", "WidgetRemoved",
         "SetLogLevelRequest", "StoredWidget", "StoredTombstone", "Kind", "KindResult",
-        "ContentTemplate", "NodeTemplate",
+        "ContentTemplate", "NodeTemplate", "ThemeValue", "ThemeColors",
         "GetKindRequest", "GetKindResponse", "DeleteKindRequest", "RefreshWidgetsRequest",
         "ProvideRequest", "ProvideOpen", "ProvidedUpdate", "ProvideAnswer", "DataRequest",
         "InstallBundleResponse", "RollbackBundleResponse", "ProvideBundleAnswer"}
@@ -337,6 +360,13 @@ def normalise(schema, message):
         message.null_value = 0
     if name == "Kind":
         message.persistence = message.persistence or 1
+    if name in ("GetThemeResponse", "UpdateThemeResponse"):
+        message.theme.SetInParent()
+    if name == "ThemeColors":
+        message.dark = message.dark or message.light
+        message.high_contrast = message.high_contrast or message.light
+    if name == "ThemeFont":
+        message.weight = message.weight or 1
     if name == "RowTemplate":
         message.name = message.name or "item"
     if name == "Presence":

@@ -21,6 +21,7 @@ struct Mirror {
   private var pending: [WidgetChange] = []
   private var pendingFrom: Revision?
   private(set) var isOpen = false
+  private(set) var theme: ThemeState?
   private var lastSequence: UInt64 = 0
 
   /// What is kept when a connection is lost: all that was complete.
@@ -28,6 +29,7 @@ struct Mirror {
     pending = []
     pendingFrom = nil
     isOpen = false
+    theme = nil
     if !isSynced { widgets = [:] }
   }
 
@@ -41,6 +43,12 @@ struct Mirror {
     guard isOpen else { throw TestFault("the first frame is not opened: \(frame)") }
     switch frame {
     case .opened, .unknown: throw TestFault("unexpected frame \(frame)")
+    case .theme(let theme):
+      guard theme.revision >= self.theme?.revision ?? 0 else { throw TestFault("an older theme") }
+      guard theme.revision > revision || self.theme == nil else {
+        throw TestFault("a theme of \(theme.revision) after changes up to \(revision)")
+      }
+      self.theme = theme
     case .snapshot(let chunk): try apply(chunk)
     case .synced(let synced):
       guard !isSynced else { throw TestFault("synced twice") }

@@ -108,6 +108,7 @@ extension StoreImage {
     }
     events += group.events
     requests += group.requests
+    if let theme = group.theme { self.theme = theme }
   }
 
   /// A store of widgets "w0", "w1", …, each made by a commit of its own.

@@ -9,7 +9,7 @@ from lib.protobuf import SCHEMA
 SERVICES = {
     "GetStats": "AdminService", "Reload": "AdminService", "SetLogLevel": "AdminService",
     "ApplyKinds": "CatalogService", "GetKind": "CatalogService", "ListKinds": "CatalogService",
-    "DeleteKind": "CatalogService", "InstallBundle": "CatalogService",
+    "DeleteKind": "CatalogService", "GetTheme": "CatalogService", "UpdateTheme": "CatalogService", "InstallBundle": "CatalogService",
     "ListBundles": "CatalogService", "DeleteBundle": "CatalogService",
     "RollbackBundle": "CatalogService", "UploadBlob": "BlobService", "ReadBlob": "BlobService",
     "DeleteBlob": "BlobService", "Provide": "ProviderService"}

@@ -12,10 +12,11 @@ _sym_db = _symbol_database.Default()
 
 
 from widgetd._proto.v1 import kind_pb2 as widgetd_dot_python_dot_v1_dot_kind__pb2
+from widgetd._proto.v1 import theme_pb2 as widgetd_dot_python_dot_v1_dot_theme__pb2
 from widgetd._proto.v1 import widget_service_pb2 as widgetd_dot_python_dot_v1_dot_widget__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'widgetd/python/v1/catalog_service.proto\x12\x11widgetd.python.v1\x1a\x1cwidgetd/python/v1/kind.proto\x1a&widgetd/python/v1/widget_service.proto\"\x87\x01\n\x11\x41pplyKindsRequest\x12\x10\n\x08provider\x18\x01 \x01(\t\x12&\n\x05kinds\x18\x02 \x03(\x0b\x32\x17.widgetd.python.v1.Kind\x12\r\n\x05prune\x18\x03 \x01(\x08\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"c\n\nKindResult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\x06\x61\x63tion\x18\x02 \x01(\x0e\x32\x1e.widgetd.python.v1.ApplyAction\x12\x17\n\x0fwidgets_changed\x18\x03 \x01(\r\"V\n\x12\x41pplyKindsResponse\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.widgetd.python.v1.KindResult\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\x1e\n\x0eGetKindRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"8\n\x0fGetKindResponse\x12%\n\x04kind\x18\x01 \x01(\x0b\x32\x17.widgetd.python.v1.Kind\"9\n\x10ListKindsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"f\n\x11ListKindsResponse\x12&\n\x05kinds\x18\x01 \x03(\x0b\x32\x17.widgetd.python.v1.Kind\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"L\n\x11\x44\x65leteKindRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rallow_missing\x18\x02 \x01(\x08\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"&\n\x12\x44\x65leteKindResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\x97\x01\n\x0fInstalledBundle\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0e\n\x06\x66older\x18\x03 \x01(\t\x12\x0f\n\x07problem\x18\x04 \x01(\t\x12\x0e\n\x06sha256\x18\x05 \x01(\t\x12\x16\n\x0e\x66ormer_version\x18\x06 \x01(\t\x12\r\n\x05kinds\x18\x07 \x03(\t\x12\x0f\n\x07widgets\x18\x08 \x03(\t\"J\n\x14InstallBundleRequest\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x11\n\tfile_name\x18\x02 \x01(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\t\"u\n\x15InstallBundleResponse\x12\x32\n\x06\x62undle\x18\x01 \x01(\x0b\x32\".widgetd.python.v1.InstalledBundle\x12\x16\n\x0e\x66ormer_version\x18\x02 \x01(\t\x12\x10\n\x08warnings\x18\x03 \x03(\t\"\x14\n\x12ListBundlesRequest\"Z\n\x13ListBundlesResponse\x12\x33\n\x07\x62undles\x18\x01 \x03(\x0b\x32\".widgetd.python.v1.InstalledBundle\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\"0\n\x13\x44\x65leteBundleRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"\x16\n\x14\x44\x65leteBundleResponse\"4\n\x15RollbackBundleRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\"v\n\x16RollbackBundleResponse\x12\x32\n\x06\x62undle\x18\x01 \x01(\x0b\x32\".widgetd.python.v1.InstalledBundle\x12\x16\n\x0e\x66ormer_version\x18\x02 \x01(\t\x12\x10\n\x08warnings\x18\x03 \x03(\t2\xfa\x05\n\x0e\x43\x61talogService\x12Y\n\nApplyKinds\x12$.widgetd.python.v1.ApplyKindsRequest\x1a%.widgetd.python.v1.ApplyKindsResponse\x12P\n\x07GetKind\x12!.widgetd.python.v1.GetKindRequest\x1a\".widgetd.python.v1.GetKindResponse\x12V\n\tListKinds\x12#.widgetd.python.v1.ListKindsRequest\x1a$.widgetd.python.v1.ListKindsResponse\x12Y\n\nDeleteKind\x12$.widgetd.python.v1.DeleteKindRequest\x1a%.widgetd.python.v1.DeleteKindResponse\x12\x62\n\rInstallBundle\x12\'.widgetd.python.v1.InstallBundleRequest\x1a(.widgetd.python.v1.InstallBundleResponse\x12\\\n\x0bListBundles\x12%.widgetd.python.v1.ListBundlesRequest\x1a&.widgetd.python.v1.ListBundlesResponse\x12_\n\x0c\x44\x65leteBundle\x12&.widgetd.python.v1.DeleteBundleRequest\x1a\'.widgetd.python.v1.DeleteBundleResponse\x12\x65\n\x0eRollbackBundle\x12(.widgetd.python.v1.RollbackBundleRequest\x1a).widgetd.python.v1.RollbackBundleResponseBP\n\x0e\x63om.widgetd.v1B\x13\x43\x61talogServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\'widgetd/python/v1/catalog_service.proto\x12\x11widgetd.python.v1\x1a\x1cwidgetd/python/v1/kind.proto\x1a\x1dwidgetd/python/v1/theme.proto\x1a&widgetd/python/v1/widget_service.proto\"\x87\x01\n\x11\x41pplyKindsRequest\x12\x10\n\x08provider\x18\x01 \x01(\t\x12&\n\x05kinds\x18\x02 \x03(\x0b\x32\x17.widgetd.python.v1.Kind\x12\r\n\x05prune\x18\x03 \x01(\x08\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"c\n\nKindResult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\x06\x61\x63tion\x18\x02 \x01(\x0e\x32\x1e.widgetd.python.v1.ApplyAction\x12\x17\n\x0fwidgets_changed\x18\x03 \x01(\r\"V\n\x12\x41pplyKindsResponse\x12.\n\x07results\x18\x01 \x03(\x0b\x32\x1d.widgetd.python.v1.KindResult\x12\x10\n\x08revision\x18\x02 \x01(\x04\"\x1e\n\x0eGetKindRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"8\n\x0fGetKindResponse\x12%\n\x04kind\x18\x01 \x01(\x0b\x32\x17.widgetd.python.v1.Kind\"9\n\x10ListKindsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"f\n\x11ListKindsResponse\x12&\n\x05kinds\x18\x01 \x03(\x0b\x32\x17.widgetd.python.v1.Kind\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\x10\n\x08revision\x18\x03 \x01(\x04\"L\n\x11\x44\x65leteKindRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x15\n\rallow_missing\x18\x02 \x01(\x08\x12\x12\n\nrequest_id\x18\x03 \x01(\t\"&\n\x12\x44\x65leteKindResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\"\x11\n\x0fGetThemeRequest\";\n\x10GetThemeResponse\x12\'\n\x05theme\x18\x01 \x01(\x0b\x32\x18.widgetd.python.v1.Theme\"\xf5\x01\n\x12UpdateThemeRequest\x12;\n\x03set\x18\x01 \x03(\x0b\x32..widgetd.python.v1.UpdateThemeRequest.SetEntry\x12\r\n\x05unset\x18\x02 \x03(\t\x12\x0f\n\x07replace\x18\x03 \x01(\x08\x12\x15\n\rvalidate_only\x18\x04 \x01(\x08\x12\x0c\n\x04\x65tag\x18\x05 \x01(\t\x12\x12\n\nrequest_id\x18\x06 \x01(\t\x1aI\n\x08SetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12,\n\x05value\x18\x02 \x01(\x0b\x32\x1d.widgetd.python.v1.ThemeValue:\x02\x38\x01\"a\n\x13UpdateThemeResponse\x12\'\n\x05theme\x18\x01 \x01(\x0b\x32\x18.widgetd.python.v1.Theme\x12\x0f\n\x07\x63hanged\x18\x02 \x01(\x08\x12\x10\n\x08revision\x18\x03 \x01(\x04\"\x97\x01\n\x0fInstalledBundle\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0e\n\x06\x66older\x18\x03 \x01(\t\x12\x0f\n\x07problem\x18\x04 \x01(\t\x12\x0e\n\x06sha256\x18\x05 \x01(\t\x12\x16\n\x0e\x66ormer_version\x18\x06 \x01(\t\x12\r\n\x05kinds\x18\x07 \x03(\t\x12\x0f\n\x07widgets\x18\x08 \x03(\t\"J\n\x14InstallBundleRequest\x12\x0f\n\x07\x63ontent\x18\x01 \x01(\x0c\x12\x11\n\tfile_name\x18\x02 \x01(\t\x12\x0e\n\x06sha256\x18\x03 \x01(\t\"u\n\x15InstallBundleResponse\x12\x32\n\x06\x62undle\x18\x01 \x01(\x0b\x32\".widgetd.python.v1.InstalledBundle\x12\x16\n\x0e\x66ormer_version\x18\x02 \x01(\t\x12\x10\n\x08warnings\x18\x03 \x03(\t\"\x14\n\x12ListBundlesRequest\"Z\n\x13ListBundlesResponse\x12\x33\n\x07\x62undles\x18\x01 \x03(\x0b\x32\".widgetd.python.v1.InstalledBundle\x12\x0e\n\x06\x66older\x18\x02 \x01(\t\"0\n\x13\x44\x65leteBundleRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05\x66orce\x18\x02 \x01(\x08\"\x16\n\x14\x44\x65leteBundleResponse\"4\n\x15RollbackBundleRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\"v\n\x16RollbackBundleResponse\x12\x32\n\x06\x62undle\x18\x01 \x01(\x0b\x32\".widgetd.python.v1.InstalledBundle\x12\x16\n\x0e\x66ormer_version\x18\x02 \x01(\t\x12\x10\n\x08warnings\x18\x03 \x03(\t2\xad\x07\n\x0e\x43\x61talogService\x12Y\n\nApplyKinds\x12$.widgetd.python.v1.ApplyKindsRequest\x1a%.widgetd.python.v1.ApplyKindsResponse\x12P\n\x07GetKind\x12!.widgetd.python.v1.GetKindRequest\x1a\".widgetd.python.v1.GetKindResponse\x12V\n\tListKinds\x12#.widgetd.python.v1.ListKindsRequest\x1a$.widgetd.python.v1.ListKindsResponse\x12Y\n\nDeleteKind\x12$.widgetd.python.v1.DeleteKindRequest\x1a%.widgetd.python.v1.DeleteKindResponse\x12S\n\x08GetTheme\x12\".widgetd.python.v1.GetThemeRequest\x1a#.widgetd.python.v1.GetThemeResponse\x12\\\n\x0bUpdateTheme\x12%.widgetd.python.v1.UpdateThemeRequest\x1a&.widgetd.python.v1.UpdateThemeResponse\x12\x62\n\rInstallBundle\x12\'.widgetd.python.v1.InstallBundleRequest\x1a(.widgetd.python.v1.InstallBundleResponse\x12\\\n\x0bListBundles\x12%.widgetd.python.v1.ListBundlesRequest\x1a&.widgetd.python.v1.ListBundlesResponse\x12_\n\x0c\x44\x65leteBundle\x12&.widgetd.python.v1.DeleteBundleRequest\x1a\'.widgetd.python.v1.DeleteBundleResponse\x12\x65\n\x0eRollbackBundle\x12(.widgetd.python.v1.RollbackBundleRequest\x1a).widgetd.python.v1.RollbackBundleResponseBP\n\x0e\x63om.widgetd.v1B\x13\x43\x61talogServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.catalog_service_pb2', globals())
@@ -23,42 +24,54 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\n\016com.widgetd.v1B\023CatalogServiceProtoP\001Z\024widgetd/v1;widgetdv1\242\002\003WXX\252\002\nWidgetd.V1'
-  _APPLYKINDSREQUEST._serialized_start=133
-  _APPLYKINDSREQUEST._serialized_end=268
-  _KINDRESULT._serialized_start=270
-  _KINDRESULT._serialized_end=369
-  _APPLYKINDSRESPONSE._serialized_start=371
-  _APPLYKINDSRESPONSE._serialized_end=457
-  _GETKINDREQUEST._serialized_start=459
-  _GETKINDREQUEST._serialized_end=489
-  _GETKINDRESPONSE._serialized_start=491
-  _GETKINDRESPONSE._serialized_end=547
-  _LISTKINDSREQUEST._serialized_start=549
-  _LISTKINDSREQUEST._serialized_end=606
-  _LISTKINDSRESPONSE._serialized_start=608
-  _LISTKINDSRESPONSE._serialized_end=710
-  _DELETEKINDREQUEST._serialized_start=712
-  _DELETEKINDREQUEST._serialized_end=788
-  _DELETEKINDRESPONSE._serialized_start=790
-  _DELETEKINDRESPONSE._serialized_end=828
-  _INSTALLEDBUNDLE._serialized_start=831
-  _INSTALLEDBUNDLE._serialized_end=982
-  _INSTALLBUNDLEREQUEST._serialized_start=984
-  _INSTALLBUNDLEREQUEST._serialized_end=1058
-  _INSTALLBUNDLERESPONSE._serialized_start=1060
-  _INSTALLBUNDLERESPONSE._serialized_end=1177
-  _LISTBUNDLESREQUEST._serialized_start=1179
-  _LISTBUNDLESREQUEST._serialized_end=1199
-  _LISTBUNDLESRESPONSE._serialized_start=1201
-  _LISTBUNDLESRESPONSE._serialized_end=1291
-  _DELETEBUNDLEREQUEST._serialized_start=1293
-  _DELETEBUNDLEREQUEST._serialized_end=1341
-  _DELETEBUNDLERESPONSE._serialized_start=1343
-  _DELETEBUNDLERESPONSE._serialized_end=1365
-  _ROLLBACKBUNDLEREQUEST._serialized_start=1367
-  _ROLLBACKBUNDLEREQUEST._serialized_end=1419
-  _ROLLBACKBUNDLERESPONSE._serialized_start=1421
-  _ROLLBACKBUNDLERESPONSE._serialized_end=1539
-  _CATALOGSERVICE._serialized_start=1542
-  _CATALOGSERVICE._serialized_end=2304
+  _UPDATETHEMEREQUEST_SETENTRY._options = None
+  _UPDATETHEMEREQUEST_SETENTRY._serialized_options = b'8\001'
+  _APPLYKINDSREQUEST._serialized_start=164
+  _APPLYKINDSREQUEST._serialized_end=299
+  _KINDRESULT._serialized_start=301
+  _KINDRESULT._serialized_end=400
+  _APPLYKINDSRESPONSE._serialized_start=402
+  _APPLYKINDSRESPONSE._serialized_end=488
+  _GETKINDREQUEST._serialized_start=490
+  _GETKINDREQUEST._serialized_end=520
+  _GETKINDRESPONSE._serialized_start=522
+  _GETKINDRESPONSE._serialized_end=578
+  _LISTKINDSREQUEST._serialized_start=580
+  _LISTKINDSREQUEST._serialized_end=637
+  _LISTKINDSRESPONSE._serialized_start=639
+  _LISTKINDSRESPONSE._serialized_end=741
+  _DELETEKINDREQUEST._serialized_start=743
+  _DELETEKINDREQUEST._serialized_end=819
+  _DELETEKINDRESPONSE._serialized_start=821
+  _DELETEKINDRESPONSE._serialized_end=859
+  _GETTHEMEREQUEST._serialized_start=861
+  _GETTHEMEREQUEST._serialized_end=878
+  _GETTHEMERESPONSE._serialized_start=880
+  _GETTHEMERESPONSE._serialized_end=939
+  _UPDATETHEMEREQUEST._serialized_start=942
+  _UPDATETHEMEREQUEST._serialized_end=1187
+  _UPDATETHEMEREQUEST_SETENTRY._serialized_start=1114
+  _UPDATETHEMEREQUEST_SETENTRY._serialized_end=1187
+  _UPDATETHEMERESPONSE._serialized_start=1189
+  _UPDATETHEMERESPONSE._serialized_end=1286
+  _INSTALLEDBUNDLE._serialized_start=1289
+  _INSTALLEDBUNDLE._serialized_end=1440
+  _INSTALLBUNDLEREQUEST._serialized_start=1442
+  _INSTALLBUNDLEREQUEST._serialized_end=1516
+  _INSTALLBUNDLERESPONSE._serialized_start=1518
+  _INSTALLBUNDLERESPONSE._serialized_end=1635
+  _LISTBUNDLESREQUEST._serialized_start=1637
+  _LISTBUNDLESREQUEST._serialized_end=1657
+  _LISTBUNDLESRESPONSE._serialized_start=1659
+  _LISTBUNDLESRESPONSE._serialized_end=1749
+  _DELETEBUNDLEREQUEST._serialized_start=1751
+  _DELETEBUNDLEREQUEST._serialized_end=1799
+  _DELETEBUNDLERESPONSE._serialized_start=1801
+  _DELETEBUNDLERESPONSE._serialized_end=1823
+  _ROLLBACKBUNDLEREQUEST._serialized_start=1825
+  _ROLLBACKBUNDLEREQUEST._serialized_end=1877
+  _ROLLBACKBUNDLERESPONSE._serialized_start=1879
+  _ROLLBACKBUNDLERESPONSE._serialized_end=1997
+  _CATALOGSERVICE._serialized_start=2000
+  _CATALOGSERVICE._serialized_end=2941
 # @@protoc_insertion_point(module_scope)

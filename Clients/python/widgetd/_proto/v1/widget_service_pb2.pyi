@@ -3,6 +3,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from widgetd._proto.v1 import event_pb2 as _event_pb2
 from widgetd._proto.v1 import node_pb2 as _node_pb2
+from widgetd._proto.v1 import theme_pb2 as _theme_pb2
 from widgetd._proto.v1 import value_pb2 as _value_pb2
 from widgetd._proto.v1 import widget_pb2 as _widget_pb2
 from google.protobuf.internal import containers as _containers
@@ -426,6 +427,7 @@ class WatchWidgetsRequest(_message.Message):
     AFTER_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FAMILY_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_THEME_FIELD_NUMBER: _ClassVar[int]
     MIN_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     READ_MASK_FIELD_NUMBER: _ClassVar[int]
@@ -434,12 +436,13 @@ class WatchWidgetsRequest(_message.Message):
     after_sequence: int
     content_family: _widget_pb2.Family
     include_events: bool
+    include_theme: bool
     min_interval: _duration_pb2.Duration
     progress_interval: _duration_pb2.Duration
     read_mask: _field_mask_pb2.FieldMask
     resume_token: bytes
     selector: _widget_pb2.WidgetSelector
-    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ...) -> None: ...
+    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ...) -> None: ...
 
 class WatchWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -450,6 +453,7 @@ class WatchWidgetsResponse(_message.Message):
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     SYNCED_FIELD_NUMBER: _ClassVar[int]
+    THEME_FIELD_NUMBER: _ClassVar[int]
     changes: ChangeSet
     events: EventBatch
     gap: EventGap
@@ -457,7 +461,8 @@ class WatchWidgetsResponse(_message.Message):
     progress: WatchProgress
     snapshot: SnapshotChunk
     synced: WatchSynced
-    def __init__(self, opened: _Optional[_Union[WatchOpened, _Mapping[str, object]]] = ..., snapshot: _Optional[_Union[SnapshotChunk, _Mapping[str, object]]] = ..., synced: _Optional[_Union[WatchSynced, _Mapping[str, object]]] = ..., changes: _Optional[_Union[ChangeSet, _Mapping[str, object]]] = ..., events: _Optional[_Union[EventBatch, _Mapping[str, object]]] = ..., gap: _Optional[_Union[EventGap, _Mapping[str, object]]] = ..., progress: _Optional[_Union[WatchProgress, _Mapping[str, object]]] = ...) -> None: ...
+    theme: _theme_pb2.Theme
+    def __init__(self, opened: _Optional[_Union[WatchOpened, _Mapping[str, object]]] = ..., snapshot: _Optional[_Union[SnapshotChunk, _Mapping[str, object]]] = ..., synced: _Optional[_Union[WatchSynced, _Mapping[str, object]]] = ..., changes: _Optional[_Union[ChangeSet, _Mapping[str, object]]] = ..., events: _Optional[_Union[EventBatch, _Mapping[str, object]]] = ..., gap: _Optional[_Union[EventGap, _Mapping[str, object]]] = ..., progress: _Optional[_Union[WatchProgress, _Mapping[str, object]]] = ..., theme: _Optional[_Union[_theme_pb2.Theme, _Mapping[str, object]]] = ...) -> None: ...
 
 class WidgetAdded(_message.Message):
     __slots__: tuple[str, ...]

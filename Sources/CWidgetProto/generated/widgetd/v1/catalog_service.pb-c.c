@@ -413,6 +413,192 @@ void   widgetd__v1__delete_kind_response__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__delete_kind_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__get_theme_request__init
+                     (Widgetd__V1__GetThemeRequest         *message)
+{
+  static const Widgetd__V1__GetThemeRequest init_value = WIDGETD__V1__GET_THEME_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__get_theme_request__get_packed_size
+                     (const Widgetd__V1__GetThemeRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__get_theme_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__get_theme_request__pack
+                     (const Widgetd__V1__GetThemeRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__get_theme_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__get_theme_request__pack_to_buffer
+                     (const Widgetd__V1__GetThemeRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__get_theme_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__GetThemeRequest *
+       widgetd__v1__get_theme_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__GetThemeRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__get_theme_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__get_theme_request__free_unpacked
+                     (Widgetd__V1__GetThemeRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__get_theme_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__get_theme_response__init
+                     (Widgetd__V1__GetThemeResponse         *message)
+{
+  static const Widgetd__V1__GetThemeResponse init_value = WIDGETD__V1__GET_THEME_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__get_theme_response__get_packed_size
+                     (const Widgetd__V1__GetThemeResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__get_theme_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__get_theme_response__pack
+                     (const Widgetd__V1__GetThemeResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__get_theme_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__get_theme_response__pack_to_buffer
+                     (const Widgetd__V1__GetThemeResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__get_theme_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__GetThemeResponse *
+       widgetd__v1__get_theme_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__GetThemeResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__get_theme_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__get_theme_response__free_unpacked
+                     (Widgetd__V1__GetThemeResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__get_theme_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__update_theme_request__set_entry__init
+                     (Widgetd__V1__UpdateThemeRequest__SetEntry         *message)
+{
+  static const Widgetd__V1__UpdateThemeRequest__SetEntry init_value = WIDGETD__V1__UPDATE_THEME_REQUEST__SET_ENTRY__INIT;
+  *message = init_value;
+}
+void   widgetd__v1__update_theme_request__init
+                     (Widgetd__V1__UpdateThemeRequest         *message)
+{
+  static const Widgetd__V1__UpdateThemeRequest init_value = WIDGETD__V1__UPDATE_THEME_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__update_theme_request__get_packed_size
+                     (const Widgetd__V1__UpdateThemeRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__update_theme_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__update_theme_request__pack
+                     (const Widgetd__V1__UpdateThemeRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__update_theme_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__update_theme_request__pack_to_buffer
+                     (const Widgetd__V1__UpdateThemeRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__update_theme_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__UpdateThemeRequest *
+       widgetd__v1__update_theme_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__UpdateThemeRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__update_theme_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__update_theme_request__free_unpacked
+                     (Widgetd__V1__UpdateThemeRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__update_theme_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__update_theme_response__init
+                     (Widgetd__V1__UpdateThemeResponse         *message)
+{
+  static const Widgetd__V1__UpdateThemeResponse init_value = WIDGETD__V1__UPDATE_THEME_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__update_theme_response__get_packed_size
+                     (const Widgetd__V1__UpdateThemeResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__update_theme_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__update_theme_response__pack
+                     (const Widgetd__V1__UpdateThemeResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__update_theme_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__update_theme_response__pack_to_buffer
+                     (const Widgetd__V1__UpdateThemeResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__update_theme_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__UpdateThemeResponse *
+       widgetd__v1__update_theme_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__UpdateThemeResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__update_theme_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__update_theme_response__free_unpacked
+                     (Widgetd__V1__UpdateThemeResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__update_theme_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__installed_bundle__init
                      (Widgetd__V1__InstalledBundle         *message)
 {
@@ -1316,6 +1502,280 @@ const ProtobufCMessageDescriptor widgetd__v1__delete_kind_response__descriptor =
   (ProtobufCMessageInit) widgetd__v1__delete_kind_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+#define widgetd__v1__get_theme_request__field_descriptors NULL
+#define widgetd__v1__get_theme_request__field_indices_by_name NULL
+#define widgetd__v1__get_theme_request__number_ranges NULL
+const ProtobufCMessageDescriptor widgetd__v1__get_theme_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.GetThemeRequest",
+  "GetThemeRequest",
+  "Widgetd__V1__GetThemeRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__GetThemeRequest),
+  0,
+  widgetd__v1__get_theme_request__field_descriptors,
+  widgetd__v1__get_theme_request__field_indices_by_name,
+  0,  widgetd__v1__get_theme_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__get_theme_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__get_theme_response__field_descriptors[1] =
+{
+  {
+    "theme",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__GetThemeResponse, theme),
+    &widgetd__v1__theme__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__get_theme_response__field_indices_by_name[] = {
+  0,   /* field[0] = theme */
+};
+static const ProtobufCIntRange widgetd__v1__get_theme_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__get_theme_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.GetThemeResponse",
+  "GetThemeResponse",
+  "Widgetd__V1__GetThemeResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__GetThemeResponse),
+  1,
+  widgetd__v1__get_theme_response__field_descriptors,
+  widgetd__v1__get_theme_response__field_indices_by_name,
+  1,  widgetd__v1__get_theme_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__get_theme_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__update_theme_request__set_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeRequest__SetEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeRequest__SetEntry, value),
+    &widgetd__v1__theme_value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__update_theme_request__set_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__update_theme_request__set_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__update_theme_request__set_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.UpdateThemeRequest.SetEntry",
+  "SetEntry",
+  "Widgetd__V1__UpdateThemeRequest__SetEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__UpdateThemeRequest__SetEntry),
+  2,
+  widgetd__v1__update_theme_request__set_entry__field_descriptors,
+  widgetd__v1__update_theme_request__set_entry__field_indices_by_name,
+  1,  widgetd__v1__update_theme_request__set_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__update_theme_request__set_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__update_theme_request__field_descriptors[6] =
+{
+  {
+    "set",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__UpdateThemeRequest, n_set),
+    offsetof(Widgetd__V1__UpdateThemeRequest, set),
+    &widgetd__v1__update_theme_request__set_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "unset",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__UpdateThemeRequest, n_unset),
+    offsetof(Widgetd__V1__UpdateThemeRequest, unset),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "replace",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeRequest, replace),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "validate_only",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeRequest, validate_only),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "etag",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeRequest, etag),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "request_id",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeRequest, request_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__update_theme_request__field_indices_by_name[] = {
+  4,   /* field[4] = etag */
+  2,   /* field[2] = replace */
+  5,   /* field[5] = request_id */
+  0,   /* field[0] = set */
+  1,   /* field[1] = unset */
+  3,   /* field[3] = validate_only */
+};
+static const ProtobufCIntRange widgetd__v1__update_theme_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__update_theme_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.UpdateThemeRequest",
+  "UpdateThemeRequest",
+  "Widgetd__V1__UpdateThemeRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__UpdateThemeRequest),
+  6,
+  widgetd__v1__update_theme_request__field_descriptors,
+  widgetd__v1__update_theme_request__field_indices_by_name,
+  1,  widgetd__v1__update_theme_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__update_theme_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__update_theme_response__field_descriptors[3] =
+{
+  {
+    "theme",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeResponse, theme),
+    &widgetd__v1__theme__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "changed",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeResponse, changed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "revision",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpdateThemeResponse, revision),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__update_theme_response__field_indices_by_name[] = {
+  1,   /* field[1] = changed */
+  2,   /* field[2] = revision */
+  0,   /* field[0] = theme */
+};
+static const ProtobufCIntRange widgetd__v1__update_theme_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__update_theme_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.UpdateThemeResponse",
+  "UpdateThemeResponse",
+  "Widgetd__V1__UpdateThemeResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__UpdateThemeResponse),
+  3,
+  widgetd__v1__update_theme_response__field_descriptors,
+  widgetd__v1__update_theme_response__field_indices_by_name,
+  1,  widgetd__v1__update_theme_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__update_theme_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor widgetd__v1__installed_bundle__field_descriptors[8] =
 {
   {
@@ -1826,12 +2286,14 @@ const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descript
   (ProtobufCMessageInit) widgetd__v1__rollback_bundle_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor widgetd__v1__catalog_service__method_descriptors[8] =
+static const ProtobufCMethodDescriptor widgetd__v1__catalog_service__method_descriptors[10] =
 {
   { "ApplyKinds", &widgetd__v1__apply_kinds_request__descriptor, &widgetd__v1__apply_kinds_response__descriptor },
   { "GetKind", &widgetd__v1__get_kind_request__descriptor, &widgetd__v1__get_kind_response__descriptor },
   { "ListKinds", &widgetd__v1__list_kinds_request__descriptor, &widgetd__v1__list_kinds_response__descriptor },
   { "DeleteKind", &widgetd__v1__delete_kind_request__descriptor, &widgetd__v1__delete_kind_response__descriptor },
+  { "GetTheme", &widgetd__v1__get_theme_request__descriptor, &widgetd__v1__get_theme_response__descriptor },
+  { "UpdateTheme", &widgetd__v1__update_theme_request__descriptor, &widgetd__v1__update_theme_response__descriptor },
   { "InstallBundle", &widgetd__v1__install_bundle_request__descriptor, &widgetd__v1__install_bundle_response__descriptor },
   { "ListBundles", &widgetd__v1__list_bundles_request__descriptor, &widgetd__v1__list_bundles_response__descriptor },
   { "DeleteBundle", &widgetd__v1__delete_bundle_request__descriptor, &widgetd__v1__delete_bundle_response__descriptor },
@@ -1839,13 +2301,15 @@ static const ProtobufCMethodDescriptor widgetd__v1__catalog_service__method_desc
 };
 const unsigned widgetd__v1__catalog_service__method_indices_by_name[] = {
   0,        /* ApplyKinds */
-  6,        /* DeleteBundle */
+  8,        /* DeleteBundle */
   3,        /* DeleteKind */
   1,        /* GetKind */
-  4,        /* InstallBundle */
-  5,        /* ListBundles */
+  4,        /* GetTheme */
+  6,        /* InstallBundle */
+  7,        /* ListBundles */
   2,        /* ListKinds */
-  7         /* RollbackBundle */
+  9,        /* RollbackBundle */
+  5         /* UpdateTheme */
 };
 const ProtobufCServiceDescriptor widgetd__v1__catalog_service__descriptor =
 {
@@ -1854,7 +2318,7 @@ const ProtobufCServiceDescriptor widgetd__v1__catalog_service__descriptor =
   "CatalogService",
   "Widgetd__V1__CatalogService",
   "widgetd.v1",
-  8,
+  10,
   widgetd__v1__catalog_service__method_descriptors,
   widgetd__v1__catalog_service__method_indices_by_name
 };
@@ -1890,13 +2354,29 @@ void widgetd__v1__catalog_service__delete_kind(ProtobufCService *service,
   assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
   service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void widgetd__v1__catalog_service__get_theme(ProtobufCService *service,
+                                             const Widgetd__V1__GetThemeRequest *input,
+                                             Widgetd__V1__GetThemeResponse_Closure closure,
+                                             void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
+  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void widgetd__v1__catalog_service__update_theme(ProtobufCService *service,
+                                                const Widgetd__V1__UpdateThemeRequest *input,
+                                                Widgetd__V1__UpdateThemeResponse_Closure closure,
+                                                void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
+  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void widgetd__v1__catalog_service__install_bundle(ProtobufCService *service,
                                                   const Widgetd__V1__InstallBundleRequest *input,
                                                   Widgetd__V1__InstallBundleResponse_Closure closure,
                                                   void *closure_data)
 {
   assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
-  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__catalog_service__list_bundles(ProtobufCService *service,
                                                 const Widgetd__V1__ListBundlesRequest *input,
@@ -1904,7 +2384,7 @@ void widgetd__v1__catalog_service__list_bundles(ProtobufCService *service,
                                                 void *closure_data)
 {
   assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
-  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__catalog_service__delete_bundle(ProtobufCService *service,
                                                  const Widgetd__V1__DeleteBundleRequest *input,
@@ -1912,7 +2392,7 @@ void widgetd__v1__catalog_service__delete_bundle(ProtobufCService *service,
                                                  void *closure_data)
 {
   assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
-  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__catalog_service__rollback_bundle(ProtobufCService *service,
                                                    const Widgetd__V1__RollbackBundleRequest *input,
@@ -1920,7 +2400,7 @@ void widgetd__v1__catalog_service__rollback_bundle(ProtobufCService *service,
                                                    void *closure_data)
 {
   assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
-  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 9, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__catalog_service__init (Widgetd__V1__CatalogService_Service *service,
                                          Widgetd__V1__CatalogService_ServiceDestroy destroy)

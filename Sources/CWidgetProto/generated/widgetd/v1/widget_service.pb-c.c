@@ -4420,7 +4420,7 @@ const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descript
   (ProtobufCMessageInit) widgetd__v1__refresh_widgets_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[8] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[9] =
 {
   {
     "selector",
@@ -4518,11 +4518,24 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "include_theme",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchWidgetsRequest, include_theme),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[] = {
   6,   /* field[6] = after_sequence */
   7,   /* field[7] = content_family */
   5,   /* field[5] = include_events */
+  8,   /* field[8] = include_theme */
   3,   /* field[3] = min_interval */
   4,   /* field[4] = progress_interval */
   1,   /* field[1] = read_mask */
@@ -4532,7 +4545,7 @@ static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[
 static const ProtobufCIntRange widgetd__v1__watch_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor =
 {
@@ -4542,14 +4555,14 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor 
   "Widgetd__V1__WatchWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsRequest),
-  8,
+  9,
   widgetd__v1__watch_widgets_request__field_descriptors,
   widgetd__v1__watch_widgets_request__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_request__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__watch_widgets_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field_descriptors[7] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field_descriptors[8] =
 {
   {
     "opened",
@@ -4635,6 +4648,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "theme",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__WatchWidgetsResponse, frame_case),
+    offsetof(Widgetd__V1__WatchWidgetsResponse, theme),
+    &widgetd__v1__theme__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_response__field_indices_by_name[] = {
   3,   /* field[3] = changes */
@@ -4644,11 +4669,12 @@ static const unsigned widgetd__v1__watch_widgets_response__field_indices_by_name
   6,   /* field[6] = progress */
   1,   /* field[1] = snapshot */
   2,   /* field[2] = synced */
+  7,   /* field[7] = theme */
 };
 static const ProtobufCIntRange widgetd__v1__watch_widgets_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor =
 {
@@ -4658,7 +4684,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor
   "Widgetd__V1__WatchWidgetsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsResponse),
-  7,
+  8,
   widgetd__v1__watch_widgets_response__field_descriptors,
   widgetd__v1__watch_widgets_response__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_response__number_ranges,

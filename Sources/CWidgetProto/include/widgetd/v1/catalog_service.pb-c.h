@@ -16,6 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 #endif
 
 #include "widgetd/v1/kind.pb-c.h"
+#include "widgetd/v1/theme.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"
 
 typedef struct Widgetd__V1__ApplyKindsRequest Widgetd__V1__ApplyKindsRequest;
@@ -27,6 +28,11 @@ typedef struct Widgetd__V1__ListKindsRequest Widgetd__V1__ListKindsRequest;
 typedef struct Widgetd__V1__ListKindsResponse Widgetd__V1__ListKindsResponse;
 typedef struct Widgetd__V1__DeleteKindRequest Widgetd__V1__DeleteKindRequest;
 typedef struct Widgetd__V1__DeleteKindResponse Widgetd__V1__DeleteKindResponse;
+typedef struct Widgetd__V1__GetThemeRequest Widgetd__V1__GetThemeRequest;
+typedef struct Widgetd__V1__GetThemeResponse Widgetd__V1__GetThemeResponse;
+typedef struct Widgetd__V1__UpdateThemeRequest Widgetd__V1__UpdateThemeRequest;
+typedef struct Widgetd__V1__UpdateThemeRequest__SetEntry Widgetd__V1__UpdateThemeRequest__SetEntry;
+typedef struct Widgetd__V1__UpdateThemeResponse Widgetd__V1__UpdateThemeResponse;
 typedef struct Widgetd__V1__InstalledBundle Widgetd__V1__InstalledBundle;
 typedef struct Widgetd__V1__InstallBundleRequest Widgetd__V1__InstallBundleRequest;
 typedef struct Widgetd__V1__InstallBundleResponse Widgetd__V1__InstallBundleResponse;
@@ -146,6 +152,65 @@ struct  Widgetd__V1__DeleteKindResponse
 #define WIDGETD__V1__DELETE_KIND_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__delete_kind_response__descriptor) \
     , 0 }
+
+
+struct  Widgetd__V1__GetThemeRequest
+{
+  ProtobufCMessage base;
+};
+#define WIDGETD__V1__GET_THEME_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_theme_request__descriptor) \
+     }
+
+
+struct  Widgetd__V1__GetThemeResponse
+{
+  ProtobufCMessage base;
+  Widgetd__V1__Theme *theme;
+};
+#define WIDGETD__V1__GET_THEME_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_theme_response__descriptor) \
+    , NULL }
+
+
+struct  Widgetd__V1__UpdateThemeRequest__SetEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  Widgetd__V1__ThemeValue *value;
+};
+#define WIDGETD__V1__UPDATE_THEME_REQUEST__SET_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__update_theme_request__set_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Widgetd__V1__UpdateThemeRequest
+{
+  ProtobufCMessage base;
+  size_t n_set;
+  Widgetd__V1__UpdateThemeRequest__SetEntry **set;
+  size_t n_unset;
+  char **unset;
+  protobuf_c_boolean replace;
+  protobuf_c_boolean validate_only;
+  char *etag;
+  char *request_id;
+};
+#define WIDGETD__V1__UPDATE_THEME_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__update_theme_request__descriptor) \
+    , 0,NULL, 0,NULL, 0, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Widgetd__V1__UpdateThemeResponse
+{
+  ProtobufCMessage base;
+  Widgetd__V1__Theme *theme;
+  protobuf_c_boolean changed;
+  uint64_t revision;
+};
+#define WIDGETD__V1__UPDATE_THEME_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__update_theme_response__descriptor) \
+    , NULL, 0, 0 }
 
 
 struct  Widgetd__V1__InstalledBundle
@@ -428,6 +493,85 @@ Widgetd__V1__DeleteKindResponse *
 void   widgetd__v1__delete_kind_response__free_unpacked
                      (Widgetd__V1__DeleteKindResponse *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__GetThemeRequest methods */
+void   widgetd__v1__get_theme_request__init
+                     (Widgetd__V1__GetThemeRequest         *message);
+size_t widgetd__v1__get_theme_request__get_packed_size
+                     (const Widgetd__V1__GetThemeRequest   *message);
+size_t widgetd__v1__get_theme_request__pack
+                     (const Widgetd__V1__GetThemeRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__get_theme_request__pack_to_buffer
+                     (const Widgetd__V1__GetThemeRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__GetThemeRequest *
+       widgetd__v1__get_theme_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__get_theme_request__free_unpacked
+                     (Widgetd__V1__GetThemeRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__GetThemeResponse methods */
+void   widgetd__v1__get_theme_response__init
+                     (Widgetd__V1__GetThemeResponse         *message);
+size_t widgetd__v1__get_theme_response__get_packed_size
+                     (const Widgetd__V1__GetThemeResponse   *message);
+size_t widgetd__v1__get_theme_response__pack
+                     (const Widgetd__V1__GetThemeResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__get_theme_response__pack_to_buffer
+                     (const Widgetd__V1__GetThemeResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__GetThemeResponse *
+       widgetd__v1__get_theme_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__get_theme_response__free_unpacked
+                     (Widgetd__V1__GetThemeResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__UpdateThemeRequest__SetEntry methods */
+void   widgetd__v1__update_theme_request__set_entry__init
+                     (Widgetd__V1__UpdateThemeRequest__SetEntry         *message);
+/* Widgetd__V1__UpdateThemeRequest methods */
+void   widgetd__v1__update_theme_request__init
+                     (Widgetd__V1__UpdateThemeRequest         *message);
+size_t widgetd__v1__update_theme_request__get_packed_size
+                     (const Widgetd__V1__UpdateThemeRequest   *message);
+size_t widgetd__v1__update_theme_request__pack
+                     (const Widgetd__V1__UpdateThemeRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__update_theme_request__pack_to_buffer
+                     (const Widgetd__V1__UpdateThemeRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__UpdateThemeRequest *
+       widgetd__v1__update_theme_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__update_theme_request__free_unpacked
+                     (Widgetd__V1__UpdateThemeRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__UpdateThemeResponse methods */
+void   widgetd__v1__update_theme_response__init
+                     (Widgetd__V1__UpdateThemeResponse         *message);
+size_t widgetd__v1__update_theme_response__get_packed_size
+                     (const Widgetd__V1__UpdateThemeResponse   *message);
+size_t widgetd__v1__update_theme_response__pack
+                     (const Widgetd__V1__UpdateThemeResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__update_theme_response__pack_to_buffer
+                     (const Widgetd__V1__UpdateThemeResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__UpdateThemeResponse *
+       widgetd__v1__update_theme_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__update_theme_response__free_unpacked
+                     (Widgetd__V1__UpdateThemeResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__InstalledBundle methods */
 void   widgetd__v1__installed_bundle__init
                      (Widgetd__V1__InstalledBundle         *message);
@@ -628,6 +772,21 @@ typedef void (*Widgetd__V1__DeleteKindRequest_Closure)
 typedef void (*Widgetd__V1__DeleteKindResponse_Closure)
                  (const Widgetd__V1__DeleteKindResponse *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__GetThemeRequest_Closure)
+                 (const Widgetd__V1__GetThemeRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__GetThemeResponse_Closure)
+                 (const Widgetd__V1__GetThemeResponse *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__UpdateThemeRequest__SetEntry_Closure)
+                 (const Widgetd__V1__UpdateThemeRequest__SetEntry *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__UpdateThemeRequest_Closure)
+                 (const Widgetd__V1__UpdateThemeRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__UpdateThemeResponse_Closure)
+                 (const Widgetd__V1__UpdateThemeResponse *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__InstalledBundle_Closure)
                  (const Widgetd__V1__InstalledBundle *message,
                   void *closure_data);
@@ -678,6 +837,14 @@ struct Widgetd__V1__CatalogService_Service
                       const Widgetd__V1__DeleteKindRequest *input,
                       Widgetd__V1__DeleteKindResponse_Closure closure,
                       void *closure_data);
+  void (*get_theme)(Widgetd__V1__CatalogService_Service *service,
+                    const Widgetd__V1__GetThemeRequest *input,
+                    Widgetd__V1__GetThemeResponse_Closure closure,
+                    void *closure_data);
+  void (*update_theme)(Widgetd__V1__CatalogService_Service *service,
+                       const Widgetd__V1__UpdateThemeRequest *input,
+                       Widgetd__V1__UpdateThemeResponse_Closure closure,
+                       void *closure_data);
   void (*install_bundle)(Widgetd__V1__CatalogService_Service *service,
                          const Widgetd__V1__InstallBundleRequest *input,
                          Widgetd__V1__InstallBundleResponse_Closure closure,
@@ -706,6 +873,8 @@ void widgetd__v1__catalog_service__init (Widgetd__V1__CatalogService_Service *se
       function_prefix__ ## get_kind,\
       function_prefix__ ## list_kinds,\
       function_prefix__ ## delete_kind,\
+      function_prefix__ ## get_theme,\
+      function_prefix__ ## update_theme,\
       function_prefix__ ## install_bundle,\
       function_prefix__ ## list_bundles,\
       function_prefix__ ## delete_bundle,\
@@ -726,6 +895,14 @@ void widgetd__v1__catalog_service__delete_kind(ProtobufCService *service,
                                                const Widgetd__V1__DeleteKindRequest *input,
                                                Widgetd__V1__DeleteKindResponse_Closure closure,
                                                void *closure_data);
+void widgetd__v1__catalog_service__get_theme(ProtobufCService *service,
+                                             const Widgetd__V1__GetThemeRequest *input,
+                                             Widgetd__V1__GetThemeResponse_Closure closure,
+                                             void *closure_data);
+void widgetd__v1__catalog_service__update_theme(ProtobufCService *service,
+                                                const Widgetd__V1__UpdateThemeRequest *input,
+                                                Widgetd__V1__UpdateThemeResponse_Closure closure,
+                                                void *closure_data);
 void widgetd__v1__catalog_service__install_bundle(ProtobufCService *service,
                                                   const Widgetd__V1__InstallBundleRequest *input,
                                                   Widgetd__V1__InstallBundleResponse_Closure closure,
@@ -754,6 +931,11 @@ extern const ProtobufCMessageDescriptor widgetd__v1__list_kinds_request__descrip
 extern const ProtobufCMessageDescriptor widgetd__v1__list_kinds_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__delete_kind_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__delete_kind_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__get_theme_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__get_theme_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__update_theme_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__update_theme_request__set_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__update_theme_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__installed_bundle__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__install_bundle_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__install_bundle_response__descriptor;

@@ -19,6 +19,7 @@ PROTOBUF_C__BEGIN_DECLS
 #include "google/protobuf/field_mask.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/node.pb-c.h"
+#include "widgetd/v1/theme.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 
@@ -584,6 +585,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
   Google__Protobuf__Duration *progress_interval;
   protobuf_c_boolean include_events;
   Widgetd__V1__Family content_family;
+  protobuf_c_boolean include_theme;
   Widgetd__V1__WatchWidgetsRequest__AfterSequenceCase _after_sequence_case;
   union {
     uint64_t after_sequence;
@@ -591,7 +593,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
 };
 #define WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_widgets_request__descriptor) \
-    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
+    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
 
 
 typedef enum {
@@ -602,7 +604,8 @@ typedef enum {
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_CHANGES = 4,
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_EVENTS = 5,
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_GAP = 6,
-  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_PROGRESS = 7
+  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_PROGRESS = 7,
+  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_THEME = 8
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME__CASE)
 } Widgetd__V1__WatchWidgetsResponse__FrameCase;
 
@@ -618,6 +621,7 @@ struct  Widgetd__V1__WatchWidgetsResponse
     Widgetd__V1__EventBatch *events;
     Widgetd__V1__EventGap *gap;
     Widgetd__V1__WatchProgress *progress;
+    Widgetd__V1__Theme *theme;
   };
 };
 #define WIDGETD__V1__WATCH_WIDGETS_RESPONSE__INIT \

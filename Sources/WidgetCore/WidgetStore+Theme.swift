@@ -1,0 +1,29 @@
+import WidgetModel
+
+/// The theme: one value of the whole store, that no widget depends on.
+extension WidgetStore {
+  /// Changes the theme. Returns what it is afterwards, or would be, and whether that is another one.
+  mutating func updateTheme(
+    _ update: ThemeUpdate, ifRevision expected: Revision?
+  ) throws(StoreError) -> (theme: RevisedTheme, isOther: Bool) {
+    if let expected, expected != theme.revision { throw .themeChanged(current: theme.revision) }
+    let overrides: [String: ThemeValue]
+    do throws(ThemeProblem) { overrides = try theme.overrides(after: update) } catch {
+      throw .invalid(field: error.place, description: error.message)
+    }
+    // Who has too many, since the limit was lowered, may have fewer.
+    guard
+      overrides.count <= limits.themeOverridesMax
+        || overrides.count <= theme.overrides.count && !update.replaces
+    else {
+      throw .quotaExceeded(limit: "theme_overrides_max", maximum: limits.themeOverridesMax)
+    }
+    guard overrides != theme.overrides else { return (theme, false) }
+    guard !update.isDryRun else {
+      return (RevisedTheme(overrides: overrides, revision: theme.revision), true)
+    }
+    record(.theme(theme))
+    theme = RevisedTheme(overrides: overrides, revision: advanceRevision())
+    return (theme, true)
+  }
+}

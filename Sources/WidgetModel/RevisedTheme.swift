@@ -1,0 +1,141 @@
+/// The theme that a daemon has: the standard one, and what was set over it.
+public struct RevisedTheme: Hashable, Sendable {
+  /// The values that are not those of the standard theme, by token.
+  public var overrides: [String: ThemeValue]
+  /// The revision that last changed it; 0 if nothing ever did.
+  public var revision: Revision
+
+  public init(overrides: [String: ThemeValue] = [:], revision: Revision = 0) {
+    self.overrides = overrides
+    self.revision = revision
+  }
+
+  /// The whole theme.
+  public var theme: Theme { .standard.overridden(by: overrides) }
+}
+
+/// What to change in a theme.
+public struct ThemeUpdate: Hashable, Sendable {
+  /// The new values, by token.
+  public var set: [String: ThemeValue]
+  /// The tokens that get their standard value back, or lose theirs. Comes before `set`.
+  public var unset: [String]
+  /// Unset all tokens first.
+  public var replaces: Bool
+  /// Change nothing; only say what would happen.
+  public var isDryRun: Bool
+
+  public init(
+    set: [String: ThemeValue] = [:], unset: [String] = [], replaces: Bool = false,
+    isDryRun: Bool = false
+  ) {
+    self.set = set
+    self.unset = unset
+    self.replaces = replaces
+    self.isDryRun = isDryRun
+  }
+}
+
+/// Why a theme cannot be changed.
+public struct ThemeProblem: Error, Hashable, Sendable {
+  /// `set[color.primary]`
+  public let place: String
+  /// Why, and what to write.
+  public let message: String
+}
+
+extension RevisedTheme {
+  /// The overrides after an update. A value that is the standard one is none.
+  public func overrides(after update: ThemeUpdate) throws(ThemeProblem) -> [String: ThemeValue] {
+    var result = update.replaces ? [:] : overrides
+    for (index, token) in update.unset.enumerated() {
+      guard ThemeToken(token) != nil else {
+        throw ThemeProblem(place: "unset[\(index)]", message: ThemeToken.rule(for: token))
+      }
+      guard update.set[token] == nil else {
+        throw ThemeProblem(
+          place: "unset[\(index)]", message: "\"\(token)\" is also set; do one of the two")
+      }
+      result[token] = nil
+    }
+    for (token, value) in update.set.sorted(by: { $0.key.precedesByBytes($1.key) }) {
+      if let problem = value.problem(as: token) {
+        throw ThemeProblem(place: "set[\(token.prefix(ThemeToken.lengthMax))]", message: problem)
+      }
+      result[token] = value == Theme.standard.values[token] ? nil : value
+    }
+    return result
+  }
+}
+
+extension ThemeValue {
+  /// The greatest length, in points.
+  public static let offsetMax = PropertyType.lengthMax
+
+  /// Why it cannot be the value of a token, and what to write; nil if it can.
+  public func problem(as token: String) -> String? {
+    guard let known = ThemeToken(token) else { return ThemeToken.rule(for: token) }
+    guard known.group == group else {
+      return "a \(known.group.rawValue) token cannot be \(group.words); "
+        + "write \(known.group.howTo)"
+    }
+    switch self {
+    case .color: return nil
+    case .offset(let points):
+      // NaN is in no range.
+      return (0...ThemeValue.offsetMax).contains(points)
+        ? nil : "\(points) is no length; write \(known.group.howTo)"
+    case .font(let font):
+      return ThemeFont.sizes.contains(font.size)
+        ? nil : "\(font.size) is no size of a font; write \(known.group.howTo)"
+    }
+  }
+}
+
+extension ThemeToken {
+  /// Why a text is no token, and what to write.
+  public static func rule(for text: String) -> String {
+    let problem = "\"\(text.prefix(lengthMax))\" is no token"
+    guard let meant = nearest(to: String(text.prefix(lengthMax))) else {
+      return
+        "\(problem); write color., offset. or font. and a name of letters, digits and _, a letter "
+        + "first, \(lengthMax) bytes in all: color.brand"
+    }
+    return "\(problem); did you mean \(meant)?"
+  }
+
+  /// The token that is probably meant: with the group that was left out or misspelt, or a known one.
+  private static func nearest(to text: String) -> String? {
+    let groups = Group.allCases.map(\.rawValue)
+    let names = groups.map { "\($0).\(text)" }
+    if let known = names.first(where: { Theme.standard.values[$0] != nil }) { return known }
+    let head = String(text.prefix { $0 != "." })
+    if head != text, !groups.contains(head), let group = head.closest(among: groups) {
+      let token = group + text.dropFirst(head.count)
+      return ThemeToken(token) == nil ? nil : token
+    }
+    return text.closest(among: Theme.standard.values.keys.sorted())
+  }
+}
+
+extension ThemeToken.Group {
+  /// What its values are, with an article.
+  var words: String {
+    switch self {
+    case .color: "a colour"
+    case .offset: "a length"
+    case .font: "a font"
+    }
+  }
+
+  /// How its values are written.
+  public var howTo: String {
+    switch self {
+    case .color: "#rrggbb or #rrggbbaa"
+    case .offset: "points, 0 to \(Int(ThemeValue.offsetMax))"
+    case .font:
+      "a size of \(Int(ThemeFont.sizes.lowerBound)) to \(Int(ThemeFont.sizes.upperBound)) points, and "
+        + "weight (regular, bold, light), italic, monospace"
+    }
+  }
+}
