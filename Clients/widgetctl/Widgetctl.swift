@@ -42,6 +42,7 @@ struct Widgetctl: AsyncParsableCommand {
           EnableCommand.self, DisableCommand.self, ToggleCommand.self, RefreshCommand.self,
           RemoveKindCommand.self,
         ]),
+      CommandGroup(name: "Theme", subcommands: [ThemeCommand.self]),
       CommandGroup(name: "Bundles", subcommands: [BundleCommand.self]),
       CommandGroup(
         name: "The daemon",

@@ -1,0 +1,278 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `theme`: what the tokens in nodes' properties stand for.
+struct ThemeCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "theme", abstract: "Show or change the theme: colours, lengths and fonts.",
+    discussion: """
+      Nodes name colours, lengths and fonts by tokens, such as color.primary, offset.basic2 and \
+      font.title. The theme gives each token a value, the same for all clients of the daemon.
+
+      Examples:
+        widgetctl theme preview
+        widgetctl theme set color.primary=#00aa44 font.title.size=20
+        widgetctl theme get -o yaml > theme.yaml
+        widgetctl theme import theme.yaml
+      """,
+    subcommands: [
+      ThemeGetCommand.self, ThemeSetCommand.self, ThemeUnsetCommand.self, ThemeImportCommand.self,
+      ThemePreviewCommand.self,
+    ])
+}
+
+/// `theme get`: the theme, or one token's value.
+struct ThemeGetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "get", abstract: "Show the theme, or the value of one token.",
+    discussion: """
+      The column SET says which values are not the standard ones.
+
+      Examples:
+        widgetctl theme get
+        widgetctl theme get color.primary
+        widgetctl theme get -o yaml > theme.yaml
+      """)
+
+  @Argument(help: "The token; all of them if it is left out.", completion: themeTokenCompletion)
+  var token: String?
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let theme = try await session.client.getTheme(options: session.options).theme
+    guard let token else {
+      return session.printer.print(theme.document) {
+        var table = Table("TOKEN", "SET", "VALUE")
+        for (token, value) in theme.values.sorted(by: { $0.key.precedesByBytes($1.key) }) {
+          table.add(
+            .init(token), .init(theme.overridden.contains(token) ? "yes" : "-"),
+            .init(ThemeText.words(for: value)))
+        }
+        return table.text(width: session.printer.width, session.printer.painter)
+      }
+    }
+    guard let value = theme.values[token] else {
+      let known = theme.values.keys.sorted { $0.precedesByBytes($1) }
+      throw CommandFailure(
+        .notFound, "the theme has no token \"\(token)\"; `widgetctl theme get` lists them"
+      ).suggesting(token.closest(among: known))
+    }
+    session.printer.print(
+      .map([
+        "token": .string(token), "value": value.document,
+        "overridden": .bool(theme.overridden.contains(token)),
+      ])
+    ) { ThemeText.words(for: value) + "\n" }
+  }
+}
+
+/// `theme set`: other values for tokens.
+struct ThemeSetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "set", abstract: "Change the values of tokens.",
+    discussion: """
+      A colour is #rrggbb or #rrggbbaa, for all appearances; color.NAME.light, .dark and \
+      .high-contrast set it for one. A length is a number of points. A font has the parts size \
+      (points), weight (regular, bold, light), italic and monospace (true, false). A token that is \
+      not in the standard theme is a new one: color.brand. All values change at once, or none.
+
+      Examples:
+        widgetctl theme set color.primary=#00aa44
+        widgetctl theme set color.primary.dark=#66ff99 offset.basic=6
+        widgetctl theme set font.title.size=20 font.title.weight=bold
+        widgetctl theme set color.brand=#ff6600
+      """)
+
+  @Argument(
+    help: ArgumentHelp("A token's new value.", valueName: "token=value"),
+    completion: themeTokenCompletion, transform: parseThemeAssignment)
+  var assignments: [ThemeAssignment]
+
+  @Flag(help: "Only say what would happen.")
+  var dryRun = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let theme = try await session.client.getTheme(options: session.options).theme
+    let values: [String: ThemeValue]
+    do throws(SyntaxFailure) {
+      values = try ThemeAssignment.values(assignments, over: theme.values)
+    } catch {
+      throw CommandFailure(.invalidArgument, "\(error)")
+    }
+    for token in values.keys.sorted() where theme.values[token] == nil {
+      guard let known = token.closest(among: theme.values.keys.sorted()) else { continue }
+      Output.writeError("widgetctl: warning: \(token) is a new token; did you mean \(known)?\n")
+    }
+    try await session.change(
+      UpdateThemeRequest(
+        set: values, validateOnly: dryRun,
+        etag: assignments.contains(where: \.readsValue) ? theme.etag : "",
+        requestID: global.requestId ?? ""), from: theme)
+  }
+}
+
+/// `theme unset`: the standard values again.
+struct ThemeUnsetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "unset", abstract: "Give tokens their standard value back.",
+    discussion: """
+      A token that is not in the standard theme loses its value.
+
+      Examples:
+        widgetctl theme unset color.primary color.brand
+        widgetctl theme unset --all
+      """)
+
+  @Argument(help: "The tokens.", completion: themeTokenCompletion)
+  var tokens: [String] = []
+
+  @Flag(help: "All tokens.")
+  var all = false
+
+  @Flag(help: "Only say what would happen.")
+  var dryRun = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    guard all != tokens.isEmpty else { return }
+    throw ValidationError(all ? "name tokens or --all, not both" : "name a token, or --all")
+  }
+
+  func run() async throws {
+    let session = try global.session()
+    let theme = try await session.client.getTheme(options: session.options).theme
+    for token in tokens where theme.values[token] == nil {
+      throw CommandFailure(
+        .notFound, "the theme has no token \"\(token)\"; `widgetctl theme get` lists them"
+      ).suggesting(token.closest(among: theme.values.keys.sorted()))
+    }
+    try await session.change(
+      UpdateThemeRequest(
+        unset: tokens, replace: all, validateOnly: dryRun, requestID: global.requestId ?? ""),
+      from: theme)
+  }
+}
+
+/// `theme import`: the theme of a file.
+struct ThemeImportCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "import", abstract: "Make the theme of a file the daemon's theme.",
+    discussion: """
+      Reads what `theme get -o yaml` or -o json prints, or a map of tokens and values. Tokens that \
+      the file does not name get their standard value back.
+
+      Examples:
+        widgetctl theme import theme.yaml --dry-run
+        echo '{color.primary: "#00aa44", offset.basic: 6}' | widgetctl theme import -
+      """)
+
+  @Argument(
+    help: "The file; - is standard input.", completion: .file(extensions: ["yaml", "yml", "json"]))
+  var file: String
+
+  @Flag(help: "Only say what would happen.")
+  var dryRun = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let text = try Input.text(file)
+    let label = file == "-" ? "standard input" : file
+    let documents = try DocumentReader.documents(text, name: label)
+    guard documents.count == 1 else {
+      throw CommandFailure(
+        .invalidArgument, "\(label): has \(documents.count) documents; a theme is one")
+    }
+    let values: [String: ThemeValue]
+    do throws(FieldFailure) { values = try ThemeState.readValues(documents[0]) } catch {
+      throw CommandFailure(
+        .invalidArgument,
+        [label, error.path, error.reason].filter { !$0.isEmpty }.joined(separator: ": "))
+    }
+    let session = try global.session()
+    let theme = try await session.client.getTheme(options: session.options).theme
+    try await session.change(
+      UpdateThemeRequest(
+        set: values, replace: true, validateOnly: dryRun, requestID: global.requestId ?? ""),
+      from: theme)
+  }
+}
+
+/// `theme preview`: what the theme looks like.
+struct ThemePreviewCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "preview", abstract: "Show what the theme looks like.",
+    discussion: """
+      Each colour is a patch for each appearance, with its value. Without colours there are only \
+      names and values.
+
+      Examples:
+        widgetctl theme preview
+      """)
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let theme = try await session.client.getTheme(options: session.options).theme
+    session.printer.print(theme.document) {
+      ThemeText(
+        state: theme, painter: session.printer.painter,
+        depth: ThemeText.Depth(
+          usesColour: session.printer.painter.usesColour,
+          colorTerm: Terminal.environment("COLORTERM"), term: Terminal.environment("TERM"))
+      ).preview
+    }
+  }
+}
+
+extension Session {
+  /// Changes the theme, and says what changed.
+  fileprivate func change(
+    _ request: UpdateThemeRequest, from before: ThemeState
+  ) async throws(ClientError) {
+    let answer = try await client.updateTheme(request, options: options)
+    printer.print(answer.theme.document) {
+      ThemeCommand.text(from: before, to: answer.theme, isDryRun: request.validateOnly)
+    }
+  }
+}
+
+extension ThemeCommand {
+  /// A line for each token that is another one now.
+  static func text(from before: ThemeState, to after: ThemeState, isDryRun: Bool) -> String {
+    let tokens = Set(before.values.keys).union(after.values.keys).sorted { $0.precedesByBytes($1) }
+    let lines = tokens.compactMap { token -> String? in
+      let (old, new) = (before.values[token], after.values[token])
+      guard old != new else { return nil }
+      let verb = isDryRun ? "would be" : "is"
+      let words = new.map { ThemeText.words(for: $0) }
+      return "\(token.safeForTerminal) \(words.map { "\(verb) \($0)" } ?? "\(verb) gone")\n"
+    }
+    return lines.isEmpty ? "nothing changed\n" : lines.joined()
+  }
+}
+
+func parseThemeAssignment(_ text: String) throws -> ThemeAssignment {
+  do throws(SyntaxFailure) { return try ThemeAssignment(text) } catch {
+    throw ValidationError("\(error)")
+  }
+}
+
+/// Completes with the theme's tokens.
+let themeTokenCompletion = CompletionKind.custom { words, _, prefix in
+  let option = words.lastIndex(of: "--socket").flatMap { index in
+    words.indices.contains(index + 1) ? words[index + 1] : nil
+  }
+  guard let path = try? SocketPath.discover(explicit: option) else { return [] }
+  let client = WidgetClient(socketPath: path)
+  let answer = try? await client.getTheme(options: CallOptions(timeout: .seconds(1)))
+  return (answer?.theme.values.keys.sorted() ?? []).filter { $0.hasPrefix(prefix) }
+}
