@@ -264,7 +264,7 @@ extension WidgetStore {
     var ownership: Ownership?
     /// The fields that change.
     var changed: [String] = []
-    /// The fields with a new declared value that somebody else owns.
+    /// The fields that somebody else owns, with another value than the declared one.
     var kept: [FieldOwner] = []
   }
 
@@ -298,7 +298,7 @@ extension WidgetStore {
           ?? (record.applySet == manager ? FieldOwner.earlier : FieldOwner.user(record.ownerUID))
         let entry = FieldOwner(path: path, owner: owner, manager: manager, declared: value)
         ownership[path] = entry
-        if entry != known, current != value { result.kept.append(entry) }
+        if current != value { result.kept.append(entry) }
       }
     }
     for entry in ownership.entries where declared[entry.path] == nil {

@@ -83,7 +83,7 @@ extension WidgetStore {
     let changesPresence = presence != record.presence
     let changesStatus = family != record.family || applySet != record.applySet
     guard effect.isChange || changesPresence || changesStatus || ownership != nil else {
-      return ApplyResult(id: record.id, action: .unchanged)
+      return ApplyResult(id: record.id, action: .unchanged, keptFields: plan.kept)
     }
     modify(slot) { record in
       record.apply(plan.patch, at: revision)

@@ -19,6 +19,18 @@ public struct FieldOwner: Hashable, Sendable {
     self.declared = declared
   }
 
+  /// The owner for people: `user alice (1000)` for `user 1000`.
+  ///
+  /// - Parameter names: the name of a user; nil if nobody has the number.
+  public func ownerName(_ names: (UInt32) -> String?) -> String {
+    if owner == FieldOwner.earlier { return "an earlier change" }
+    let prefix = "user "
+    guard owner.hasPrefix(prefix), let uid = UInt32(owner.dropFirst(prefix.count)),
+      let name = names(uid)
+    else { return owner }
+    return "user \(name) (\(uid))"
+  }
+
   /// Whether the owner is a declared set.
   public var isManaged: Bool { !owner.utf8.contains(UInt8(ascii: " ")) }
 

@@ -282,17 +282,6 @@ extension FieldOwner {
     return .map(map)
   }
 
-  /// `user alice (1000)` for `user 1000`.
-  ///
-  /// - Parameter names: the name of a user; nil if nobody has the number.
-  func ownerName(_ names: (UInt32) -> String?) -> String {
-    let prefix = "user "
-    guard owner.hasPrefix(prefix), let uid = UInt32(owner.dropFirst(prefix.count)),
-      let name = names(uid)
-    else { return owner }
-    return "user \(name) (\(uid))"
-  }
-
   /// The widget's value of the field now.
   func value(in widget: Widget) -> Value? {
     guard let (part, key) = FieldOwner.parse(path) else { return nil }

@@ -64,10 +64,11 @@ enum BundleFolders {
     return fstatat(descriptor, fileNames[0], &status, 0) != 0 && errno == EACCES
   }
 
-  private static var user: String {
-    guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else {
-      return "the user \(geteuid())"
-    }
+  private static var user: String { name(ofUser: geteuid()) ?? "the user \(geteuid())" }
+
+  /// A user's name; nil if nobody has the number.
+  static func name(ofUser uid: UInt32) -> String? {
+    guard let entry = getpwuid(uid), let name = entry.pointee.pw_name else { return nil }
     return String(cString: name)
   }
 

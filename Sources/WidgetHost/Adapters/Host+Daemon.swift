@@ -275,7 +275,12 @@ extension Host {
         let results = try await daemon.own(
           widgets: HostState.specs(of: bundle, beside: known),
           set: HostState.provider(of: bundle.id))
-        for line in HostState.kept(results, by: bundle.id) { report(line) }
+        let kept = Set(HostState.kept(results))
+        // A bundle is declared again after each edit and reconnect; what was told stays told.
+        for field in HostState.kept(results) where toldKept[bundle.id]?.contains(field) != true {
+          report(field.message(by: bundle.id, names: BundleFolders.name(ofUser:)))
+        }
+        toldKept[bundle.id] = kept
         guard !Task.isCancelled, links[generation] != nil else { return false }
         handle(state.declared(generation: generation, refusal: nil, at: now))
         return true

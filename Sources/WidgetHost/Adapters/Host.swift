@@ -67,6 +67,8 @@ public actor Host {
   var session: (any DaemonSession)?
   /// The bundles' conversations, by generation.
   var links: [UInt64: Link] = [:]
+  /// The fields that were reported as kept by their owners, by bundle.
+  var toldKept: [String: Set<HostState.KeptField>] = [:]
   /// The sessions of bundles' earlier versions, by bundle, until those of the next are open: so nobody
   /// sees their widgets without a provider in between.
   var retiring: [String: [any DaemonSession]] = [:]

@@ -309,23 +309,36 @@ public struct HostState: Sendable {
     let whose =
       taken.applySet.isEmpty ? "was made by somebody else" : "belongs to \(taken.applySet)"
     let prefix = provider(of: "")
-    let step =
-      taken.applySet.hasPrefix(prefix)
-      ? "remove that bundle (widgetctl bundle rm \(taken.applySet.dropFirst(prefix.count)))"
-      : "remove that one (widgetctl rm \(taken.id))"
+    let step: String
+    if taken.applySet.hasPrefix(prefix) {
+      step = "remove that bundle (widgetctl bundle rm \(taken.applySet.dropFirst(prefix.count)))"
+    } else if bundle.widgets.contains(where: { $0.id == taken.id && $0.kind == taken.kind }) {
+      step =
+        "hand that one over with its data (widgetctl get \(taken.id) -o yaml | widgetctl apply"
+        + " --set \(set) -f -)"
+    } else {
+      step = "remove that one with its data (widgetctl rm \(taken.id))"
+    }
     return "widget \"\(taken.id)\" is there already and \(whose); give the bundle's another id, or"
       + " \(step)"
   }
 
-  /// The messages for fields whose new values in a bundle's file have no effect, because somebody
-  /// else has set the fields.
-  static func kept(_ results: [ApplyResult], by id: String) -> [String] {
+  /// A field whose value in a bundle's file has no effect, because somebody else has set the field.
+  struct KeptField: Hashable {
+    let widget: WidgetID
+    let field: FieldOwner
+
+    /// - Parameter names: the name of a user; nil if nobody has the number.
+    func message(by bundle: String, names: (UInt32) -> String? = { _ in nil }) -> String {
+      "bundle \(bundle): widget \(widget): the file's \(field.path) has no effect: it was set by "
+        + "\(field.ownerName(names)); \"widgetctl set \(widget) --release \(field.path)\" gives it"
+        + " back to the file"
+    }
+  }
+
+  static func kept(_ results: [ApplyResult]) -> [KeptField] {
     results.flatMap { result in
-      result.keptFields.map { field in
-        "bundle \(id): widget \(result.id): the file's new \(field.path) has no effect: "
-          + "\(field.owner) has set it; \"widgetctl set \(result.id) --release \(field.path)\" gives"
-          + " it back to the file"
-      }
+      result.keptFields.map { KeptField(widget: result.id, field: $0) }
     }
   }
 
