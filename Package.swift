@@ -134,8 +134,8 @@ let package = Package(
     .executableTarget(
       name: "widgetd",
       dependencies: [
-        "WidgetCore", "WidgetProcess", "WidgetServer", "WidgetStorage", "WidgetSystemd", arguments,
-        logging,
+        "WidgetCore", "WidgetModel", "WidgetProcess", "WidgetServer", "WidgetStorage",
+        "WidgetSystemd", arguments, logging,
         .target(name: "WidgetGRPC", condition: withGRPC),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "SystemPackage", package: "swift-system"),

@@ -1,6 +1,8 @@
 import Configuration
+import Glibc
 import Logging
 import SystemPackage
+import WidgetModel
 import WidgetServer
 import WidgetStorage
 
@@ -50,7 +52,50 @@ struct Settings: Equatable {
         name: "--config", value: file ?? defaultFile,
         expected: "a readable file of settings (\(error))")
     }
+    try checkLimits(among: inEnvironment())
+    try checkLimits(among: inFile(file ?? defaultFile))
     return try Settings(Source(config: ConfigReader(providers: providers)))
+  }
+
+  /// The beginning of the environment variables that set limits.
+  private static let limitPrefix = "WIDGETD_LIMITS_"
+
+  /// Refuses variables that look like limits and name none. Each is otherwise ignored silently.
+  private static func checkLimits(among variables: [String]) throws {
+    let known = ServerLimits.names.map { $0.name.uppercased() }
+    for name in variables where name.hasPrefix(limitPrefix) {
+      let limit = String(name.dropFirst(limitPrefix.count))
+      guard !known.contains(limit) else { continue }
+      throw UnknownLimit(name: name, nearest: limit.closest(among: known).map { limitPrefix + $0 })
+    }
+  }
+
+  /// The names of the variables that the process was started with.
+  private static func inEnvironment() -> [String] {
+    bytes(of: "/proc/self/environ").split(separator: 0).map { name(in: $0) }
+  }
+
+  /// The names of the variables that a file sets.
+  private static func inFile(_ path: String) -> [String] {
+    bytes(of: path).split(separator: UInt8(ascii: "\n")).map { name(in: $0) }
+  }
+
+  /// What stands before the equals sign.
+  private static func name(in line: ArraySlice<UInt8>) -> String {
+    String(decoding: line.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+      .filter { !$0.isWhitespace }
+  }
+
+  /// None if the file cannot be read: reading the settings reports that.
+  private static func bytes(of path: String) -> [UInt8] {
+    guard let file = fopen(path, "re") else { return [] }
+    defer { fclose(file) }
+    var bytes: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: 4096)
+    while case let count = fread(&piece, 1, piece.count, file), count > 0 {
+      bytes += piece[..<count]
+    }
+    return bytes
   }
 
   private init(_ source: Source) throws {
@@ -106,6 +151,17 @@ struct Settings: Equatable {
       }
       return value
     }
+  }
+}
+
+/// A variable in the environment or the file that looks like a limit and is none.
+struct UnknownLimit: Error, CustomStringConvertible {
+  let name: String
+  let nearest: String?
+
+  var description: String {
+    "\(name): there is no limit of that name; "
+      + (nearest.map { "did you mean \"\($0)\"?" } ?? "see widgetd --print-limits")
   }
 }
 

@@ -128,6 +128,8 @@ struct Widgetd: AsyncParsableCommand {
       try await serve(settings)
     } catch let error as SettingsError {
       throw Widgetd.failure("\(error)", status: 2)
+    } catch let error as UnknownLimit {
+      throw Widgetd.failure("\(error)", status: 2)
     } catch {
       throw Widgetd.failure("\(error)", status: 1)
     }
