@@ -23,7 +23,7 @@ struct BundleOrigin: Hashable {
 
   init(digest: String?, of folder: Folder) throws(BundleStoreError) {
     self.digest = digest
-    try BundleOrigin.walk(folder) { path, found throws(BundleStoreError) in
+    try BundleOrigin.walk(folder) { path, _, found throws(BundleStoreError) in
       files[path] = try found()
     }
   }
@@ -43,7 +43,7 @@ struct BundleOrigin: Hashable {
   static func written(in folder: Folder) throws(BundleStoreError) -> [String] {
     let origin = BundleOrigin(in: folder)
     var paths: [String] = []
-    try walk(folder) { path, found throws(BundleStoreError) in
+    try walk(folder) { path, _, found throws(BundleStoreError) in
       guard let digest = origin?.files[path] else { return paths.append(path) }
       if try found() != digest { paths.append(path) }
     }
@@ -55,19 +55,29 @@ struct BundleOrigin: Hashable {
     try written(in: folder).filter { $0 != BundleDefaults.fileName }
   }
 
-  /// Visits every file and link, with its path and a closure that computes its digest.
+  /// The paths of the files that can be executed.
+  static func executables(in folder: Folder) throws(BundleStoreError) -> Set<String> {
+    var paths: Set<String> = []
+    try walk(folder) { path, isExecutable, _ throws(BundleStoreError) in
+      if isExecutable { paths.insert(path) }
+    }
+    return paths
+  }
+
+  /// Visits every file and link, with its path, whether it can be executed, and a closure that
+  /// computes its digest.
   private static func walk(
     _ folder: Folder, _ prefix: String = "",
-    _ visit: (String, () throws(BundleStoreError) -> String) throws(BundleStoreError) -> Void
+    _ visit: (String, Bool, () throws(BundleStoreError) -> String) throws(BundleStoreError) -> Void
   ) throws(BundleStoreError) {
     for name in try folder.names() where prefix + name != BundleOrigin.name {
       switch folder.entry(name) {
       case .folder: try walk(try folder.folder(name), "\(prefix)\(name)/", visit)
-      case .file:
-        try visit(prefix + name) { () throws(BundleStoreError) in
+      case .file(_, let isExecutable):
+        try visit(prefix + name, isExecutable) { () throws(BundleStoreError) in
           SHA256.hex(try folder.read(name, bytesMax: .max))
         }
-      default: try visit(prefix + name) { () throws(BundleStoreError) in "" }
+      default: try visit(prefix + name, false) { () throws(BundleStoreError) in "" }
       }
     }
   }

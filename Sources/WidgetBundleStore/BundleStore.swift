@@ -168,7 +168,10 @@ public struct BundleStore: Sendable {
           : .failure(
             .refused(
               "\(inner.path) holds the bundle \"\(found.bundle.id)\"",
-              hint: "rename the folder to \(found.bundle.id)"))
+              hint: folder.entry(found.bundle.id) == nil
+                ? "rename the folder to \(found.bundle.id)"
+                : "\(folder.path)/\(found.bundle.id) is there already; write bundle: \(name) in the"
+                  + " file, or remove one of the folders"))
       } catch { bundle = .failure(error) }
       result.append(
         Installed(
@@ -265,10 +268,12 @@ public struct BundleStore: Sendable {
     let origin = try BundleOrigin(digest: digest, of: root)
     try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
     let others = try list().filter { $0.id != bundle.id }
-    if let live = try? store.folder(bundle.id), BundleOrigin(in: live) == origin,
-      try BundleOrigin.valuable(in: live).isEmpty
+    if let live = try? store.folder(bundle.id), BundleOrigin(in: live)?.files == origin.files,
+      try BundleOrigin.valuable(in: live).isEmpty,
+      try BundleOrigin.executables(in: live) == BundleOrigin.executables(in: root)
     {
-      // To install the same archive again would only push out the former version.
+      // To install the same content again, also from another archive, would only push out the
+      // former version.
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
         warnings: bundle.remarks.map(\.description)

@@ -272,6 +272,16 @@ import WidgetModel
     #expect(try store.rollback("desk").bundle.version == "1.0.0")
   }
 
+  @Test func `installing the same content from another archive keeps the former version`() throws {
+    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    let second = archive("desk", version: "2.0.0")
+    _ = try store.install(bytes: second, name: "a.tar")
+    // The end of a tar archive may have any number of empty blocks.
+    let repacked = second + [UInt8](repeating: 0, count: 1024)
+    #expect(try store.install(bytes: repacked, name: "b.tar").former == "2.0.0")
+    #expect(try store.rollback("desk").bundle.version == "1.0.0")
+  }
+
   @Test func `a rollback works also if the live version is gone`() throws {
     for version in ["1.0.0", "2.0.0"] {
       _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
