@@ -310,6 +310,7 @@ extension KindReader {
       default:
         let isLife = declareLifeEvent(entry.name, entry.nameItem)
         guard isLife ?? checkEvent(entry.name, entry.nameItem) else { continue }
+        if isLife == nil { remarkSlip(entry.name, entry.nameItem) }
         let ofNodes = NodeType.allCases.flatMap(\.events).contains { $0.name == entry.name }
         let isDeclared = kind.events.contains { $0.name == entry.name }
         let payload = ofNodes && !isDeclared ? .map(.string, .dyn) : payloadType(entry.name)

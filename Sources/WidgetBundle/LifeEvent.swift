@@ -63,6 +63,27 @@ extension KindReader {
     return true
   }
 
+  /// Warns of a name under `on` that looks misspelt. Other names are events that a client may send.
+  func remarkSlip(_ name: String, _ item: Item) {
+    let nodeEvents = NodeType.allCases.flatMap(\.events).map(\.name)
+    guard !nodeEvents.contains(name), !kind.events.contains(where: { $0.name == name }) else {
+      return
+    }
+    if let dot = name.lastIndex(of: "."), (sourceNames + actionNames).contains(String(name[..<dot]))
+    {
+      let phases = LifePhase.allCases.map(\.rawValue)
+      let phase = String(name[name.index(after: dot)...])
+      return reading.remark(
+        item, "\"\(name[..<dot])\" sends no event \"\(name.prefix(64))\"",
+        hint: phase.closest(among: phases).map { "did you mean \"\(name[..<dot]).\($0)\"?" }
+          ?? "there is: " + phases.joined(separator: ", "))
+    }
+    guard let closest = name.closest(among: ["load", "every"] + nodeEvents) else { return }
+    reading.remark(
+      item, "only a client that sends \"\(name.prefix(64))\" starts these steps",
+      hint: "did you mean \"\(closest)\"?")
+  }
+
   /// Finds the actions whose life events the kind takes, before the steps that run them are read.
   func noteLifeEvents(_ on: Item?) {
     var names = kind.events.map(\.name)

@@ -251,6 +251,21 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("laod", "did you mean \"load\"?"), ("evry", "did you mean \"every\"?"),
+    ("pres", "did you mean \"press\"?"), ("save.sucess", "did you mean \"save.success\"?"),
+    ("feed.done", "there is: start, progress, ready, success, error"), ("load", nil),
+    ("press", nil), ("save.success", nil), ("wake-up", nil), ("mail.read", nil),
+  ])
+  func `a misspelt event is remarked on`(event: String, hint: String?) throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0}\n"
+        + "    sources: {feed: {value: 1, set: {n: result}}}\n    actions: {save: {do: {set: {n: 1}}}}\n"
+        + "    on: {\(event): {set: {n: 2}}}\n")
+    #expect(bundle.remarks.map(\.hint) == (hint.map { [$0] } ?? []))
+    #expect(bundle.remarks.map(\.line) == (hint == nil ? [] : [9]))
+  }
+
+  @Test(arguments: [
     ("{api: {url: 'https://b.c/'}}", "{service: api}", 5, "may not speak to b.c"),
     ("{api: {url: 'http://a.b/', auth: '${bundle}/t'}}", "{service: api}", 5, "would cross"),
     ("{api: {url: 'https://a.b/', headers: {x: =data.n}}}", "{service: api}", 5, "data"),
