@@ -104,6 +104,8 @@ struct FailureTests {
       """)
     scene.tell(.failed(try need(scene.fileRequest()).id, Failure("NOT_FOUND", "there is no file")))
     #expect(error(scene) == nil)
+    // The bundle still says that it is failing, and why.
+    #expect(scene.instance.failures.map(\.message) == ["there is no file"])
   }
 
   @Test(arguments: [("", 30), (", staleAfter: 5s", 5), (", staleAfter: 0s", 0)])
@@ -156,6 +158,27 @@ struct FailureTests {
     #expect(error(scene) != nil)
     try scene.answer(scene.webRequest()?.id, 200)
     #expect(error(scene) == nil)
+  }
+
+  @Test(arguments: [true, false])
+  func `a cleared mark of an action stays cleared in the next host`(isCleared: Bool) throws {
+    let bundle = try Scene.bundle(
+      """
+      actions: {save: {do: [{http: {method: DELETE, url: "http://h/x"}}], title: Could not save}}
+      on: {go: save}
+      """, permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 403)
+    let marked = error(scene)
+    if isCleared { try scene.change { $0.error = nil } }
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(), seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(error(scene) == (isCleared ? nil : marked))
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 403)
+    #expect(error(scene)?.reason == "ACTION_FAILED")
   }
 
   @Test func `steps without a name are marked as well, and told of once`() throws {

@@ -23,7 +23,19 @@ struct WidgetText {
       if !isKindKnown { lines.append(cut("unknown kind \"\(widget.kind)\"")) }
       return lines + widget.data.entries.map { cut($0.line) }
     }
-    return lines + content.lines(of: shown)
+    return lines + content.lines(of: shown) + (content.tellsAll ? failures(of: widget) : [])
+  }
+
+  /// A line for each failed source and action of a bundle's widget. The content may show a
+  /// placeholder instead.
+  private func failures(of widget: Widget) -> [String] {
+    guard case .map(let status)? = widget.data["status"] else { return [] }
+    return status.entries.compactMap { entry in
+      guard case .map(let one) = entry.value, one["failed"] == .bool(true),
+        case .string(let message)? = one["message"]
+      else { return nil }
+      return cut("! \(entry.key.onOneLine): \(message.onOneLine)")
+    }
   }
 
   /// What is to be known of it: `hidden`, `stale`, `FETCH_FAILED for 5m: no answer`.

@@ -25,7 +25,7 @@ struct StandingFailure: Hashable, Sendable {
   var since: Timestamp { status.since ?? .epoch }
 }
 
-/// A failure of a bundle's widget that nothing in its content shows.
+/// A failure of a bundle's widget that nothing in its content tells. A placeholder tells nothing.
 public struct BundleFailure: Hashable, Sendable {
   public var widgetID: WidgetID
   public var title: String
@@ -43,10 +43,10 @@ extension BundleInstance {
     error.map { [invalid, sourceFailed, actionFailed].contains($0.reason) } ?? false
   }
 
-  /// The failures that the widgets' content does not show, the newest first.
+  /// The failures that the widgets' content does not tell, the newest first.
   public var failures: [BundleFailure] {
     sortedIDs.flatMap { id in
-      unshown(id).map { failure in
+      unshownEntries(id, countsPlaceholders: false).map(\.value).map { failure in
         BundleFailure(
           widgetID: id, title: failure.status.title, message: failure.status.message,
           code: failure.status.code, since: failure.since)
@@ -131,17 +131,20 @@ extension BundleInstance {
 
   // MARK: The mark
 
-  private func unshown(_ id: WidgetID) -> [StandingFailure] {
-    unshownEntries(id).map(\.value)
-  }
-
   /// The failures that the widget's content does not show, the newest first.
-  private func unshownEntries(_ id: WidgetID) -> [(key: FailureKey, value: StandingFailure)] {
+  ///
+  /// - Parameter countsPlaceholders: whether a placeholder shows a failure. It does for the user of
+  ///   the widget, and not for whoever looks after the bundle.
+  private func unshownEntries(
+    _ id: WidgetID, countsPlaceholders: Bool = true
+  ) -> [(key: FailureKey, value: StandingFailure)] {
     guard let state = widgets[id], !state.failures.isEmpty, let facts = facts(of: id) else {
       return []
     }
-    return state.failures.filter { !facts.isShown($0.key, $0.value, on: state.view) }
-      .sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
+    return state.failures.filter {
+      !facts.isTold($0.key, $0.value, on: state.view)
+        && !(countsPlaceholders && facts.hasPlaceholder(for: $0.key, on: state.view))
+    }.sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
 
   /// Sets the widget's error to the problem of the bundle's file, or else to the newest failure.
@@ -151,14 +154,18 @@ extension BundleInstance {
     if let problem {
       wanted = WidgetError(reason: BundleInstance.invalid, message: problem)
     } else {
-      let entries = unshownEntries(id)
-      wanted = entries.first.map { BundleInstance.mark($0, and: entries.count - 1) }
+      wanted = failureMark(id)
     }
     // If somebody cleared the mark, do not set it again before the next failure.
     guard wanted != state.mark || (problem != nil && state.view.error != wanted) else { return }
     widgets[id]?.mark = wanted
     touched.insert(id)
     if wanted != nil || BundleInstance.isOwn(state.view.error) { widgets[id]?.set(error: wanted) }
+  }
+
+  private func failureMark(_ id: WidgetID) -> WidgetError? {
+    let entries = unshownEntries(id)
+    return entries.first.map { BundleInstance.mark($0, and: entries.count - 1) }
   }
 
   private static func mark(
@@ -221,6 +228,11 @@ extension BundleInstance {
       if case .source(let index) = key { armStaleness(id, index) }
     }
     failuresVersion += 1
+    // Without a mark, somebody has cleared it. The next failure sets it again.
+    if state.view.error == nil {
+      let mark = failureMark(id)
+      widgets[id]?.mark = mark
+    }
     // The mark may come from a former version; this version updates it from now on.
     guard BundleInstance.isOwn(state.view.error) else { return }
     widgets[id]?.mark = state.view.error
@@ -263,16 +275,24 @@ extension KindFacts {
     }
   }
 
-  /// Whether the widget's content shows a failure, or the kind handles it.
-  func isShown(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
-    if failure.isCaught { return true }
-    let reads =
-      kind.contentReads.first { $0.families.contains(widget.family) }
+  private func reads(for widget: Widget) -> ContentReads? {
+    kind.contentReads.first { $0.families.contains(widget.family) }
       ?? kind.contentReads.first { $0.families.isEmpty }
-    guard let reads else { return false }
-    if reads.readsAllStatuses || !reads.statuses.isDisjoint(with: failure.names) { return true }
-    // If the data is null, the placeholder shows the failure.
-    guard case .source(let index) = key, kind.sources.indices.contains(index) else { return false }
+  }
+
+  /// Whether the widget's content tells a failure, or the kind handles it.
+  func isTold(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
+    if failure.isCaught { return true }
+    guard let reads = reads(for: widget) else { return false }
+    return reads.readsAllStatuses || !reads.statuses.isDisjoint(with: failure.names)
+  }
+
+  /// Whether the content shows a placeholder for the data that a failed source sets: the data is
+  /// null.
+  func hasPlaceholder(for key: FailureKey, on widget: Widget) -> Bool {
+    guard let reads = reads(for: widget), case .source(let index) = key,
+      kind.sources.indices.contains(index)
+    else { return false }
     return kind.sources[index].assignments.values.contains {
       reads.placeholderKeys.contains($0.key) && widget.data[$0.key] ?? .null == .null
     }
