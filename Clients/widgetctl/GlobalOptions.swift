@@ -161,7 +161,7 @@ struct SelectorOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       For which this expression is true: 'data.percent > 90', 'widget.stale', 'status.feed.failed'.
-      """, valueName: "expression"))
+      """, valueName: "expression"), transform: parseWhere)
   var condition: String?
 
   var isEmpty: Bool {
@@ -202,6 +202,14 @@ func usage<T>(_ parse: () throws(SyntaxFailure) -> T) throws -> T {
 
 @Sendable func parseSelector(_ text: String) throws -> [LabelRequirement] {
   try usage { () throws(SyntaxFailure) in try SelectorSyntax.parse(text) }
+}
+
+/// An empty expression would select every widget.
+@Sendable func parseWhere(_ text: String) throws -> String {
+  guard text.contains(where: { !$0.isWhitespace }) else {
+    throw ValidationError("the expression is empty; write one such as 'data.percent > 90'")
+  }
+  return text
 }
 
 @Sendable func parseFamily(_ text: String) throws -> Family {

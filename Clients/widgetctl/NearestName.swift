@@ -43,7 +43,7 @@ enum NearestName {
 
 extension Session {
   /// All ids; none if the daemon does not answer.
-  fileprivate func ids() async -> [String] {
+  func ids() async -> [String] {
     ((try? await list(Selector(), mask: .idsOnly))?.widgets ?? []).map(\.widget.id.rawValue)
   }
 
@@ -53,7 +53,4 @@ extension Session {
     let answer = try? await client.getWidget(GetWidgetRequest(id: id), options: options)
     return (answer?.widget.content?.nodes ?? []).map(\.id)
   }
-
-  /// The id that is nearest to one that no widget has.
-  func nearestID(to id: WidgetID) async -> String? { id.rawValue.closest(among: await ids()) }
 }

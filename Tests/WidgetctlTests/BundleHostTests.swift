@@ -1,4 +1,5 @@
 import Testing
+import WidgetClient
 import WidgetModel
 
 @testable import widgetctl
@@ -31,6 +32,55 @@ import WidgetModel
     #expect(away.problem(of: "/a")?.contains("there is no widgetd-host") == true)
   }
 
+  @Test func `a bundle whose host was killed is stopped`() throws {
+    let data: ValueMap = [
+      "id": .string("clock"), "version": .string("1.0.0"), "state": .string("running"),
+      "problem": .string(""), "widgets": .int(2),
+    ]
+    let runs = BundleStanding(try widget(data))
+    #expect((runs.text, runs.isBad) == ("running", false))
+    #expect((runs.version, runs.widgetCount) == ("1.0.0", 2))
+    let killed = BundleStanding(try widget(data, isStale: true))
+    #expect((killed.text, killed.isBad) == ("stopped: no widgetd-host runs it", true))
+  }
+
+  @Test func `a field of a bundle's file without effect is named with its owner`() {
+    var widget = Samples.widget
+    func text(_ manager: String, _ declared: Value?) -> String? {
+      BundleStanding.keptText(
+        FieldOwner(path: "data.n", owner: "earlier change", manager: manager, declared: declared),
+        of: widget)
+    }
+    widget.data["n"] = .int(1)
+    #expect(
+      text("bundle/top", .int(2))
+        == "bundle top: data.n of clock in the file has no effect; it was set "
+        + "by an earlier change; `widgetctl set clock --release data.n` gives it back")
+    #expect(text("bundle/top", .int(1)) == nil)
+    #expect(text("mine", .int(2)) == nil)
+    #expect(text("", nil) == nil)
+  }
+
+  @Test func `what became of a released field is told`() {
+    var widget = Samples.widget
+    widget.data["n"] = .int(5)
+    #expect(
+      SetCommand.released(
+        "data.n", in: widget, owners: [FieldOwner(path: "data.n", owner: "bundle/top")])
+        == "  data.n is 5; it follows bundle/top")
+    #expect(
+      SetCommand.released("labels.panel", in: widget, owners: [])
+        == "  labels.panel is \"top\"; no bundle and no set declares it, so nobody owns it")
+  }
+
+  @Test(arguments: [
+    ("", "no bundle and no set declares"), ("bundle/top", "the bundle \"top\" declares no data"),
+    ("mine", "the set \"mine\" was applied without --own"),
+  ])
+  func `the message without owners says why`(set: String, words: String) {
+    #expect(GetCommand.noOwners(of: Samples.id("clock"), in: set).contains(words))
+  }
+
   @Test func `the message for an empty folder names the host's folders`() {
     let host = BundleHost.running(folders: ["/a", "/b c"])
     #expect(
@@ -49,23 +99,23 @@ import WidgetModel
     arguments: [
       (
         true, true, BundleHost.running(folders: []),
-        "it is stored, and widgetd-host runs and goes on with it: `widgetctl get w --field data.status` shows how"
+        "it is stored; widgetd-host runs and goes on with it: `widgetctl get w --field data.status` shows how"
       ),
       (
         true, false, .running(folders: []),
-        "it is stored, and widgetd-host runs, but not its bundle: `widgetctl bundle ls` says why"
+        "it is stored; widgetd-host runs, but not its bundle: `widgetctl bundle ls` says why"
       ),
       (
         false, true, .missing,
-        "its kind stores no events, and no widgetd-host runs, and the event is lost"
+        "its kind stores no events; no widgetd-host runs; the event is lost for the host"
       ),
       (
         true, true, .missing,
-        "it is stored, and no widgetd-host runs, and the event is done when one starts"
+        "it is stored; no widgetd-host runs; one that starts handles the event"
       ),
       (
         nil, nil, .unknown,
-        "whether it is stored is not known, and the daemon does not answer: `widgetctl doctor` says why"
+        "whether it is stored is not known; the daemon does not answer: `widgetctl doctor` says why"
       ),
     ] as [(Bool?, Bool?, BundleHost, String)])
   func `the timeout message says whether the event is stored`(
@@ -75,5 +125,21 @@ import WidgetModel
       event: 7, of: try #require(WidgetID("w")), within: "1s", isStored: isStored,
       isProvided: isProvided, host: host)
     #expect(words.hasPrefix("event 7 has not ended within 1s; \(end)"))
+  }
+
+  @Test func `without a host, data that reducers have set is not called pending`() throws {
+    let kind = Kind(
+      name: Samples.kind("k"),
+      reducers: [Reducer(event: "press", nodeID: "plus", assignments: ["n": "data.n + 1"])])
+    func reduces(_ name: String, _ node: String) -> Bool {
+      kind.reduces(SendEventRequest(widgetID: Samples.id("w"), nodeID: node, name: name))
+    }
+    #expect(reduces("press", "plus"))
+    #expect(!reduces("press", "minus") && !reduces("hold", "plus"))
+    let words = OutcomeWait.words(
+      event: 7, of: Samples.id("w"), within: "1s", isStored: true, isReduced: true,
+      isProvided: false, host: .missing)
+    #expect(words.hasPrefix("the daemon has set the data as the event says (event 7, "))
+    #expect(words.contains("no widgetd-host runs"))
   }
 }

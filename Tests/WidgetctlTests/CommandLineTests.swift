@@ -14,6 +14,7 @@ struct CommandLineTests {
     ["set", "a", "n=1", "t=hi", "--unset", "x", "--etag", "e", "--replace", "--no-stale"],
     ["set", "a", "--clear-error"], ["rm", "a", "b", "--allow-missing", "--force"],
     ["move", "a", "--before", "b"], ["apply", "-f", "-", "--prune", "--dry-run", "--set", "s"],
+    ["apply", "-f", "-", "--force"],
     ["send", "a", "click", "n=1", "--node", "x", "--force"], ["show", "a", "b"],
     ["toggle", "--all", "--transition", "spring:1s"], ["hide", "-l", "x"],
     ["watch", "a", "--until", "a.data.n==1", "--timeout", "5s", "--min-interval", "100ms"],
@@ -59,10 +60,63 @@ struct CommandLineTests {
     ["describe"], ["describe", "a b"], ["rm-kind"], ["kinds", "x"],
     ["log-level", "loud"], ["completion", "tcsh"],
     ["ls", "--timeout", "5"], ["ls", "-o", "xml"], ["ls", "-l", "a in x"],
+    ["hide", "--where", ""], ["ls", "--where", " "], ["watch", "--where", "\t"],
+    ["hide", "-l", ""], ["hide", "--kind", ""], ["hide", "--family", ""],
   ])
   func `these command lines are wrong usage`(_ arguments: [String]) {
     let error = #expect(throws: (any Error).self) { try Widgetctl.parseAsRoot(arguments) }
     if let error { #expect(Widgetctl.exitCode(for: error) == .validationFailure) }
+  }
+
+  @Test(
+    arguments: [
+      ("bundle/hello", "default", false, ["the bundle \"hello\"", "the bundle's file", "--force"]),
+      ("bundle/hello", "mine", true, ["the bundle \"hello\"", "--force"]),
+      ("mine", "default", false, ["set \"mine\"", "--set mine", "--set default"]),
+      ("mine", "default", true, nil), ("mine", "mine", false, nil), ("", "default", false, nil),
+      ("bundle/hello", "bundle/hello", false, nil),
+    ] as [(String, String, Bool, [String]?)])
+  func `apply takes no widget away from a bundle or another set unasked`(
+    from: String, to: String, isNamed: Bool, words: [String]?
+  ) {
+    var widget = Samples.widget
+    widget.applySet = from
+    let spec = WidgetSpec(id: widget.id, kind: widget.kind)
+    let refusal = ApplyCommand.refusal(toMove: [spec], from: [widget], to: to, isNamed: isNamed)
+    #expect((refusal == nil) == (words == nil))
+    #expect(refusal.map { $0.exit == .refused } ?? true)
+    for word in words ?? [] { #expect(refusal?.message.contains(word) == true) }
+  }
+
+  @Test(
+    arguments: [
+      ("photo", nil),
+      ("title", "the input \"title\" takes no file; inputs that take a file: photo"),
+      ("foto", "widget \"clock\" has no input \"foto\"; inputs that take a file: photo"),
+    ] as [(String, String?)])
+  func `a file is not uploaded for an input that takes none`(name: String, message: String?) {
+    var widget = Samples.widget
+    #expect(SendCommand.refusal(ofUploads: [name], to: widget) == nil)
+    widget.content = Content(
+      rootID: "form",
+      nodes: [
+        Node(id: "form", type: .form, childIDs: ["a", "b"]),
+        Node(id: "a", type: .input, properties: ["name": .string("title")]),
+        Node(
+          id: "b", type: .input, properties: ["name": .string("photo"), "mode": .string("file")]),
+      ])
+    #expect(SendCommand.refusal(ofUploads: [name], to: widget)?.message == message)
+  }
+
+  @Test func `a widget that the selection leaves out is not called missing`() {
+    func text(_ id: String) -> String {
+      FollowOptions.missingText(of: Samples.id(id), among: ["cpu", "clock"], waits: true)
+    }
+    #expect(
+      text("cpu") == "widget \"cpu\" does not match the selection (-l, --kind, --family, --where) "
+        + "yet; waiting for it")
+    #expect(text("cpus") == "no widget \"cpus\" yet; waiting for it; did you mean \"cpu\"?")
+    #expect(text("memory") == "no widget \"memory\" yet; waiting for it")
   }
 
   @Test func `a widget of a bundle is not removed, and the message says what to do`() throws {

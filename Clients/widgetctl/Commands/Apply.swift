@@ -30,7 +30,8 @@ struct ApplyCommand: AsyncParsableCommand {
 
       What `ls` prints says in applySet to which set a widget belongs, and is applied as that set; \
       widgets of different sets have to be applied one set at a time. Only --set moves widgets from \
-      one set to another.
+      one set to another. The command refuses to move a widget of a bundle: edit the bundle's file. \
+      --force moves it, and widgetd-host then refuses the bundle.
 
       Examples:
         widgetctl apply -f panel.yaml
@@ -62,6 +63,9 @@ struct ApplyCommand: AsyncParsableCommand {
       """, valueName: "name"))
   var set: String?
 
+  @Flag(help: "Also move widgets of bundles and, without --set, widgets of other sets.")
+  var force = false
+
   @OptionGroup var transition: TransitionOptions
   @OptionGroup var global: GlobalOptions
 
@@ -82,11 +86,18 @@ struct ApplyCommand: AsyncParsableCommand {
     }
     let target = try file.target(explicit: set)
     let session = try global.session()
-    // What is there now, to say what changes about it: all of it for a dry run, else the sets.
-    let mask = dryRun ? ReadMask.all : .setsOnly
+    // What is there now: the sets, to refuse moves that nobody asked for; all of it for a dry run
+    // that says what would change.
+    let mask = dryRun && session.printer.format == .table ? ReadMask.all : .setsOnly
     let before =
-      session.printer.format == .table
+      file.declaresWidgets
       ? try await session.list(Selector(), mask: mask).widgets.map(\.widget) : []
+    if !force,
+      let refusal = ApplyCommand.refusal(
+        toMove: file.widgets, from: before, to: target, isNamed: set != nil)
+    {
+      throw refusal
+    }
     let kinds = try await placing(file) { try await applyKinds(file, target, session) }
     guard file.declaresWidgets else {
       return session.printer.print(document(kinds, nil)) {
@@ -113,6 +124,30 @@ struct ApplyCommand: AsyncParsableCommand {
     }
   }
 
+  /// The refusal to take widgets away from bundles, or from sets if no set was named on the command
+  /// line. nil if no widget moves from a set to another.
+  static func refusal(
+    toMove specs: [WidgetSpec], from before: [Widget], to target: String, isNamed: Bool
+  ) -> CommandFailure? {
+    let sets = Dictionary(before.map { ($0.id, $0.applySet) }) { $1 }
+    for id in specs.compactMap(\.id) {
+      guard let owner = sets[id], !owner.isEmpty, owner != target else { continue }
+      if let bundle = RemoveCommand.bundle(of: owner) {
+        return CommandFailure(
+          .refused,
+          "widget \"\(id)\" belongs to the bundle \"\(bundle)\"; edit the bundle's file, change single "
+            + "values with `widgetctl set`, or choose another id; --force moves the widget to set "
+            + "\(JSONWriter.quoted(target)), and widgetd-host then refuses the bundle")
+      }
+      guard !isNamed else { continue }
+      return CommandFailure(
+        .refused,
+        "widget \"\(id)\" belongs to set \(JSONWriter.quoted(owner)); apply it with --set \(owner), "
+          + "choose another id, or move it with --set \(target)")
+    }
+    return nil
+  }
+
   /// Makes a call. If the daemon refuses it, the error shows the lines of the file that are wrong.
   private func placing<T>(
     _ file: WidgetFile, _ call: () async throws -> T
@@ -125,12 +160,13 @@ struct ApplyCommand: AsyncParsableCommand {
     }
   }
 
-  /// The fields that a set with --own changes, and those that it leaves to other owners.
+  /// The fields that a set with --own changes, and those that keep another owner's value.
   static func text(fieldsOf results: [ApplyResult], dryRun: Bool) -> String {
     results.map { result in
       (result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")" }
         + result.keptFields.map { field in
-          "  \(result.id): \(field.path) stays: \(field.ownerName(Facts.name(ofUser:))) has set it; "
+          "  \(result.id): \(field.path) stays; it was set by "
+            + "\(field.ownerName(Facts.name(ofUser:))); "
             + "`widgetctl set \(result.id) --release \(field.path)` gives it back"
         }).map { $0.safeForTerminal + "\n" }.joined()
     }.joined()

@@ -153,7 +153,8 @@ struct BundleListCommand: AsyncParsableCommand {
       action of its widgets has failed; failed, if its file is broken or refused; stopped, if the host \
       has ended. The reason is beside it. Without a daemon, or of a bundle that no host runs, it says \
       whether the file is right: ok, or what is wrong. "+2 of others" counts widgets of the bundle's \
-      kinds that others made, and names the first ones.
+      kinds that others made, and names the first ones. A note below the table names each field \
+      whose value in the file has no effect, because somebody else has set the field.
 
       Examples:
         widgetctl bundle ls
@@ -176,8 +177,9 @@ struct BundleListCommand: AsyncParsableCommand {
     }
     let printer = global.session(socketPath: "").printer
     let standings = installed.isEmpty ? [:] : await BundleStanding.all(global)
+    let kept = standings.isEmpty ? [] : await BundleStanding.keptFields(global)
     func standing(_ item: BundleStore.Installed) -> BundleStanding? {
-      BundleStanding.folder(ofFile: item.file).flatMap { standings[$0] }
+      BundleStanding.resolved("\(store.path)/\(item.id)").flatMap { standings[$0] }
     }
     printer.print(
       list: installed.map { BundleListCommand.document($0, standing($0)) },
@@ -194,12 +196,20 @@ struct BundleListCommand: AsyncParsableCommand {
             .init("\(bundle.widgets.count)"),
             .init(standing?.text ?? "ok", standing?.isBad == true ? .bad : .good))
         case .failure(let error):
+          // The version before may run on, or the bundle under another name than its folder's.
+          let standing = standing(item)
+          let reason = BundleListCommand.reason(error)
+          let isTold = ["failed", "stopped"].contains(standing?.state)
           table.add(
-            .init(item.id), .init("-"), .init("-"), .init("-"),
-            .init(BundleListCommand.reason(error), .bad))
+            .init(standing?.id ?? item.id), .init(standing?.version.nonEmpty ?? "-"), .init("-"),
+            .init(standing.map { "\($0.widgetCount)" } ?? "-"),
+            .init(
+              standing.map { "\(isTold ? $0.state + ":" : $0.text + ";") \(reason)" } ?? reason,
+              .bad))
         }
       }
       return table.text(width: printer.width, printer.painter)
+        + kept.map { "note: \($0.safeForTerminal)\n" }.joined()
     }
   }
 
@@ -387,4 +397,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
       return differences.map { "\($0)".safeForTerminal + "\n" }.joined() + kept
     }
   }
+}
+
+extension String {
+  fileprivate var nonEmpty: String? { isEmpty ? nil : self }
 }

@@ -86,7 +86,7 @@ enum BundleRemote {
     ) {
       let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
       return "bundle \(answer.bundle.id) \(answer.bundle.version) installed in "
-        + "\(answer.bundle.folder) by widgetd-host\(before)\n".safeForTerminal + "\n"
+        + "\(answer.bundle.folder) by widgetd-host\(before)".safeForTerminal + "\n"
     }
   }
 
@@ -108,7 +108,9 @@ enum BundleRemote {
           .init(bundle.id), .init(bundle.version.isEmpty ? "-" : bundle.version),
           .init("\(bundle.kinds.count)"), .init("\(bundle.widgets.count)"),
           .init(
-            bundle.problem.isEmpty ? standing?.text ?? "ok" : bundle.problem,
+            bundle.problem.isEmpty
+              ? standing?.text ?? "ok"
+              : (standing.map { "\($0.state): " } ?? "") + bundle.problem,
             isBad ? .bad : .good))
       }
       return table.text(width: session.printer.width, session.printer.painter)
@@ -124,7 +126,8 @@ enum BundleRemote {
       document(answer.bundle, former: answer.formerVersion, warnings: answer.warnings)
     ) {
       let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
-      return "bundle \(id) \(answer.bundle.version) is back in \(answer.bundle.folder)\(before)\n"
+      return "bundle \(id) \(answer.bundle.version) is back in \(answer.bundle.folder)\(before)"
+        .safeForTerminal + "\n"
     }
   }
 

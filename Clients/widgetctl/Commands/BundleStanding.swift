@@ -4,14 +4,40 @@ import WidgetModel
 
 /// How a bundle stands that a host runs, as the widget says that tells of it.
 struct BundleStanding: Hashable, Sendable {
+  let id: String
+  let version: String
   let state: String
   let problem: String
   let failures: Value
+  let widgetCount: Int
   /// How many widgets of its kinds others made, and the first of these.
   var others = 0
   var othersFirst: [String] = []
 
   var isBad: Bool { state != "running" }
+
+  init(_ widget: Widget) {
+    func text(_ key: String) -> String {
+      if case .string(let text)? = widget.data[key] { text } else { "" }
+    }
+    func number(_ key: String) -> Int {
+      if case .int(let number)? = widget.data[key] { Int(clamping: number) } else { 0 }
+    }
+    func texts(_ key: String) -> [String] {
+      guard case .list(let list)? = widget.data[key] else { return [] }
+      return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
+    }
+    id = text("id")
+    version = text("version")
+    // A host that was killed leaves its last word behind; the daemon marks it stale.
+    let isGone = widget.isStale && text("state") != "stopped"
+    state = isGone ? "stopped" : text("state")
+    problem = isGone ? "no widgetd-host runs it" : text("problem")
+    failures = widget.data["failures"] ?? .list([])
+    widgetCount = number("widgets")
+    others = number("others")
+    othersFirst = texts("othersFirst")
+  }
 
   /// On one line: `failing: widget note: Feed failed: no answer (since …)`, `running, +2 of others: a, b`
   var text: String {
@@ -36,29 +62,37 @@ struct BundleStanding: Hashable, Sendable {
     else { return [:] }
     var standings: [String: BundleStanding] = [:]
     for widget in answer.widgets.map(\.widget) {
-      func text(_ key: String) -> String {
-        if case .string(let text)? = widget.data[key] { text } else { "" }
-      }
-      func number(_ key: String) -> Int {
-        if case .int(let number)? = widget.data[key] { Int(clamping: number) } else { 0 }
-      }
-      func texts(_ key: String) -> [String] {
-        guard case .list(let list)? = widget.data[key] else { return [] }
-        return list.compactMap { if case .string(let text) = $0 { text } else { nil } }
-      }
-      standings[text("path")] = BundleStanding(
-        state: text("state"), problem: text("problem"),
-        failures: widget.data["failures"] ?? .list([]), others: number("others"),
-        othersFirst: texts("othersFirst"))
+      guard case .string(let path)? = widget.data["path"] else { continue }
+      standings[path] = BundleStanding(widget)
     }
     return standings
   }
 
-  /// A file's folder without symbolic links, as the host calls it.
-  static func folder(ofFile file: String) -> String? {
-    guard let resolved = realpath(file, nil) else { return nil }
+  /// A folder without symbolic links, as the host calls it.
+  static func resolved(_ folder: String) -> String? {
+    guard let resolved = realpath(folder, nil) else { return nil }
     defer { free(resolved) }
-    let path = String(cString: resolved)
-    return path.lastIndex(of: "/").map { String(path[..<$0]) }
+    return String(cString: resolved)
+  }
+
+  /// A line for each field whose value in a bundle's file has no effect, because somebody else has
+  /// set the field; none if the daemon cannot be asked.
+  static func keptFields(_ global: GlobalOptions) async -> [String] {
+    guard let session = try? global.session(),
+      let mask = try? ReadMask(paths: ["owners", "data", "parameters", "labels"]),
+      let widgets = try? await session.list(Selector(), mask: mask).widgets
+    else { return [] }
+    return widgets.flatMap { tagged in
+      tagged.owners.compactMap { keptText($0, of: tagged.widget) }
+    }
+  }
+
+  static func keptText(_ field: FieldOwner, of widget: Widget) -> String? {
+    guard let bundle = RemoveCommand.bundle(of: field.manager), let declared = field.declared,
+      field.value(in: widget) != declared
+    else { return nil }
+    return "bundle \(bundle): \(field.path) of \(widget.id) in the file has no effect; it was set "
+      + "by \(field.ownerName(Facts.name(ofUser:))); `widgetctl set \(widget.id) --release "
+      + "\(field.path)` gives it back"
   }
 }

@@ -177,9 +177,32 @@ struct SetCommand: AsyncParsableCommand {
         id: id, patch: patch, etag: etag ?? "", requestID: global.requestId ?? "",
         transition: transition.transition), options: session.options)
     await session.warn(ofKind: answer.widget?.kind)
+    let released = await SetCommand.released(release, of: id, session)
     session.printer.print(answer.widget?.document(etag: answer.etag) ?? .null) {
-      "\(id) \(answer.changed ? "updated" : "unchanged") (revision \(answer.revision))\n"
+      "\(id) \(answer.changed ? "updated" : "unchanged") (revision \(answer.revision))\n" + released
     }
+  }
+
+  /// For people: what became of released fields.
+  private static func released(
+    _ paths: [String], of id: WidgetID, _ session: Session
+  ) async -> String {
+    guard !paths.isEmpty, session.printer.format == .table,
+      let mask = try? ReadMask(paths: ["owners", "data", "parameters", "labels"]),
+      let answer = try? await session.client.getWidget(
+        GetWidgetRequest(id: id, readMask: mask), options: session.options)
+    else { return "" }
+    return paths.map { released($0, in: answer.widget, owners: answer.owners) + "\n" }.joined()
+  }
+
+  static func released(_ path: String, in widget: Widget, owners: [FieldOwner]) -> String {
+    let field = owners.first { $0.path == path } ?? FieldOwner(path: path, owner: "")
+    let value = field.value(in: widget).map(JSONWriter.compact) ?? "gone"
+    let ending =
+      field.owner.isEmpty
+      ? "no bundle and no set declares it, so nobody owns it"
+      : "it follows \(field.ownerName(Facts.name(ofUser:)))"
+    return "  \(path) is \(value); \(ending)".safeForTerminal
   }
 }
 
@@ -266,14 +289,19 @@ struct RemoveCommand: AsyncParsableCommand {
   }
 
   static func refusal(of id: WidgetID, in applySet: String) -> CommandFailure? {
-    let prefix = "bundle/"
-    guard applySet.hasPrefix(prefix), applySet != prefix else { return nil }
-    let bundle = applySet.dropFirst(prefix.count)
+    guard let bundle = bundle(of: applySet) else { return nil }
     return CommandFailure(
       .refused,
       "widget \"\(id)\" belongs to the bundle \"\(bundle)\"; remove the bundle with "
         + "`widgetctl bundle rm \(bundle)`, or edit the bundle's file; --force removes the widget "
         + "until the bundle is loaded again or widgetd-host restores it")
+  }
+
+  /// The bundle whose widgets are in a set; nil if the set is no bundle's.
+  static func bundle(of applySet: String) -> String? {
+    let prefix = "bundle/"
+    guard applySet.hasPrefix(prefix), applySet != prefix else { return nil }
+    return String(applySet.dropFirst(prefix.count))
   }
 }
 

@@ -55,11 +55,25 @@ struct FollowOptions: Sendable {
     of ids: [WidgetID], among there: Set<WidgetID>, waits: Bool, _ session: Session
   ) async {
     var told = there
-    for id in ids where told.insert(id).inserted {
-      let nearest = await session.nearestID(to: id).map { "; did you mean \"\($0)\"?" } ?? ""
-      Output.writeError(
-        "widgetctl: no widget \"\(id)\"" + (waits ? " yet; waiting for it" : "") + "\(nearest)\n")
+    let missing = ids.filter { told.insert($0).inserted }
+    guard !missing.isEmpty else { return }
+    let all = await session.ids()
+    for id in missing {
+      Output.writeError("widgetctl: \(missingText(of: id, among: all, waits: waits))\n")
     }
+  }
+
+  /// What is said of a widget that a command names and the daemon does not deliver.
+  ///
+  /// - Parameter all: the ids of all widgets. A widget that is among them is left out by the
+  ///   labels, the kind or the expression that the command also gives.
+  static func missingText(of id: WidgetID, among all: [String], waits: Bool) -> String {
+    if all.contains(id.rawValue) {
+      return "widget \"\(id)\" does not match the selection (-l, --kind, --family, --where)"
+        + (waits ? " yet; waiting for it" : "")
+    }
+    let nearest = id.rawValue.closest(among: all).map { "; did you mean \"\($0)\"?" } ?? ""
+    return "no widget \"\(id)\"" + (waits ? " yet; waiting for it" : "") + nearest
   }
 
   /// Runs the work, for as long as `--timeout` allows.

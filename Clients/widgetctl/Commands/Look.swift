@@ -118,7 +118,7 @@ struct GetCommand: AsyncParsableCommand {
   }
 
   private func showOwners(_ session: Session) async throws {
-    let mask = try ReadMask(paths: ["owners", "data", "parameters", "labels"])
+    let mask = try ReadMask(paths: ["owners", "data", "parameters", "labels", "apply_set"])
     let answer = try await session.client.getWidget(
       GetWidgetRequest(id: id, readMask: mask), options: session.options)
     let document: Value = .map([
@@ -126,7 +126,7 @@ struct GetCommand: AsyncParsableCommand {
     ])
     session.printer.print(document) {
       guard !answer.owners.isEmpty else {
-        return "no bundle or set declares fields of \(id), so its fields have no owners\n"
+        return GetCommand.noOwners(of: id, in: answer.widget.applySet) + "\n"
       }
       var table = Table("FIELD", "VALUE", "OWNER", "DECLARED")
       for field in answer.owners {
@@ -138,6 +138,21 @@ struct GetCommand: AsyncParsableCommand {
       }
       return table.text(width: session.printer.width, session.printer.painter)
     }
+  }
+
+  /// Why no field of a widget has an owner.
+  static func noOwners(of id: WidgetID, in applySet: String) -> String {
+    let start = "no field of \(id) has an owner: "
+    if applySet.isEmpty {
+      return start + "no bundle and no set declares the widget, and whoever sets a field changes it"
+    }
+    if let bundle = RemoveCommand.bundle(of: applySet) {
+      return start
+        + "the bundle \"\(bundle)\" declares no data, parameters or labels of the widget"
+    }
+    return start
+      + "the set \(JSONWriter.quoted(applySet)) was applied without --own, so it replaces what "
+      + "others set; `widgetctl apply --own` records owners"
   }
 
   /// The value that a field's path names, as text.

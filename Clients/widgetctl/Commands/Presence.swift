@@ -23,7 +23,8 @@ struct TargetOptions: ParsableArguments {
     case (true, false, false): return .selector(selection.selector())
     case (true, true, true): return .all
     case (true, true, false):
-      throw ValidationError("which widgets? Name ids, pick with -l, --kind or --family, or --all")
+      throw ValidationError(
+        "which widgets? Name ids, select with -l, --kind, --family or --where, or use --all")
     default:
       throw ValidationError("ids, a selection and --all exclude each other; use one of them")
     }

@@ -91,10 +91,35 @@ struct SendCommand: AsyncParsableCommand {
     return map
   }
 
+  /// The refusal to upload files for inputs that take none. nil if the widget shows no inputs.
+  static func refusal(ofUploads names: [String], to widget: Widget) -> CommandFailure? {
+    let inputs = (widget.content?.nodes ?? []).filter {
+      $0.type == .input && !$0.text("name").isEmpty
+    }
+    guard !inputs.isEmpty else { return nil }
+    let files = inputs.filter { $0.text("mode") == "file" }.map { $0.text("name") }
+    guard let name = names.first(where: { !files.contains($0) }) else { return nil }
+    let isThere = inputs.contains { $0.text("name") == name }
+    let hint =
+      files.isEmpty
+      ? isThere ? "write --value \(name)==TEXT" : "no input of \(widget.id) takes a file"
+      : "inputs that take a file: " + files.joined(separator: ", ")
+    return CommandFailure(
+      .invalidArgument,
+      isThere
+        ? "the input \"\(name)\" takes no file; \(hint)"
+        : "widget \"\(widget.id)\" has no input \"\(name)\"; \(hint)")
+  }
+
   func run() async throws {
     let session = try global.session()
     var payload = try allOfPayload()
     if !uploads.isEmpty {
+      let widget = try await session.client.getWidget(
+        GetWidgetRequest(id: id), options: session.options
+      ).widget
+      let names = uploads.map { String($0.prefix { $0 != "=" }) }
+      if let refusal = SendCommand.refusal(ofUploads: names, to: widget) { throw refusal }
       var values = ValueMap()
       if case .map(let map)? = payload["values"] { values = map }
       for upload in uploads {

@@ -59,15 +59,17 @@ struct OutcomeWait: Sendable {
       .timedOut,
       OutcomeWait.words(
         event: answer.sequence, of: request.widgetID, within: time, isStored: isStored,
+        isReduced: kind.map { $0.kind.reduces(request) } ?? false,
         isProvided: widget.map { !$0.isStale }, host: await BundleHost.ask(global)))
   }
 
   /// - Parameters:
   ///   - isStored: whether the event waits for its provider; nil if nobody knows.
+  ///   - isReduced: whether the kind has reducers for the event. The daemon ran them with the event.
   ///   - isProvided: whether the widget is fresh; it is fresh while its bundle runs.
   static func words(
-    event: UInt64, of id: WidgetID, within time: String, isStored: Bool?, isProvided: Bool?,
-    host: BundleHost
+    event: UInt64, of id: WidgetID, within time: String, isStored: Bool?, isReduced: Bool = false,
+    isProvided: Bool?, host: BundleHost
   ) -> String {
     let start = "event \(event) has not ended within \(time); "
     let stored =
@@ -84,12 +86,19 @@ struct OutcomeWait: Sendable {
         ? "widgetd-host runs, but not its bundle: `widgetctl bundle ls` says why"
         : "widgetd-host runs and goes on with it: `widgetctl get \(id) --field data.status` shows how"
     case .missing:
-      let outcome = isStored == true ? "the event is done when one starts" : "the event is lost"
-      next = "no widgetd-host runs, and \(outcome): `\(host.mend ?? "widgetd-host")`"
+      let outcome =
+        isStored == true ? "one that starts handles the event" : "the event is lost for the host"
+      next = "no widgetd-host runs; \(outcome): `\(host.mend ?? "widgetd-host")`"
+      if isReduced {
+        // The daemon does not know whether the bundle has more steps for the event.
+        return "the daemon has set the data as the event says (event \(event), "
+          + "`widgetctl get \(id) --field data` shows it); whether steps for widgetd-host are left is "
+          + "not known within \(time), because \(next)"
+      }
     case .unknown:
       next = "the daemon does not answer: `widgetctl doctor` says why"
     }
-    return "\(start)\(stored), and \(next)"
+    return "\(start)\(stored); \(next)"
   }
 
   private func wait(_ result: Sent) async throws {
@@ -159,5 +168,15 @@ struct OutcomeWait: Sendable {
       .actionFailed, "\(request.widgetID) \(request.name) failed: \(words) (\(text("code")))")
     failure.code = text("code")
     return failure
+  }
+}
+
+extension Kind {
+  /// Whether reducers of the kind change data on an event like this.
+  func reduces(_ request: SendEventRequest) -> Bool {
+    reducers.contains {
+      $0.event == request.name
+        && ($0.nodeID.isEmpty || NodeID.isNode(request.nodeID, of: $0.nodeID))
+    }
   }
 }
