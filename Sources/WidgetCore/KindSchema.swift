@@ -152,6 +152,7 @@ struct KindSchema {
   /// - A value that does not fit becomes the value that its manager declares, or else the default.
   /// - A missing value becomes the default.
   /// - A value that the kind does not declare is removed.
+  /// - A user's value that was set aside comes back with its field.
   func conforming(_ record: Record, former: KindSchema? = nil) -> WidgetPatch? {
     var patch = WidgetPatch()
     (patch.setData, patch.unsetData) = conforming(
@@ -173,7 +174,24 @@ struct KindSchema {
         patch.setParameters[key] = value
       }
     }
+    for entry in record.ownership?.entries ?? [] where entry.isAside {
+      guard let (part, key) = FieldOwner.parse(entry.path), record.value(part, key) == nil,
+        let value = returning(entry, part, key)
+      else { continue }
+      patch.set(part, key, to: value)
+    }
     return patch == WidgetPatch() ? nil : patch
+  }
+
+  /// Whether widgets of the kind may have the field.
+  func declares(_ part: FieldOwner.Part, _ key: String) -> Bool {
+    part == .labels || kind.isOpen || field(key, of: part) != nil
+  }
+
+  /// The value that was set aside for a field that the kind declares again; nil if it does not fit.
+  func returning(_ entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
+    guard entry.isAside, let value = entry.declared, declares(part, key) else { return nil }
+    return field(key, of: part).map { $0.type.fitted(value) } ?? value
   }
 
   /// The defaults that differ from those of a former kind.

@@ -135,6 +135,11 @@ extension Record {
       let isUnset = asked.map { !$0.sets(part, key) } ?? (value == nil || patch.unsets(part, key))
       guard current != value || (isUnset && current != nil) else { continue }
       let name = writer.name
+      if let entry = after[path], entry.isAside {
+        // A new value takes the place of the one that is set aside.
+        after[path] = value == nil || isUnset ? nil : FieldOwner(path: path, owner: name)
+        continue
+      }
       guard var entry = after[path] else {
         if writer.ownsUndeclared, value != nil, !isUnset {
           after[path] = FieldOwner(path: path, owner: name)
@@ -164,10 +169,29 @@ extension Record {
   /// The owners after the patch that makes a widget fit its kind; nil if they stay. Fields that the
   /// patch removes or resets have no owner. If the patch sets a field to the value that its manager
   /// declares, the manager owns the field again.
+  ///
+  /// A user's value of a field that the kind does not declare any more is set aside with its owner.
+  /// `KindSchema.conforming` sets it again when the kind declares the field again.
   func ownership(conformedBy patch: WidgetPatch, to schema: KindSchema?) -> Ownership? {
     guard let before = ownership else { return nil }
     var after = before
-    for (part, key, value) in patch.fields where value == nil { after[part.path(key)] = nil }
+    for (part, key, value) in patch.fields where value == nil {
+      let path = part.path(key)
+      guard let entry = before[path], entry.isUsers, !entry.isAside, let schema,
+        !schema.declares(part, key), let value = self.value(part, key)
+      else {
+        after[path] = nil
+        continue
+      }
+      after[path] = FieldOwner(path: path, owner: entry.owner, declared: value)
+    }
+    for entry in before.entries where entry.isAside {
+      guard let schema, let (part, key) = FieldOwner.parse(entry.path), schema.declares(part, key)
+      else { continue }
+      after[entry.path] =
+        schema.returning(entry, part, key) == nil
+        ? nil : FieldOwner(path: entry.path, owner: entry.owner)
+    }
     for entry in before.entries {
       guard let schema, let (part, key) = FieldOwner.parse(entry.path),
         let value = self.value(part, key), schema.isMisfit(value, part, key)
@@ -285,7 +309,8 @@ extension WidgetStore {
       let path = part.path(key)
       declared[path] = FieldOwner(path: path, owner: manager)
       let current = record.value(part, key)
-      let known = ownership[path]
+      // A value that is set aside and has not come back with its field does not fit the field.
+      let known = ownership[path].flatMap { $0.isAside ? nil : $0 }
       let isFree = known == nil && !(isFirst && isOwn(current, part, key, of: record, not: value))
       if known?.owner == manager || isFree {
         ownership[path] = FieldOwner(path: path, owner: manager)

@@ -9,7 +9,8 @@ public struct FieldOwner: Hashable, Sendable {
   public var owner: String
   /// The declared set that declares the field while somebody else owns it; empty for none.
   public var manager: String
-  /// The value that `manager` declares. The field does not have it.
+  /// The value that `manager` declares. The field does not have it. Without a manager: a user's
+  /// value that is set aside, because the widget's kind does not declare the field any more.
   public var declared: Value?
 
   public init(path: String, owner: String, manager: String = "", declared: Value? = nil) {
@@ -30,6 +31,12 @@ public struct FieldOwner: Hashable, Sendable {
     else { return owner }
     return "user \(name) (\(uid))"
   }
+
+  /// Whether the field is gone, and its value set aside until the kind declares the field again.
+  public var isAside: Bool { manager.isEmpty && declared != nil }
+
+  /// Whether the owner is a user.
+  public var isUsers: Bool { owner.hasPrefix("user ") }
 
   /// Whether the owner is a declared set.
   public var isManaged: Bool { !owner.utf8.contains(UInt8(ascii: " ")) }

@@ -241,14 +241,54 @@ struct OwnershipTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a field that its kind loses has no owner any more`() throws {
+  @Test func `a user's value of a field that its kind loses is set aside`() throws {
     var store = try store(spec(data: ["note": .string("n")]))
     try store.set("c", ["note": .string("mine")])
     var kind = Self.counter()
     kind.data.removeLast()
     try store.register([kind], provider: Self.manager)
-    #expect(store.owners(of: "c") == [])
+    #expect(store.widget("c")?.data["note"] == nil)
+    #expect(
+      store.owners(of: "c") == [
+        FieldOwner(path: "data.note", owner: "user 1000", declared: .string("mine"))
+      ])
     #expect(store.checkInvariants() == [])
+  }
+
+  @Test(arguments: [
+    (FieldType.string, Value.string("mine"), "user 1000"), (.int, .int(4), OwnershipTests.manager),
+  ])
+  func `a user's value comes back with its field, if it fits`(
+    type: FieldType, value: Value, owner: String
+  ) throws {
+    var store = try store(spec(data: ["note": .string("n")]))
+    try store.set("c", ["note": .string("mine")])
+    var kind = Self.counter()
+    kind.data[1] = Field(name: "nota", type: .string, defaultValue: .string("new"))
+    try store.register([kind], provider: Self.manager)
+    try own(&store, spec(data: ["nota": .string("n")]))
+    #expect(store.widget("c")?.data["nota"] == .string("n"))
+    #expect(store.widget("c")?.data["note"] == nil)
+    kind.data[1] = Field(name: "note", type: type)
+    try store.register([kind], provider: Self.manager)
+    try own(&store, spec(data: ["note": type == .int ? .int(4) : .string("n")]))
+    #expect(store.widget("c")?.data["note"] == value)
+    #expect(store.widget("c")?.data["nota"] == nil)
+    #expect(self.owner("data.note", in: store) == owner)
+    #expect(store.owners(of: "c").allSatisfy { !$0.isAside })
+  }
+
+  @Test func `a value that is set aside can be given up`() throws {
+    var store = try store()
+    try store.set("c", ["note": .string("mine")])
+    var kind = Self.counter()
+    kind.data.removeLast()
+    try store.register([kind], provider: Self.manager)
+    try store.update("c", .with { $0.releases = ["data.note"] })
+    #expect(owner("data.note", in: store) == nil)
+    #expect(store.checkInvariants() == [])
+    try store.register([Self.counter()], provider: Self.manager)
+    #expect(store.widget("c")?.data["note"] == nil)
   }
 
   @Test(arguments: [

@@ -134,7 +134,10 @@ struct GetCommand: AsyncParsableCommand {
           .init(field.path), .init(field.value(in: answer.widget).map(JSONWriter.compact) ?? "-"),
           .init(field.ownerName(Facts.name(ofUser:))),
           .init(
-            field.declared.map { "\(JSONWriter.compact($0)) by \(field.manager)" } ?? ""))
+            field.declared.map {
+              JSONWriter.compact($0)
+                + (field.isAside ? " set aside, the kind has no such field" : " by \(field.manager)")
+            } ?? ""))
       }
       return table.text(width: session.printer.width, session.printer.painter)
     }
