@@ -60,11 +60,17 @@ struct BundleOutlookTests {
   }
 
   @Test func `the list of bundles names widgets that others made`() {
-    let two = BundleStanding(
-      state: "running", problem: "", failures: .list([]), others: 2, othersFirst: ["a", "b"])
+    func standing(_ state: String, _ problem: String, others: Int64) -> BundleStanding {
+      var widget = Samples.widget
+      widget.data = [
+        "state": .string(state), "problem": .string(problem), "others": .int(others),
+        "othersFirst": .list([.string("a"), .string("b")]),
+      ]
+      return BundleStanding(widget)
+    }
+    let two = standing("running", "", others: 2)
     #expect(two.text == "running, +2 of others: a, b")
-    let six = BundleStanding(
-      state: "failing", problem: "x", failures: .list([]), others: 6, othersFirst: ["a", "b"])
+    let six = standing("failing", "x", others: 6)
     #expect(six.text == "failing: x, +6 of others: a, b, …")
   }
 }
