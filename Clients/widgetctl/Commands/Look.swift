@@ -136,7 +136,8 @@ struct GetCommand: AsyncParsableCommand {
           .init(
             field.declared.map {
               JSONWriter.compact($0)
-                + (field.isAside ? " set aside, the kind has no such field" : " by \(field.manager)")
+                + (field.isAside
+                  ? " set aside, the kind has no such field" : " by \(field.manager)")
             } ?? ""))
       }
       return table.text(width: session.printer.width, session.printer.painter)
