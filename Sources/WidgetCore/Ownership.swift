@@ -385,7 +385,7 @@ extension WidgetStore {
         throw .invalid(
           field: "\(field).release[\(index)]",
           description: "Widget \"\(record.id)\" records no owner of \(path), so there is nothing "
-            + "to give back; the fields with an owner are in the widget's owners.")
+            + "to give back; `widgetctl get \(record.id) --owners` shows the fields with an owner.")
       }
       guard !patch.names(part, key) else {
         throw .invalid(

@@ -74,7 +74,7 @@ extension RPCStatus {
       self.init(
         .alreadyExists, error.reason,
         "Kind \"\(name)\" belongs to \"\(provider)\". Choose another name, or have that provider "
-          + "give it up.",
+          + "give it up (`widgetctl rm-kind \(name)`).",
         metadata: ["kind": name.rawValue, "provider": provider])
     case .themeChanged(let current):
       self.init(

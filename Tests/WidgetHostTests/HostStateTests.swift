@@ -162,6 +162,16 @@ struct HostStateTests {
       outputs.contains { if case .mark(let id, _) = $0 { id == "clock" } else { false } })
   }
 
+  @Test mutating func `what is left of a broken bundle is removed with its folder`() {
+    _ = state.found(broken(), in: "/b/y", at: now)
+    _ = state.found(broken(), in: "/b/z", at: now)
+    _ = state.remembered([(id: "clock", path: "/b/y"), (id: "desk", path: "/b/z")])
+    #expect(state.lost("/b/y", at: now).withdrawn == ["clock"])
+    // The file is right again, and has another bundle.
+    #expect(state.found(bundle(), in: "/b/z", at: now).withdrawn == ["desk"])
+    #expect(state.lost("/b/z", at: now).withdrawn == ["a"])
+  }
+
   @Test(arguments: [
     "/b/.weird name/", "/b/ü", "/", "/b/a/b", "/b/" + String(repeating: "x", count: 300),
   ])

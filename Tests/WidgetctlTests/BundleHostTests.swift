@@ -73,6 +73,14 @@ import WidgetModel
         == "  labels.panel is \"top\"; no bundle and no set declares it, so nobody owns it")
   }
 
+  @Test func `a name to unset that is not there is told`() {
+    let data: ValueMap = ["percent": .int(1), "text": .string("")]
+    #expect(SetCommand.absent(["text"], data, "data value") == [])
+    #expect(
+      SetCommand.absent(["percnt"], data, "data value")
+        == ["data value \"percnt\"; did you mean \"percent\"?"])
+  }
+
   @Test(arguments: [
     ("", "no bundle and no set declares"), ("bundle/top", "the bundle \"top\" declares no data"),
     ("mine", "the set \"mine\" was applied without --own"),

@@ -49,6 +49,16 @@ struct StatusTests {
         """)
   }
 
+  @Test(arguments: [
+    (BundleHost.running(folders: ["/a", "/b"]), "   Bundles: widgetd-host runs /a, /b\n"),
+    (.missing, "   Bundles: no widgetd-host runs\n"),
+  ])
+  func `the host of bundles is told of`(host: BundleHost, line: String) {
+    var report = Self.report(.running(.serving))
+    report.host = host
+    #expect(report.text(Samples.plain).contains(line))
+  }
+
   @Test func `a client sees what it may`() {
     #expect(
       Self.report(.running(.serving), level: .client, stats: nil, revision: 55)

@@ -178,8 +178,23 @@ struct SetCommand: AsyncParsableCommand {
         transition: transition.transition), options: session.options)
     await session.warn(ofKind: answer.widget?.kind)
     let released = await SetCommand.released(release, of: id, session)
+    if !answer.changed, let widget = answer.widget {
+      for note in SetCommand.absent(unsetData, widget.data, "data value")
+        + SetCommand.absent(unsetParameters, widget.parameters, "parameter")
+      {
+        Output.writeError("widgetctl: widget \"\(id)\" has no \(note)\n")
+      }
+    }
     session.printer.print(answer.widget?.document(etag: answer.etag) ?? .null) {
       "\(id) \(answer.changed ? "updated" : "unchanged") (revision \(answer.revision))\n" + released
+    }
+  }
+
+  /// The names to unset that are not there: `data value "percnt"; did you mean "percent"?`
+  static func absent(_ names: [String], _ map: ValueMap, _ what: String) -> [String] {
+    names.filter { map[$0] == nil }.map { name in
+      let nearest = name.closest(among: map.keys).map { "; did you mean \"\($0)\"?" } ?? ""
+      return "\(what) \"\(name)\"\(nearest)".safeForTerminal
     }
   }
 

@@ -148,7 +148,7 @@ struct GetCommand: AsyncParsableCommand {
   static func noOwners(of id: WidgetID, in applySet: String) -> String {
     let start = "no field of \(id) has an owner: "
     if applySet.isEmpty {
-      return start + "no bundle and no set declares the widget, and whoever sets a field changes it"
+      return start + "no bundle and no set declares the widget"
     }
     if let bundle = RemoveCommand.bundle(of: applySet) {
       return start
@@ -174,7 +174,13 @@ struct GetCommand: AsyncParsableCommand {
       guard case .map(let entries)? = map[scope],
         let entry = ValuePath(String(key)).value(in: entries)
       else {
-        throw CommandFailure(.notFound, "widget \"\(id)\" has no \(path)")
+        var nearest = ""
+        if case .map(let entries)? = map[scope],
+          let near = String(key).closest(among: entries.keys)
+        {
+          nearest = "; did you mean \"\(scope).\(near)\"?"
+        }
+        throw CommandFailure(.notFound, "widget \"\(id)\" has no \(path)\(nearest)")
       }
       value = entry
     }
@@ -193,7 +199,7 @@ struct FieldOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Only this of each widget; may be repeated: data.KEY, parameters.KEY, or a field's name, such \
-      as data, labels, state, position. get takes parts of values too: data.status.save.state, \
+      as data, labels, state, position. `get` also takes a part of a value: data.status.save.state, \
       data.load[0].
       """, valueName: "path"))
   var paths: [String] = []

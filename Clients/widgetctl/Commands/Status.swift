@@ -46,6 +46,7 @@ struct StatusCommand: AsyncParsableCommand {
       report.level = answers.level
       report.stats = answers.stats
       report.revision = answers.revision
+      if answers.stats != nil { report.host = await BundleHost.ask(global) }
     } else {
       report.trouble = await Facts.gather(
         socket: global.socket, timeout: global.limit, connection: connection

@@ -25,6 +25,8 @@ struct StatusReport: Hashable {
   var stats: GetStatsResponse?
   /// For clients, who get no stats.
   var revision: Revision?
+  /// Who runs bundles, if that is known.
+  var host = BundleHost.unknown
   var now: Timestamp
 
   /// As `systemctl status` ends: 0 running, 3 not running, 4 unknown.
@@ -135,6 +137,12 @@ extension StatusReport {
     line("Widgets", "\(stats.widgets), \(ByteCount.text(stats.stateBytes)) of state")
     line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
     line("Events", "\(stats.lastSequence)")
+    switch host {
+    case .running(let folders):
+      line("Bundles", "widgetd-host runs \(folders.joined(separator: ", "))")
+    case .missing: line("Bundles", "no widgetd-host runs")
+    case .unknown: break
+    }
     var heading = "Limits"
     for limit in limits {
       line(heading, limit.text, limit.isNear ? .warning : nil)
@@ -228,6 +236,14 @@ extension StatusReport {
       if let revision { map["revision"] = .revision(revision) }
     }
     guard stats != nil else { return .map(map) }
+    switch host {
+    case .running(let folders):
+      map["host"] = .map([
+        "running": .bool(true), "folders": .list(folders.map { .string($0) }),
+      ])
+    case .missing: map["host"] = .map(["running": .bool(false)])
+    case .unknown: break
+    }
     map["nearLimits"] = .list(
       nearLimits.map {
         .map([

@@ -21,7 +21,8 @@ struct Assignment: Hashable {
 
   static let help = """
     key=value takes the value as JSON if it is JSON (n=1, n=1.0, on=true, list='[1,2]'), else as \
-    text, unless it begins with {; key==text is always text; key:=json must be JSON; key=@file and key:=@file read a file.
+    text. A value that begins with { must be JSON. key==text is always text, key:=json must be \
+    JSON, and key=@file and key:=@file read a file.
     """
 
   let key: String

@@ -70,6 +70,8 @@ public struct HostState: Sendable {
     var bundle: Bundle?
     /// The id to use before a valid file gives one.
     var fallbackID: String
+    /// The bundle that an earlier host ran in the folder, before this host has read a valid file.
+    var rememberedID: String?
 
     var id: String { bundle?.id ?? fallbackID }
   }
@@ -134,6 +136,8 @@ public struct HostState: Sendable {
       guard isNew || folder.digest != digest else { return [] }
       let before = folder.bundle
       let isMended = folder.goodDigest == digest && running[bundle.id]?.folder == path
+      let remembered = folder.rememberedID
+      folder.rememberedID = nil
       folder.digest = digest
       folder.goodDigest = digest
       folder.problem = nil
@@ -142,6 +146,7 @@ public struct HostState: Sendable {
       if let before, before.id != bundle.id, running[before.id]?.folder == path {
         outputs += letGo(before.id, at: now)
       }
+      if let remembered, remembered != bundle.id { outputs += forget(remembered) }
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
           "\(path): the bundle \"\(bundle.id)\" is there already, in \(holder.folder);"
@@ -159,13 +164,20 @@ public struct HostState: Sendable {
 
   /// A folder is gone, or holds no bundle's file any more.
   public mutating func lost(_ path: String, at now: HostTime) -> [Output] {
-    guard folders[path] != nil else { return [] }
+    guard let folder = folders[path] else { return [] }
     let id = owned(by: path)
     folders[path] = nil
     order.removeAll { $0 == path }
     var outputs: [Output] = []
     if let id { outputs += letGo(id, at: now) }
+    if let remembered = folder.rememberedID { outputs += forget(remembered) }
     return outputs + standing()
+  }
+
+  /// Removes what an earlier host left of a bundle, unless this host runs the bundle.
+  private func forget(_ id: String) -> [Output] {
+    guard running[id] == nil else { return [] }
+    return [.withdraw(id: id), .note("bundle \(id) removed")]
   }
 
   /// The folders that are known.
@@ -398,6 +410,7 @@ public struct HostState: Sendable {
         continue
       }
       folders[path]?.fallbackID = id
+      folders[path]?.rememberedID = id
       outputs.append(.mark(id: id, problem: problem))
     }
     let known = Set(standings.map(\.id))
