@@ -174,13 +174,7 @@ struct GetCommand: AsyncParsableCommand {
       guard case .map(let entries)? = map[scope],
         let entry = ValuePath(String(key)).value(in: entries)
       else {
-        var nearest = ""
-        if case .map(let entries)? = map[scope],
-          let near = String(key).closest(among: entries.keys)
-        {
-          nearest = "; did you mean \"\(scope).\(near)\"?"
-        }
-        throw CommandFailure(.notFound, "widget \"\(id)\" has no \(path)\(nearest)")
+        throw CommandFailure(.notFound, "widget \"\(id)\" has no \(path)")
       }
       value = entry
     }
