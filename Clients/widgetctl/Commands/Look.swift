@@ -44,7 +44,8 @@ extension Session {
     _ selector: Selector, mask: ReadMask = .all, family: Family? = nil
   ) async throws(ClientError) -> (widgets: [TaggedWidget], revision: Revision) {
     var widgets: [WidgetID: TaggedWidget] = [:]
-    var request = ListWidgetsRequest(selector: selector, pageSize: 1000, readMask: mask, contentFamily: family)
+    var request = ListWidgetsRequest(
+      selector: selector, pageSize: 1000, readMask: mask, contentFamily: family)
     while true {
       let page = try await client.listWidgets(request, options: options)
       for tagged in page.widgets { widgets[tagged.widget.id] = tagged }

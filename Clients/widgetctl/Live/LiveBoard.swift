@@ -119,9 +119,9 @@ struct LiveBoard {
   /// Lays all panes out and lets them flow into columns: each into the shortest one, in order.
   mutating func arrange() {
     order = shownIDs
-    let spans = order.map { LiveBoard.span(panes[$0]?.widget.family ?? .medium) }
-    let room = (size.columns + LiveBoard.gap) / (LiveBoard.columnWidthMin + LiveBoard.gap)
-    let count = max(1, min(room, max(1, spans.reduce(0, +))))
+    let room = max(1, (size.columns + LiveBoard.gap) / (LiveBoard.columnWidthMin + LiveBoard.gap))
+    let spans = order.map { LiveBoard.span(panes[$0]?.widget.family ?? .medium, of: room) }
+    let count = max(1, min(room, spans.reduce(0, +)))
     let width = (size.columns - LiveBoard.gap * (count - 1)) / count
     var heights = Array(repeating: 0, count: count)
     frames = [:]
@@ -144,11 +144,12 @@ struct LiveBoard {
     if let focus, target(focus) == nil { self.focus = nil }
   }
 
-  private static func span(_ family: Family) -> Int {
+  /// How many of some columns a family takes.
+  private static func span(_ family: Family, of count: Int) -> Int {
     switch family {
     case .small, .medium, .inline, .circular, .rectangular: 1
-    case .large: 2
-    case .extraLarge: .max / 2
+    case .large: min(2, count)
+    case .extraLarge: count
     }
   }
 
