@@ -128,10 +128,11 @@ struct LiveBoard {
     for (id, wanted) in zip(order, spans) {
       let span = min(wanted, count)
       let isLast = { (column: Int) in column + span == count }
-      let column = (0...(count - span)).min {
-        heights[$0..<($0 + span)].max()! < heights[$1..<($1 + span)].max()!
-      }!
-      let y = heights[column..<(column + span)].max() ?? 0
+      let tops = (0...(count - span)).map { first in
+        (column: first, y: heights[first..<(first + span)].reduce(0, max))
+      }
+      // The leftmost of the highest places.
+      let (column, y) = tops.min { ($0.y, $0.column) < ($1.y, $1.column) } ?? (0, 0)
       let x = column * (width + LiveBoard.gap)
       let paneWidth = isLast(column) ? size.columns - x : width * span + LiveBoard.gap * (span - 1)
       panes[id]?.layOut(width: max(1, paneWidth - 2 * LiveBoard.border))
