@@ -23,12 +23,12 @@ struct WidgetText {
       if !isKindKnown { lines.append(cut("unknown kind \"\(widget.kind)\"")) }
       return lines + widget.data.entries.map { cut($0.line) }
     }
-    return lines + content.lines(of: shown) + (content.tellsAll ? failures(of: widget) : [])
+    return lines + content.lines(of: shown) + (content.tellsAll ? statusFailures(of: widget) : [])
   }
 
   /// A line for each failed source and action of a bundle's widget. The content may show a
   /// placeholder instead.
-  private func failures(of widget: Widget) -> [String] {
+  private func statusFailures(of widget: Widget) -> [String] {
     guard case .map(let status)? = widget.data["status"] else { return [] }
     return status.entries.compactMap { entry in
       guard case .map(let one) = entry.value, one["failed"] == .bool(true),
