@@ -118,6 +118,11 @@ extension LayoutPass {
       result.focusable.append(
         FocusTarget(
           index: index, id: nodes[index].facts.id, kind: .control, frame: frame, clip: clip))
+    case .label, .image, .stack, .grid:
+      guard nodes[index].facts.content.isPressable else { return }
+      result.focusable.append(
+        FocusTarget(
+          index: index, id: nodes[index].facts.id, kind: .control, frame: frame, clip: clip))
     default: break
     }
   }

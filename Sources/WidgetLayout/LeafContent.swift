@@ -34,6 +34,8 @@ struct LeafContent: Sendable {
   var form = ""
   /// Whether users can do something to it.
   var canFocus = true
+  /// Whether it can be pressed though it is no control.
+  var isPressable = false
   /// Whether all of it is a number, as far as its reader sees.
   var isNumeric = false
 
@@ -57,6 +59,7 @@ struct LeafContent: Sendable {
 
   init(_ node: Node, _ metrics: LayoutMetrics, _ style: NodeStyle) {
     canFocus = node.bool("enabled") ?? true
+    isPressable = node.events.contains("press")
     switch node.type {
     case .label:
       readLabel(node)

@@ -40,7 +40,7 @@ import WidgetProto
       atPath: sources + "/interop", withIntermediateDirectories: true)
     try files.copyItem(
       atPath: tests.path + "/Go/main.go", toPath: sources + "/interop/main.go")
-    let messages = ["value", "node", "widget", "event", "widget_service"].map {
+    let messages = ["value", "node", "theme", "widget", "event", "widget_service"].map {
       "widgetd/v1/\($0).proto"
     }
     try files.createDirectory(

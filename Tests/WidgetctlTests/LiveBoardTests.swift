@@ -50,9 +50,21 @@ import WidgetTerminal
       id: Samples.id(id), kind: Samples.kind("k"), family: .medium,
       position: revision == 1 ? Int64(id.utf8.count) : 1,
       data: data, createdRevision: 1, revision: revision, createTime: .epoch, updateTime: .epoch,
-      content: content)
+      content: content.map(taking))
     change(&widget)
     return widget
+  }
+
+  /// The content with the events that its controls have.
+  private static func taking(_ content: Content) -> Content {
+    var content = content
+    for index in content.nodes.indices {
+      guard let type = content.nodes[index].type,
+        [.button, .toggle, .input, .form].contains(type)
+      else { continue }
+      content.nodes[index].events = type.events.map(\.name)
+    }
+    return content
   }
 
   private static func board(
@@ -99,7 +111,7 @@ import WidgetTerminal
       Self.widget("c", Self.counter), Self.widget("ff", Self.form),
     ])
     press(&board, .tab)
-    var less = try #require(Self.counter["less"])
+    var less = try #require(Self.taking(Self.counter)["less"])
     less.properties["enabled"] = .bool(true)
     var update = WidgetUpdate(id: Samples.id("c"), revision: 2, updateTime: .epoch)
     update.content = ContentChange(setNodes: [less])
@@ -125,6 +137,33 @@ import WidgetTerminal
     #expect(board.take(.mouse(event)) == [])
     #expect(board.focus == nil)
     #expect(!board.targets.contains { $0.focus.node == "less" })
+  }
+
+  @Test func `a button that nothing comes of takes no focus`() throws {
+    var board = try Self.board([
+      Self.widget("c", Self.counter) { $0.content?.nodes[4].events = [] }
+    ])
+    press(&board, .tab)
+    #expect(board.focus == nil)
+  }
+
+  @Test func `a row that can be pressed takes focus and clicks`() throws {
+    var board = try Self.board([
+      Self.widget("c", Self.counter) { $0.content?.nodes[0].events = ["press"] }
+    ])
+    press(&board, .tab)
+    #expect(
+      press(&board, .enter) == [
+        .send(LiveEvent(widget: Samples.id("c"), node: "box", name: "press"), after: nil)
+      ])
+  }
+
+  @Test func `another theme is taken at once`() throws {
+    var board = try Self.board([Self.widget("c", Self.counter)])
+    let theme = Theme.standard.overridden(by: ["offset.basic": .offset(8)])
+    try board.take(.theme(ThemeState(values: theme.values)))
+    #expect(board.look.theme == theme)
+    #expect(board.options.metrics.theme == theme)
   }
 
   @Test func `a click presses what is under the pointer`() throws {
@@ -170,7 +209,7 @@ import WidgetTerminal
         board.refused(LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"), "no")
         #expect(board.notice == "no")
       } else {
-        var title = try #require(Self.form["title"])
+        var title = try #require(Self.taking(Self.form)["title"])
         title.properties["problem"] = .string("too short")
         var update = WidgetUpdate(id: Samples.id("f"), revision: 2, updateTime: .epoch)
         update.content = ContentChange(setNodes: [title])

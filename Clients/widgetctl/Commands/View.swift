@@ -119,7 +119,7 @@ struct ViewCommand: AsyncParsableCommand {
     }
     var kinds = KindNames()
     if session.printer.format == .table, !nodes { try await kinds.look(for: widgets, session) }
-    if picture.once { return draw(widgets, kinds) }
+    if picture.once { return await draw(widgets, kinds, session) }
     if defaults { widgets = widgets.map(\.withDefaults) }
     let page = page(session.printer.painter)
     let (found, known) = (widgets, kinds)
@@ -136,9 +136,12 @@ struct ViewCommand: AsyncParsableCommand {
     }
   }
 
-  private func draw(_ widgets: [Widget], _ kinds: KindNames) {
-    let page = picture.page(
+  private func draw(_ widgets: [Widget], _ kinds: KindNames, _ session: Session) async {
+    var page = picture.page(
       isTitled: widgets.count > 1, tellsAll: global.verbose, noColor: global.noColor)
+    // A daemon that knows no themes has the standard one.
+    let answer = try? await session.client.getTheme(options: session.options)
+    if let answer { page.theme = answer.theme.theme }
     let text = page.text(of: widgets, kinds: kinds)
     let isNothing = text.isEmpty && ids.isEmpty && Terminal.outputIsTerminal
     Output.write(isNothing ? "no visible widgets\n" : text)

@@ -116,7 +116,7 @@ struct DashboardOptions {
       session: session,
       watch: WatchOptions(
         selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
-        retry: FollowOptions.retry, contentFamily: family),
+        retry: FollowOptions.retry, contentFamily: family, includeTheme: true),
       options: options, look: look, capabilities: capabilities, follow: follow)
     try await live.run()
   }

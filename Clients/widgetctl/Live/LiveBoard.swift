@@ -23,7 +23,7 @@ struct LiveBoard {
     case details(WidgetID, Int)
   }
 
-  let options: LiveOptions
+  private(set) var options: LiveOptions
   var size: TerminalSize
   var look: CellLook
   private(set) var mirror = WidgetMirror()
@@ -54,6 +54,7 @@ struct LiveBoard {
   /// Takes the next frame of the watch.
   mutating func take(_ frame: WatchFrame) throws(WidgetMirror.Inconsistency) {
     switch frame {
+    case .theme(let state): setTheme(state.theme)
     case .disconnected(let error): trouble = LiveBoard.words(for: error)
     case .opened: trouble = nil
     default: break
@@ -83,6 +84,15 @@ struct LiveBoard {
         isContentSame: update.map { $0.content == nil && $0.family == nil } ?? false)
     }
     arrange()
+  }
+
+  /// Lengths and colours are those of another theme now.
+  private mutating func setTheme(_ theme: Theme) {
+    guard theme != look.theme else { return }
+    look.theme = theme
+    options.metrics.theme = theme
+    for id in panes.keys { panes[id]?.setMetrics(options.metrics) }
+    if mirror.isSynced { arrange() }
   }
 
   private static func words(for error: ClientError) -> String {

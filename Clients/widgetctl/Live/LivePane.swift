@@ -124,6 +124,7 @@ struct LivePane {
   var targets: [FocusTarget] {
     guard widget.presence.isEnabled else { return [] }
     return layout.focusable.filter { target in
+      guard takes(target) else { return false }
       var index: Int? = target.index
       while let found = index, let entry = table[found] {
         if entry.node.properties["enabled"] == .bool(false) { return false }
@@ -131,6 +132,24 @@ struct LivePane {
       }
       return true
     }
+  }
+
+  /// Whether something comes of it, as the daemon says. Inputs are filled in and links opened also
+  /// without events.
+  private func takes(_ target: FocusTarget) -> Bool {
+    guard widget.content != nil, let node = table[target.index]?.node else { return true }
+    switch (target.kind, node.type) {
+    case (.submit, _): return node.events.contains("submit")
+    case (.control, .button): return node.events.contains("press")
+    case (.control, .toggle): return node.events.contains("change")
+    default: return true
+    }
+  }
+
+  /// Takes another theme.
+  mutating func setMetrics(_ metrics: LayoutMetrics) {
+    engine = LayoutEngine(metrics: metrics)
+    isLaidOut = false
   }
 
   /// Scrolls a node by some rows or columns. Returns whether it could.

@@ -7,6 +7,7 @@ import WidgetRender
 /// Pure: the same widgets, time and format give the same text.
 struct PicturePage: Sendable {
   var format: WidgetPicture.Format
+  var theme = Theme.standard
   var appearance: Theme.Appearance = .dark
   /// Columns, 1 or more.
   var width: Int
@@ -79,7 +80,7 @@ struct PicturePage: Sendable {
 
   private var picture: WidgetPicture {
     let dates = dates
-    var picture = WidgetPicture(format: format, look: CellLook(appearance: appearance)) {
+    var picture = WidgetPicture(format: format, look: CellLook(theme: theme, appearance: appearance)) {
       dates.text(of: $0)
     }
     picture.writesLinks = writesLinks
