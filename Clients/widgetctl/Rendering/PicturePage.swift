@@ -80,7 +80,9 @@ struct PicturePage: Sendable {
 
   private var picture: WidgetPicture {
     let dates = dates
-    var picture = WidgetPicture(format: format, look: CellLook(theme: theme, appearance: appearance)) {
+    var picture = WidgetPicture(
+      format: format, look: CellLook(theme: theme, appearance: appearance)
+    ) {
       dates.text(of: $0)
     }
     picture.writesLinks = writesLinks
