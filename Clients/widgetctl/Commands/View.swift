@@ -76,6 +76,9 @@ struct ViewCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
+    if !ids.isEmpty, shownFamily != nil, !selection.families.isEmpty {
+      throw ValidationError("with ids, --as and --family say the same; use one of them")
+    }
     if !ids.isEmpty, !selection.isEmpty, !isFamilyAlone {
       throw ValidationError("ids and a selection exclude each other; use one of them")
     }

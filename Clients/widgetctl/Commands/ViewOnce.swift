@@ -9,19 +9,6 @@ struct PictureOptions: ParsableArguments {
     case text, ansi, html
   }
 
-  enum Appearance: String, CaseIterable, ExpressibleByArgument {
-    case light, dark
-    case highContrast = "high-contrast"
-
-    var appearance: Theme.Appearance {
-      switch self {
-      case .light: .light
-      case .dark: .dark
-      case .highContrast: .highContrast
-      }
-    }
-  }
-
   /// The most columns and rows of a picture.
   static let sideMax = CellGrid.sideMax
   /// The columns of a picture where there is no terminal.
@@ -49,9 +36,10 @@ struct PictureOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "With --once: \(Appearance.names). Default: light if $COLORFGBG says so, else dark.",
-      valueName: "appearance"))
-  var appearance: Appearance?
+      "With --once: light, dark or high-contrast. Default: light if $COLORFGBG says so, else dark.",
+      valueName: "appearance"),
+    completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
+  var appearance: Theme.Appearance?
 
   func validate() throws {
     if !once {
@@ -98,7 +86,7 @@ struct PictureOptions: ParsableArguments {
     return PicturePage(
       format: format(
         isTerminal: Terminal.outputIsTerminal, noColor: noColor, environment: Terminal.environment),
-      appearance: appearance?.appearance ?? (terminal.isLight == true ? .light : .dark),
+      appearance: appearance ?? (terminal.isLight == true ? .light : .dark),
       width: width ?? Terminal.width ?? PictureOptions.widthDefault, height: height,
       isTitled: isTitled, dates: DateText(now: Terminal.now), tellsAll: tellsAll,
       writesLinks: terminal.hasLinks)

@@ -98,12 +98,7 @@ struct DashboardOptions {
       throw CommandFailure(
         .usage, "this terminal cannot be drawn on (TERM); `widgetctl view --watch` prints lines")
     }
-    var metrics = LayoutMetrics.cells { node in
-      guard case .timestamp(let time)? = node.properties["date"] else { return "" }
-      return DateText(now: Terminal.now).text(
-        time, style: node.text("style"), pattern: node.text("format"), zone: node.text("zone")
-      ).onOneLine
-    }
+    var metrics = LayoutMetrics.cells { DateText(now: Terminal.now).text(of: $0).onOneLine }
     metrics.showsURLs = !capabilities.hasLinks
     var options = LiveOptions(ids: ids, metrics: metrics)
     options.leavesOutStanding = ids.isEmpty && selection.isEmpty

@@ -37,7 +37,8 @@ extension LiveBoard {
     drawTitle(pane.widget, shown, hasFocus, in: &grid, clip)
     if let error = pane.widget.error {
       grid.put(
-        TextColumns.truncated(words(for: error), to: shown.width - 2 * LiveBoard.border),
+        TextColumns.truncated(
+          "! " + error.words(DateText(now: options.now())), to: shown.width - 2 * LiveBoard.border),
         column: shown.x + LiveBoard.border, row: shown.y + 1, style: style("color.error"),
         clip: clip
       )
@@ -82,12 +83,6 @@ extension LiveBoard {
     if !widget.presence.isEnabled { marks.append(("disabled", "color.secondary")) }
     if !widget.presence.isVisible { marks.append(("hidden", "color.secondary")) }
     return marks
-  }
-
-  private func words(for error: WidgetError) -> String {
-    let age = error.since.map { " for \(DateText(now: options.now()).age(of: $0))" } ?? ""
-    let message = error.message.isEmpty ? "" : ": \(error.message.onOneLine)"
-    return "! \(error.reason.onOneLine)\(age)\(message)"
   }
 
   private func drawNothing(in grid: inout CellGrid) {

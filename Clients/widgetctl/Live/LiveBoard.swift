@@ -56,7 +56,10 @@ struct LiveBoard {
     switch frame {
     case .theme(let state): setTheme(state.theme)
     case .disconnected(let error): trouble = LiveBoard.words(for: error)
-    case .opened: trouble = nil
+    case .opened:
+      trouble = nil
+      // What is unfinished comes again.
+      pieces = []
     default: break
     }
     let difference = try mirror.apply(frame)
@@ -64,18 +67,15 @@ struct LiveBoard {
       pieces += set.changes
       guard !set.more else { return }
     }
-    defer { pieces = [] }
-    guard difference != nil || !mirror.isSynced else { return }
-    guard mirror.isSynced else { return }
+    guard let difference, mirror.isSynced else { return }
     var updates: [WidgetID: WidgetUpdate] = [:]
     for case .updated(let update) in pieces { updates[update.id] = update }
-    order = shownIDs
-    let there = Set(mirror.ids)
-    for id in panes.keys where !there.contains(id) { panes[id] = nil }
-    for id in mirror.ids {
+    pieces = []
+    for widget in difference.removed { panes[widget.id] = nil }
+    for id in difference.added + difference.updated {
       guard let widget = mirror[id] else { continue }
-      guard let pane = panes[id], pane.widget != widget else {
-        if panes[id] == nil { panes[id] = LivePane(widget, metrics: options.metrics) }
+      guard panes[id] != nil else {
+        panes[id] = LivePane(widget, metrics: options.metrics)
         continue
       }
       let update = updates[id]

@@ -36,14 +36,20 @@ struct LiveSession {
     do throws(TerminalError) {
       terminal = try TerminalSession()
     } catch {
-      throw CommandFailure(.usage, "--live needs a terminal: \(error)")
+      throw CommandFailure(.usage, "a dashboard needs a terminal: \(error)")
     }
     defer { terminal.stop() }
     let (news, post) = AsyncStream<News>.makeStream()
+    // While the terminal takes no pictures, no frames are read: the daemon conflates them.
+    let (taken, acknowledge) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let tasks = [
       Task {
         do {
-          for try await frame in session.client.watch(watch) { post.yield(.frame(frame)) }
+          var taken = taken.makeAsyncIterator()
+          for try await frame in session.client.watch(watch) {
+            post.yield(.frame(frame))
+            await taken.next()
+          }
         } catch {
           post.yield(.failed(error))
         }
@@ -59,6 +65,7 @@ struct LiveSession {
     try state.draw(to: terminal)
     for await happened in news {
       guard try state.take(happened, self, terminal, post) else { return }
+      if case .frame = happened { acknowledge.yield() }
     }
   }
 

@@ -47,9 +47,7 @@ struct WidgetText {
   func failures(of widget: Widget) -> [String] {
     var marks = widget.isStale ? ["stale"] : []
     if let error = widget.error {
-      let words = error.message.isEmpty ? "" : ": \(error.message.onOneLine)"
-      let age = error.since.map { " for \(content.dates.age(of: $0))" } ?? ""
-      marks.append(error.reason.onOneLine + age + words)
+      marks.append(error.words(content.dates))
     }
     return marks
   }
@@ -62,4 +60,12 @@ struct WidgetText {
 extension ValueMap.Entry {
   /// `key: value`, text as it is.
   var line: String { "\(key.onOneLine): \(value.plainText.onOneLine)" }
+}
+
+extension WidgetError {
+  /// On one line: `FETCH_FAILED for 5m: no answer`.
+  func words(_ dates: DateText) -> String {
+    let age = since.map { " for \(dates.age(of: $0))" } ?? ""
+    return reason.onOneLine + age + (message.isEmpty ? "" : ": \(message.onOneLine)")
+  }
 }
