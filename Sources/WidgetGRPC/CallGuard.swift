@@ -15,9 +15,10 @@
   /// - It bounds what a request may take, which is the peer's to fill: each and all of a connection.
   ///   What is refused gets a status; grpc-swift would reset the stream without one.
   /// - It counts what the answer takes until the peer has it, or is gone.
-  final class CallGuard: ChannelInboundHandler, CallAdmission {
+  final class CallGuard: ChannelDuplexHandler, CallAdmission {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload
+    typealias OutboundIn = HTTP2Frame.FramePayload
     typealias OutboundOut = HTTP2Frame.FramePayload
 
     private let number: String
@@ -32,6 +33,9 @@
     private var answerBytes = 0
     private var isOver = false
     private var isRefused = false
+    /// Whether grpc-swift has sent the answer's head.
+    private var hasHead = false
+    private var context: ChannelHandlerContext?
 
     /// How large the message of a request may be.
     static let messageBytesMax = 4 << 20
@@ -164,10 +168,11 @@
     private func refuse(_ status: RPCStatus, _ context: ChannelHandlerContext) {
       isRefused = true
       hold(request: 0)
-      var headers: HPACKHeaders = [
-        ":status": "200", "content-type": "application/grpc",
-        "grpc-status": "\(status.code.rawValue)", "grpc-message": status.message,
-      ]
+      // A second head, or one after the end, would be an error of the connection.
+      var headers: HPACKHeaders =
+        hasHead ? [:] : [":status": "200", "content-type": "application/grpc"]
+      headers.add(name: "grpc-status", value: "\(status.code.rawValue)")
+      headers.add(name: "grpc-message", value: status.message)
       if let details = try? WireCodec().encode(status) {
         headers.add(name: RPCError.detailsKey, value: Metadata.Value.binary(details).encoded())
       }
@@ -184,6 +189,16 @@
     }
 
     // MARK: - The answer
+
+    /// Passes on what grpc-swift answers, until the call is refused.
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+      guard !isRefused else {
+        promise?.fail(ChannelError.ioOnClosedChannel)
+        return
+      }
+      if case .headers = unwrapOutboundIn(data) { hasHead = true }
+      context.write(data, promise: promise)
+    }
 
     func admit(_ start: @escaping (_ isCancelled: Bool) -> Int) {
       guard !isOver else {
@@ -205,7 +220,19 @@
       context.fireChannelInactive()
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { end() }
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+      self.context = nil
+      end()
+    }
+
+    /// Ends the call as a reset by its client would.
+    func cancel() {
+      guard let context else { return }
+      context.fireChannelRead(wrapInboundOut(.rstStream(.cancel)))
+      context.close(promise: nil)
+    }
 
     private func end() {
       guard !isOver else { return }

@@ -1,6 +1,7 @@
 #if GRPC
   import GRPCCore
   import NIOCore
+  import NIOHTTP2
   import Synchronization
   import WidgetServer
 
@@ -27,32 +28,43 @@
     private let state = Mutex(State())
 
     /// Takes a connection in, until it is closed.
-    func add(_ client: InProcessClient, on channel: any Channel, metadataBytesMax: Int) {
+    func add(_ client: InProcessClient, on channel: any Channel, _ limits: ServerLimits) {
       let id = ObjectIdentifier(channel)
       let connection = NIOLoopBound(
-        CallerConnection(client: client, metadataBytesMax: metadataBytesMax),
-        eventLoop: channel.eventLoop)
+        CallerConnection(client: client, limits), eventLoop: channel.eventLoop)
       state.withLock { $0.connections[id] = connection }
       channel.closeFuture.whenComplete { _ in
         self.state.withLock { $0.connections[id] = nil }
       }
     }
 
+    /// What is known of an open connection. Call on its event loop.
+    func connection(of channel: any Channel) throws -> CallerConnection {
+      guard let connection = state.withLock({ $0.connections[ObjectIdentifier(channel)] }) else {
+        throw ChannelError.ioOnClosedChannel
+      }
+      return connection.value
+    }
+
     /// Puts a guard in front of a new HTTP/2 stream.
     func guardCall(on stream: any Channel) throws {
-      guard let parent = stream.parent,
-        let connection = state.withLock({ $0.connections[ObjectIdentifier(parent)] })
-      else { throw ChannelError.ioOnClosedChannel }
+      guard let parent = stream.parent, let options = stream.syncOptions else {
+        throw ChannelError.ioOnClosedChannel
+      }
+      let connection = try connection(of: parent)
+      let streamID = UInt32(Int32(try options.getOption(HTTP2StreamChannelOptions.streamID)))
       let number = state.withLock { state in
         state.lastNumber += 1
         return String(state.lastNumber)
       }
-      let call = CallGuard(number: number, connection: connection.value) { [weak self] in
+      let call = CallGuard(number: number, connection: connection) { [weak self, weak connection] in
         _ = self?.state.withLock { $0.calls.removeValue(forKey: number) }
+        connection?.remove(streamID)
       }
       try stream.pipeline.syncOperations.addHandler(call, position: .first)
+      connection.add(call, on: streamID)
       let found = CallerCall(
-        client: connection.value.client,
+        client: connection.client,
         admission: NIOLoopBound(call, eventLoop: stream.eventLoop))
       state.withLock { $0.calls[number] = found }
     }
@@ -77,6 +89,9 @@
     /// Bytes of requests that are not complete.
     var receivingBytes = 0
     private var answerBytes = 0
+    private var calls: [UInt32: CallGuard] = [:]
+    private var newestStreamID: UInt32 = 0
+    private var resets: ResetAllowance
     private var waiting = CircularBuffer<(call: CallGuard, start: (Bool) -> Int)>()
 
     /// Beyond so many bytes of answers that the peer has not taken, its calls wait.
@@ -84,9 +99,27 @@
     /// How many bytes of incomplete requests a connection may have.
     static let receivingBytesMax = 16 << 20
 
-    init(client: InProcessClient, metadataBytesMax: Int) {
+    init(client: InProcessClient, _ limits: ServerLimits) {
       self.client = client
-      self.metadataBytesMax = metadataBytesMax
+      metadataBytesMax = limits.metadataBytesMax
+      resets = ResetAllowance(maximum: limits.streamResetsMax)
+    }
+
+    func add(_ call: CallGuard, on streamID: UInt32) {
+      calls[streamID] = call
+      newestStreamID = max(newestStreamID, streamID)
+    }
+
+    func remove(_ streamID: UInt32) { calls[streamID] = nil }
+
+    /// Cancels the call that the peer has reset; a call that is over stays as it is.
+    ///
+    /// Returns false if HTTP/2 has to judge: the peer resets too much, or a stream that never was.
+    func cancelCall(on streamID: UInt32) -> Bool {
+      let isCall = streamID <= newestStreamID && !streamID.isMultiple(of: 2)
+      guard isCall, resets.take(at: .now()) else { return false }
+      calls[streamID]?.cancel()
+      return true
     }
 
     func admit(_ call: CallGuard, _ start: @escaping (_ isCancelled: Bool) -> Int) {

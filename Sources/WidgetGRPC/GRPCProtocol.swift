@@ -23,13 +23,13 @@
       var server: GRPCServer<HTTP2ServerTransport.Custom<HandedConnections>>?
       var serving: Task<Void, any Error>?
       var connections: HandedConnections?
-      var metadataBytesMax = 0
+      var limits = ServerLimits()
     }
 
     public init() {}
 
     public func start(on host: GuestHost) async throws {
-      let connections = HandedConnections(eventLoop: host.eventLoop)
+      let connections = HandedConnections(eventLoop: host.eventLoop, callers: callers)
       let transport = HTTP2ServerTransport.Custom(
         listenerFactory: connections, config: .widgetd(host.limits, callers: callers))
       let server = GRPCServer(
@@ -38,15 +38,14 @@
       let serving = Task(executorPreference: executor) { try await server.serve() }
       state.withLock {
         $0 = State(
-          server: server, serving: serving, connections: connections,
-          metadataBytesMax: host.limits.metadataBytesMax)
+          server: server, serving: serving, connections: connections, limits: host.limits)
       }
       try await connections.ready.get()
     }
 
     public func adopt(_ channel: any Channel, for client: InProcessClient) {
-      let (connections, metadataBytesMax) = state.withLock { ($0.connections, $0.metadataBytesMax) }
-      callers.add(client, on: channel, metadataBytesMax: metadataBytesMax)
+      let (connections, limits) = state.withLock { ($0.connections, $0.limits) }
+      callers.add(client, on: channel, limits)
       guard let connections, connections.hand(over: channel) else {
         return channel.close(promise: nil)
       }

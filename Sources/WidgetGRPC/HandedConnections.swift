@@ -18,11 +18,13 @@
     let ready: EventLoopFuture<Void>
     private let readyPromise: EventLoopPromise<Void>
     private let eventLoop: any EventLoop
+    private let callers: Callers
     private let listener = Mutex<(any Channel)?>(nil)
     private let open = Mutex<[ObjectIdentifier: any Channel]>([:])
 
-    init(eventLoop: any EventLoop) {
+    init(eventLoop: any EventLoop, callers: Callers) {
       self.eventLoop = eventLoop
+      self.callers = callers
       readyPromise = eventLoop.makePromise()
       ready = readyPromise.futureResult
     }
@@ -39,7 +41,7 @@
           .takingOwnershipOfDescriptors(input: pipe.reading, output: pipe.writing) { channel in
             listenerConfigurator.configure(channel: channel).flatMapThrowing {
               try channel.pipeline.syncOperations.addHandler(
-                ConnectionSetup(configurator: connectionConfigurator))
+                ConnectionSetup(configurator: connectionConfigurator, callers: self.callers))
               return try NIOAsyncChannel<Connection, Never>(wrappingChannelSynchronously: channel)
             }
           }
@@ -107,15 +109,19 @@
     typealias InboundOut = HandedConnections.Connection
 
     private let configurator: HTTP2ServerTransport.ConnectionConfigurator
+    private let callers: Callers
 
-    init(configurator: HTTP2ServerTransport.ConnectionConfigurator) {
+    init(configurator: HTTP2ServerTransport.ConnectionConfigurator, callers: Callers) {
       self.configurator = configurator
+      self.callers = callers
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       let channel = unwrapInboundIn(data)
       do {
-        try channel.pipeline.syncOperations.addHandlers(TurnFlushing(), PingAnswering())
+        let connection = try callers.connection(of: channel)
+        try channel.pipeline.syncOperations.addHandlers(
+          TurnFlushing(), ControlFrames(connection: connection))
       } catch {
         return channel.close(promise: nil)
       }

@@ -14,6 +14,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var streamsPerConnectionMax = 1_024
   /// How many bytes of metadata a call over gRPC may have, as HTTP/2 counts them.
   public var metadataBytesMax = 16 << 10
+  /// How many streams a gRPC connection may reset within half a minute.
+  public var streamResetsMax = 10_000
   /// How many streams one user may have open.
   public var subscriptionsPerUIDMax = 16_384
   /// How many providers of one user may have a session.
@@ -104,6 +106,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("first_byte_milliseconds", \.firstByteMilliseconds),
       ("streams_per_connection_max", \.streamsPerConnectionMax),
       ("metadata_bytes_max", \.metadataBytesMax),
+      ("stream_resets_max", \.streamResetsMax),
       ("subscriptions_per_uid_max", \.subscriptionsPerUIDMax),
       ("providers_per_uid_max", \.providersPerUIDMax),
       ("provider_events_unacknowledged_max", \.providerEventsUnacknowledgedMax),

@@ -1,5 +1,6 @@
 #if GRPC
   import NIOCore
+  import NIOHPACK
   import Testing
   import WidgetModel
   import WidgetProto
@@ -36,6 +37,22 @@
       #expect(result.kinds.map(\.action) == [.created])
       guard case .synced = try next(client, stream) else { throw TestFault("not synced") }
       return stream
+    }
+
+    /// The status comes as trailers here: the answer's head was sent before.
+    @Test func `who sends too large a message ends alone`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let other = try Watcher(client).sync()
+        let stream = try Self.open(client)
+        let claimed = RawHTTP2.bigEndian(UInt32(CallGuard.messageBytesMax + 1))
+        try client.sendData([0] + claimed, on: stream, isEnd: false)
+        let ending = try client.ending(of: stream)
+        #expect(ending.code == 8)
+        #expect(ending.reason == "PROTOCOL_ERROR")
+        #expect(ending.trailers.first(name: ":status") == nil)
+        try other.catchUp(to: client.create("a").revision)
+      }
     }
 
     @Test func `declares, is asked, answers, gets events, and leaves`() async throws {

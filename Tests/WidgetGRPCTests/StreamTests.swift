@@ -97,6 +97,38 @@
       }
     }
 
+    @Test func `goes on however many others its client gives up`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let kept = try Watcher(client).sync()
+        for round in 0..<8 {
+          // Watches that are open, calls with an expired deadline, and calls that are not begun.
+          let open = try (0..<50).map { _ in try Watcher(client).sync().stream }
+          for stream in open { try client.reset(stream) }
+          for _ in 0..<50 {
+            let late = try client.watch([("grpc-timeout", "1n")])
+            _ = try client.ending(of: late)
+            try client.reset(late)
+            try client.reset(try client.watch())
+          }
+          try kept.catchUp(to: client.create("round\(round)").revision)
+        }
+        try server.eventually("one stream is left") { $0.subscriptions.count == 1 }
+      }
+    }
+
+    @Test func `ends when its client resets more than stream_resets_max allows`() async throws {
+      try await withServer(limits: .with { $0.streamResetsMax = 5 }) { server in
+        let client = try server.connect()
+        let other = try Watcher(server.connect()).sync()
+        try Watcher(client).sync()
+        // HTTP/2 itself takes 200 of those that are beyond the limit.
+        for _ in 0..<206 { try client.reset(try client.watch()) }
+        try server.eventually("the connection is closed") { $0.connectionCount == 1 }
+        try other.catchUp(to: server.connect().create("a").revision)
+      }
+    }
+
     @Test(arguments: [true, false])
     func `whose connection vanishes is forgotten, and so is the connection`(
       isRead: Bool

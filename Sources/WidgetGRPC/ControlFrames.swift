@@ -1,0 +1,197 @@
+#if GRPC
+  import NIOCore
+
+  /// Takes a peer's pings and resets out of a connection before HTTP/2 sees them.
+  ///
+  /// NIO's HTTP/2 takes 200 pings, or 200 resets, within half a minute for an attack and closes the
+  /// connection with all that is on it. grpc-swift has no setting for it. Ordinary clients get there:
+  /// - Some clients measure a connection with a ping for each batch of data they receive. A busy watch
+  ///   makes hundreds in a second. An answer costs 17 bytes.
+  /// - A client resets a stream when a deadline expires and when a watch is cancelled. Such a call is
+  ///   ended here, as if the daemon had reset it, as long as `stream_resets_max` allows it.
+  ///
+  /// Answers wait for the peer to read. While it reads nothing, its frames go to HTTP/2 and count there.
+  final class ControlFrames: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var scanner = ControlFrameScanner()
+    private let connection: CallerConnection
+
+    init(connection: CallerConnection) {
+      self.connection = connection
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      var answers = ByteBuffer()
+      scanner.receive(unwrapInboundIn(data))
+      while let piece = scanner.next() {
+        switch piece {
+        case .ping(let payload, _) where context.channel.isWritable:
+          ControlFrameScanner.writeAnswer(to: payload, into: &answers)
+        case .reset(let streamID, _)
+        where context.channel.isWritable && connection.cancelCall(on: streamID):
+          break
+        case .other(let bytes), .ping(_, let bytes), .reset(_, let bytes):
+          context.fireChannelRead(wrapInboundOut(bytes))
+        }
+      }
+      guard answers.readableBytes > 0 else { return }
+      context.write(wrapOutboundOut(answers), promise: nil)
+      context.flush()
+    }
+  }
+
+  /// Finds pings and resets in the bytes of a client's side of an HTTP/2 connection.
+  ///
+  /// A value: bytes in, pieces out, in order. It keeps at most one incomplete control frame. It reads
+  /// the heads of the frames alone; a malformed frame passes as it is.
+  struct ControlFrameScanner {
+    enum Piece: Equatable {
+      /// A ping that asks for an answer, and its frame.
+      case ping(UInt64, ByteBuffer)
+      /// The reset of a stream, and its frame.
+      case reset(UInt32, ByteBuffer)
+      /// Other frames, or parts of them.
+      case other(ByteBuffer)
+    }
+
+    /// Bytes that pass unseen: the connection's opening, then the payload of a frame.
+    private var passing: Int
+    /// Bytes that are not given out.
+    private var arrived = ByteBuffer()
+    /// Whether a header block is open, in which no other frame may come.
+    private var isInHeaderBlock = false
+
+    fileprivate static let headBytes = 9
+    private static let endHeaders: UInt8 = 4
+
+    /// - Parameter openingBytes: how many bytes come before the first frame.
+    init(openingBytes: Int = 24) {
+      passing = openingBytes
+    }
+
+    /// Takes in what arrived. Call `next` until it returns nil before the next call.
+    mutating func receive(_ bytes: ByteBuffer) {
+      guard arrived.readableBytes > 0 else { return arrived = bytes }
+      arrived.writeImmutableBuffer(bytes)
+    }
+
+    /// The next piece, or nil if there is none without more bytes.
+    mutating func next() -> Piece? {
+      let unread = arrived
+      while arrived.readableBytes > 0 {
+        if passing > 0 {
+          let count = min(passing, arrived.readableBytes)
+          arrived.moveReaderIndex(forwardBy: count)
+          passing -= count
+          continue
+        }
+        guard let head = arrived.peekHead() else { break }
+        guard head.isPing || head.isReset, !isInHeaderBlock else {
+          follow(head)
+          passing = head.length + ControlFrameScanner.headBytes
+          continue
+        }
+        // What is before the frame comes first.
+        guard arrived.readerIndex == unread.readerIndex else { break }
+        guard let frame = arrived.readSlice(length: ControlFrameScanner.headBytes + head.length)
+        else { break }
+        return piece(head, frame)
+      }
+      let passed = unread.beginning(upTo: arrived)
+      guard passed.readableBytes == 0 else { return .other(passed) }
+      // A small rest does not hold a large buffer.
+      arrived = arrived.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: arrived.slice())
+      return nil
+    }
+
+    private func piece(_ head: FrameHead, _ frame: ByteBuffer) -> Piece {
+      guard head.isPing else { return .reset(head.streamID, frame) }
+      let payload: UInt64? = frame.getInteger(at: frame.readerIndex + ControlFrameScanner.headBytes)
+      return payload.map { .ping($0, frame) } ?? .other(frame)
+    }
+
+    private mutating func follow(_ head: FrameHead) {
+      switch head.type {
+      case FrameHead.headers, FrameHead.pushPromise, FrameHead.continuation:
+        isInHeaderBlock = head.flags & ControlFrameScanner.endHeaders == 0
+      default: break
+      }
+    }
+
+    static func writeAnswer(to payload: UInt64, into buffer: inout ByteBuffer) {
+      buffer.writeBytes([0, 0, UInt8(FrameHead.pingBytes), FrameHead.ping, 1, 0, 0, 0, 0])
+      buffer.writeInteger(payload)
+    }
+  }
+
+  /// The head of an HTTP/2 frame.
+  private struct FrameHead {
+    let length: Int
+    let type: UInt8
+    let flags: UInt8
+    let streamID: UInt32
+
+    static let headers: UInt8 = 1
+    static let reset: UInt8 = 3
+    static let pushPromise: UInt8 = 5
+    static let ping: UInt8 = 6
+    static let continuation: UInt8 = 9
+    static let pingBytes = 8
+    static let resetBytes = 4
+
+    /// Whether it asks for an answer.
+    var isPing: Bool {
+      type == FrameHead.ping && flags & 1 == 0 && streamID == 0 && length == FrameHead.pingBytes
+    }
+
+    var isReset: Bool {
+      type == FrameHead.reset && streamID != 0 && length == FrameHead.resetBytes
+    }
+  }
+
+  /// How many resets a connection may send within half a minute.
+  ///
+  /// A value: the time comes from the caller.
+  struct ResetAllowance {
+    let maximum: Int
+    private var used = 0
+    private var windowEnd: NIODeadline?
+
+    static let window = TimeAmount.seconds(30)
+
+    init(maximum: Int) {
+      self.maximum = maximum
+    }
+
+    /// Uses one up. False if none is left until the window ends.
+    mutating func take(at now: NIODeadline) -> Bool {
+      if windowEnd.map({ now >= $0 }) ?? true {
+        windowEnd = now + ResetAllowance.window
+        used = 0
+      }
+      guard used < maximum else { return false }
+      used += 1
+      return true
+    }
+  }
+
+  extension ByteBuffer {
+    /// What was read from this buffer to get to `rest`.
+    fileprivate func beginning(upTo rest: ByteBuffer) -> ByteBuffer {
+      getSlice(at: readerIndex, length: rest.readerIndex - readerIndex) ?? ByteBuffer()
+    }
+
+    fileprivate func peekHead() -> FrameHead? {
+      guard let first = getInteger(at: readerIndex, as: UInt32.self),
+        let flags = getInteger(at: readerIndex + 4, as: UInt8.self),
+        let streamID = getInteger(at: readerIndex + 5, as: UInt32.self)
+      else { return nil }
+      return FrameHead(
+        length: Int(first >> 8), type: UInt8(truncatingIfNeeded: first), flags: flags,
+        streamID: streamID & 0x7fff_ffff)
+    }
+  }
+#endif

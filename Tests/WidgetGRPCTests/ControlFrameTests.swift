@@ -1,0 +1,120 @@
+#if GRPC
+  import NIOCore
+  import Testing
+
+  @testable import WidgetGRPC
+
+  @Suite struct `Control frames of a peer` {
+    private static let opening = [UInt8](repeating: 0x50, count: 24)
+    private static let settings: [UInt8] = [0, 0, 6, 4, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6]
+    private static let data: [UInt8] = [0, 0, 3, 0, 1, 0, 0, 0, 1, 7, 8, 9]
+    private static func ping(_ value: UInt8, flags: UInt8 = 0, stream: UInt8 = 0) -> [UInt8] {
+      [0, 0, 8, 6, flags, 0, 0, 0, stream] + [UInt8](repeating: value, count: 8)
+    }
+    private static let openHeaders: [UInt8] = [0, 0, 1, 1, 0, 0, 0, 0, 1, 0x82]
+    private static let lastHeaders: [UInt8] = [0, 0, 1, 9, 4, 0, 0, 0, 1, 0x82]
+
+    private static func reset(_ stream: UInt8) -> [UInt8] {
+      [0, 0, 4, 3, 0, 0, 0, 0, stream, 0, 0, 0, 8]
+    }
+
+    private struct Result {
+      var passed: [UInt8] = []
+      var pings: [UInt64] = []
+      var resets: [UInt32] = []
+      /// How much had passed when each reset was found.
+      var passedBefore: [Int] = []
+    }
+
+    /// What passes and what is found, if the bytes come in pieces.
+    private static func scan(_ bytes: [UInt8], pieces: [Int], takes: Bool = true) -> Result {
+      var scanner = ControlFrameScanner()
+      var result = Result()
+      var rest = bytes[...]
+      for piece in pieces + [bytes.count] {
+        let part = rest.prefix(piece)
+        rest = rest.dropFirst(piece)
+        guard !part.isEmpty else { continue }
+        scanner.receive(ByteBuffer(bytes: part))
+        while let piece = scanner.next() {
+          switch piece {
+          case .ping(let value, _) where takes: result.pings.append(value)
+          case .reset(let stream, _) where takes:
+            result.resets.append(stream)
+            result.passedBefore.append(result.passed.count)
+          case .ping(_, let frame), .reset(_, let frame), .other(let frame):
+            result.passed += Array(frame.readableBytesView)
+          }
+        }
+      }
+      return result
+    }
+
+    private static let conversation =
+      opening + settings + ping(1) + data + reset(1) + ping(2) + ping(3) + data + reset(3)
+    private static let others = opening + settings + data + data
+
+    @Test func `are taken out, however the bytes are cut`() {
+      let pings = [1, 2, 3].map { UInt64($0) * 0x0101_0101_0101_0101 }
+      for first in 0...Self.conversation.count {
+        for second in [0, 1, 8, 17, 40] {
+          let result = Self.scan(Self.conversation, pieces: [first, second])
+          #expect(result.passed == Self.others, "cut at \(first) and \(second) later")
+          #expect(result.pings == pings, "cut at \(first) and \(second) later")
+          #expect(result.resets == [1, 3], "cut at \(first) and \(second) later")
+        }
+      }
+      let single = Self.scan(
+        Self.conversation, pieces: [Int](repeating: 1, count: Self.conversation.count))
+      #expect(single.passed == Self.others)
+      #expect(single.pings == pings)
+      #expect(single.resets == [1, 3])
+    }
+
+    @Test func `pass while they are not taken`() {
+      let result = Self.scan(Self.conversation, pieces: [], takes: false)
+      #expect(result.passed == Self.conversation)
+      #expect(result.pings.isEmpty)
+    }
+
+    @Test(arguments: [
+      ping(1, flags: 1), ping(1, stream: 1), [0, 0, 7, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7],
+      openHeaders + ping(1), reset(0), openHeaders + reset(1),
+      [0, 0, 3, 3, 0, 0, 0, 0, 1, 0, 0, 8],
+    ])
+    func `that are none, or out of place, pass`(bytes: [UInt8]) {
+      let result = Self.scan(Self.opening + bytes + Self.data, pieces: [30, 3])
+      #expect(result.passed == Self.opening + bytes + Self.data)
+      #expect(result.pings.isEmpty && result.resets.isEmpty)
+    }
+
+    @Test func `come after what was sent before them`() {
+      let before = Self.opening + Self.settings + Self.data
+      let result = Self.scan(before + Self.reset(1) + Self.data, pieces: [])
+      #expect(result.passedBefore == [before.count])
+    }
+
+    @Test func `resets are allowed so many in a window, then again in the next`() {
+      var allowance = ResetAllowance(maximum: 2)
+      let start = NIODeadline.uptimeNanoseconds(1_000)
+      let end = start + ResetAllowance.window
+      let results = [start, end - .nanoseconds(1), end - .nanoseconds(1), end, end, end].map {
+        allowance.take(at: $0)
+      }
+      #expect(results == [true, true, false, true, true, false])
+    }
+
+    @Test func `are answered again after a header block`() {
+      let bytes = Self.opening + Self.openHeaders + Self.lastHeaders + Self.ping(4)
+      #expect(Self.scan(bytes, pieces: []).pings == [0x0404_0404_0404_0404])
+    }
+
+    @Test func `are answered with their own payload`() {
+      var answer = ByteBuffer()
+      ControlFrameScanner.writeAnswer(to: 0x0102_0304_0506_0708, into: &answer)
+      #expect(
+        Array(answer.readableBytesView)
+          == [0, 0, 8, 6, 1, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8])
+    }
+  }
+#endif
