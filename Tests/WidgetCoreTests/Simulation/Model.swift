@@ -13,6 +13,8 @@ struct Model {
   var history: [Moment] = [Moment()]
   /// The current widgets in display order.
   var order: [WidgetID] = []
+  /// Who owns fields of the current widgets, if a manager has declared these.
+  var owners: [WidgetID: ModelOwners] = [:]
   var numbering: [KindName: UInt64] = [:]
   var events = ModelEvents()
   var answers: [RequestImage] = []
@@ -25,6 +27,8 @@ struct Model {
     var widgets: [WidgetID: Widget] = [:]
     /// What the commit touched, and the hint it came with.
     var touched: Set<WidgetID> = []
+    /// The widgets of these of which the commit changed the owners of fields, and nothing else.
+    var reowned: Set<WidgetID> = []
     var transition: Transition?
   }
 
@@ -51,11 +55,14 @@ struct Model {
     let touched = draft.touched.union(Set(widgets.keys).subtracting(draft.widgets.keys))
     removals += Array(repeating: revision + 1, count: draft.removalCount)
     numbering = draft.numbering
+    owners = draft.owners
     order = draft.order
     // None of the workload's kinds is registered.
     for id in touched { draft.widgets[id] = draft.widgets[id]?.withPlainContent }
     history.append(
-      Moment(widgets: draft.widgets, touched: touched, transition: command.transition))
+      Moment(
+        widgets: draft.widgets, touched: touched, reowned: draft.reowned,
+        transition: command.transition))
     return Effect(outcome: outcome, isChange: true)
   }
 
@@ -119,6 +126,14 @@ struct Model {
 
   func selected(by selector: Selector, at revision: Revision) -> [WidgetID: Widget] {
     widgets(at: revision).filter { selector.matches($0.value) }
+  }
+
+  /// Whether all changes of a widget after a cursor are changes of owners alone, so that only its revision moved.
+  func changesOwnersOnly(_ update: WidgetUpdate, since cursor: Revision) -> Bool {
+    guard update.revision > cursor, update.revision <= revision else { return false }
+    let moments = history[Int(cursor) + 1...Int(update.revision)]
+      .filter { $0.touched.contains(update.id) }
+    return !moments.isEmpty && moments.allSatisfy { $0.reowned.contains(update.id) }
   }
 
   /// Exactly what a reader with a selector that does not depend on state should get.

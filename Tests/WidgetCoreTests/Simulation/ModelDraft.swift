@@ -10,9 +10,12 @@ struct Draft {
   let revision: Revision
   var widgets: [WidgetID: Widget]
   var order: [WidgetID]
+  var owners: [WidgetID: ModelOwners]
   var numbering: [KindName: UInt64]
   var events: ModelEvents
   var touched: Set<WidgetID> = []
+  /// The touched widgets of which only the owners of fields changed.
+  var reowned: Set<WidgetID> = []
   /// How many widgets and keys were removed.
   var removalCount = 0
   var isChange = false
@@ -24,6 +27,7 @@ struct Draft {
     revision = model.revision + 1
     widgets = model.widgets
     order = model.order
+    owners = model.owners
     numbering = model.numbering
     events = model.events
   }
@@ -34,7 +38,13 @@ struct Draft {
     case .update(let id, let patch, let expected, _, _):
       let widget = try existing(id, expected)
       try checkShape(patch)
-      try store(patched(widget, patch), replacing: widget)
+      var patch = patch
+      let released = try release(&patch, of: widget)
+      let new = patched(widget, patch)
+      var after = owners[id]
+      after?.changed(from: widget, to: new, by: FieldOwner.user(caller.uid))
+      for (path, owner) in released { after?[path] = owner }
+      try store(new, replacing: widget, owners: after)
       return .updated(id)
     case .delete(let id, let expected, let allowMissing, _):
       if widgets[id] == nil && allowMissing { return .deleted }
@@ -149,17 +159,35 @@ struct Draft {
           throw .kindMismatch(id, is: old.kind, declared: spec.kind)
         }
         var new = old
-        new.labels = spec.labels
-        new.parameters = spec.parameters
-        for entry in spec.data.entries { new.data[entry.key] = entry.value }
+        var after = owners[id]
+        var result = ApplyResult(id: id, action: .updated)
+        if declaration.ownsFields {
+          let owning = ModelOwning(spec, on: old, owners[id], by: declaration.applySet)
+          (new, after) = (owning.widget, owning.owners)
+          (result.changedFields, result.keptFields) = (owning.changed, owning.kept)
+        } else {
+          new.labels = spec.labels
+          new.parameters = spec.parameters
+          for entry in spec.data.entries { new.data[entry.key] = entry.value }
+          after?.changed(from: old, to: new, by: declaration.applySet)
+        }
         new.family = spec.family ?? old.family
         new.presence.isVisible = spec.isVisible ?? old.presence.isVisible
         new.presence.isEnabled = spec.isEnabled ?? old.presence.isEnabled
         new.applySet = declaration.applySet
-        try store(new, replacing: old)
-        results.append(ApplyResult(id: id, action: new == old ? .unchanged : .updated))
+        let isChange = new != old || after != owners[id]
+        try store(new, replacing: old, owners: after)
+        if !isChange { result.action = .unchanged }
+        results.append(result)
       } else {
-        try insert(spec, id, applySet: declaration.applySet)
+        var table: ModelOwners?
+        if declaration.ownsFields {
+          table = ModelOwners()
+          for place in ModelOwners.places(spec.data, spec.labels, spec.parameters) {
+            table?[place.path] = FieldOwner(path: place.path, owner: declaration.applySet)
+          }
+        }
+        try insert(spec, id, applySet: declaration.applySet, owners: table)
         results.append(ApplyResult(id: id, action: .created))
       }
     }
@@ -211,6 +239,42 @@ struct Draft {
     return widget
   }
 
+  /// Gives fields back to who declares them: the patch sets what was declared.
+  private func release(
+    _ patch: inout WidgetPatch, of widget: Widget
+  ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {
+    var released: [(path: String, owner: FieldOwner?)] = []
+    for (index, path) in patch.releases.enumerated() {
+      let isRepeated = patch.releases[..<index].contains { $0.hasSameBytes(as: path) }
+      guard !isRepeated, let entry = owners[widget.id]?[path], !names(patch, path) else {
+        throw .invalid(field: "patch.release[\(index)]", description: "")
+      }
+      if entry.manager.isEmpty {
+        if entry.owner.contains(" ") { released.append((path, nil)) }
+        continue
+      }
+      released.append((path, FieldOwner(path: path, owner: entry.manager)))
+      guard let value = entry.declared else { continue }
+      let key = String(path.drop { $0 != "." }.unicodeScalars.dropFirst())
+      switch (path.prefix { $0 != "." }, value) {
+      case ("data", _): patch.setData[key] = value
+      case ("parameters", _): patch.setParameters[key] = value
+      case (_, .string(let text)): patch.setLabels[key] = text
+      default: break
+      }
+    }
+    return released
+  }
+
+  private func names(_ patch: WidgetPatch, _ path: String) -> Bool {
+    let set = ModelOwners.places(patch.setData, patch.setLabels, patch.setParameters).map(\.path)
+    let unset =
+      patch.unsetData.map { "data.\($0)" } + patch.unsetLabels.map { "labels.\($0)" }
+      + patch.unsetParameters.map { "parameters.\($0)" }
+    return (set + unset).contains { $0.hasSameBytes(as: path) }
+      || (patch.replaceData && path.hasPrefix("data."))
+  }
+
   private func patched(_ widget: Widget, _ patch: WidgetPatch) -> Widget {
     var new = widget
     if patch.replaceData { new.data = [:] }
@@ -226,7 +290,7 @@ struct Draft {
   }
 
   private mutating func insert(
-    _ spec: WidgetSpec, _ id: WidgetID, applySet: String
+    _ spec: WidgetSpec, _ id: WidgetID, applySet: String, owners table: ModelOwners? = nil
   ) throws(StoreError) {
     let widget = Widget(
       id: id, kind: spec.kind, family: spec.family ?? .medium, labels: spec.labels,
@@ -238,15 +302,20 @@ struct Draft {
     if widgets.values.count(where: { $0.ownerUID == caller.uid }) >= limits.widgetsPerUIDMax {
       throw quota("widgets_per_uid_max", limits.widgetsPerUIDMax)
     }
-    try admit(widget, over: nil)
+    try admit(widget, over: nil, owners: table)
     widgets[id] = widget
+    owners[id] = table
     order.append(id)
     touch(widget)
   }
 
-  private mutating func store(_ new: Widget, replacing old: Widget) throws(StoreError) {
-    try admit(new, over: old)
-    guard new != old else { return }
+  private mutating func store(
+    _ new: Widget, replacing old: Widget, owners after: ModelOwners?
+  ) throws(StoreError) {
+    try admit(new, over: old, owners: after)
+    guard new != old || after != owners[old.id] else { return }
+    if new == old { reowned.insert(old.id) }
+    owners[old.id] = after
     for (a, b) in [(old.data, new.data), (old.parameters, new.parameters)] {
       removalCount += a.keys.count { b[$0] == nil }
     }
@@ -264,6 +333,7 @@ struct Draft {
 
   private mutating func remove(_ id: WidgetID) {
     widgets[id] = nil
+    owners[id] = nil
     order.removeAll { $0 == id }
     removalCount += 1
     isChange = true
@@ -275,25 +345,30 @@ struct Draft {
     .quotaExceeded(limit: limit, maximum: maximum)
   }
 
-  private func cost(_ widget: Widget) -> Int {
-    256 + widget.labels.entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 16 }
+  private func cost(_ widget: Widget, _ owners: ModelOwners?) -> Int {
+    256 + (owners?.cost ?? 0)
+      + widget.labels.entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 16 }
       + widget.data.cost + widget.parameters.cost + widget.applySet.utf8.count
       + (widget.error.map { $0.reason.utf8.count + $0.message.utf8.count } ?? 0)
   }
 
-  private func admit(_ new: Widget, over old: Widget?) throws(StoreError) {
+  private func admit(
+    _ new: Widget, over old: Widget?, owners after: ModelOwners?
+  ) throws(StoreError) {
     if max(new.data.count, new.parameters.count) > limits.keysPerWidgetMax {
       throw quota("keys_per_widget_max", limits.keysPerWidgetMax)
     }
     if new.labels.count > limits.labelsPerWidgetMax {
       throw quota("labels_per_widget_max", limits.labelsPerWidgetMax)
     }
-    let growth = cost(new) - (old.map(cost) ?? 0)
+    let growth = cost(new, after) - (old.map { cost($0, owners[$0.id]) } ?? 0)
     guard growth > 0 else { return }
-    if cost(new) > limits.widgetBytesMax {
+    if cost(new, after) > limits.widgetBytesMax {
       throw quota("widget_bytes_max", limits.widgetBytesMax)
     }
-    let used = widgets.values.filter { $0.ownerUID == new.ownerUID }.reduce(0) { $0 + cost($1) }
+    let used = widgets.values.filter { $0.ownerUID == new.ownerUID }.reduce(0) {
+      $0 + cost($1, owners[$1.id])
+    }
     if used + growth > limits.stateBytesPerUIDMax {
       throw quota("state_bytes_per_uid_max", limits.stateBytesPerUIDMax)
     }

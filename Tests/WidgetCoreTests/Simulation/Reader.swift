@@ -72,7 +72,7 @@ struct Reader {
         violations.append("the delta is \(delta.normalized) and should be \(expected)")
       }
     }
-    return violations + finish(delta, model)
+    return violations + finish(delta, since: cursor, model)
   }
 
   private mutating func endTransfer(
@@ -82,7 +82,7 @@ struct Reader {
       let delta = try store.changes(
         endingTransferSince: cursor, startedAt: transfer.start, selecting: selector)
       self.transfer = nil
-      return finish(delta, model)
+      return finish(delta, since: transfer.start, model)
     } catch {
       return refused(error, oldest: cursor > 0 ? cursor : transfer.start, model)
     }
@@ -101,8 +101,10 @@ struct Reader {
   }
 
   /// Applies a delta and compares the mirror with what the model selects at its end.
-  private mutating func finish(_ delta: Delta, _ model: Model) -> [String] {
-    var violations = mirror.apply(delta)
+  private mutating func finish(
+    _ delta: Delta, since start: Revision, _ model: Model
+  ) -> [String] {
+    var violations = mirror.apply(delta) { model.changesOwnersOnly($0, since: start) }
     if delta.fromRevision != cursor || delta.toRevision != model.revision {
       violations.append("the delta leads from \(delta.fromRevision) to \(delta.toRevision)")
     }

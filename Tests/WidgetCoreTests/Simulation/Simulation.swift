@@ -27,6 +27,9 @@ struct Simulation {
     var restarts = 0
     var compactions = 0
     var reads = 0
+    /// Widgets of managers, and fields of these that others have set, over all states.
+    var owned = 0
+    var kept = 0
 
     static func += (a: inout Counts, b: Counts) {
       a.commands += b.commands
@@ -36,6 +39,8 @@ struct Simulation {
       a.restarts += b.restarts
       a.compactions += b.compactions
       a.reads += b.reads
+      a.owned += b.owned
+      a.kept += b.kept
     }
   }
 
@@ -115,6 +120,15 @@ struct Simulation {
       violations.append(
         "after \(command as Any): the store is \(widgets) and should be \(model.widgets)")
     }
+    for id in model.order {
+      let (actual, expected) = (store.owners(of: id), model.owners[id]?.all ?? [])
+      if actual != expected {
+        violations.append(
+          "after \(command as Any): the owners of \(id) are \(actual) and should be \(expected)")
+      }
+    }
+    counts.owned += model.owners.count
+    counts.kept += model.owners.values.reduce(0) { $0 + $1.all.count { !$0.manager.isEmpty } }
     if store.lastEventSequence != model.events.last {
       violations.append("the last event is \(store.lastEventSequence)")
     }

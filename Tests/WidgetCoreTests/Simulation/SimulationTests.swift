@@ -41,5 +41,6 @@ struct SimulationTests {
       #expect(count > seeds.count / 4)
     }
     #expect(counts.reads > seeds.count * 10)
+    #expect(counts.owned > seeds.count * 5 && counts.kept > seeds.count)
   }
 }

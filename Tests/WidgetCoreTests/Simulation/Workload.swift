@@ -107,6 +107,10 @@ struct Workload {
       let error = WidgetError(reason: reason, message: rng.pick(["\u{E9}", "e\u{301}"]))
       patch.error = .some(rng.chance(40) ? nil : error)
     }
+    if rng.chance(12) {
+      let paths = keys.map { "data.\($0)" } + ["parameters.x", "labels.on", "labels", "state.x"]
+      patch.releases = rng.some(paths, max: 2)
+    }
     return patch
   }
 
@@ -135,7 +139,8 @@ struct Workload {
     if rng.chance(2) { declared.append(nil) }
     return Declaration(
       applySet: rng.chance(2) ? "" : rng.pick(["default", "other"]),
-      widgets: declared.map { spec(id: $0) }, prunes: rng.chance(40), isDryRun: rng.chance(20))
+      widgets: declared.map { spec(id: $0) }, prunes: rng.chance(40), isDryRun: rng.chance(20),
+      ownsFields: rng.chance(50))
   }
 
   private mutating func event() -> EventDraft {

@@ -1,0 +1,147 @@
+import WidgetModel
+
+@testable import WidgetCore
+
+/// Who owns the fields of a widget that a manager has declared, as the model keeps it: worked out of what the
+/// widget held before and holds now.
+struct ModelOwners: Equatable {
+  /// By the bytes of the paths.
+  private var entries: [[UInt8]: FieldOwner] = [:]
+
+  /// In the order of the paths.
+  var all: [FieldOwner] {
+    entries.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
+  }
+
+  var cost: Int {
+    entries.values.reduce(0) { sum, entry in
+      sum + 48 + entry.path.utf8.count + entry.owner.utf8.count + entry.manager.utf8.count
+        + (entry.declared?.costBytes ?? 0)
+    }
+  }
+
+  subscript(path: String) -> FieldOwner? {
+    get { entries[Array(path.utf8)] }
+    set { entries[Array(path.utf8)] = newValue }
+  }
+
+  /// A field of a widget or a spec.
+  struct Place {
+    let path: String
+    let value: Value
+  }
+
+  static func places(_ data: ValueMap, _ labels: Labels, _ parameters: ValueMap) -> [Place] {
+    data.entries.map { Place(path: "data.\($0.key)", value: $0.value) }
+      + labels.entries.map { Place(path: "labels.\($0.key)", value: .string($0.value)) }
+      + parameters.entries.map { Place(path: "parameters.\($0.key)", value: $0.value) }
+  }
+
+  static func value(_ path: String, of widget: Widget) -> Value? {
+    places(widget.data, widget.labels, widget.parameters).first { $0.path.hasSameBytes(as: path) }?
+      .value
+  }
+
+  static func set(_ path: String, of widget: inout Widget, to value: Value?) {
+    let dot = path.firstIndex(of: ".") ?? path.endIndex
+    let key = String(path[dot...].unicodeScalars.dropFirst())
+    switch path[..<dot] {
+    case "data": widget.data[key] = value
+    case "parameters": widget.parameters[key] = value
+    default:
+      if case .string(let text)? = value {
+        widget.labels[key] = text
+      } else {
+        widget.labels[key] = nil
+      }
+    }
+  }
+
+  /// Whoever changed a widget owns what is other than before.
+  mutating func changed(from old: Widget, to new: Widget, by name: String) {
+    let before = ModelOwners.places(old.data, old.labels, old.parameters)
+    let after = ModelOwners.places(new.data, new.labels, new.parameters)
+    var seen: Set<[UInt8]> = []
+    for path in (before + after).map(\.path) where seen.insert(Array(path.utf8)).inserted {
+      let (was, now) = (ModelOwners.value(path, of: old), ModelOwners.value(path, of: new))
+      guard was != now else { continue }
+      guard var entry = self[path] else {
+        if now != nil { self[path] = FieldOwner(path: path, owner: name) }
+        continue
+      }
+      let isOfSet = !entry.owner.contains(" ")
+      if now == nil, entry.manager.isEmpty, !isOfSet {
+        self[path] = nil
+      } else if entry.manager == name {
+        self[path] = FieldOwner(path: path, owner: name)
+      } else if entry.owner != name {
+        // What a set had declared comes back when the field is released.
+        if entry.manager.isEmpty, isOfSet { (entry.manager, entry.declared) = (entry.owner, was) }
+        entry.owner = name
+        self[path] = entry
+      }
+    }
+  }
+
+  /// A manager that has the widget now has what the one before it owned and declared.
+  mutating func taken(over by: String, from set: String) {
+    let isKnown = entries.values.contains { $0.owner == by || $0.manager == by }
+    var formers = Set(entries.values.map(\.manager)).subtracting(["", by])
+    if !isKnown, !set.isEmpty, set != by { formers.insert(set) }
+    guard !formers.isEmpty else { return }
+    for (key, entry) in entries {
+      let owner = formers.contains(entry.owner) ? by : entry.owner
+      let manager = formers.contains(entry.manager) ? by : entry.manager
+      entries[key] =
+        owner == by
+        ? FieldOwner(path: entry.path, owner: by)
+        : FieldOwner(path: entry.path, owner: owner, manager: manager, declared: entry.declared)
+    }
+  }
+}
+
+/// A manager's declaration of a widget that is there: fields that it owns, or nobody, follow it.
+struct ModelOwning {
+  var widget: Widget
+  var owners: ModelOwners
+  var changed: [String] = []
+  var kept: [FieldOwner] = []
+
+  init(_ spec: WidgetSpec, on old: Widget, _ before: ModelOwners?, by manager: String) {
+    widget = old
+    owners = before ?? ModelOwners()
+    owners.taken(over: manager, from: old.applySet)
+    let declared = ModelOwners.places(spec.data, spec.labels, spec.parameters)
+    for place in declared {
+      let current = ModelOwners.value(place.path, of: old)
+      let known = owners[place.path]
+      // What is there when a manager comes first is somebody's, unless it is what is declared.
+      let isSomebodys = before == nil && current != nil && current != place.value
+      if known?.owner == manager || (known == nil && !isSomebodys) {
+        owners[place.path] = FieldOwner(path: place.path, owner: manager)
+        guard current != place.value else { continue }
+        ModelOwners.set(place.path, of: &widget, to: place.value)
+        changed.append(place.path)
+        continue
+      }
+      let unknown =
+        old.applySet == manager ? FieldOwner.earlier : FieldOwner.user(old.ownerUID)
+      let entry = FieldOwner(
+        path: place.path, owner: known?.owner ?? unknown, manager: manager, declared: place.value)
+      owners[place.path] = entry
+      if current != place.value { kept.append(entry) }
+    }
+    for entry in owners.all
+    where !declared.contains(where: { $0.path.hasSameBytes(as: entry.path) }) {
+      let isThere = ModelOwners.value(entry.path, of: old) != nil
+      if entry.owner == manager {
+        owners[entry.path] = nil
+        guard isThere else { continue }
+        ModelOwners.set(entry.path, of: &widget, to: nil)
+        changed.append(entry.path)
+      } else if entry.manager == manager {
+        owners[entry.path] = isThere ? FieldOwner(path: entry.path, owner: entry.owner) : nil
+      }
+    }
+  }
+}
