@@ -80,7 +80,8 @@ import WidgetTerminal
   }
 
   private func lines(_ board: LiveBoard) -> [String] {
-    PlainTextEncoder.text(board.picture().grid).split(
+    var board = board
+    return PlainTextEncoder.text(board.picture().grid).split(
       separator: "\n", omittingEmptySubsequences: false
     ).map(String.init)
   }

@@ -68,6 +68,12 @@ struct ViewCommand: AsyncParsableCommand {
   @Flag(help: "Show them full screen, with keys and mouse, as `dashboard` does.")
   var live = false
 
+  @Option(
+    help: ArgumentHelp(
+      "With --live: the file that says where widgets go, or none.", valueName: "file"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var arrangement: String?
+
   @Flag(
     name: .customLong("wait"),
     help: "With --watch or --live: wait for the daemon if it is not there.")
@@ -87,6 +93,10 @@ struct ViewCommand: AsyncParsableCommand {
     }
     if watch, nodes { throw ValidationError("--watch draws; leave out --nodes") }
     if waits, !watch, !live { throw ValidationError("--wait needs --watch or --live") }
+    if arrangement != nil, !live { throw ValidationError("--arrangement needs --live") }
+    if let arrangement, arrangement != "none", !ids.isEmpty || !selection.isEmpty {
+      throw ValidationError("--arrangement says which widgets; leave out ids and selection")
+    }
     if live, watch || nodes {
       throw ValidationError("--live draws by itself; leave out --watch and --nodes")
     }
@@ -105,6 +115,7 @@ struct ViewCommand: AsyncParsableCommand {
       var dashboard = DashboardOptions(ids: ids, selection: selection, global: global)
       dashboard.family = family
       dashboard.waits = waits
+      dashboard.arrangement = arrangement
       return try await dashboard.run()
     }
     guard !watch else { return try await follow() }

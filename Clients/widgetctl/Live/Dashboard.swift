@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import WidgetClient
 import WidgetLayout
 import WidgetModel
@@ -13,7 +14,7 @@ struct DashboardCommand: AsyncParsableCommand {
     discussion: """
       Shows the visible widgets, or those of the ids or the selection, and follows every change. \
       Widgets flow into columns in position order; a large one takes two columns, an extra-large \
-      one takes all. A widget that is stale or failed says so in its title.
+      one takes all. A file arranges them otherwise: `w` writes it. A widget that is stale or failed says so in its title.
 
       Tab and the arrows move the focus; Enter and Space press, switch, and select; text is typed \
       into inputs, and Enter submits it. The mouse presses and scrolls. `/` filters, `i` shows a \
@@ -27,6 +28,7 @@ struct DashboardCommand: AsyncParsableCommand {
         widgetctl dashboard
         widgetctl dashboard -l panel=top
         widgetctl dashboard todo cpu
+        widgetctl dashboard --arrangement wall.yaml
       """)
 
   @Argument(
@@ -48,6 +50,15 @@ struct DashboardCommand: AsyncParsableCommand {
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Where widgets go: a YAML file, as the key w writes it, or none. Default: \
+      ~/.config/widgetd/dashboard.yaml, if it is there and neither ids nor a selection are given.
+      """, valueName: "file"),
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var arrangement: String?
+
   @Flag(name: .customLong("no-animation"), help: "Nothing turns or fades.")
   var isStill = false
 
@@ -60,6 +71,9 @@ struct DashboardCommand: AsyncParsableCommand {
     if !ids.isEmpty, !selection.isEmpty {
       throw ValidationError("ids and a selection exclude each other; use one of them")
     }
+    if let arrangement, arrangement != "none", !ids.isEmpty || !selection.isEmpty {
+      throw ValidationError("--arrangement says which widgets; leave out ids and selection")
+    }
     if global.output != nil {
       throw ValidationError("dashboard draws; `widgetctl watch -o jsonl` prints changes")
     }
@@ -70,6 +84,7 @@ struct DashboardCommand: AsyncParsableCommand {
     dashboard.family = family
     dashboard.appearance = appearance
     dashboard.isStill = isStill
+    dashboard.arrangement = arrangement
     dashboard.waits = waits
     try await dashboard.run()
   }
@@ -84,6 +99,8 @@ struct DashboardOptions {
   var appearance: Theme.Appearance?
   var isStill = false
   var waits = false
+  /// The file of the arrangement, or "none"; nil for the usual one.
+  var arrangement: String?
 
   init(ids: [WidgetID], selection: SelectorOptions, global: GlobalOptions) {
     (self.ids, self.selection, self.global) = (ids, selection, global)
@@ -104,6 +121,7 @@ struct DashboardOptions {
     options.leavesOutStanding = ids.isEmpty && selection.isEmpty
     options.animates = !isStill
     options.followsBackground = appearance == nil
+    (options.arrangement, options.arrangementFile) = try readArrangement()
     let look = CellLook(
       appearance: appearance ?? (capabilities.isLight == true ? .light : .dark),
       usesColor: capabilities.depth != .none)
@@ -114,6 +132,27 @@ struct DashboardOptions {
         retry: FollowOptions.retry, contentFamily: family, includeTheme: true),
       options: options, look: look, capabilities: capabilities, follow: follow)
     try await live.run()
+  }
+
+  /// The arrangement, and the file that `w` writes.
+  private func readArrangement() throws(CommandFailure) -> (LiveArrangement?, ArrangementFile?) {
+    let standard = LiveArrangement.standardPath.map { ArrangementFile(path: $0) }
+    if arrangement == "none" { return (nil, standard) }
+    if let path = arrangement {
+      return (
+        try LiveArrangement(text: try Input.text(path), name: path), ArrangementFile(path: path)
+      )
+    }
+    guard let standard, ids.isEmpty, selection.isEmpty, access(standard.path, F_OK) == 0 else {
+      return (nil, standard)
+    }
+    let text = try Input.text(standard.path)
+    do throws(CommandFailure) {
+      return (try LiveArrangement(text: text, name: standard.path), standard)
+    } catch {
+      throw CommandFailure(
+        error.exit, error.message + "\nfix it, or leave it out with `--arrangement none`")
+    }
   }
 }
 

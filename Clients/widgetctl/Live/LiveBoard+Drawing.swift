@@ -6,19 +6,31 @@ import WidgetTerminal
 
 /// What a dashboard looks like.
 extension LiveBoard {
-  /// The screen, and where the cursor is in it.
-  func picture() -> (grid: CellGrid, cursor: ScreenUpdate.Cursor?) {
-    var grid = CellGrid(width: size.columns, height: size.rows)
+  /// The screen, and where the cursor is in it. Paints only the panes that changed.
+  mutating func picture() -> (grid: CellGrid, cursor: ScreenUpdate.Cursor?) {
     let page = LayoutRect(x: 0, y: 0, width: size.columns, height: pageRows)
-    for id in order {
+    var places: [WidgetID: LayoutRect] = [:]
+    for id in order + awaited {
       guard let frame = frames[id], frame.y < top + pageRows, frame.endY > top else { continue }
-      draw(id, frame, in: &grid, page)
+      places[id] = LayoutRect(
+        x: frame.x, y: frame.y - top, width: frame.width, height: frame.height)
     }
-    if order.isEmpty { drawNothing(in: &grid) }
+    var canvas = canvas
+    self.canvas = LiveCanvas()
+    canvas.update(
+      width: size.columns, height: size.rows, places: places, clip: page,
+      key: { key(of: $0, places[$0] ?? .zero) }, paint: { paint($0, in: &$1) })
+    var grid = canvas.page
+    self.canvas = canvas
+    if places.isEmpty { drawNothing(in: &grid) }
     switch overlay {
     case .help?: draw(LiveBoard.help, title: "Keys", from: 0, in: &grid)
     case .details(let id, let line)?:
       draw(details(of: id), title: id.rawValue, from: line, in: &grid)
+    case .replacing?:
+      draw(
+        ["The file is there already:", options.arrangementFile?.path ?? "", "Replace it? y / n"],
+        title: "Arrangement", from: 0, in: &grid)
     case nil: break
     }
     drawStatus(in: &grid)
@@ -27,50 +39,68 @@ extension LiveBoard {
 
   // MARK: - Panes
 
-  private func draw(
-    _ id: WidgetID, _ frame: LayoutRect, in grid: inout CellGrid, _ clip: LayoutRect
-  ) {
-    guard let pane = panes[id] else { return }
-    let shown = LayoutRect(x: frame.x, y: frame.y - top, width: frame.width, height: frame.height)
+  /// Everything that a pane's picture depends on.
+  private func key(of id: WidgetID, _ place: LayoutRect) -> LiveCanvas.Key {
+    let pane = panes[id]
+    return LiveCanvas.Key(
+      version: pane?.version, width: place.width, height: place.height, lookVersion: lookVersion,
+      spinnerTick: pane?.isSpinning == true ? spinnerTick : nil,
+      isStale: pane?.widget.isStale == true || !mirror.isConnected,
+      focus: focus?.widget == id ? focus : nil, title: title(of: id),
+      trouble: pane?.widget.error?.words(DateText(now: options.now())),
+      marks: pane.map { marks(of: $0.widget).map(\.0) } ?? [],
+      isEnabled: pane?.widget.presence.isEnabled ?? true)
+  }
+
+  private func title(of id: WidgetID) -> String {
+    entries[id]?.title.map { DisplayText.onOneLine($0) } ?? id.rawValue
+  }
+
+  /// Paints a pane with its border.
+  private func paint(_ id: WidgetID, in grid: inout CellGrid) {
     let hasFocus = focus?.widget == id
-    grid.box(shown, style: style(hasFocus ? "color.focus" : "color.separator"), clip: clip)
-    drawTitle(pane.widget, shown, hasFocus, in: &grid, clip)
+    grid.box(grid.bounds, style: style(hasFocus ? "color.focus" : "color.separator"))
+    guard let pane = panes[id] else {
+      drawTitle(title(of: id), [("not there yet", "color.secondary")], false, in: &grid)
+      grid.put(
+        TextColumns.truncated("waits for the widget \(id.rawValue)", to: grid.width - 4),
+        column: LiveBoard.border + 1, row: 1, style: style("color.secondary"))
+      return
+    }
+    drawTitle(title(of: id), marks(of: pane.widget), hasFocus, in: &grid)
     if let error = pane.widget.error {
       grid.put(
         TextColumns.truncated(
-          "! " + error.words(DateText(now: options.now())), to: shown.width - 2 * LiveBoard.border),
-        column: shown.x + LiveBoard.border, row: shown.y + 1, style: style("color.error"),
-        clip: clip
-      )
+          "! " + error.words(DateText(now: options.now())), to: grid.width - 2 * LiveBoard.border),
+        column: LiveBoard.border, row: 1, style: style("color.error"))
     }
     var look = look
+    look.spinnerTick = spinnerTick
     look.isStale = pane.widget.isStale || !mirror.isConnected
     look.focusedID = hasFocus ? focus?.node : nil
     let content = CellPainter(look: look).grid(pane.layout, pane.table)
-    let origin = origin(of: id)
-    grid.draw(content, column: origin.x, row: origin.y - top, clip: clip)
+    grid.draw(content, column: LiveBoard.border, row: LiveBoard.border + troubleRows(of: id))
     if !pane.widget.presence.isEnabled {
-      grid.restyle(shown.intersection(clip)) { $0.attributes.insert(.dim) }
+      grid.restyle(grid.bounds) { $0.attributes.insert(.dim) }
     }
   }
 
   private func drawTitle(
-    _ widget: Widget, _ frame: LayoutRect, _ hasFocus: Bool, in grid: inout CellGrid,
-    _ clip: LayoutRect
+    _ title: String, _ marks: [(String, String)], _ hasFocus: Bool, in grid: inout CellGrid
   ) {
-    let room = frame.width - 4
+    let room = grid.width - 4
     guard room > 2 else { return }
-    var column = frame.x + 2
-    let title = TextColumns.truncated(" \(widget.id.rawValue) ", to: room)
+    var column = 2
+    let title = TextColumns.truncated(" \(title) ", to: room)
     var titleStyle = style(hasFocus ? "color.focus" : "color.text")
     titleStyle.attributes.insert(.bold)
-    grid.put(title, column: column, row: frame.y, style: titleStyle, clip: clip)
+    grid.put(title, column: column, row: 0, style: titleStyle)
     column += TextColumns.width(of: title)
-    for (mark, token) in marks(of: widget) {
-      let left = frame.x + frame.width - 2 - column
+    for (mark, token) in marks {
+      let left = grid.width - 2 - column
       guard left > 3 else { return }
       let text = TextColumns.truncated("\(mark) ", to: left)
-      grid.put(text, column: column, row: frame.y, style: style(token), clip: clip)
+      grid.put(text, column: column, row: 0, style: style(token))
       column += TextColumns.width(of: text)
     }
   }
@@ -157,6 +187,7 @@ extension LiveBoard {
     "/                show only widgets called so",
     "i                the widget's data and state",
     "r                read its sources again",
+    "w                write the arrangement to its file",
     "Ctrl+Z           suspend; fg comes back",
     "q, Ctrl+C        quit",
   ]

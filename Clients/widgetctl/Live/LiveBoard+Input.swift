@@ -58,12 +58,34 @@ extension LiveBoard {
         return []
       }
       return [.refresh(id)]
+    case .character("w"):
+      guard options.arrangementFile != nil else {
+        notice = "there is no home for the arrangement; name a file with --arrangement"
+        return []
+      }
+      guard let arrangement = presentArrangement else {
+        notice = "there is nothing to arrange"
+        return []
+      }
+      return [.save(arrangement.text, replaces: false)]
     default: break
     }
     return []
   }
 
   private mutating func takeInOverlay(_ key: TerminalKey) -> [Effect] {
+    if case .replacing(let text)? = overlay {
+      switch key {
+      case .character("y"), .character("Y"):
+        overlay = nil
+        return [.save(text, replaces: true)]
+      case .character("n"), .character("N"), .character("q"), .escape:
+        overlay = nil
+        notice = "the arrangement is not written"
+      default: break
+      }
+      return []
+    }
     switch (overlay, key) {
     case (.details(let id, let line)?, .down): overlay = .details(id, line + 1)
     case (.details(let id, let line)?, .up): overlay = .details(id, max(0, line - 1))

@@ -12,6 +12,8 @@ struct LiveBoard {
     /// Send an event. `key` names it if a later one of the same key replaces it while it waits.
     case send(LiveEvent, after: Duration?)
     case refresh(WidgetID)
+    /// Write the arrangement as it is; a file that is there only with `replaces`.
+    case save(String, replaces: Bool)
     case suspend
     case quit
   }
@@ -21,12 +23,23 @@ struct LiveBoard {
     case help
     /// A widget's fields, scrolled by some lines.
     case details(WidgetID, Int)
+    /// Whether this text may replace the file of the arrangement.
+    case replacing(String)
   }
 
   private(set) var options: LiveOptions
   var size: TerminalSize
-  var look: CellLook
+  var look: CellLook {
+    didSet { lookVersion += 1 }
+  }
+  /// Changes with the look: what was painted before it is out of date.
+  private(set) var lookVersion = 0
+  /// Which picture of a spinner is shown.
+  private(set) var spinnerTick = 0
+  /// The widgets, as the watch for all of them brings them.
   private(set) var mirror = WidgetMirror()
+  /// The widgets with the content for another family, by the place of their watch in `feeds`.
+  private var feedMirrors: [Int: WidgetMirror] = [:]
   var panes: [WidgetID: LivePane] = [:]
   /// The widgets on the board, in their order.
   var order: [WidgetID] = []
@@ -39,11 +52,19 @@ struct LiveBoard {
   var top = 0
   /// Where panes are on the page.
   var frames: [WidgetID: LayoutRect] = [:]
-  private(set) var pageHeight = 0
+  var pageHeight = 0
+  /// What the arrangement says of the widgets that it places.
+  var entries: [WidgetID: LiveArrangement.Entry] = [:]
+  /// Widgets that the arrangement names and that do not exist, in their order.
+  var awaited: [WidgetID] = []
+  /// What was painted last, so that only what changed is painted again.
+  var canvas = LiveCanvas()
   /// What the status line says until the next key.
   var notice = ""
   private(set) var trouble: String?
-  private var pieces: [WidgetChange] = []
+  private var pieces: [Int?: [WidgetChange]] = [:]
+  /// How many panes there were so far: tells a pane from an earlier one of the same widget.
+  private var paneCount = 0
 
   init(options: LiveOptions, size: TerminalSize, look: CellLook) {
     (self.options, self.size, self.look) = (options, size, look)
@@ -51,39 +72,67 @@ struct LiveBoard {
 
   // MARK: - What the daemon says
 
-  /// Takes the next frame of the watch.
-  mutating func take(_ frame: WatchFrame) throws(WidgetMirror.Inconsistency) {
+  /// Takes the next frame of a watch.
+  ///
+  /// - Parameter feed: Which of `feeds` it is from; nil for the watch that brings all widgets.
+  mutating func take(
+    _ frame: WatchFrame, from feed: Int? = nil
+  ) throws(WidgetMirror.Inconsistency) {
     switch frame {
     case .theme(let state): setTheme(state.theme)
-    case .disconnected(let error): trouble = LiveBoard.words(for: error)
+    case .disconnected(let error) where feed == nil: trouble = LiveBoard.words(for: error)
     case .opened:
-      trouble = nil
+      if feed == nil { trouble = nil }
       // What is unfinished comes again.
-      pieces = []
+      pieces[feed] = nil
     default: break
     }
+    var mirror = feed.map { feedMirrors[$0] ?? WidgetMirror() } ?? mirror
     let difference = try mirror.apply(frame)
+    if let feed { feedMirrors[feed] = mirror } else { self.mirror = mirror }
     if case .changes(let set) = frame {
-      pieces += set.changes
+      pieces[feed, default: []] += set.changes
       guard !set.more else { return }
     }
     guard let difference, mirror.isSynced else { return }
     var updates: [WidgetID: WidgetUpdate] = [:]
-    for case .updated(let update) in pieces { updates[update.id] = update }
-    pieces = []
-    for widget in difference.removed { panes[widget.id] = nil }
-    for id in difference.added + difference.updated {
-      guard let widget = mirror[id] else { continue }
-      guard panes[id] != nil else {
-        panes[id] = LivePane(widget, metrics: options.metrics)
-        continue
-      }
-      let update = updates[id]
-      panes[id]?.take(
-        widget, change: update?.content,
-        isContentSame: update.map { $0.content == nil && $0.family == nil } ?? false)
+    for case .updated(let update) in pieces[feed] ?? [] { updates[update.id] = update }
+    pieces[feed] = nil
+    for widget in difference.removed {
+      if feed == nil { panes[widget.id] = nil } else { refill(widget.id, nil) }
     }
+    for id in difference.added + difference.updated where self.feed(of: id) == feed {
+      refill(id, updates[id])
+    }
+    // A widget that is new may have a place with another family, whose watch has brought it already.
+    for id in difference.added where panes[id] == nil { refill(id, nil) }
     arrange()
+  }
+
+  /// Which watch brings what a widget shows here; the one for all until another one has it.
+  private func feed(of id: WidgetID) -> Int? {
+    guard let widget = mirror[id], let arrangement = options.arrangement,
+      let entry = arrangement.entry(of: widget), let family = entry.family
+    else { return nil }
+    let feed = options.feeds.firstIndex {
+      $0.family == family
+        && (entry.id == nil ? $0.selector == entry.selector : $0.selector.ids.contains(id))
+    }
+    return feed.flatMap { feedMirrors[$0]?[id] == nil ? nil : $0 }
+  }
+
+  /// Gives a pane its widget as it is now. `update` is what changed, if that is known.
+  private mutating func refill(_ id: WidgetID, _ update: WidgetUpdate?) {
+    guard let own = mirror[id] else { return }
+    let widget = feed(of: id).flatMap { feedMirrors[$0]?[id] } ?? own
+    guard panes[id] != nil else {
+      paneCount += 1
+      panes[id] = LivePane(widget, metrics: options.metrics, number: paneCount)
+      return
+    }
+    panes[id]?.take(
+      widget, change: update?.content,
+      isContentSame: update.map { $0.content == nil && $0.family == nil } ?? false)
   }
 
   /// Lengths and colours are those of another theme now.
@@ -102,98 +151,22 @@ struct LiveBoard {
     }
   }
 
-  /// The widgets that are selected, visible and not filtered out.
-  private var shownIDs: [WidgetID] {
-    let words = filter?.text.lowercased() ?? ""
-    let ids = options.ids.isEmpty ? mirror.ids : options.ids.filter { mirror[$0] != nil }
-    return ids.filter { id in
-      guard let widget = mirror[id] else { return false }
-      guard !options.ids.isEmpty || widget.presence.isVisible else { return false }
-      if options.leavesOutStanding, words.isEmpty, widget.isStandingWell { return false }
-      return words.isEmpty || id.rawValue.lowercased().contains(words)
-        || widget.kind.rawValue.lowercased().contains(words)
-    }
-  }
-
-  // MARK: - Arranging
-
-  /// The width of a column, without the gap to the next.
-  private static let columnWidthMin = 38
-  private static let gap = 1
-  /// The border of a pane, on each side.
-  static let border = 1
-
-  /// The rows that widgets have.
-  var pageRows: Int { max(1, size.rows - 1) }
-
-  /// Lays all panes out and lets them flow into columns: each into the shortest one, in order.
-  mutating func arrange() {
-    order = shownIDs
-    let room = max(1, (size.columns + LiveBoard.gap) / (LiveBoard.columnWidthMin + LiveBoard.gap))
-    let spans = order.map { LiveBoard.span(panes[$0]?.widget.family ?? .medium, of: room) }
-    let count = max(1, min(room, spans.reduce(0, +)))
-    let width = (size.columns - LiveBoard.gap * (count - 1)) / count
-    var heights = Array(repeating: 0, count: count)
-    frames = [:]
-    for (id, wanted) in zip(order, spans) {
-      let span = min(wanted, count)
-      let isLast = { (column: Int) in column + span == count }
-      let tops = (0...(count - span)).map { first in
-        (column: first, y: heights[first..<(first + span)].reduce(0, max))
-      }
-      // The leftmost of the highest places.
-      let (column, y) = tops.min { ($0.y, $0.column) < ($1.y, $1.column) } ?? (0, 0)
-      let x = column * (width + LiveBoard.gap)
-      let paneWidth = isLast(column) ? size.columns - x : width * span + LiveBoard.gap * (span - 1)
-      panes[id]?.layOut(width: max(1, paneWidth - 2 * LiveBoard.border))
-      let height = (panes[id]?.layout.size.height ?? 0) + troubleRows(of: id) + 2
-      frames[id] = LayoutRect(x: x, y: y, width: paneWidth, height: height)
-      for index in column..<(column + span) { heights[index] = y + height }
-    }
-    pageHeight = heights.max() ?? 0
-    top = min(max(0, top), max(0, pageHeight - pageRows))
-    if let focus, target(focus) == nil { self.focus = nil }
-  }
-
-  /// How many of some columns a family takes.
-  private static func span(_ family: Family, of count: Int) -> Int {
-    switch family {
-    case .small, .medium, .inline, .circular, .rectangular: 1
-    case .large: min(2, count)
-    case .extraLarge: count
-    }
-  }
-
-  /// The rows over a widget's content that say what is wrong with it.
-  func troubleRows(of id: WidgetID) -> Int { panes[id]?.widget.error == nil ? 0 : 1 }
-
-  /// Where a pane's content begins on the page.
-  func origin(of id: WidgetID) -> (x: Int, y: Int) {
-    let frame = frames[id] ?? LayoutRect(x: 0, y: 0, width: 0, height: 0)
-    return (frame.x + LiveBoard.border, frame.y + LiveBoard.border + troubleRows(of: id))
-  }
-
-  /// The terminal has another size.
-  mutating func resize(_ size: TerminalSize) {
-    self.size = size
-    arrange()
-  }
-
   // MARK: - Time
 
   /// Nodes that follow the time say something else now.
   mutating func timeHasPassed(turningSpinners turns: Bool) {
-    if turns { look.spinnerTick += 1 }
+    if turns { spinnerTick += 1 }
     for id in order { panes[id]?.timeHasPassed() }
     arrange()
   }
 
   /// How long until something changes by itself; nil for never.
   var quiet: Duration? {
-    let shown = order.compactMap { panes[$0] }
-    if options.animates, shown.contains(where: \.isSpinning) { return .milliseconds(250) }
-    if shown.contains(where: \.followsTime) { return .seconds(1) }
-    return shown.contains { $0.widget.error?.since != nil } ? .seconds(20) : nil
+    if options.animates, order.contains(where: { panes[$0]?.isSpinning == true }) {
+      return .milliseconds(250)
+    }
+    if order.contains(where: { panes[$0]?.followsTime == true }) { return .seconds(1) }
+    return order.contains { panes[$0]?.widget.error?.since != nil } ? .seconds(20) : nil
   }
 
   // MARK: - Focus
@@ -261,17 +234,15 @@ struct LiveOptions: Sendable {
   /// Whether the widgets that say how a host and its bundles stand are left out while all is well.
   var leavesOutStanding = false
   var metrics: LayoutMetrics
+  /// Where widgets go; nil if they flow.
+  var arrangement: LiveArrangement?
+  /// Where the arrangement is written; nil if there is no place.
+  var arrangementFile: ArrangementFile?
   var animates = true
   /// Whether the terminal's background chooses between light and dark.
   var followsBackground = true
+  /// The watches that the arrangement's families take.
+  var feeds: [LiveArrangement.Feed] { arrangement?.feeds ?? [] }
   /// The time now.
   var now: @Sendable () -> Timestamp = { Terminal.now }
-}
-
-extension Widget {
-  /// Whether it only says that a host or a bundle runs as it should.
-  fileprivate var isStandingWell: Bool {
-    ["bundle", "widgetd-host"].contains(kind.rawValue) && data["state"] == .string("running")
-      && !isStale && error == nil
-  }
 }

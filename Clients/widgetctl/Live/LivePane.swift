@@ -4,8 +4,18 @@ import WidgetRender
 
 /// One widget of a dashboard: what it shows, laid out, and what its user types and scrolls in it.
 struct LivePane {
+  /// Names a state of what is laid out.
+  struct Version: Hashable {
+    /// Which pane of the board's life it is.
+    let pane: Int
+    fileprivate(set) var layout = 0
+  }
+
   private(set) var widget: Widget
-  private(set) var table: NodeTable
+  private(set) var table: NodeTable {
+    didSet { traits = nil }
+  }
+  private(set) var version: Version
   private(set) var layout = LayoutResult()
   /// How far each scrolling node is scrolled, in rows or columns.
   private var scroll: [String: Int] = [:]
@@ -20,8 +30,9 @@ struct LivePane {
   /// Toggles that were switched and that the daemon has not answered yet.
   private var switched: [String: Bool] = [:]
 
-  init(_ widget: Widget, metrics: LayoutMetrics) {
+  init(_ widget: Widget, metrics: LayoutMetrics, number: Int = 0) {
     self.widget = widget
+    version = Version(pane: number)
     table = NodeTable(LivePane.content(of: widget))
     engine = LayoutEngine(metrics: metrics)
   }
@@ -89,24 +100,35 @@ struct LivePane {
 
   /// Lets nodes that follow the time be measured again.
   mutating func timeHasPassed() {
+    guard followsTime else { return }
     for index in 0..<table.indexEnd where table[index]?.node.followsTime == true {
       engine.invalidate(index: index)
       isLaidOut = false
     }
   }
 
-  /// Whether something in it changes with the time alone.
-  var followsTime: Bool {
-    (0..<table.indexEnd).contains { table[$0]?.node.followsTime == true }
+  /// What moves in it without news from the daemon.
+  private struct Traits {
+    var followsTime = false
+    var isSpinning = false
+  }
+  /// Nil after a change, until it is laid out.
+  private var traits: Traits?
+
+  private mutating func findTraits() {
+    var found = Traits()
+    for index in 0..<table.indexEnd {
+      guard let node = table[index]?.node else { continue }
+      if node.followsTime { found.followsTime = true }
+      if node.isSpinning { found.isSpinning = true }
+    }
+    traits = found
   }
 
+  /// Whether something in it changes with the time alone.
+  var followsTime: Bool { traits?.followsTime ?? true }
   /// Whether a spinner turns in it.
-  var isSpinning: Bool {
-    (0..<table.indexEnd).contains {
-      guard let node = table[$0]?.node, node.type == .spinner else { return false }
-      return node.properties["active"] != .bool(false)
-    }
-  }
+  var isSpinning: Bool { traits?.isSpinning ?? true }
 
   func node(_ id: String) -> Node? { table.index(of: id).flatMap { table[$0]?.node } }
 
@@ -117,6 +139,8 @@ struct LivePane {
     guard width != self.width || !isLaidOut else { return }
     self.width = width
     layout = engine.layout(table, width: width, scroll: scroll)
+    version.layout += 1
+    if traits == nil { findTraits() }
     isLaidOut = true
   }
 
@@ -314,6 +338,12 @@ struct LiveDraft: Hashable {
 extension Node {
   /// A property as text; empty if there is none.
   func text(_ name: String) -> String { properties[name]?.plainText ?? "" }
+
+  /// Whether a spinner turns in it: a node that is one, or the mark of an activity.
+  fileprivate var isSpinning: Bool {
+    type == .spinner && properties["active"] != .bool(false)
+      || properties["accessory"] == .string("activity")
+  }
 
   /// Whether it says something else as time goes by.
   var followsTime: Bool {

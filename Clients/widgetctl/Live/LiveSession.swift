@@ -10,7 +10,8 @@ import WidgetTerminal
 struct LiveSession {
   /// What can happen.
   private enum News: Sendable {
-    case frame(WatchFrame)
+    /// From a watch of the arrangement's families, or from that for all.
+    case frame(WatchFrame, feed: Int?)
     case terminal(TerminalEvent)
     case timeHasPassed
     case draw
@@ -41,21 +42,32 @@ struct LiveSession {
     defer { terminal.stop() }
     let (news, post) = AsyncStream<News>.makeStream()
     // While the terminal takes no pictures, no frames are read: the daemon conflates them.
-    let (taken, acknowledge) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-    let tasks = [
+    let watches: [(feed: Int?, options: WatchOptions)] =
+      [(nil, watch)]
+      + options.feeds.enumerated().map { index, feed in
+        var watch = WatchOptions(selector: feed.selector, contentFamily: feed.family)
+        watch.retry = self.watch.retry
+        watch.minInterval = self.watch.minInterval
+        return (index, watch)
+      }
+    let gates = watches.map { _ in
+      AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+    let client = session.client
+    var tasks = zip(watches, gates).map { watch, gate in
       Task {
         do {
-          var taken = taken.makeAsyncIterator()
-          for try await frame in session.client.watch(watch) {
-            post.yield(.frame(frame))
+          var taken = gate.stream.makeAsyncIterator()
+          for try await frame in client.watch(watch.options) {
+            post.yield(.frame(frame, feed: watch.feed))
             await taken.next()
           }
         } catch {
           post.yield(.failed(error))
         }
-      },
-      Task { for await event in terminal.events() { post.yield(.terminal(event)) } },
-    ]
+      }
+    }
+    tasks.append(Task { for await event in terminal.events() { post.yield(.terminal(event)) } })
     defer { for task in tasks { task.cancel() } }
     try? terminal.write(TerminalQuery.background)
     var state = State(
@@ -65,7 +77,9 @@ struct LiveSession {
     try state.draw(to: terminal)
     for await happened in news {
       guard try state.take(happened, self, terminal, post) else { return }
-      if case .frame = happened { acknowledge.yield() }
+      if case .frame(_, let feed) = happened {
+        gates[feed.map { $0 + 1 } ?? 0].continuation.yield()
+      }
     }
   }
 
@@ -88,11 +102,13 @@ struct LiveSession {
       _ post: AsyncStream<News>.Continuation
     ) throws -> Bool {
       switch news {
-      case .frame(let frame):
-        if case .disconnected(let error) = frame, !board.mirror.isSynced, !live.follow.waits {
+      case .frame(let frame, let feed):
+        if case .disconnected(let error) = frame, feed == nil, !board.mirror.isSynced,
+          !live.follow.waits
+        {
           throw error
         }
-        try board.take(frame)
+        try board.take(frame, from: feed)
       case .terminal(.ended): return false
       case .terminal(.resized(let size)): board.resize(size)
       case .terminal(.resumed(let size)):
@@ -170,6 +186,9 @@ struct LiveSession {
           post.yield(.due(event, number: number))
         }
       case .refresh(let id): live.refresh(id, post)
+      case .save(let text, let replaces):
+        guard let file = live.options.arrangementFile else { break }
+        board.saved(text, file.write(text, replaces: replaces), path: file.path)
       case .suspend: terminal.suspend()
       case .quit: return false
       }

@@ -1,0 +1,188 @@
+import WidgetClient
+import WidgetLayout
+import WidgetModel
+import WidgetTerminal
+
+/// Where widgets are on the page.
+extension LiveBoard {
+  /// The width of a column that flows, without the gap to the next.
+  private static let columnWidthMin = 38
+  /// The least width of a column that an arrangement asks for; with less room columns become rows.
+  static let arrangedWidthMin = 18
+  static let gap = 1
+  /// The border of a pane, on each side.
+  static let border = 1
+  /// The rows of the place of a widget that does not exist yet.
+  static let awaitedRows = 3
+
+  /// The rows that widgets have.
+  var pageRows: Int { max(1, size.rows - 1) }
+
+  /// The widgets that are selected, visible and not filtered out.
+  private var shownIDs: [WidgetID] {
+    let words = filter?.text.lowercased() ?? ""
+    let ids = options.ids.isEmpty ? mirror.ids : options.ids.filter { mirror[$0] != nil }
+    let named = Set(options.arrangement?.entries.compactMap(\.id) ?? [])
+    return ids.filter { id in
+      guard let widget = mirror[id] else { return false }
+      guard !options.ids.isEmpty || widget.presence.isVisible else { return false }
+      if options.leavesOutStanding, words.isEmpty, widget.isStandingWell, !named.contains(id) {
+        return false
+      }
+      return words.isEmpty || id.rawValue.lowercased().contains(words)
+        || widget.kind.rawValue.lowercased().contains(words)
+    }
+  }
+
+  /// Lays all panes out: where the arrangement says, and what it does not name in columns below.
+  mutating func arrange() {
+    let shown = shownIDs
+    frames = [:]
+    (order, awaited, entries) = ([], [], [:])
+    pageHeight = 0
+    var rest = shown
+    if let arrangement = options.arrangement {
+      let isFiltered = !(filter?.text ?? "").isEmpty
+      let resolved = arrangement.resolved(shown.compactMap { mirror[$0] }) { id in
+        mirror[id] == nil && mirror.isSynced && !isFiltered
+      }
+      entries = resolved.entries
+      if let place = resolved.place {
+        pageHeight = layOut(place, x: 0, y: 0, width: size.columns)
+      }
+      rest = arrangement.showsRest ? shown.filter { entries[$0] == nil } : []
+    }
+    flow(rest)
+    top = min(max(0, top), max(0, pageHeight - pageRows))
+    if let focus, target(focus) == nil { self.focus = nil }
+  }
+
+  // MARK: - As arranged
+
+  /// Gives what is in a place its frames. Returns the height.
+  private mutating func layOut(
+    _ place: LiveArrangement.Place, x: Int, y: Int, width: Int
+  ) -> Int {
+    switch place {
+    case .widget(let id):
+      let height: Int
+      if mirror[id] == nil {
+        awaited.append(id)
+        height = LiveBoard.awaitedRows
+      } else {
+        order.append(id)
+        height = paneHeight(id, width: width)
+      }
+      frames[id] = LayoutRect(x: x, y: y, width: width, height: height)
+      return height
+    case .rows(let places):
+      var height = 0
+      for place in places { height += layOut(place, x: x, y: y + height, width: width) }
+      return height
+    case .columns(let columns):
+      guard
+        let widths = LiveArrangement.widths(
+          columns.map(\.width), in: width, gap: LiveBoard.gap, least: LiveBoard.arrangedWidthMin)
+      else { return layOut(.rows(columns.map(\.place)), x: x, y: y, width: width) }
+      var (height, left) = (0, x)
+      for (column, width) in zip(columns, widths) {
+        height = max(height, layOut(column.place, x: left, y: y, width: width))
+        left += width + LiveBoard.gap
+      }
+      return height
+    }
+  }
+
+  private mutating func paneHeight(_ id: WidgetID, width: Int) -> Int {
+    panes[id]?.layOut(width: max(1, width - 2 * LiveBoard.border))
+    return (panes[id]?.layout.size.height ?? 0) + troubleRows(of: id) + 2
+  }
+
+  // MARK: - In columns
+
+  /// Lets widgets flow into columns below what is there: each into the shortest one, in order.
+  private mutating func flow(_ ids: [WidgetID]) {
+    guard !ids.isEmpty else { return }
+    let room = max(1, (size.columns + LiveBoard.gap) / (LiveBoard.columnWidthMin + LiveBoard.gap))
+    let spans = ids.map { LiveBoard.span(panes[$0]?.widget.family ?? .medium, of: room) }
+    let count = max(1, min(room, spans.reduce(0, +)))
+    let width = (size.columns - LiveBoard.gap * (count - 1)) / count
+    var heights = Array(repeating: pageHeight, count: count)
+    for (id, wanted) in zip(ids, spans) {
+      let span = min(wanted, count)
+      let isLast = { (column: Int) in column + span == count }
+      let tops = (0...(count - span)).map { first in
+        (column: first, y: heights[first..<(first + span)].reduce(0, max))
+      }
+      // The leftmost of the highest places.
+      let (column, y) = tops.min { ($0.y, $0.column) < ($1.y, $1.column) } ?? (0, 0)
+      let x = column * (width + LiveBoard.gap)
+      let paneWidth = isLast(column) ? size.columns - x : width * span + LiveBoard.gap * (span - 1)
+      let height = paneHeight(id, width: paneWidth)
+      frames[id] = LayoutRect(x: x, y: y, width: paneWidth, height: height)
+      for index in column..<(column + span) { heights[index] = y + height }
+    }
+    order += ids
+    pageHeight = heights.max() ?? 0
+  }
+
+  /// How many of some columns a family takes.
+  private static func span(_ family: Family, of count: Int) -> Int {
+    switch family {
+    case .small, .medium, .inline, .circular, .rectangular: 1
+    case .large: min(2, count)
+    case .extraLarge: count
+    }
+  }
+
+  /// The rows over a widget's content that say what is wrong with it.
+  func troubleRows(of id: WidgetID) -> Int { panes[id]?.widget.error == nil ? 0 : 1 }
+
+  /// Where a pane's content begins on the page.
+  func origin(of id: WidgetID) -> (x: Int, y: Int) {
+    let frame = frames[id] ?? LayoutRect(x: 0, y: 0, width: 0, height: 0)
+    return (frame.x + LiveBoard.border, frame.y + LiveBoard.border + troubleRows(of: id))
+  }
+
+  /// The terminal has another size.
+  mutating func resize(_ size: TerminalSize) {
+    self.size = size
+    arrange()
+  }
+
+  /// The arrangement as it is now: where each pane stands, by its id.
+  var presentArrangement: LiveArrangement? {
+    let all = (order + awaited).compactMap { id in
+      frames[id].map { frame in
+        (
+          id: id,
+          frame: LiveArrangement.LayoutFrame(
+            columns: frame.x..<frame.x + frame.width, rows: frame.y..<frame.y + frame.height)
+        )
+      }
+    }
+    let box = LiveArrangement.box(around: all) { id in
+      LiveArrangement.Entry(id: id, title: entries[id]?.title, family: entries[id]?.family)
+    }
+    return box.map {
+      LiveArrangement(root: $0, showsRest: options.arrangement?.showsRest ?? true)
+    }
+  }
+
+  /// What came of writing the arrangement.
+  mutating func saved(_ text: String, _ outcome: ArrangementFile.Outcome, path: String) {
+    switch outcome {
+    case .written: notice = "wrote the arrangement to \(path)"
+    case .exists: overlay = .replacing(text)
+    case .failed(let reason): notice = "cannot write \(path): \(reason)"
+    }
+  }
+}
+
+extension Widget {
+  /// Whether it only says that a host or a bundle runs as it should.
+  fileprivate var isStandingWell: Bool {
+    ["bundle", "widgetd-host"].contains(kind.rawValue) && data["state"] == .string("running")
+      && !isStale && error == nil
+  }
+}

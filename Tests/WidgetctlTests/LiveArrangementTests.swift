@@ -1,0 +1,215 @@
+import Testing
+import WidgetClient
+import WidgetLayout
+import WidgetModel
+import WidgetProto
+import WidgetTerminal
+
+@testable import widgetctl
+
+/// Where widgets go on a dashboard, and the file that says so.
+@Suite struct LiveArrangementTests {
+  private static let wall = """
+    columns:
+      - width: 30
+        rows:
+          - clock
+          - {id: disk, title: My disks}
+      - {labels: "panel=top", order: id}
+    """
+
+  private func board(
+    _ text: String, _ ids: [String], columns: Int = 120,
+    change: (inout Widget) -> Void = { _ in }
+  ) throws -> LiveBoard {
+    let widgets = ids.enumerated().map { index, id in
+      LiveSamples.widget(id, position: Int64(index)) { widget in
+        if id.hasPrefix("top") { widget.labels = ["panel": "top"] }
+        change(&widget)
+      }
+    }
+    return try LiveSamples.board(widgets, columns: columns) {
+      $0.arrangement = try? LiveArrangement(text: text, name: "f.yaml")
+    }
+  }
+
+  private func frame(_ board: LiveBoard, _ id: String) -> LayoutRect? {
+    board.frames[Samples.id(id)]
+  }
+
+  @Test func `columns have the widths and the widgets that the file says`() throws {
+    var board = try board(Self.wall, ["other", "top2", "disk", "clock", "top1"])
+    #expect(board.order.map(\.rawValue) == ["clock", "disk", "top1", "top2", "other"])
+    #expect(frame(board, "clock") == LayoutRect(x: 0, y: 0, width: 30, height: 3))
+    #expect(frame(board, "disk") == LayoutRect(x: 0, y: 3, width: 30, height: 3))
+    // What a selection finds stands side by side in columns, in the order that it asks for.
+    #expect(frame(board, "top1")?.x == 31)
+    #expect(frame(board, "top2")?.endX == 120)
+    #expect(frame(board, "other")?.y == 6)
+    #expect(LiveSamples.lines(&board)[3].contains("My disks"))
+  }
+
+  @Test func `widgets without a place are left out if the file says so`() throws {
+    let board = try board(Self.wall + "\nrest: hide", ["other", "clock"])
+    #expect(board.order.map(\.rawValue) == ["clock"])
+  }
+
+  @Test func `a widget that does not exist yet has its place, and gets it`() throws {
+    var board = try board(Self.wall, ["clock", "other"])
+    #expect(board.awaited.map(\.rawValue) == ["disk"])
+    #expect(LiveSamples.lines(&board).contains { $0.contains("waits for the widget disk") })
+    #expect(frame(board, "disk")?.y == 3)
+    let disk = LiveSamples.widget("disk", says: "full")
+    try board.take(
+      .changes(
+        ChangeSet(
+          fromRevision: 1, toRevision: 2, changes: [.added(disk, nil)])))
+    #expect(board.awaited.isEmpty)
+    #expect(frame(board, "disk")?.y == 3)
+    #expect(LiveSamples.lines(&board)[4].contains("full"))
+  }
+
+  @Test func `a widget that is hidden has no place, and its column none either`() throws {
+    let board = try board(
+      "columns: [clock, disk]", ["clock", "disk"],
+      change: {
+        if $0.id.rawValue == "clock" { $0.presence.isVisible = false }
+      })
+    #expect(frame(board, "clock") == nil)
+    #expect(frame(board, "disk")?.width == 120)
+  }
+
+  @Test func `with too little room columns become rows`() throws {
+    let board = try board("columns: [a, b, c]", ["a", "b", "c"], columns: 40)
+    #expect(["a", "b", "c"].map { frame(board, $0)?.y } == [0, 3, 6])
+    #expect(["a", "b", "c"].map { frame(board, $0)?.width } == [40, 40, 40])
+  }
+
+  @Test(
+    arguments: [
+      ([nil, nil], [40, 39]), ([.cells(30), nil], [30, 49]), ([.percent(50), nil], [39, 40]),
+      ([.cells(500), nil], [61, 18]), ([.cells(100), .cells(100)], [40, 39]),
+    ] as [([LiveArrangement.Width?], [Int])])
+  func `widths fill the room and leave each column some`(
+    wanted: [LiveArrangement.Width?], widths: [Int]
+  ) {
+    let found = LiveArrangement.widths(wanted, in: 80, gap: 1, least: 18) ?? []
+    #expect(found.sorted() == widths.sorted())
+    #expect(found.allSatisfy { $0 >= 18 })
+  }
+
+  @Test func `a family of the file takes a watch, whose content is shown`() throws {
+    let text = "rows: [{id: clock, family: small}, {kind: k, family: inline}, plain]"
+    var board = try board(text, ["clock", "plain"])
+    #expect(
+      board.options.feeds.map(\.family) == [.small, .inline])
+    #expect(LiveSamples.lines(&board)[1].contains("words 0"))
+    try board.take(.opened(WatchOpened(subscriptionID: 2, epoch: 1, revision: 1)), from: 0)
+    try board.take(
+      .snapshot(SnapshotChunk(widgets: [LiveSamples.widget("clock", says: "small")])), from: 0)
+    try board.take(.synced(WatchSynced(revision: 1)), from: 0)
+    #expect(LiveSamples.lines(&board)[1].contains("small 0"))
+    // What the watch for all says of its content no longer counts.
+    try board.take(LiveSamples.change("clock", "n0", to: "wide", from: 1))
+    #expect(LiveSamples.lines(&board)[1].contains("small 0"))
+    try board.take(LiveSamples.change("clock", "n0", to: "tiny", from: 1), from: 0)
+    #expect(LiveSamples.lines(&board)[1].contains("tiny"))
+    try board.take(.disconnected(.closed), from: 0)
+    #expect(board.trouble == nil)
+  }
+
+  @Test(arguments: [
+    ("columns: [{widht: 3, id: a}]", "f.yaml:1:12: columns[0].widht: there is no such field"),
+    (
+      "rows:\n- a\n- {id: b, width: 3}", "f.yaml:3:11: rows[1].width: is for what stands in columns"
+    ),
+    ("columns:\n- {id: b, width: wide}", "f.yaml:2:11: columns[0].width: must be a number"),
+    ("rows: [a]\nrest: maybe", "f.yaml:2:1: rest: must be show or hide"),
+    ("rows: [panel=top]", "write {labels: \"panel=top\"}"),
+    ("rows: [{id: a, labels: x=y}]", "id names one widget"),
+    ("rows: [{labels: 'x=('}]", "f.yaml:1:9: rows[0].labels"),
+    ("rows: [{id: a, family: huge}]", "rows[0].family: must be"),
+    ("rows: [{title: t}]", "names no widget"),
+    ("rows: []", "names no widget; write its id"),
+    ("columns: []\nrows: []", "columns are there already"),
+    ("- a", "must be a map with `columns` or `rows`"),
+    ("", "is empty"),
+    ("rows: [a", "f.yaml:"),
+    ("rows: [[a]]", "must be a widget's id"),
+  ])
+  func `a wrong file is refused with its place`(text: String, words: String) {
+    do throws(CommandFailure) {
+      let arrangement = try LiveArrangement(text: text, name: "f.yaml")
+      Issue.record("\(arrangement)")
+    } catch {
+      #expect(error.message.contains(words), "\(error.message)")
+    }
+  }
+
+  @Test func `limits hold at their edge`() throws {
+    let ids = (0..<LiveArrangement.entriesMax).map { "w\($0)" }
+    #expect(throws: Never.self) {
+      try LiveArrangement(text: "rows: [\(ids.joined(separator: ", "))]", name: "f")
+    }
+    #expect(throws: CommandFailure.self) {
+      try LiveArrangement(text: "rows: [x, \(ids.joined(separator: ", "))]", name: "f")
+    }
+    func nested(_ depth: Int) -> String {
+      String(repeating: "{rows: [", count: depth) + "a" + String(repeating: "]}", count: depth)
+    }
+    #expect(throws: Never.self) {
+      try LiveArrangement(text: nested(LiveArrangement.depthMax), name: "f")
+    }
+    #expect(throws: CommandFailure.self) {
+      try LiveArrangement(text: nested(LiveArrangement.depthMax + 1), name: "f")
+    }
+    func watches(_ count: Int) -> String {
+      "rows: [\((0..<count).map { "{kind: k\($0), family: small}" }.joined(separator: ", "))]"
+    }
+    #expect(throws: Never.self) {
+      try LiveArrangement(text: watches(LiveArrangement.feedsMax), name: "f")
+    }
+    #expect(throws: CommandFailure.self) {
+      try LiveArrangement(text: watches(LiveArrangement.feedsMax + 1), name: "f")
+    }
+  }
+
+  @Test func `w writes what is shown, and what is read back shows the same`() throws {
+    var board = try LiveSamples.board([
+      LiveSamples.widget("a", position: 1) { $0.family = .extraLarge },
+      LiveSamples.widget("b", position: 2, lines: 5), LiveSamples.widget("c", position: 3),
+      LiveSamples.widget("d", position: 4),
+    ])
+    let effects = board.take(.key(.character("w"), []))
+    guard case .save(let text, replaces: false)? = effects.first else {
+      Issue.record("\(effects)")
+      return
+    }
+    #expect(text.contains("- a\n"))
+    let read = try LiveArrangement(text: text, name: "f")
+    let again = try LiveSamples.board(
+      ["d", "c", "b", "a"].map { id in
+        LiveSamples.widget(id, position: 1, lines: id == "b" ? 5 : 1)
+      }
+    ) { $0.arrangement = read }
+    #expect(again.frames == board.frames)
+  }
+
+  @Test func `a file that is there is replaced only by a yes`() throws {
+    var board = try LiveSamples.board([LiveSamples.widget("a")])
+    guard case .save(let text, _)? = board.take(.key(.character("w"), [])).first else {
+      Issue.record("nothing to save")
+      return
+    }
+    board.saved(text, .exists, path: "/f")
+    #expect(LiveSamples.lines(&board).contains { $0.contains("Replace it?") })
+    #expect(board.take(.key(.character("x"), [])) == [])
+    #expect(board.overlay == .replacing(text))
+    #expect(board.take(.key(.character("n"), [])) == [])
+    #expect(board.overlay == nil)
+    board.saved(text, .exists, path: "/f")
+    #expect(board.take(.key(.character("y"), [])) == [.save(text, replaces: true)])
+    board.saved(text, .written, path: "/f")
+    #expect(board.notice.contains("/f"))
+  }
+}
