@@ -183,6 +183,33 @@ struct KindSchema {
     return patch == WidgetPatch() ? nil : patch
   }
 
+  /// The values of a widget that do not fit the kind, in order of the fields. Null, the former kind's default and
+  /// what a manager declares are no losses.
+  func losses(of record: Record, former: KindSchema?) -> [LostField] {
+    var lost: [LostField] = []
+    for (part, map) in [
+      (FieldOwner.Part.data, record.data.map), (.parameters, record.parameters.map),
+    ] {
+      for entry in map.entries where entry.value != .null {
+        let path = part.path(entry.key)
+        let owner = record.ownership?[path]
+        guard !declares(part, entry.key) || isMisfit(entry.value, part, entry.key),
+          former?.field(entry.key, of: part)?.defaultValue != entry.value,
+          owner?.isManaged != true
+        else { continue }
+        let isSetAside = owner?.isUsers == true && !declares(part, entry.key)
+        lost.append(LostField(widgetID: record.id, path: path, isSetAside: isSetAside))
+      }
+    }
+    for entry in record.ownership?.entries ?? [] where entry.isAside {
+      guard let (part, key) = FieldOwner.parse(entry.path), declares(part, key),
+        returning(entry, part, key) == nil
+      else { continue }
+      lost.append(LostField(widgetID: record.id, path: entry.path))
+    }
+    return lost
+  }
+
   /// Whether widgets of the kind may have the field.
   func declares(_ part: FieldOwner.Part, _ key: String) -> Bool {
     part == .labels || kind.isOpen || field(key, of: part) != nil

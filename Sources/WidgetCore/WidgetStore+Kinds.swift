@@ -73,10 +73,13 @@ extension WidgetStore {
         changed.insert(kind.name)
         results.append(KindResult(name: kind.name, action: old == nil ? .created : .updated))
       }
-      let counts = try store.conformWidgets(
+      let conformed = try store.conformWidgets(
         of: changed, formerly: former, at: revision, time: now)
       for place in results.indices {
-        results[place].widgetsChanged = counts[results[place].name] ?? 0
+        guard let conformed = conformed[results[place].name] else { continue }
+        results[place].widgetsChanged = conformed.widgetsChanged
+        results[place].lostFields = conformed.lostFields
+        results[place].lostFieldsCount = conformed.lostFieldsCount
       }
       results += removed.map { KindResult(name: $0, action: .deleted) }
       try store.refreshHelp(about: changed.union(removed), at: revision, time: now)
@@ -188,13 +191,13 @@ extension WidgetStore {
     records[slot].flatMap { schemas[$0.kind]?.kind.transition }
   }
 
-  /// Makes widgets fit their kinds. Returns how many changed, by kind. O(all widgets).
+  /// Makes widgets fit their kinds. Returns how many changed, and what they lost, by kind. O(all widgets).
   private mutating func conformWidgets(
     of kinds: Set<KindName>, formerly former: [KindName: KindSchema], at revision: Revision,
     time: Timestamp
-  ) throws(StoreError) -> [KindName: Int] {
-    var counts: [KindName: Int] = [:]
-    guard !kinds.isEmpty else { return counts }
+  ) throws(StoreError) -> [KindName: KindResult] {
+    var results: [KindName: KindResult] = [:]
+    guard !kinds.isEmpty else { return results }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind),
         let schema = schemas[record.kind]
@@ -206,20 +209,23 @@ extension WidgetStore {
           record.finish(schema.kind.transition, at: revision, time: time)
         }
       }
+      var lost: [LostField] = []
       if let record = records[slot],
         let patch = schema.conforming(record, former: former[record.kind])
       {
+        lost = schema.losses(of: record, former: former[record.kind])
         hasChanged = try apply(patch, to: slot, at: revision, time: time) || hasChanged
       }
       let isOther = former[record.kind]?.kind.content != schema.kind.content
       if hasChanged
         || showAnew(slot, schema, inOtherFamilies: isOther, at: revision, time: time)
       {
-        counts[record.kind, default: 0] += 1
+        results[record.kind, default: KindResult(name: record.kind, action: .updated)]
+          .add(lost)
       }
       try checkContents()
     }
-    return counts
+    return results
   }
 
   /// Makes what a widget shows what its kind now says. Returns whether that changed it.
@@ -485,5 +491,14 @@ extension Field {
     var field = self
     field.defaultValue = defaultValue.map { type.fitted($0) ?? $0 }
     return field
+  }
+}
+
+extension KindResult {
+  /// Counts a widget that was made to fit, and what it lost.
+  fileprivate mutating func add(_ lost: [LostField]) {
+    widgetsChanged += 1
+    lostFieldsCount += lost.count
+    lostFields += lost.prefix(KindResult.lostFieldsMax - lostFields.count)
   }
 }

@@ -177,11 +177,39 @@ public struct KindResult: Hashable, Sendable {
   public var action: ApplyAction
   /// How many widgets were made to fit.
   public var widgetsChanged: Int
+  /// The values that widgets lost, at most `lostFieldsMax`.
+  public var lostFields: [LostField]
+  /// How many values widgets lost, also those that `lostFields` has no room for.
+  public var lostFieldsCount: Int
 
-  public init(name: KindName, action: ApplyAction, widgetsChanged: Int = 0) {
+  /// How many lost values a result names.
+  public static var lostFieldsMax: Int { 64 }
+
+  public init(
+    name: KindName, action: ApplyAction, widgetsChanged: Int = 0, lostFields: [LostField] = [],
+    lostFieldsCount: Int = 0
+  ) {
     self.name = name
     self.action = action
     self.widgetsChanged = widgetsChanged
+    self.lostFields = lostFields
+    self.lostFieldsCount = lostFieldsCount
+  }
+}
+
+/// A field of a widget whose value does not fit a changed kind: the kind does not declare the field any more, or
+/// the field has another type now.
+public struct LostField: Hashable, Sendable {
+  public var widgetID: WidgetID
+  /// `data.KEY` or `parameters.KEY`.
+  public var path: String
+  /// Whether the value is set aside with its owner: the field gets the value when the kind declares it again.
+  public var isSetAside: Bool
+
+  public init(widgetID: WidgetID, path: String, isSetAside: Bool = false) {
+    self.widgetID = widgetID
+    self.path = path
+    self.isSetAside = isSetAside
   }
 }
 

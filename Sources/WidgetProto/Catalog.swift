@@ -61,7 +61,11 @@ extension KindResult: ConvertibleMessage {
     self.init(
       name: try reader.kind("name", c.pointee.name),
       action: ApplyAction(number: c.pointee.action.rawValue) ?? .unspecified,
-      widgetsChanged: Int(c.pointee.widgets_changed))
+      widgetsChanged: Int(c.pointee.widgets_changed),
+      lostFields: try reader.list(
+        "lost_fields", c.pointee.n_lost_fields, c.pointee.lost_fields
+      ) { (c) throws(WireError) in try LostField(c: c, reader) },
+      lostFieldsCount: Int(c.pointee.lost_fields_count))
   }
 
   func fill(
@@ -70,6 +74,25 @@ extension KindResult: ConvertibleMessage {
     c.pointee.name = try writer.string("name", name.rawValue)
     c.pointee.action = Widgetd__V1__ApplyAction(rawValue: UInt32(action.rawValue))
     c.pointee.widgets_changed = UInt32(clamping: widgetsChanged)
+    c.pointee.n_lost_fields = lostFields.count
+    c.pointee.lost_fields = try writer.list("lost_fields", lostFields)
+    c.pointee.lost_fields_count = UInt32(clamping: lostFieldsCount)
+  }
+}
+
+extension LostField: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__LostField>, _ reader: Reader) throws(WireError) {
+    self.init(
+      widgetID: try reader.widgetID("widget_id", c.pointee.widget_id),
+      path: reader.string(c.pointee.path), isSetAside: c.pointee.set_aside != 0)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__LostField>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.widget_id = try writer.string("widget_id", widgetID.rawValue)
+    c.pointee.path = try writer.string("path", path)
+    c.pointee.set_aside = isSetAside ? 1 : 0
   }
 }
 

@@ -385,6 +385,33 @@ struct KindTests {
     #expect(store.widget("early")?.parameters == ["zone": .string("UTC")])
   }
 
+  @Test func `the values that a changed kind takes from widgets are named, at most 64`() throws {
+    var store = Store()
+    let old = Kind(
+      name: "note",
+      data: [
+        Field(name: "text", type: .string, defaultValue: .string("")),
+        Field(name: "size", type: .int, defaultValue: .int(1)), Field(name: "gone", type: .bool),
+      ])
+    try store.register([old])
+    let ids = try (1...70).map { try #require(WidgetID("w\($0)")) }
+    for id in ids { try store.create(id, kind: "note") }
+    try store.update("w1", .with { $0.setData = ["text": .string("mine"), "size": .int(4)] })
+    var new = old
+    new.data = [Field(name: "nota", type: .string), Field(name: "size", type: .string)]
+    let expected = Set(["data.size", "data.text"].map { LostField(widgetID: "w1", path: $0) })
+    for isDryRun in [true, false] {
+      let result = try store.change(new, isDryRun: isDryRun)
+      #expect(Set(result.lostFields) == expected)
+      #expect(result.lostFieldsCount == 2)
+    }
+    try store.register([old])
+    for id in ids { try store.update(id, .with { $0.setData = ["text": .string("t")] }) }
+    let result = try store.change(new)
+    #expect(result.lostFields.count == KindResult.lostFieldsMax)
+    #expect(result.lostFieldsCount == 70)
+  }
+
   @Test func `a kind that changes only its words changes no widget`() throws {
     var store = try store()
     try store.run(.create(spec()))
@@ -601,6 +628,16 @@ extension Store {
     _ kinds: [Kind], provider: String = "desk", prunes: Bool = false
   ) throws(StoreError) -> Commit {
     try run(.applyKinds(KindDeclaration(provider: provider, kinds: kinds, prunes: prunes)))
+  }
+}
+
+extension Store {
+  fileprivate mutating func change(_ kind: Kind, isDryRun: Bool = false) throws -> KindResult {
+    let declaration = KindDeclaration(provider: "desk", kinds: [kind], isDryRun: isDryRun)
+    guard case .kindsApplied(let results) = try run(.applyKinds(declaration)).outcome else {
+      throw StoreError.kindNotFound(kind.name)
+    }
+    return try #require(results.first)
   }
 }
 

@@ -246,12 +246,15 @@ struct OwnershipTests {
     try store.set("c", ["note": .string("mine")])
     var kind = Self.counter()
     kind.data.removeLast()
-    try store.register([kind], provider: Self.manager)
+    let commit = try store.register([kind], provider: Self.manager)
     #expect(store.widget("c")?.data["note"] == nil)
     #expect(
       store.owners(of: "c") == [
         FieldOwner(path: "data.note", owner: "user 1000", declared: .string("mine"))
       ])
+    guard case .kindsApplied(let results) = commit.outcome else { return }
+    #expect(
+      results[0].lostFields == [LostField(widgetID: "c", path: "data.note", isSetAside: true)])
     #expect(store.checkInvariants() == [])
   }
 

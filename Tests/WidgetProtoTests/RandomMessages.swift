@@ -81,6 +81,7 @@ struct RandomMessages {
           provider: name(), kinds: many { $0.registeredKind().kind }, prune: flag(),
           validateOnly: flag(), requestID: name())),
       Sample(kindResult()),
+      Sample(LostField(widgetID: id(), path: text(), isSetAside: flag())),
       Sample(ApplyKindsResponse(results: many { $0.kindResult() }, revision: number())),
       Sample(GetKindRequest(name: kind())), Sample(GetKindResponse(kind: registeredKind())),
       Sample(
@@ -508,7 +509,9 @@ struct RandomMessages {
   private mutating func kindResult() -> KindResult {
     KindResult(
       name: kind(), action: pick(ApplyAction.allCases),
-      widgetsChanged: Int(UInt32(truncatingIfNeeded: number())))
+      widgetsChanged: Int(UInt32(truncatingIfNeeded: number())),
+      lostFields: many { LostField(widgetID: $0.id(), path: $0.text(), isSetAside: $0.flag()) },
+      lostFieldsCount: Int(UInt32(truncatingIfNeeded: number())))
   }
 
   private mutating func patch() -> WidgetPatch {

@@ -39,6 +39,7 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(Binding.self), MessageType(RowTemplate.self), MessageType(Content.self),
     MessageType(Node.self), MessageType(ListedEvents.self), MessageType(ContentChange.self),
     MessageType(ApplyKindsRequest.self), MessageType(KindResult.self),
+    MessageType(LostField.self),
     MessageType(ApplyKindsResponse.self), MessageType(GetKindRequest.self),
     MessageType(GetKindResponse.self), MessageType(ListKindsRequest.self),
     MessageType(ListKindsResponse.self), MessageType(DeleteKindRequest.self),

@@ -74,6 +74,7 @@ import WidgetTransport
       let client = try server.connect()
       // Widgets of the kind are there already, with and without what it takes.
       try client.create("a", kind: "gauge", data: ["old": .int(1)])
+      let lost = try #require(WidgetID("a"))
       let provider = try RawProvider(server.connect())
       try provider.open()
       try provider.send(.kinds(ProvideKinds(id: 7, kinds: [Self.gauge])))
@@ -82,7 +83,9 @@ import WidgetTransport
       #expect(result.revision == 2)
       #expect(
         result.kinds == [
-          KindResult(name: Self.gauge.name, action: .created, widgetsChanged: 1)
+          KindResult(
+            name: Self.gauge.name, action: .created, widgetsChanged: 1,
+            lostFields: [LostField(widgetID: lost, path: "data.old")], lostFieldsCount: 1)
         ])
       let request = try provider.dataRequest()
       #expect(request.widget.id.rawValue == "a")

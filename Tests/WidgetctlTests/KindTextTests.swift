@@ -1,11 +1,32 @@
 import Testing
 import WidgetModel
+import WidgetProto
 
 @testable import widgetctl
 
 struct KindTextTests {
   private func text(_ kind: Kind) -> String {
     KindText(RegisteredKind(kind: kind, provider: "desk"), Samples.plain).text(width: nil)
+  }
+
+  @Test(arguments: [false, true])
+  func `each value that a changed kind takes from a widget is named`(dryRun: Bool) throws {
+    let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))
+    let result = KindResult(
+      name: try #require(KindName("note")), action: .updated, widgetsChanged: 2,
+      lostFields: [
+        LostField(widgetID: a, path: "data.text"),
+        LostField(widgetID: b, path: "data.text", isSetAside: true),
+      ], lostFieldsCount: 5)
+    let text = ApplyCommand.text(ApplyKindsResponse(results: [result], revision: 1), dryRun: dryRun)
+    #expect(
+      text == """
+        kind note updated, 2 widgets made to fit\(dryRun ? " (dry run)" : "")
+          a: data.text \(dryRun ? "would lose" : "has lost") its value, which does not fit the kind any more
+          b: data.text \(dryRun ? "would be" : "is") set aside until the kind declares it again
+          more values that do not fit the kind any more: 3
+
+        """)
   }
 
   @Test func `a kind says which nodes its widgets show, and what they take`() throws {

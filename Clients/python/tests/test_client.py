@@ -208,10 +208,30 @@ class CallTests(DaemonCase):
                 kinds=[kind_pb], provider="p", prune=True, validate_only=True, request_id="r"
             ),
             pb.ApplyKindsResponse(
-                results=[pb.KindResult(name="k", action=2, widgets_changed=4)], revision=3
+                results=[
+                    pb.KindResult(
+                        name="k",
+                        action=2,
+                        widgets_changed=4,
+                        lost_fields=[
+                            pb.LostField(widget_id="w", path="data.n", set_aside=True)
+                        ],
+                        lost_fields_count=9,
+                    )
+                ],
+                revision=3,
             ),
             widgetd.KindsApplied(
-                (widgetd.KindResult("k", widgetd.ApplyAction.UPDATED, widgets_changed=4),), 3
+                (
+                    widgetd.KindResult(
+                        "k",
+                        widgetd.ApplyAction.UPDATED,
+                        widgets_changed=4,
+                        lost_fields=(widgetd.LostField("w", "data.n", True),),
+                        lost_fields_count=9,
+                    ),
+                ),
+                3,
             ),
         )
         self.check(

@@ -366,6 +366,17 @@ class Kind:
 
 
 @dataclass(frozen=True)
+class LostField:
+    """A field of a widget whose value does not fit a changed kind."""
+
+    widget_id: str
+    #: data.KEY or parameters.KEY.
+    path: str
+    #: Whether the value comes back when the kind declares the field again.
+    set_aside: bool = False
+
+
+@dataclass(frozen=True)
 class KindResult:
     """What apply_kinds did (or would do) to one kind."""
 
@@ -373,6 +384,23 @@ class KindResult:
     action: ApplyAction
     #: How many of its widgets were made to fit.
     widgets_changed: int = 0
+    #: The values that widgets lost, at most 64.
+    lost_fields: tuple[LostField, ...] = ()
+    #: How many values widgets lost, also those that lost_fields has no room for.
+    lost_fields_count: int = 0
+
+    @staticmethod
+    def from_pb(message: catalog_service_pb2.KindResult) -> KindResult:
+        return KindResult(
+            message.name,
+            ApplyAction.read(message.action),
+            message.widgets_changed,
+            tuple(
+                LostField(field.widget_id, field.path, field.set_aside)
+                for field in message.lost_fields
+            ),
+            message.lost_fields_count,
+        )
 
 
 @dataclass(frozen=True)
@@ -385,10 +413,7 @@ class KindsApplied:
 
     @staticmethod
     def from_pb(message: catalog_service_pb2.ApplyKindsResponse) -> KindsApplied:
-        results = tuple(
-            KindResult(result.name, ApplyAction.read(result.action), result.widgets_changed)
-            for result in message.results
-        )
+        results = tuple(KindResult.from_pb(result) for result in message.results)
         return KindsApplied(results, message.revision)
 
 

@@ -44,7 +44,6 @@ from .errors import (
 from .frames import Disconnected, Gap
 from .kinds import Kind, KindResult
 from .model import (
-    ApplyAction,
     Event,
     Transition,
     Widget,
@@ -464,10 +463,7 @@ class Provider:
                 self._raise_if_over(lost)
         with self._condition:
             self._kinds = messages
-        return tuple(
-            KindResult(kind.name, ApplyAction.read(kind.action), kind.widgets_changed)
-            for kind in result.kinds
-        )
+        return tuple(KindResult.from_pb(kind) for kind in result.kinds)
 
     def close(self) -> None:
         """Ends the session for good; its widgets are stale then. Who iterates gets the end."""

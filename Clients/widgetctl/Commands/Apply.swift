@@ -204,6 +204,14 @@ struct ApplyCommand: AsyncParsableCommand {
           .map([
             "name": .string($0.name.rawValue), "action": .string($0.action.name),
             "widgetsChanged": .int(Int64($0.widgetsChanged)),
+            "lostFields": .list(
+              $0.lostFields.map {
+                .map([
+                  "widget": .string($0.widgetID.rawValue), "field": .string($0.path),
+                  "setAside": .bool($0.isSetAside),
+                ])
+              }),
+            "lostFieldsCount": .int(Int64($0.lostFieldsCount)),
           ])
         })
     }
@@ -211,7 +219,7 @@ struct ApplyCommand: AsyncParsableCommand {
     return .map(map)
   }
 
-  /// A line a kind.
+  /// A line a kind, and one for each value that its widgets lose.
   static func text(_ kinds: ApplyKindsResponse?, dryRun: Bool) -> String {
     (kinds?.results ?? []).map { result in
       let widgets =
@@ -221,7 +229,23 @@ struct ApplyCommand: AsyncParsableCommand {
         default: ", \(result.widgetsChanged) widgets made to fit"
         }
       return "kind \(result.name) \(result.action.name)\(widgets)\(dryRun ? " (dry run)" : "")\n"
+        + text(lostBy: result, dryRun: dryRun)
     }.joined()
+  }
+
+  private static func text(lostBy result: KindResult, dryRun: Bool) -> String {
+    var lines = result.lostFields.map { field in
+      let what =
+        field.isSetAside
+        ? "\(dryRun ? "would be" : "is") set aside until the kind declares it again"
+        : "\(dryRun ? "would lose" : "has lost") its value, which does not fit the kind any more"
+      return "  \(field.widgetID): \(field.path) \(what)"
+    }
+    let more = result.lostFieldsCount - result.lostFields.count
+    if more > 0 {
+      lines.append("  more values that do not fit the kind any more: \(more)")
+    }
+    return lines.map { $0.safeForTerminal + "\n" }.joined()
   }
 
   /// A line a widget: what was done, or with `specs` (what is declared) what would be.

@@ -204,6 +204,8 @@ wp_descriptor_widgetd__v1__list_widgets_request(void) { return &widgetd__v1__lis
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__list_widgets_response(void) { return &widgetd__v1__list_widgets_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__lost_field(void) { return &widgetd__v1__lost_field__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__map_value(void) { return &widgetd__v1__map_value__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__map_value__entries_entry(void) { return &widgetd__v1__map_value__entries_entry__descriptor; }

@@ -355,6 +355,10 @@ extension Widgetd__V1__ListWidgetsResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__list_widgets_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__list_widgets_response__init(message) }
 }
+extension Widgetd__V1__LostField: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__lost_field() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__lost_field__init(message) }
+}
 extension Widgetd__V1__MapValue: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__map_value() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__map_value__init(message) }

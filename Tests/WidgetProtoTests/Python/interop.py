@@ -329,7 +329,7 @@ def needs_content(name):
         "GetWidgetRequest", "GetWidgetResponse", "UpdateWidgetRequest", "DeleteWidgetRequest",
         "SetPresenceRequest", "MoveWidgetRequest", "MoveWidgetResponse", "ApplyResult",
         "SendEventRequest", "Event", "WidgetUpdated", "WidgetAdded", "WidgetRemoved",
-        "SetLogLevelRequest", "StoredWidget", "StoredTombstone", "Kind", "KindResult",
+        "SetLogLevelRequest", "StoredWidget", "StoredTombstone", "Kind", "KindResult", "LostField",
         "ContentTemplate", "NodeTemplate", "ThemeValue", "ThemeColors",
         "GetKindRequest", "GetKindResponse", "DeleteKindRequest", "RefreshWidgetsRequest",
         "ProvideRequest", "ProvideOpen", "ProvidedUpdate", "ProvideAnswer", "DataRequest",

@@ -124,12 +124,16 @@ class InstalledBundle(_message.Message):
 class KindResult(_message.Message):
     __slots__: tuple[str, ...]
     ACTION_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELDS_COUNT_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELDS_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     WIDGETS_CHANGED_FIELD_NUMBER: _ClassVar[int]
     action: _widget_service_pb2.ApplyAction
+    lost_fields: _containers.RepeatedCompositeFieldContainer[LostField]
+    lost_fields_count: int
     name: str
     widgets_changed: int
-    def __init__(self, name: _Optional[str] = ..., action: _Optional[_Union[_widget_service_pb2.ApplyAction, str]] = ..., widgets_changed: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., action: _Optional[_Union[_widget_service_pb2.ApplyAction, str]] = ..., widgets_changed: _Optional[int] = ..., lost_fields: _Optional[_Iterable[_Union[LostField, _Mapping[str, object]]]] = ..., lost_fields_count: _Optional[int] = ...) -> None: ...
 
 class ListBundlesRequest(_message.Message):
     __slots__: tuple[str, ...] = ()
@@ -160,6 +164,16 @@ class ListKindsResponse(_message.Message):
     next_page_token: str
     revision: int
     def __init__(self, kinds: _Optional[_Iterable[_Union[_kind_pb2.Kind, _Mapping[str, object]]]] = ..., next_page_token: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class LostField(_message.Message):
+    __slots__: tuple[str, ...]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    SET_ASIDE_FIELD_NUMBER: _ClassVar[int]
+    WIDGET_ID_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    set_aside: bool
+    widget_id: str
+    def __init__(self, widget_id: _Optional[str] = ..., path: _Optional[str] = ..., set_aside: bool = ...) -> None: ...
 
 class RollbackBundleRequest(_message.Message):
     __slots__: tuple[str, ...]

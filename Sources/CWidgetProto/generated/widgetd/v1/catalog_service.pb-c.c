@@ -98,6 +98,51 @@ void   widgetd__v1__kind_result__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__kind_result__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__lost_field__init
+                     (Widgetd__V1__LostField         *message)
+{
+  static const Widgetd__V1__LostField init_value = WIDGETD__V1__LOST_FIELD__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__lost_field__get_packed_size
+                     (const Widgetd__V1__LostField *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__lost_field__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__lost_field__pack
+                     (const Widgetd__V1__LostField *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__lost_field__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__lost_field__pack_to_buffer
+                     (const Widgetd__V1__LostField *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__lost_field__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__LostField *
+       widgetd__v1__lost_field__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__LostField *)
+     protobuf_c_message_unpack (&widgetd__v1__lost_field__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__lost_field__free_unpacked
+                     (Widgetd__V1__LostField *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__lost_field__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__apply_kinds_response__init
                      (Widgetd__V1__ApplyKindsResponse         *message)
 {
@@ -1094,7 +1139,7 @@ const ProtobufCMessageDescriptor widgetd__v1__apply_kinds_request__descriptor =
   (ProtobufCMessageInit) widgetd__v1__apply_kinds_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__kind_result__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__kind_result__field_descriptors[5] =
 {
   {
     "name",
@@ -1132,16 +1177,42 @@ static const ProtobufCFieldDescriptor widgetd__v1__kind_result__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "lost_fields",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__KindResult, n_lost_fields),
+    offsetof(Widgetd__V1__KindResult, lost_fields),
+    &widgetd__v1__lost_field__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "lost_fields_count",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__KindResult, lost_fields_count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__kind_result__field_indices_by_name[] = {
   1,   /* field[1] = action */
+  3,   /* field[3] = lost_fields */
+  4,   /* field[4] = lost_fields_count */
   0,   /* field[0] = name */
   2,   /* field[2] = widgets_changed */
 };
 static const ProtobufCIntRange widgetd__v1__kind_result__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__kind_result__descriptor =
 {
@@ -1151,11 +1222,75 @@ const ProtobufCMessageDescriptor widgetd__v1__kind_result__descriptor =
   "Widgetd__V1__KindResult",
   "widgetd.v1",
   sizeof(Widgetd__V1__KindResult),
-  3,
+  5,
   widgetd__v1__kind_result__field_descriptors,
   widgetd__v1__kind_result__field_indices_by_name,
   1,  widgetd__v1__kind_result__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__kind_result__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__lost_field__field_descriptors[3] =
+{
+  {
+    "widget_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__LostField, widget_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "path",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__LostField, path),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "set_aside",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__LostField, set_aside),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__lost_field__field_indices_by_name[] = {
+  1,   /* field[1] = path */
+  2,   /* field[2] = set_aside */
+  0,   /* field[0] = widget_id */
+};
+static const ProtobufCIntRange widgetd__v1__lost_field__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__lost_field__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.LostField",
+  "LostField",
+  "Widgetd__V1__LostField",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__LostField),
+  3,
+  widgetd__v1__lost_field__field_descriptors,
+  widgetd__v1__lost_field__field_indices_by_name,
+  1,  widgetd__v1__lost_field__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__lost_field__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__apply_kinds_response__field_descriptors[2] =

@@ -21,6 +21,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Widgetd__V1__ApplyKindsRequest Widgetd__V1__ApplyKindsRequest;
 typedef struct Widgetd__V1__KindResult Widgetd__V1__KindResult;
+typedef struct Widgetd__V1__LostField Widgetd__V1__LostField;
 typedef struct Widgetd__V1__ApplyKindsResponse Widgetd__V1__ApplyKindsResponse;
 typedef struct Widgetd__V1__GetKindRequest Widgetd__V1__GetKindRequest;
 typedef struct Widgetd__V1__GetKindResponse Widgetd__V1__GetKindResponse;
@@ -70,10 +71,25 @@ struct  Widgetd__V1__KindResult
   char *name;
   Widgetd__V1__ApplyAction action;
   uint32_t widgets_changed;
+  size_t n_lost_fields;
+  Widgetd__V1__LostField **lost_fields;
+  uint32_t lost_fields_count;
 };
 #define WIDGETD__V1__KIND_RESULT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__kind_result__descriptor) \
-    , (char *)protobuf_c_empty_string, WIDGETD__V1__APPLY_ACTION__APPLY_ACTION_UNSPECIFIED, 0 }
+    , (char *)protobuf_c_empty_string, WIDGETD__V1__APPLY_ACTION__APPLY_ACTION_UNSPECIFIED, 0, 0,NULL, 0 }
+
+
+struct  Widgetd__V1__LostField
+{
+  ProtobufCMessage base;
+  char *widget_id;
+  char *path;
+  protobuf_c_boolean set_aside;
+};
+#define WIDGETD__V1__LOST_FIELD__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__lost_field__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0 }
 
 
 struct  Widgetd__V1__ApplyKindsResponse
@@ -359,6 +375,25 @@ Widgetd__V1__KindResult *
                       const uint8_t       *data);
 void   widgetd__v1__kind_result__free_unpacked
                      (Widgetd__V1__KindResult *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__LostField methods */
+void   widgetd__v1__lost_field__init
+                     (Widgetd__V1__LostField         *message);
+size_t widgetd__v1__lost_field__get_packed_size
+                     (const Widgetd__V1__LostField   *message);
+size_t widgetd__v1__lost_field__pack
+                     (const Widgetd__V1__LostField   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__lost_field__pack_to_buffer
+                     (const Widgetd__V1__LostField   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__LostField *
+       widgetd__v1__lost_field__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__lost_field__free_unpacked
+                     (Widgetd__V1__LostField *message,
                       ProtobufCAllocator *allocator);
 /* Widgetd__V1__ApplyKindsResponse methods */
 void   widgetd__v1__apply_kinds_response__init
@@ -751,6 +786,9 @@ typedef void (*Widgetd__V1__ApplyKindsRequest_Closure)
 typedef void (*Widgetd__V1__KindResult_Closure)
                  (const Widgetd__V1__KindResult *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__LostField_Closure)
+                 (const Widgetd__V1__LostField *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__ApplyKindsResponse_Closure)
                  (const Widgetd__V1__ApplyKindsResponse *message,
                   void *closure_data);
@@ -924,6 +962,7 @@ void widgetd__v1__catalog_service__rollback_bundle(ProtobufCService *service,
 
 extern const ProtobufCMessageDescriptor widgetd__v1__apply_kinds_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__kind_result__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__lost_field__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__apply_kinds_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_kind_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_kind_response__descriptor;
