@@ -5,7 +5,7 @@ import WidgetRender
 
 @testable import widgetctl
 
-/// The picture of `view --once`: what is on it, how large it is, and in which format.
+/// The picture of `view`: what is on it, how large it is, and in which format.
 struct PicturePageTests {
   private static let now = Samples.time(10_000)
 
@@ -66,6 +66,47 @@ struct PicturePageTests {
     #expect(Self.page(.html).text(of: [Self.widget("a", "<b>")]).contains("&lt;b&gt;"))
   }
 
+  @Test func `a widget that is named says that it is hidden or disabled`() {
+    var widget = Self.widget("a", "one")
+    widget.presence = Presence(isVisible: false)
+    #expect(Self.lines(Self.page().text(of: [widget])) == ["a, hidden", " one"])
+  }
+
+  @Test func `nothing from the daemon acts on the terminal`() {
+    let evil = "\u{1B}[31m\u{7}\u{202E}x"
+    let properties: ValueMap = [
+      "text": .string(evil), "value": .string(evil), "url": .string(evil), "alt": .string(evil),
+      "problem": .string(evil), "placeholder": .string(evil), "submit": .string(evil),
+      "columns": .list([.string(evil)]), "labels": .list([.string(evil)]), "empty": .string(evil),
+      "icon": .string(evil), "style": .string("bar"), "values": .list([.double(1)]),
+      "format": .string(evil), "date": .timestamp(Self.now),
+    ]
+    for type in NodeType.allCases {
+      var widget = Self.widget("a")
+      widget.content = Content(
+        rootID: evil, nodes: [Node(id: evil, type: type, properties: properties, problem: evil)])
+      let text = Self.page(width: 60).text(of: [widget])
+      #expect(!text.unicodeScalars.contains { $0.actsOnTerminal && $0 != "\n" }, "\(type)")
+      #expect(text.contains("\\u{1b}"), "\(type)")
+    }
+  }
+
+  @Test func `nodes in a circle or without end are drawn`() {
+    var widget = Self.widget("a")
+    widget.content = Content(
+      rootID: "a",
+      nodes: [
+        Node(id: "a", type: .stack, childIDs: ["b", "a", "x", "b"]),
+        Node(id: "b", type: .stack, childIDs: ["a", "x"]),
+        Node(id: "x", type: .label, properties: ["text": .string("x")]),
+      ])
+    #expect(Self.page().text(of: [widget]).filter { $0 == "x" }.count == 1)
+    widget.content = Content(
+      rootID: "n0",
+      nodes: (0..<100_000).map { Node(id: "n\($0)", type: .stack, childIDs: ["n\($0 + 1)"]) })
+    #expect(Self.lines(Self.page().text(of: [widget])).count <= 1)
+  }
+
   @Test func `the problems of nodes and unknown kinds are told`() {
     var widget = Self.widget("a", "one")
     widget.content?.nodes[1].problem = "lines: no number"
@@ -113,7 +154,7 @@ struct PicturePageTests {
     format: WidgetPicture.Format
   ) throws {
     let command = try #require(
-      try Widgetctl.parseAsRoot(["view", "--once"] + arguments) as? ViewCommand)
+      try Widgetctl.parseAsRoot(["view"] + arguments) as? ViewCommand)
     #expect(
       command.picture.format(
         isTerminal: isTerminal, noColor: command.global.noColor, environment: { environment[$0] })

@@ -5,27 +5,27 @@ import WidgetModel
 /// `view`: shows what widgets show.
 struct ViewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "view", abstract: "See widgets as their users do: what they show, as text.",
+    commandName: "view", abstract: "See widgets as their users do: a picture in text.",
     discussion: """
-      What a widget shows is said by its kind. A widget whose kind says nothing about that is shown \
-      as its data, a line a key. Without ids and selection: all widgets that are visible, each with a \
-      title. A line that begins with ! says what is wrong with a part of it; where a placeholder stands in, \
-      only --verbose and --nodes tell why.
+      A widget's kind says what the widget shows. If the kind has no content, the widget shows its \
+      data, one line a key. Without ids and selection, all visible widgets are drawn, each with a \
+      title. A line that begins with ! says what is wrong with a node. If the node has a placeholder, \
+      only --verbose and --nodes show that line.
 
-      --watch redraws whenever something changes, until an interrupt; without a terminal it prints \
-      everything again. With -o json or yaml it prints what `ls` does. --nodes lists the parts instead: \
-      what `send --node` can name; with --defaults also the properties that a node leaves to their default.
+      The picture has colours on a terminal, and is plain text elsewhere. --width, --height and \
+      --format fit it for a message of the day, a status bar or a web page. --watch draws again at \
+      every change, until q or Ctrl+C; without a terminal it prints the picture again. --live also \
+      takes keys and the mouse.
 
-      --once prints one picture, laid out for a width and with colours: for a message of the day, a \
-      status bar, a web page. --height holds it to so many rows.
+      --nodes lists the nodes that `send --node` can name; with --defaults, also the properties that \
+      hold by default. With -o json or yaml, `view` prints what `ls` does.
 
       Examples:
         widgetctl view
         widgetctl view todo
         widgetctl view todo --nodes
         widgetctl view todo --family inline
-        widgetctl view --once
-        widgetctl view todo --once --format html --width 60
+        widgetctl view todo --format html --width 60
         widgetctl view -l panel=top --watch
         widgetctl send todo press --node add
       """)
@@ -92,6 +92,11 @@ struct ViewCommand: AsyncParsableCommand {
       throw ValidationError("--watch draws; `widgetctl watch -o jsonl` prints changes")
     }
     if watch, nodes { throw ValidationError("--watch draws; leave out --nodes") }
+    if let option = picture.given, watch || live || nodes {
+      throw ValidationError(
+        "\(option) is for one picture; leave out \(watch ? "--watch" : live ? "--live" : "--nodes")"
+      )
+    }
     if waits, !watch, !live { throw ValidationError("--wait needs --watch or --live") }
     if arrangement != nil, !live { throw ValidationError("--arrangement needs --live") }
     if let arrangement, arrangement != "none", !ids.isEmpty || !selection.isEmpty {
@@ -101,12 +106,9 @@ struct ViewCommand: AsyncParsableCommand {
       throw ValidationError("--live draws by itself; leave out --watch and --nodes")
     }
     if defaults, !nodes { throw ValidationError("--defaults needs --nodes") }
-    if picture.once, watch || live {
-      throw ValidationError("use one of --once, --watch and --live")
-    }
-    if picture.once, nodes { throw ValidationError("--once draws; leave out --nodes") }
-    if picture.once, let output = global.output, output != .table {
-      throw ValidationError("--once draws; `widgetctl ls -o \(output.rawValue)` prints data")
+    if let option = picture.given, let output = global.output, output != .table {
+      throw ValidationError(
+        "\(option) is for a picture; `widgetctl ls -o \(output.rawValue)` prints data")
     }
   }
 
@@ -131,28 +133,22 @@ struct ViewCommand: AsyncParsableCommand {
         widgets.append(answer.widget)
       }
     }
-    var kinds = KindNames()
-    if session.printer.format == .table, !nodes { try await kinds.look(for: widgets, session) }
-    if picture.once { return await draw(widgets, kinds, session) }
     if defaults { widgets = widgets.map(\.withDefaults) }
-    let page = page(session.printer.painter)
-    let (found, known) = (widgets, kinds)
+    let found = widgets
+    guard session.printer.format != .table || nodes else { return try await draw(found, session) }
+    let painter = session.printer.painter
     session.printer.print(
       list: found.map { $0.document() }, around: { .map(["widgets": $0]) }
     ) {
-      if nodes {
-        let width = defaults ? nil : Terminal.width
-        return Table.nodes(of: found).text(width: width, page.painter)
-      }
-      let lines = page.lines(of: found, kinds: known, now: Terminal.now, width: Terminal.width)
-      if lines.isEmpty, ids.isEmpty, Terminal.outputIsTerminal { return "no visible widgets\n" }
-      return lines.map { $0 + "\n" }.joined()
+      Table.nodes(of: found).text(width: defaults ? nil : Terminal.width, painter)
     }
   }
 
-  private func draw(_ widgets: [Widget], _ kinds: KindNames, _ session: Session) async {
+  private func draw(_ widgets: [Widget], _ session: Session) async throws {
+    var kinds = KindNames()
+    try await kinds.look(for: widgets, session)
     var page = picture.page(
-      isTitled: widgets.count > 1, tellsAll: global.verbose, noColor: global.noColor)
+      isTitled: ids.count != 1, tellsAll: global.verbose, noColor: global.noColor)
     // A daemon that knows no themes has the standard one.
     let answer = try? await session.client.getTheme(options: session.options)
     if let answer { page.theme = answer.theme.theme }
@@ -161,40 +157,17 @@ struct ViewCommand: AsyncParsableCommand {
     Output.write(isNothing ? "no visible widgets\n" : text)
   }
 
-  private func page(_ painter: Painter) -> ViewPage {
-    ViewPage(ids: ids, isTitled: ids.count != 1, painter: painter, tellsAll: global.verbose)
-  }
-
   private func follow() async throws {
     let follow = FollowOptions(global: global, waits: waits)
     let session = try follow.session()
     let options = WatchOptions(
       selector: ids.isEmpty ? selection.selector() : Selector(ids: ids), retry: FollowOptions.retry,
-      contentFamily: family)
-    let page = page(global.painter)
+      contentFamily: family, includeTheme: true)
     Output.endWithReader()
-    try await follow.limited {
-      let screen = ViewScreen(page: page, session: session)
-      try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask {
-          var notes = ConnectionNotes(follow)
-          for try await frame in session.client.watch(options) {
-            try notes.note(frame)
-            try await screen.take(frame)
-          }
-        }
-        if Terminal.outputIsTerminal {
-          group.addTask {
-            while true {
-              try await Task.sleep(for: .seconds(1))
-              await screen.tick()
-            }
-          }
-        }
-        defer { group.cancelAll() }
-        try await group.next()
-      }
-    }
+    let watch = ViewWatch(
+      ids: ids, picture: picture, session: session, watch: options, tellsAll: global.verbose,
+      noColor: global.noColor)
+    try await follow.limited { try await watch.run(follow) }
   }
 }
 
@@ -248,34 +221,6 @@ let nodeCompletion = CompletionKind.custom { words, _, prefix in
   return (answer?.widget.content?.nodes ?? []).map(\.id).filter { $0.hasPrefix(prefix) }
 }
 
-/// Which widgets are on a page, and how.
-struct ViewPage: Sendable {
-  /// In this order, hidden ones too; none for all that are visible.
-  let ids: [WidgetID]
-  let isTitled: Bool
-  let painter: Painter
-  /// Also what placeholders stand in for.
-  var tellsAll = false
-
-  /// The lines of the page, with an empty one between widgets.
-  func lines(of widgets: [Widget], kinds: KindNames, now: Timestamp, width: Int?) -> [String] {
-    let text = WidgetText(
-      painter: painter,
-      content: ContentText(width: width, dates: DateText(now: now), tellsAll: tellsAll))
-    let blocks = widgets.map { widget in
-      text.lines(
-        of: widget, isTitled: isTitled, isKindKnown: !kinds.unknown.contains(widget.kind))
-    }
-    return Array(blocks.joined(separator: [""]))
-  }
-
-  /// The page's widgets among those that are there.
-  func widgets(in mirror: WidgetMirror) -> [Widget] {
-    ids.isEmpty
-      ? mirror.widgets.filter(\.presence.isVisible) : ids.compactMap { mirror[$0] }
-  }
-}
-
 /// Which kinds of widgets without content nobody has registered.
 struct KindNames: Sendable {
   private(set) var unknown: Set<KindName> = []
@@ -300,67 +245,5 @@ struct KindNames: Sendable {
         unknown.insert(kind)
       }
     }
-  }
-}
-
-/// What `view --watch` has drawn.
-private actor ViewScreen {
-  private let page: ViewPage
-  private let session: Session
-  private var mirror = WidgetMirror()
-  private var kinds = KindNames()
-  private var shown: [String]?
-
-  init(page: ViewPage, session: Session) {
-    self.page = page
-    self.session = session
-  }
-
-  func take(_ frame: WatchFrame) async throws {
-    let wasSynced = mirror.isSynced
-    guard try mirror.apply(frame) != nil, mirror.isSynced else { return }
-    let widgets = page.widgets(in: mirror)
-    // It may be asked again later; meanwhile everything is drawn as it was known before.
-    var kinds = kinds
-    do throws(ClientError) { try await kinds.look(for: widgets, session) } catch {}
-    self.kinds = kinds
-    if !wasSynced {
-      await FollowOptions.noteMissing(
-        of: page.ids, among: Set(mirror.widgets.map(\.id)), waits: true, session)
-    }
-    draw()
-  }
-
-  /// Draws again what follows the time.
-  func tick() {
-    guard mirror.isSynced,
-      page.widgets(in: mirror).contains(where: {
-        $0.error?.since != nil || $0.content.map(ContentText.follows(time:)) ?? false
-      })
-    else { return }
-    draw()
-  }
-
-  private func draw() {
-    let size = Terminal.size
-    let lines = page.lines(
-      of: page.widgets(in: mirror), kinds: kinds, now: Terminal.now, width: size?.columns)
-    guard lines != shown else { return }
-    if let size {
-      Output.write(ViewScreen.frame(lines, height: size.lines))
-    } else {
-      Output.write((shown == nil ? "" : "\n") + lines.map { $0 + "\n" }.joined())
-    }
-    shown = lines
-  }
-
-  /// The lines at the top of the terminal, over what was there; those that do not fit are counted.
-  private static func frame(_ lines: [String], height: Int) -> String {
-    var lines = lines
-    if lines.count >= height, height > 1 {
-      let more = lines.count - height + 2
-      lines = lines[..<(height - 2)] + ["… \(more) more lines"]
-    }
-    return "\u{1B}[H" + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J"
   }
 }

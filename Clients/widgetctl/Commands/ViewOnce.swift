@@ -3,7 +3,7 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// How `view` draws: the options of `--once`.
+/// How `view` draws one picture.
 struct PictureOptions: ParsableArguments {
   enum Format: String, CaseIterable, ExpressibleByArgument {
     case text, ansi, html
@@ -14,41 +14,42 @@ struct PictureOptions: ParsableArguments {
   /// The columns of a picture where there is no terminal.
   static let widthDefault = 80
 
-  @Flag(help: "Print one picture of the widgets, laid out and with colours, and end.")
+  @Flag(help: "Print one picture and end. This is the default.")
   var once = false
 
   @Option(
     help: ArgumentHelp(
-      "With --once: so many columns. Default: those of the terminal, 80 without one.",
+      "So many columns. Default: those of the terminal, 80 without one.",
       valueName: "columns"))
   var width: Int?
 
   @Option(
     help: ArgumentHelp(
-      "With --once: so many rows. Default: as many as the widgets take.", valueName: "rows"))
+      "So many rows. Default: as many as the widgets take.", valueName: "rows"))
   var height: Int?
 
   @Option(
     help: ArgumentHelp(
-      "With --once: \(Format.names). Default: ansi on a terminal with colours, else text.",
+      "\(Format.names). Default: ansi on a terminal with colours, else text.",
       valueName: "format"))
   var format: Format?
 
   @Option(
     help: ArgumentHelp(
-      "With --once: light, dark or high-contrast. Default: light if $COLORFGBG says so, else dark.",
+      "light, dark or high-contrast. Default: light if $COLORFGBG says so, else dark.",
       valueName: "appearance"),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance?
 
+  /// The first option that asks for one picture; nil if none is given.
+  var given: String? {
+    [
+      once ? "--once" : nil, width.map { _ in "--width" }, height.map { _ in "--height" },
+      format.map { _ in "--format" }, appearance.map { _ in "--appearance" },
+    ].lazy.compactMap(\.self).first
+  }
+
   func validate() throws {
-    if !once {
-      let given = [
-        width.map { _ in "--width" }, height.map { _ in "--height" },
-        format.map { _ in "--format" }, appearance.map { _ in "--appearance" },
-      ].compactMap(\.self)
-      if let name = given.first { throw ValidationError("\(name) needs --once") }
-    }
     for (name, side) in [("--width", width), ("--height", height)] {
       if let side, !(1...PictureOptions.sideMax).contains(side) {
         throw ValidationError("\(name) is 1 to \(PictureOptions.sideMax)")

@@ -13,6 +13,8 @@ struct PicturePage: Sendable {
   var width: Int
   /// Rows. A single widget fills them; several are cut there. Default: as many as they take.
   var height: Int?
+  /// Whether a single widget fills the height; else it takes what it needs, and is cut there.
+  var fillsHeight = true
   /// Whether each widget has a line with its id.
   var isTitled: Bool
   var dates: DateText
@@ -23,14 +25,20 @@ struct PicturePage: Sendable {
 
   /// The picture; empty if there is nothing to show.
   func text(of widgets: [Widget], kinds: KindNames = KindNames()) -> String {
+    grid(of: widgets, kinds: kinds).map(picture.text(of:)) ?? ""
+  }
+
+  /// The cells of the picture; nil if there is nothing to show.
+  func grid(of widgets: [Widget], kinds: KindNames = KindNames()) -> CellGrid? {
     var grids: [CellGrid] = []
     for widget in widgets {
       if !grids.isEmpty { grids.append(CellGrid(width: width, height: 1)) }
-      grids += self.grids(of: widget, kinds: kinds, fillsPage: widgets.count == 1)
+      grids += self.grids(of: widget, kinds: kinds, fillsPage: fillsHeight && widgets.count == 1)
     }
     let total = grids.reduce(0) { $0 + $1.height }
-    guard total > 0 else { return "" }
-    var page = CellGrid(width: width, height: height ?? total)
+    guard total > 0 else { return nil }
+    var page = CellGrid(
+      width: width, height: fillsHeight ? height ?? total : min(height ?? total, total))
     var row = 0
     for grid in grids {
       page.draw(grid, column: 0, row: row)
@@ -42,20 +50,18 @@ struct PicturePage: Sendable {
       let more = "… \(total - page.height + 1) more lines"
       page.put(more, column: 0, row: last.y, clip: last)
     }
-    return picture.text(of: page)
+    return page
   }
 
   /// What is above a widget's content, the content, and what is below, from top to bottom.
   private func grids(of widget: Widget, kinds: KindNames, fillsPage: Bool) -> [CellGrid] {
-    let text = WidgetText(
-      painter: Painter(usesColour: false), content: ContentText(width: nil, dates: dates))
     var above: [Node] = []
-    if isTitled {
-      let presence = widget.presence.state
+    let presence = widget.presence.state
+    if isTitled || presence != .visible {
       let title = widget.id.rawValue + (presence == .visible ? "" : ", \(presence.name)")
       above.append(PicturePage.line(title, ["font": .string("headline")]))
     }
-    let failures = text.failures(of: widget)
+    let failures = widget.failures(dates)
     if !failures.isEmpty {
       above.append(PicturePage.problem(failures.joined(separator: ", ")))
     }
@@ -67,8 +73,9 @@ struct PicturePage: Sendable {
       return grids(above + data)
     }
     let top = grids(above)
-    let below = grids(
-      ContentText.problems(of: content, tellsAll: tellsAll).map { PicturePage.problem($0) })
+    let problems =
+      content.problemLines(tellsAll: tellsAll) + (tellsAll ? widget.statusFailures : [])
+    let below = grids(problems.map { PicturePage.problem($0) })
     let taken = (top + below).reduce(0) { $0 + $1.height }
     var picture = picture
     picture.look.isStale = widget.isStale
@@ -91,8 +98,21 @@ struct PicturePage: Sendable {
 
   // MARK: - Lines around the content, drawn by the same means as it
 
+  func grid(line text: String) -> CellGrid { oneLine(PicturePage.line(text, ["lines": .int(1)])) }
+
+  /// A line in the colour of errors.
+  func grid(problem text: String) -> CellGrid {
+    var line = PicturePage.problem(text)
+    line.properties["lines"] = .int(1)
+    return oneLine(line)
+  }
+
+  private func oneLine(_ node: Node) -> CellGrid {
+    picture.grid(of: Content(rootID: node.id, nodes: [node]), width: width)
+  }
+
   private func grids(_ lines: [Node]) -> [CellGrid] {
-    lines.map { picture.grid(of: Content(rootID: $0.id, nodes: [$0]), width: width) }
+    lines.map(oneLine)
   }
 
   private static func line(_ text: String, _ properties: ValueMap) -> Node {

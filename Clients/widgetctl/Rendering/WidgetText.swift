@@ -1,59 +1,73 @@
 import WidgetModel
 
-/// A widget as people see it: what it shows, or, without that, what it holds.
-struct WidgetText {
-  let painter: Painter
-  var content: ContentText
-
-  /// The widget's lines.
-  ///
-  /// - Parameters:
-  ///   - isTitled: a line with its name comes first, and a line is there even if nothing else is. A
-  ///     widget that is stale, has an error, or is hidden or disabled, always says so in its first
-  ///     line.
-  ///   - isKindKnown: its kind is registered; only asked of widgets without content.
-  func lines(of widget: Widget, isTitled: Bool, isKindKnown: Bool) -> [String] {
-    var lines: [String] = []
-    let marks = marks(of: widget)
-    if isTitled || !marks.isEmpty {
-      let title = ([widget.id.rawValue] + marks).joined(separator: ", ")
-      lines.append(painter.paint(cut(title), marks.isEmpty ? .header : widget.stateStyle))
-    }
-    guard let shown = widget.content else {
-      if !isKindKnown { lines.append(cut("unknown kind \"\(widget.kind)\"")) }
-      return lines + widget.data.entries.map { cut($0.line) }
-    }
-    return lines + content.lines(of: shown) + (content.tellsAll ? statusFailures(of: widget) : [])
+extension Widget {
+  /// What is wrong with it: `stale`, `FETCH_FAILED for 5m: no answer`.
+  func failures(_ dates: DateText) -> [String] {
+    (isStale ? ["stale"] : []) + (error.map { [$0.words(dates)] } ?? [])
   }
 
   /// A line for each failed source and action of a bundle's widget. The content may show a
   /// placeholder instead.
-  private func statusFailures(of widget: Widget) -> [String] {
-    guard case .map(let status)? = widget.data["status"] else { return [] }
+  var statusFailures: [String] {
+    guard case .map(let status)? = data["status"] else { return [] }
     return status.entries.compactMap { entry in
       guard case .map(let one) = entry.value, one["failed"] == .bool(true),
         case .string(let message)? = one["message"]
       else { return nil }
-      return cut("! \(entry.key.onOneLine): \(message.onOneLine)")
+      return "! \(entry.key.onOneLine): \(message.onOneLine)"
     }
   }
 
-  /// What is to be known of it: `hidden`, `stale`, `FETCH_FAILED for 5m: no answer`.
-  private func marks(of widget: Widget) -> [String] {
-    (widget.presence.state == .visible ? [] : [widget.presence.state.name]) + failures(of: widget)
+  /// Whether what is shown of it changes with the time alone.
+  var followsTime: Bool { error?.since != nil || content?.followsTime ?? false }
+}
+
+extension Content {
+  /// A line that begins with `!` for each node that has a problem.
+  ///
+  /// - Parameter tellsAll: Also if a placeholder stands in.
+  func problemLines(tellsAll: Bool) -> [String] {
+    nodes.filter { !$0.problem.isEmpty && (tellsAll || !$0.hasPlaceholderForProblem) }
+      .map { "! \($0.id.safeForTerminal): \($0.problem.onOneLine)" }
   }
 
-  /// What is wrong with it: `stale`, `FETCH_FAILED for 5m: no answer`.
-  func failures(of widget: Widget) -> [String] {
-    var marks = widget.isStale ? ["stale"] : []
-    if let error = widget.error {
-      marks.append(error.words(content.dates))
+  /// Whether a date in it is said relative to now.
+  var followsTime: Bool {
+    nodes.contains { node in
+      guard node.type == .date, node.properties["format"]?.plainText ?? "" == "" else {
+        return false
+      }
+      return ["relative", "timer"].contains(node.properties["style"]?.plainText)
     }
-    return marks
   }
+}
 
-  private func cut(_ line: String) -> String {
-    content.width.map { line.cut(toColumns: $0) } ?? line
+extension Node {
+  /// Whether the property that failed has a value all the same: its placeholder.
+  fileprivate var hasPlaceholderForProblem: Bool {
+    properties[String(problem.prefix { $0 != ":" })] != nil
+  }
+}
+
+extension Value {
+  /// Text as it is, whole numbers without a point, nothing for null, the rest as JSON.
+  var plainText: String {
+    switch self {
+    case .null: ""
+    case .string(let text): text
+    case .double(let number) where number == number.rounded() && number.magnitude < 1e15:
+      "\(Int64(number))"
+    default: JSONWriter.compact(self)
+    }
+  }
+}
+
+extension String {
+  /// On one line: made safe, with a mark for each newline.
+  var onOneLine: String {
+    split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+      .map { String($0.map { $0 == "\t" ? " " : $0 }).safeForTerminal }
+      .joined(separator: " ⏎ ")
   }
 }
 

@@ -1,0 +1,170 @@
+import WidgetClient
+import WidgetModel
+import WidgetRender
+import WidgetTerminal
+
+/// `view --watch`: a picture that follows every change.
+struct ViewWatch: Sendable {
+  let ids: [WidgetID]
+  let picture: PictureOptions
+  let session: Session
+  let watch: WatchOptions
+  /// Also the problems for which a placeholder stands in.
+  let tellsAll: Bool
+  let noColor: Bool
+
+  /// Draws until the daemon's answer is an error, the user ends it, or the terminal is gone.
+  func run(_ follow: FollowOptions) async throws {
+    let terminal = terminal()
+    defer { terminal?.stop() }
+    let screen = ViewScreen(self, terminal, waits: follow.waits)
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      group.addTask {
+        var notes = ConnectionNotes(follow)
+        for try await frame in session.client.watch(watch) {
+          // What is said on a picture would be drawn over.
+          if terminal == nil { try notes.note(frame) }
+          try await screen.take(frame)
+        }
+      }
+      if Terminal.outputIsTerminal {
+        group.addTask {
+          while true {
+            try await Task.sleep(for: .seconds(1))
+            await screen.tick()
+          }
+        }
+      }
+      if let terminal {
+        group.addTask { await screen.follow(terminal) }
+      }
+      defer { group.cancelAll() }
+      try await group.next()
+    }
+  }
+
+  /// The terminal, if keys can be kept out of the picture; nil if pictures are printed.
+  private func terminal() -> TerminalSession? {
+    let capabilities = TerminalCapabilities(environment: Terminal.environment)
+    guard Terminal.outputIsTerminal, capabilities.movesCursor else { return nil }
+    return try? TerminalSession(modes: TerminalModes(mouse: false))
+  }
+
+  /// The page for the widgets in the mirror now.
+  fileprivate func page(_ theme: Theme?) -> PicturePage {
+    var page = picture.page(isTitled: ids.count != 1, tellsAll: tellsAll, noColor: noColor)
+    if let theme { page.theme = theme }
+    return page
+  }
+
+  fileprivate func widgets(in mirror: WidgetMirror) -> [Widget] {
+    ids.isEmpty
+      ? mirror.widgets.filter(\.presence.isVisible) : ids.compactMap { mirror[$0] }
+  }
+}
+
+/// What `view --watch` has drawn.
+private actor ViewScreen {
+  private let view: ViewWatch
+  private let terminal: TerminalSession?
+  private let waits: Bool
+  private var screen: ScreenUpdate
+  private var mirror = WidgetMirror()
+  private var kinds = KindNames()
+  private var theme: Theme?
+  /// Why there is no connection; nil if there is one.
+  private var loss: String?
+  private var wasOpen = false
+  private var printed: String?
+
+  init(_ view: ViewWatch, _ terminal: TerminalSession?, waits: Bool) {
+    (self.view, self.terminal, self.waits) = (view, terminal, waits)
+    let capabilities = TerminalCapabilities(environment: Terminal.environment)
+    screen = ScreenUpdate(
+      encoder: ANSIEncoder(
+        depth: view.noColor ? .none : capabilities.depth, writesLinks: capabilities.hasLinks))
+  }
+
+  func take(_ frame: WatchFrame) async throws {
+    let wasSynced = mirror.isSynced
+    let wasLost = loss != nil
+    switch frame {
+    case .theme(let state): theme = state.theme
+    case .disconnected(let error):
+      guard wasOpen || waits else { throw error }
+      loss = CommandFailure(error).message
+    case .opened: (wasOpen, loss) = (true, nil)
+    default: break
+    }
+    let changed = try mirror.apply(frame) != nil
+    if case .theme = frame, mirror.isSynced { return try draw() }
+    if wasLost != (loss != nil), terminal != nil { return try draw() }
+    guard changed, mirror.isSynced else { return }
+    // It may be asked again later; meanwhile everything is drawn as it was known before.
+    var kinds = kinds
+    do throws(ClientError) {
+      try await kinds.look(for: view.widgets(in: mirror), view.session)
+    } catch {}
+    self.kinds = kinds
+    if !wasSynced, terminal == nil {
+      await FollowOptions.noteMissing(
+        of: view.ids, among: Set(mirror.widgets.map(\.id)), waits: true, view.session)
+    }
+    try draw()
+  }
+
+  /// Draws again what follows the time.
+  func tick() {
+    guard mirror.isSynced, view.widgets(in: mirror).contains(where: \.followsTime) else { return }
+    try? draw()
+  }
+
+  /// Obeys the terminal until the user ends the watch.
+  func follow(_ terminal: TerminalSession) async {
+    try? draw()
+    for await event in terminal.events() {
+      switch event {
+      case .resized: try? draw()
+      case .resumed:
+        screen.forget()
+        try? draw()
+      case .input(.key(.character("q"), [])), .input(.key(.character("c"), .control)): return
+      case .input(.key(.character("z"), .control)): terminal.suspend()
+      case .input: break
+      case .ended: return
+      }
+    }
+  }
+
+  private func draw() throws {
+    var page = view.page(theme)
+    guard let terminal else { return print(page) }
+    let size = terminal.size
+    page.width = size.columns
+    page.height = max(size.rows - (loss == nil ? 0 : 1), 1)
+    page.fillsHeight = false
+    var canvas = CellGrid(width: size.columns, height: size.rows)
+    if let grid = page.grid(of: view.widgets(in: mirror), kinds: kinds) {
+      canvas.draw(grid, column: 0, row: 0)
+    } else if mirror.isSynced {
+      canvas.draw(page.grid(line: missing), column: 0, row: 0)
+    }
+    if let loss {
+      canvas.draw(page.grid(problem: loss), column: 0, row: size.rows - 1)
+    }
+    let text = screen.next(canvas)
+    if !text.isEmpty { try terminal.write(text) }
+  }
+
+  private var missing: String {
+    view.ids.isEmpty
+      ? "no visible widgets" : "no widget \"\(view.ids[0])\" yet; waiting for it; q quits"
+  }
+
+  private func print(_ page: PicturePage) {
+    let text = page.text(of: view.widgets(in: mirror), kinds: kinds)
+    guard text != printed else { return }
+    Output.write((printed == nil ? "" : "\n") + text)
+    printed = text
+  }
+}

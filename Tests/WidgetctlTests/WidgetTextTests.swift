@@ -1,0 +1,98 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+/// What is said of a widget in words: its dates, its failures, the problems of its nodes.
+struct WidgetTextTests {
+  private static let now = Samples.time(1_767_323_045)  // 2026-01-02T03:04:05Z
+  private static let dates = DateText(now: now, localZone: { _ in "+02:00" })
+
+  @Test(arguments: [
+    ("", "", "", "2026-01-02 05:04"), ("datetime", "", "UTC", "2026-01-02 03:04"),
+    ("date", "", "Pacific/Honolulu", "2026-01-01"), ("time", "", "", "05:04"),
+    ("time", "", "Asia/Tokyo", "12:04"), ("date", "%H.%M.%S", "UTC", "03.04.05"),
+    ("relative", "", "", "now"), ("timer", "", "", "0:00:00"),
+    ("", "%Q", "", "2026-01-02T03:04:05Z"), ("", "", "Mars/Base", "2026-01-02T03:04:05Z"),
+  ])
+  func `a date is formatted in its style and zone`(
+    style: String, format: String, zone: String, expected: String
+  ) {
+    let node = Node(
+      id: "n", type: .date,
+      properties: [
+        "date": .timestamp(Self.now), "style": .string(style), "format": .string(format),
+        "zone": .string(zone),
+      ])
+    #expect(Self.dates.text(of: node) == expected)
+  }
+
+  @Test(arguments: [
+    ("relative", -300, "5 minutes ago"), ("relative", 7_200, "in 2 hours"),
+    ("timer", 299, "0:04:59"), ("timer", -90_061, "25:01:01"),
+  ])
+  func `what is relative is measured from now`(style: String, seconds: Int, expected: String) {
+    let node = Node(
+      id: "n", type: .date,
+      properties: [
+        "date": .timestamp(Self.now.advanced(by: .seconds(seconds))), "style": .string(style),
+      ])
+    #expect(Self.dates.text(of: node) == expected)
+    #expect(Content(rootID: "n", nodes: [node]).followsTime)
+  }
+
+  @Test func `a date that stands still follows no time`() {
+    let still = Node(id: "n", type: .date, properties: ["date": .timestamp(Self.now)])
+    #expect(!Content(rootID: "n", nodes: [still]).followsTime)
+  }
+
+  @Test func `a problem behind a placeholder is told only to who asks`() {
+    let node = Node(
+      id: "a", type: .label, properties: ["text": .string("--")],
+      problem: "text: no such key: 'load'")
+    let content = Content(rootID: "a", nodes: [node])
+    #expect(content.problemLines(tellsAll: false) == [])
+    #expect(content.problemLines(tellsAll: true) == ["! a: text: no such key: 'load'"])
+    var widget = Samples.widget
+    widget.content = content
+    #expect(
+      Table.nodes(of: [widget]).text(width: nil, Samples.plain).hasSuffix(
+        "text=\"--\"  ! text: no such key: 'load'\n"))
+  }
+
+  @Test func `problems are told on one line each, and nothing in them acts on a terminal`() {
+    let nodes = [
+      Node(id: "top", type: .stack, childIDs: ["a"], problem: "x: first"),
+      Node(
+        id: "a", type: .label, properties: ["visible": .bool(false)],
+        problem: "text: no\nsuch\u{1B} key"),
+    ]
+    #expect(
+      Content(rootID: "top", nodes: nodes).problemLines(tellsAll: false)
+        == ["! top: x: first", "! a: text: no ⏎ such\\u{1b} key"])
+  }
+
+  @Test func `failures are told with reason and age`() {
+    var widget = Samples.widget
+    #expect(widget.failures(Self.dates) == [])
+    widget.isStale = true
+    widget.error = WidgetError(
+      reason: "NO_DATA", message: "nothing\ncame", since: Self.now.advanced(by: .seconds(-300)))
+    #expect(widget.failures(Self.dates) == ["stale", "NO_DATA for 5m: nothing ⏎ came"])
+    #expect(widget.followsTime)
+  }
+
+  @Test func `failed sources and actions of a bundle are told by name`() {
+    var widget = Samples.widget
+    widget.data = [
+      "status": .map([
+        "feed": .map(["failed": .bool(true), "message": .string("refused")]),
+        "save": .map(["failed": .bool(false), "message": .string("")]),
+        "odd": .int(1),
+      ])
+    ]
+    #expect(widget.statusFailures == ["! feed: refused"])
+    widget.data = ["status": .string("fine")]
+    #expect(widget.statusFailures == [])
+  }
+}
