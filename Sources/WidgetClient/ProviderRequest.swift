@@ -23,6 +23,9 @@ public enum ProviderRequest: Hashable, Sendable {
   /// Somebody makes a call about bundles. Answer it. Comes only with
   /// `ProviderOptions.managesBundles`.
   case bundleRequest(ProviderBundleRequest)
+  /// Which widgets somebody watches: the first after `connected` has all of them, later ones what is
+  /// different. Comes only with `ProviderOptions.includesAudience`; `AttachedWidgets` adds them up.
+  case audience(ProvideAudience)
   /// Since `connected` every widget that there is has been asked about; others are gone.
   case synced(Revision)
 }
@@ -69,6 +72,8 @@ public struct ProviderOptions: Sendable {
   public var prunesKinds: Bool
   /// Whether the provider gets the calls about bundles, and must answer them.
   public var managesBundles: Bool
+  /// Whether the provider is told which widgets somebody watches.
+  public var includesAudience: Bool
   /// The last event that was dealt with, as it was kept by an earlier process, and its epoch.
   public var acknowledged: (sequence: UInt64, epoch: UInt64)?
   /// When to try again after the connection was lost.
@@ -78,9 +83,10 @@ public struct ProviderOptions: Sendable {
   public init(
     lease: Duration? = nil, takesOver: Bool = false, prunesKinds: Bool = false,
     managesBundles: Bool = false, acknowledged: (sequence: UInt64, epoch: UInt64)? = nil,
-    retry: RetryPolicy = .forever,
-    metadata: [MetadataEntry] = []
+    retry: RetryPolicy = .forever, metadata: [MetadataEntry] = [],
+    includesAudience: Bool = false
   ) {
+    self.includesAudience = includesAudience
     self.lease = lease
     self.takesOver = takesOver
     self.prunesKinds = prunesKinds

@@ -362,7 +362,8 @@ public actor ProviderSession {
       ProvideOpen(
         provider: provider, lease: options.lease, acknowledgedSequence: acknowledged, epoch: epoch,
         // Only the first time: who took this one's place later is not to be thrown out again.
-        takeOver: options.takesOver && generation == 0, managesBundles: options.managesBundles))
+        takeOver: options.takesOver && generation == 0, managesBundles: options.managesBundles,
+        includeAudience: options.includesAudience))
   }
 
   private func receive(_ frame: ProvideResponse, _ line: Line) throws(ClientError) {
@@ -394,6 +395,7 @@ public actor ProviderSession {
     case .kindsRemoved(let removal): deliver(.kindsRemoved(removal.kinds))
     case .bundleRequest(let request):
       deliver(.bundleRequest(ProviderBundleRequest(request, generation: generation)))
+    case .audience(let audience): deliver(.audience(audience))
     case .keepAlive, .unknown: break
     }
   }

@@ -1,8 +1,9 @@
 import NIOCore
 import WidgetModel
+import WidgetProto
 
 /// What a provider has not read yet, in the order in which it came; of the data requests about a widget
-/// the last one only.
+/// the last one only. Of who is watched, what follows one another is one.
 ///
 /// Everything is O(1), but for tidying up, which what came since pays for: there may be a request for each
 /// of very many widgets. One that is taken out leaves an empty place.
@@ -29,6 +30,10 @@ struct UnreadRequests {
     if case .dataRequest(let request) = request {
       forgetDataRequest(about: request.widget.id)
       numbers[request.widget.id] = firstNumber + places.count
+    }
+    if case .audience(let audience) = request, case .audience(let last)?? = places.last {
+      places[places.index(before: places.endIndex)] = .audience(last.followed(by: audience))
+      return
     }
     places.append(request)
   }
@@ -65,5 +70,17 @@ struct UnreadRequests {
     let kept = places.compactMap { $0 }
     removeAll()
     for request in kept { append(request) }
+  }
+}
+
+extension ProvideAudience {
+  /// What this and a later one say together.
+  fileprivate func followed(by later: ProvideAudience) -> ProvideAudience {
+    let (attached, detached) = (Set(later.attached), Set(later.detached))
+    return ProvideAudience(
+      attached: self.attached.filter { !attached.contains($0) && !detached.contains($0) }
+        + later.attached,
+      detached: self.detached.filter { !attached.contains($0) && !detached.contains($0) }
+        + later.detached)
   }
 }

@@ -73,6 +73,9 @@ public struct WatchOptions: Sendable {
   public var afterSequence: UInt64?
   /// Also deliver the theme, after each `opened` and when it changes.
   public var includeTheme: Bool
+  /// Do not count as somebody who watches, whom providers are told of: for programs that keep widgets
+  /// rather than show them.
+  public var isPassive: Bool
   /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
   /// same selector, mask and family got it. If that is no longer possible, `reset` and a snapshot come.
   public var resumeToken: [UInt8]
@@ -85,8 +88,10 @@ public struct WatchOptions: Sendable {
     selector: Selector = Selector(), readMask: ReadMask = .all, minInterval: Duration? = nil,
     progressInterval: Duration? = nil, includeEvents: Bool = false, afterSequence: UInt64? = nil,
     resumeToken: [UInt8] = [], retry: RetryPolicy = .forever,
-    metadata: [MetadataEntry] = [], contentFamily: Family? = nil, includeTheme: Bool = false
+    metadata: [MetadataEntry] = [], contentFamily: Family? = nil, includeTheme: Bool = false,
+    isPassive: Bool = false
   ) {
+    self.isPassive = isPassive
     self.contentFamily = contentFamily
     self.includeTheme = includeTheme
     self.selector = selector

@@ -19,7 +19,8 @@ struct WidgetWatchResumption: Resumption, Equatable {
       minInterval: options.minInterval, progressInterval: options.progressInterval,
       includeEvents: options.includeEvents,
       afterSequence: options.includeEvents ? options.afterSequence : nil,
-      contentFamily: options.contentFamily, includeTheme: options.includeTheme)
+      contentFamily: options.contentFamily, includeTheme: options.includeTheme,
+      isPassive: options.isPassive)
   }
 
   mutating func willOpen() { isOpen = false }

@@ -82,12 +82,16 @@ public struct ProvideOpen: Hashable, Sendable {
   public var takeOver: Bool
   /// Whether the provider gets the calls about bundles.
   public var managesBundles: Bool
+  /// Whether the provider is told which widgets somebody watches.
+  public var includeAudience: Bool
 
   public init(
     provider: String, lease: Duration? = nil, acknowledgedSequence: UInt64? = nil,
-    epoch: UInt64 = 0, takeOver: Bool = false, managesBundles: Bool = false
+    epoch: UInt64 = 0, takeOver: Bool = false, managesBundles: Bool = false,
+    includeAudience: Bool = false
   ) {
     self.managesBundles = managesBundles
+    self.includeAudience = includeAudience
     self.provider = provider
     self.lease = lease
     self.acknowledgedSequence = acknowledgedSequence
@@ -106,6 +110,7 @@ extension ProvideOpen: ConvertibleMessage {
     epoch = c.pointee.epoch
     takeOver = c.pointee.take_over != 0
     managesBundles = c.pointee.manages_bundles != 0
+    includeAudience = c.pointee.include_audience != 0
     if c.pointee._acknowledged_sequence_case
       == WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE_ACKNOWLEDGED_SEQUENCE
     {
@@ -121,6 +126,7 @@ extension ProvideOpen: ConvertibleMessage {
     c.pointee.epoch = epoch
     c.pointee.take_over = takeOver ? 1 : 0
     c.pointee.manages_bundles = managesBundles ? 1 : 0
+    c.pointee.include_audience = includeAudience ? 1 : 0
     if let acknowledgedSequence {
       c.pointee._acknowledged_sequence_case =
         WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE_ACKNOWLEDGED_SEQUENCE

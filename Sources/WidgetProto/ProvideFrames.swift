@@ -16,6 +16,7 @@ public enum ProvideResponse: Hashable, Sendable {
   case keepAlive
   case kindsRemoved(ProvidedKindRemoval)
   case bundleRequest(ProvideBundleRequest)
+  case audience(ProvideAudience)
   /// A frame of a kind that this version does not know. Skip it.
   case unknown
 }
@@ -42,6 +43,8 @@ extension ProvideResponse: ConvertibleMessage {
       self = .kindsRemoved(try reader.required("kinds_removed", c.pointee.kinds_removed))
     case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_BUNDLE_REQUEST:
       self = .bundleRequest(try reader.required("bundle_request", c.pointee.bundle_request))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_AUDIENCE:
+      self = .audience(try reader.required("audience", c.pointee.audience))
     default: self = .unknown
     }
   }
@@ -80,6 +83,9 @@ extension ProvideResponse: ConvertibleMessage {
     case .bundleRequest(let frame):
       c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_BUNDLE_REQUEST
       c.pointee.bundle_request = try writer.message("bundle_request", frame)
+    case .audience(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_AUDIENCE
+      c.pointee.audience = try writer.message("audience", frame)
     case .unknown: break
     }
   }
@@ -96,11 +102,14 @@ public struct ProvideOpened: Hashable, Sendable {
   public var lease: Duration
   /// Events from this one on will be sent.
   public var firstSequence: UInt64
+  /// Whether the daemon tells which widgets somebody watches.
+  public var includesAudience: Bool
 
   public init(
     sessionID: UInt64 = 0, epoch: UInt64 = 0, revision: Revision = 0, lease: Duration = .zero,
-    firstSequence: UInt64 = 0
+    firstSequence: UInt64 = 0, includesAudience: Bool = false
   ) {
+    self.includesAudience = includesAudience
     self.sessionID = sessionID
     self.epoch = epoch
     self.revision = revision
@@ -116,6 +125,7 @@ extension ProvideOpened: ConvertibleMessage {
     revision = c.pointee.revision
     lease = try reader.duration("lease", c.pointee.lease) ?? .zero
     firstSequence = c.pointee.first_sequence
+    includesAudience = c.pointee.includes_audience != 0
   }
 
   func fill(
@@ -126,6 +136,7 @@ extension ProvideOpened: ConvertibleMessage {
     c.pointee.revision = revision
     c.pointee.lease = try writer.duration("lease", lease)
     c.pointee.first_sequence = firstSequence
+    c.pointee.includes_audience = includesAudience ? 1 : 0
   }
 }
 
@@ -299,5 +310,34 @@ extension ProvideSynced: ConvertibleMessage {
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__ProvideSynced>, _ writer: Writer) {
     c.pointee.revision = revision
+  }
+}
+
+/// Which widgets somebody watches: the first frame of a session all of them, later ones what is different.
+public struct ProvideAudience: Hashable, Sendable {
+  /// Widgets that somebody watches now.
+  public var attached: [WidgetID]
+  /// Widgets that nobody watches any more.
+  public var detached: [WidgetID]
+
+  public init(attached: [WidgetID] = [], detached: [WidgetID] = []) {
+    self.attached = attached
+    self.detached = detached
+  }
+}
+
+extension ProvideAudience: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProvideAudience>, _ reader: Reader) throws(WireError) {
+    attached = try reader.widgetIDs("attached", c.pointee.n_attached, c.pointee.attached)
+    detached = try reader.widgetIDs("detached", c.pointee.n_detached, c.pointee.detached)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProvideAudience>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.n_attached = attached.count
+    c.pointee.attached = try writer.strings("attached", attached)
+    c.pointee.n_detached = detached.count
+    c.pointee.detached = try writer.strings("detached", detached)
   }
 }

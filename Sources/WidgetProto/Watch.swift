@@ -23,12 +23,16 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var contentFamily: Family?
   /// Also send the theme, after `opened` and at each change of it.
   public var includeTheme: Bool
+  /// Do not count as somebody who watches.
+  public var isPassive: Bool
 
   public init(
     selector: Selector = Selector(), readMask: ReadMask = .all, resumeToken: [UInt8] = [],
     minInterval: Duration? = nil, progressInterval: Duration? = nil, includeEvents: Bool = false,
-    afterSequence: UInt64? = nil, contentFamily: Family? = nil, includeTheme: Bool = false
+    afterSequence: UInt64? = nil, contentFamily: Family? = nil, includeTheme: Bool = false,
+    isPassive: Bool = false
   ) {
+    self.isPassive = isPassive
     self.contentFamily = contentFamily
     self.includeTheme = includeTheme
     self.selector = selector
@@ -50,6 +54,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     progressInterval = try reader.duration("progress_interval", c.pointee.progress_interval)
     includeEvents = c.pointee.include_events != 0
     includeTheme = c.pointee.include_theme != 0
+    isPassive = c.pointee.passive != 0
     if c.pointee._after_sequence_case
       == WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE
     {
@@ -69,6 +74,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
       "progress_interval", optional: progressInterval)
     c.pointee.include_events = includeEvents ? 1 : 0
     c.pointee.include_theme = includeTheme ? 1 : 0
+    c.pointee.passive = isPassive ? 1 : 0
     if let afterSequence {
       c.pointee._after_sequence_case =
         WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE

@@ -4,13 +4,16 @@ import WidgetModel
 struct AnyProvidedWidget: Sendable {
   let kind: Kind
   let schedule: Schedule
-  /// Does something to a widget and returns what that changed.
-  private let act: @Sendable (Occasion, WidgetModel.Widget, Timestamp) async -> Outcome
+  let followsAudience: Bool
+  /// Does something to a widget, which is attached or not, and returns what that changed.
+  private let act: @Sendable (Occasion, WidgetModel.Widget, Bool, Timestamp) async -> Outcome
 
   /// Why something is done to a widget.
   enum Occasion: Sendable {
     case refresh
     case event(WidgetModel.Event)
+    case attached
+    case detached
   }
 
   /// What was done to a widget.
@@ -29,21 +32,32 @@ struct AnyProvidedWidget: Sendable {
       events: AnyProvidedWidget.declared(W.Event.events), content: widget.content,
       persistence: widget.persistence, hasLosableEvents: widget.hasLosableEvents)
     schedule = widget.schedule
-    act = { occasion, current, now in
-      await AnyProvidedWidget.act(widget, occasion, on: current, now)
+    followsAudience = widget.followsAudience
+    act = { occasion, current, isAttached, now in
+      await AnyProvidedWidget.act(widget, occasion, on: current, isAttached, now)
     }
   }
 
   /// Brings a widget up to date.
-  func refreshed(_ widget: WidgetModel.Widget, at now: Timestamp) async -> Outcome {
-    await act(.refresh, widget, now)
+  func refreshed(
+    _ widget: WidgetModel.Widget, isAttached: Bool = true, at now: Timestamp
+  ) async -> Outcome {
+    await act(.refresh, widget, isAttached, now)
+  }
+
+  /// Does what follows from somebody watching it, or nobody any more.
+  func watched(
+    _ widget: WidgetModel.Widget, isAttached: Bool, at now: Timestamp
+  ) async -> Outcome {
+    await act(isAttached ? .attached : .detached, widget, isAttached, now)
   }
 
   /// Does what an event means.
   func handled(
-    _ event: WidgetModel.Event, on widget: WidgetModel.Widget, at now: Timestamp
+    _ event: WidgetModel.Event, on widget: WidgetModel.Widget, isAttached: Bool = true,
+    at now: Timestamp
   ) async -> Outcome {
-    await act(.event(event), widget, now)
+    await act(.event(event), widget, isAttached, now)
   }
 
   /// Events of the same name on several nodes are one event of the kind; what users cause on a node needs no
@@ -54,7 +68,8 @@ struct AnyProvidedWidget: Sendable {
   }
 
   private static func act<W: Widget>(
-    _ widget: W, _ occasion: Occasion, on current: WidgetModel.Widget, _ now: Timestamp
+    _ widget: W, _ occasion: Occasion, on current: WidgetModel.Widget, _ isAttached: Bool,
+    _ now: Timestamp
   ) async -> Outcome {
     var event: WidgetModel.Event?
     if case .event(let happened) = occasion { event = happened }
@@ -63,16 +78,19 @@ struct AnyProvidedWidget: Sendable {
       parameters: W.Parameters(reading: current.parameters),
       state: W.State(reading: current.data),
       node: event.map { String($0.nodeID.prefix { $0 != "/" }) } ?? "",
-      row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "", now: now)
+      row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "", now: now,
+      isAttached: isAttached || !widget.followsAudience)
     var patch = WidgetPatch()
     var problem: WidgetError?
     do {
-      if let event {
+      switch occasion {
+      case .event(let event):
         if let typed = try typed(event, as: W.Event.self) {
           try await widget.handle(typed, &instance)
         }
-      } else {
-        try await widget.refresh(&instance)
+      case .refresh: try await widget.refresh(&instance)
+      case .attached: try await widget.attached(&instance)
+      case .detached: try await widget.detached(&instance)
       }
       (patch.setData, patch.unsetData) = instance.state.difference(from: current.data)
     } catch {

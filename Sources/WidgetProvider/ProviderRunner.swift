@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 public import WidgetClient
 public import WidgetModel
 import WidgetProcess
@@ -78,13 +79,16 @@ public struct ProviderRunner: Sendable {
   ///
   /// - Throws: as `runUntilStopped`.
   public func run() async throws {
+    var options = options
+    if widgets.values.contains(where: \.followsAudience) { options.includesAudience = true }
     let session = client.provide(name, kinds: kinds, options: options)
     let turns = Turns()
+    let attached = Attached()
     do {
       try await withThrowingTaskGroup(of: Void.self) { group in
         for widget in widgets.values {
           guard case .every(let interval, let isAligned) = widget.schedule else { continue }
-          group.addTask { await keep(widget, every: interval, isAligned, session, turns) }
+          group.addTask { await keep(widget, every: interval, isAligned, session, turns, attached) }
         }
         defer { group.cancelAll() }
         var isLost = false
@@ -97,7 +101,7 @@ public struct ProviderRunner: Sendable {
           default: break
           }
           await turns.take()
-          await answer(request, session)
+          await answer(request, session, attached)
           await turns.pass()
         }
       }
@@ -130,18 +134,25 @@ public struct ProviderRunner: Sendable {
 
   // MARK: - What the daemon asks
 
-  private func answer(_ request: ProviderRequest, _ session: ProviderSession) async {
+  private func answer(
+    _ request: ProviderRequest, _ session: ProviderSession, _ attached: Attached
+  ) async {
+    let change = attached.apply(request)
     switch request {
+    case .audience:
+      for id in change.attached { await tellWatched(id, true, session) }
+      for id in change.detached { await tellWatched(id, false, session) }
     case .connected: await tolerate { () async throws(ClientError) in try await declare() }
     case .disconnected(let error): report("lost the daemon; trying again: \(error)")
     case .dataRequest(let request):
       guard let widget = widgets[request.widget.kind] else { return }
-      let outcome = await widget.refreshed(request.widget, at: now())
+      let outcome = await widget.refreshed(
+        request.widget, isAttached: attached.contains(request.widget.id), at: now())
       tell(outcome, request.widget.id)
       await tolerate { () async throws(ClientError) in
         try await session.answer(request, with: outcome.patch, transition: outcome.transition)
       }
-    case .event(let event): await handle(event, session)
+    case .event(let event): await handle(event, session, attached)
     case .gap(let gap):
       // Not all numbers were those of events: a daemon that was killed goes on with others.
       report(
@@ -157,10 +168,26 @@ public struct ProviderRunner: Sendable {
   /// How often an event is tried while the daemon cannot be asked or cannot store what came of it.
   private static var attemptsMax: Int { 6 }
 
-  private func handle(_ event: Event, _ session: ProviderSession) async {
+  /// Somebody watches a widget, or nobody any more.
+  private func tellWatched(
+    _ id: WidgetID, _ isAttached: Bool, _ session: ProviderSession
+  ) async {
+    await tolerate { () async throws(ClientError) in
+      let current = try await client.getWidget(GetWidgetRequest(id: id)).widget
+      guard let widget = widgets[current.kind], widget.followsAudience else { return }
+      let outcome = await widget.watched(current, isAttached: isAttached, at: now())
+      tell(outcome, id)
+      guard outcome.patch != WidgetPatch() || (isAttached && current.isStale) else { return }
+      try await session.update(id, outcome.patch, transition: outcome.transition)
+    }
+  }
+
+  private func handle(
+    _ event: Event, _ session: ProviderSession, _ attached: Attached
+  ) async {
     for attempt in 1... {
       do throws(ClientError) {
-        return try await carryOut(event, session)
+        return try await carryOut(event, session, attached)
       } catch {
         switch error {
         case .cancelled, .closed: return
@@ -182,10 +209,13 @@ public struct ProviderRunner: Sendable {
     }
   }
 
-  private func carryOut(_ event: Event, _ session: ProviderSession) async throws(ClientError) {
+  private func carryOut(
+    _ event: Event, _ session: ProviderSession, _ attached: Attached
+  ) async throws(ClientError) {
     let current = try await client.getWidget(GetWidgetRequest(id: event.widgetID)).widget
     if let widget = widgets[current.kind] {
-      let outcome = await widget.handled(event, on: current, at: now())
+      let outcome = await widget.handled(
+        event, on: current, isAttached: attached.contains(current.id), at: now())
       tell(outcome, current.id)
       if outcome.patch != WidgetPatch() {
         try await session.update(event.widgetID, outcome.patch, transition: outcome.transition)
@@ -209,24 +239,26 @@ public struct ProviderRunner: Sendable {
 
   private func keep(
     _ widget: AnyProvidedWidget, every interval: Duration, _ isAligned: Bool,
-    _ session: ProviderSession, _ turns: Turns
+    _ session: ProviderSession, _ turns: Turns, _ attached: Attached
   ) async {
     while !Task.isCancelled {
       let delay = isAligned ? now().delay(toMultipleOf: interval) : interval
       do { try await clock.sleep(for: delay) } catch { return }
       await turns.take()
-      await tolerate { () async throws(ClientError) in try await refreshAll(widget, session) }
+      await tolerate { () async throws(ClientError) in
+        try await refreshAll(widget, session, attached)
+      }
       await turns.pass()
     }
   }
 
-  /// Refreshes all widgets of a kind; a page of them in one commit.
+  /// Refreshes all widgets of a kind, or those that somebody watches; a page of them in one commit.
   private func refreshAll(
-    _ widget: AnyProvidedWidget, _ session: ProviderSession
+    _ widget: AnyProvidedWidget, _ session: ProviderSession, _ attached: Attached
   ) async throws(ClientError) {
     try await forEachPage(of: widget.kind.name) { page throws(ClientError) in
       var updates: [ProvidedUpdate] = []
-      for current in page {
+      for current in page where !widget.followsAudience || attached.contains(current.id) {
         let outcome = await widget.refreshed(current, at: now())
         tell(outcome, current.id)
         // What did not change is said too where the widget seems stale: it is still true.
@@ -281,6 +313,17 @@ extension ClientError {
     default: false
     }
   }
+}
+
+/// Which widgets somebody watches, for the tasks of a runner.
+private final class Attached: Sendable {
+  private let widgets = Mutex(AttachedWidgets())
+
+  func apply(_ request: ProviderRequest) -> AttachedWidgets.Change {
+    widgets.withLock { $0.apply(request) }
+  }
+
+  func contains(_ id: WidgetID) -> Bool { widgets.withLock { $0.contains(id) } }
 }
 
 /// Lets tasks act one after the other, in the order in which they asked.

@@ -45,6 +45,9 @@ public protocol Widget: Sendable {
   var hasLosableEvents: Bool { get }
   /// When `refresh` is called by itself.
   var schedule: Schedule { get }
+  /// Whether it matters if somebody watches a widget. Then `attached` and `detached` are called, and the
+  /// schedule refreshes only widgets that somebody watches. Default: it does not.
+  var followsAudience: Bool { get }
 
   /// Brings a widget up to date: when it is new, its parameters changed, somebody asked for it, this program
   /// came back, or the schedule says so. What it throws becomes the widget's error.
@@ -52,6 +55,12 @@ public protocol Widget: Sendable {
 
   /// Does what an event means. What it throws becomes the widget's error.
   func handle(_ event: Event, _ instance: inout Instance<Self>) async throws
+
+  /// Somebody begins to watch a widget. Only with `followsAudience`. Default: `refresh`.
+  func attached(_ instance: inout Instance<Self>) async throws
+
+  /// Nobody has watched a widget for a while. Only with `followsAudience`. Default: nothing.
+  func detached(_ instance: inout Instance<Self>) async throws
 }
 
 /// When widgets are refreshed by themselves.
@@ -75,6 +84,9 @@ public struct Instance<W: Widget>: Sendable {
   public let row: String
   /// When this happens.
   public let now: Timestamp
+  /// Whether somebody watches the widget; true if the kind does not follow that, or the daemon does not
+  /// tell.
+  public let isAttached: Bool
 }
 
 extension Instance {
@@ -84,12 +96,12 @@ extension Instance {
   public init(
     _ id: String, parameters: W.Parameters = W.Parameters(), state: W.State = W.State(),
     family: Family = .medium, labels: Labels = [:], node: String = "", row: String = "",
-    now: Timestamp = .epoch
+    now: Timestamp = .epoch, isAttached: Bool = true
   ) {
     guard let id = WidgetID(id) else { preconditionFailure("\"\(id)\" is no widget's id") }
     self.init(
       id: id, family: family, labels: labels, parameters: parameters, state: state, node: node,
-      row: row, now: now)
+      row: row, now: now, isAttached: isAttached)
   }
 }
 
@@ -103,7 +115,12 @@ extension Widget {
   public var hasLosableEvents: Bool { false }
   public var schedule: Schedule { .never }
   public func refresh(_ instance: inout Instance<Self>) async throws {}
+  public var followsAudience: Bool { false }
   public func handle(_ event: Event, _ instance: inout Instance<Self>) async throws {}
+  public func attached(_ instance: inout Instance<Self>) async throws {
+    try await refresh(&instance)
+  }
+  public func detached(_ instance: inout Instance<Self>) async throws {}
 }
 
 extension KindName {

@@ -65,6 +65,14 @@ final class ProviderSession {
   /// Widgets that somebody wanted refreshed while they were being asked about.
   private var askAgain: Set<WidgetID> = []
   var owesKeepAlive = false
+  /// Who is told to be watched; nil if the provider did not ask for it.
+  var audience: Audience?
+  /// Which version of who is watched it was told; nil before the first frame.
+  var toldVersion: UInt64?
+  /// The pass that looks at its widgets first.
+  var firstPass: UInt64 = 0
+  /// Whether the first `synced` was sent.
+  var hasSynced = false
 
   static let leaseDefault = Duration.seconds(15)
   static let leaseRange = Duration.seconds(1)...Duration.seconds(300)

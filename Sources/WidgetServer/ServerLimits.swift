@@ -24,6 +24,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var providerEventsUnacknowledgedMax = 64
   /// How many widgets a provider may change at once.
   public var providerUpdatesMax = 4_096
+  /// How long nobody watches a widget before its provider is told, in milliseconds.
+  public var audienceLingerMilliseconds = 5_000
   /// How large the content of an installed bundle may be, in bytes: the host gets it in one frame.
   public var bundleArchiveBytesMax = 3 << 20
   /// How many calls about bundles may wait for the host.
@@ -111,6 +113,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("providers_per_uid_max", \.providersPerUIDMax),
       ("provider_events_unacknowledged_max", \.providerEventsUnacknowledgedMax),
       ("provider_updates_max", \.providerUpdatesMax),
+      ("audience_linger_milliseconds", \.audienceLingerMilliseconds),
       ("bundle_archive_bytes_max", \.bundleArchiveBytesMax),
       ("bundle_calls_max", \.bundleCallsMax),
       ("bundle_calls_of_clients_max", \.bundleCallsOfClientsMax),

@@ -83,7 +83,7 @@ extension ServiceLoop {
         progressInterval: request.progressInterval,
         filter: .widgets(
           request.selector, request.readMask, includesEvents: request.includeEvents,
-          contentFamily: request.contentFamily))
+          contentFamily: request.contentFamily), isPassive: request.isPassive)
       subscription.wantsProgress = handed.wantsProgress
       subscription.includesTheme = request.includeTheme
       // It came right after the stream was opened, and each change of it before that of its revision.
@@ -111,7 +111,7 @@ extension ServiceLoop {
 
   private func takeOver(
     _ handed: HandedStream, sink: any StreamSink, peer: Peer, minInterval: Duration?,
-    progressInterval: Duration?, filter: WatchGroup.Filter
+    progressInterval: Duration?, filter: WatchGroup.Filter, isPassive: Bool = false
   ) throws(RPCStatus) -> Subscription {
     let position: Subscription.Position =
       if let transfer = handed.transfer {
@@ -125,7 +125,7 @@ extension ServiceLoop {
     return try add(
       group: groups[filter] ?? WatchGroup(filter), sink: sink, peer: peer, position: position,
       eventCursor: eventCursor(after: handed.eventCursor), minInterval: minInterval,
-      progressInterval: progressInterval, id: handed.subscriptionID)
+      progressInterval: progressInterval, isPassive: isPassive, id: handed.subscriptionID)
   }
 
   /// Where a reader goes on that had all events up to this one. Who had all of the process before misses
@@ -174,7 +174,7 @@ extension Subscription {
           minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
           progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
           includeEvents: includesEvents, contentFamily: contentFamily,
-          includeTheme: includesTheme))
+          includeTheme: includesTheme, isPassive: isPassive))
     case .events(let selector, let names):
       .events(WatchEventsRequest(selector: selector, names: names))
     }

@@ -6,14 +6,19 @@ import WidgetProto
 /// Giving providers what they lack, as long as they take it: events, and questions about widgets.
 extension ServiceLoop {
   /// Gives every session what it lacks. To be called when the turn's group is durable.
-  func serveProviders() {
+  func serveProviders(at instant: NIODeadline = .now()) {
     providers.hasMore = false
-    guard !providers.byName.isEmpty else { return }
+    defer { scheduleAudience(after: instant) }
+    guard !providers.byName.isEmpty else { return lookAtAudience(at: instant) }
     if providers.kindsMayHaveChanged {
       providers.kindsMayHaveChanged = false
       for session in providers.byName.values where session.isStarted { refreshKinds(session) }
+      lookAtAudienceAgain()
     }
-    for session in Array(providers.byName.values) where session.isStarted { serve(session) }
+    lookAtAudience(at: instant)
+    for session in Array(providers.byName.values) where session.isStarted {
+      serve(session, at: instant)
+    }
   }
 
   /// Lets a session know of widgets whose kinds it has got.
@@ -29,7 +34,7 @@ extension ServiceLoop {
     session.syncWhenAsked()
   }
 
-  private func serve(_ session: ProviderSession) {
+  private func serve(_ session: ProviderSession, at instant: NIODeadline) {
     var steps = 0
     while !session.isOver, session.sink.isWritable {
       steps += 1
@@ -40,6 +45,7 @@ extension ServiceLoop {
       guard
         sendKeepAlive(to: session) || sendEvents(to: session) || sendKindRemovals(to: session)
           || sendRemovals(to: session) || takeChanges(for: session) || sendPending(to: session)
+          || sendAudience(to: session, at: instant)
       else { return }
     }
   }
@@ -110,6 +116,7 @@ extension ServiceLoop {
     guard !session.removals.isEmpty else { return false }
     let ids = Array(session.removals.prefix(ServiceLoop.removalsPerFrameMax))
     session.removals.removeFirst(ids.count)
+    for id in ids { session.audience?.forget(id) }
     send(.removed(ProvidedRemoval(widgetIDs: ids)), to: session)
     return true
   }
@@ -117,7 +124,9 @@ extension ServiceLoop {
   private func sendPending(to session: ProviderSession) -> Bool {
     guard let (pending, reason) = session.nextPending() else { return false }
     switch pending {
-    case .synced: send(.synced(ProvideSynced(revision: store.revision)), to: session)
+    case .synced:
+      session.hasSynced = true
+      send(.synced(ProvideSynced(revision: store.revision)), to: session)
     case .request(let id):
       guard let kind = store.kind(of: id), session.kinds.contains(kind),
         let widget = store.widget(id)

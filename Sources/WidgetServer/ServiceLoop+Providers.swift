@@ -85,6 +85,7 @@ extension ServiceLoop {
     providers.absent.remove(name)
     session.provider = name
     session.managesBundles = open.managesBundles
+    if open.includeAudience { session.audience = Audience() }
     let last = store.lastEventSequence
     let own = open.epoch == store.epoch ? open.acknowledgedSequence.map(eventCursor) : nil
     let known = [own, providers.resumePoints[name]].compactMap { $0 }.max() ?? last
@@ -259,7 +260,9 @@ extension ServiceLoop {
       .opened(
         ProvideOpened(
           sessionID: session.id, epoch: store.epoch, revision: store.revision,
-          lease: session.lease, firstSequence: session.eventCursor + 1)), to: session)
+          lease: session.lease, firstSequence: session.eventCursor + 1,
+          includesAudience: session.audience != nil)), to: session)
+    beginAudience(of: session)
   }
 
   // MARK: - Leases

@@ -93,7 +93,7 @@ extension ServiceLoop {
     let subscription = try add(
       group: group, sink: sink, peer: peer, position: position,
       eventCursor: request.afterSequence.map(eventCursor), minInterval: request.minInterval,
-      progressInterval: request.progressInterval)
+      progressInterval: request.progressInterval, isPassive: request.isPassive)
     send(
       WatchWidgetsResponse.opened(
         WatchOpened(
@@ -162,7 +162,9 @@ extension ServiceLoop {
   /// - Parameter id: nil for a new one.
   func add(
     group: WatchGroup, sink: any StreamSink, peer: Peer, position: Subscription.Position,
-    eventCursor: UInt64?, minInterval: Duration?, progressInterval: Duration?, id: UInt64? = nil
+    eventCursor: UInt64?, minInterval: Duration?, progressInterval: Duration?,
+    isPassive: Bool = false,
+    id: UInt64? = nil
   ) throws(RPCStatus) -> Subscription {
     try countStream(of: peer)
     if id == nil { lastSubscriptionID += 1 }
@@ -170,11 +172,13 @@ extension ServiceLoop {
       id: id ?? lastSubscriptionID, uid: peer.uid, sink: sink, group: group,
       minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
       progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
-      position: position, eventCursor: min(eventCursor ?? .max, store.lastEventSequence))
+      position: position, eventCursor: min(eventCursor ?? .max, store.lastEventSequence),
+      isPassive: isPassive)
     if groups.updateValue(group, forKey: group.filter) == nil {
       group.filter.contentFamily.map { store.keepContent(of: $0) }
     }
     group.add(subscription)
+    noteWatch(subscription)
     subscriptions[subscription.id] = subscription
     markReady(subscription)
     return subscription
@@ -207,6 +211,7 @@ extension ServiceLoop {
     subscription.isFinished = true
     subscription.cancelTimers()
     subscription.group.remove(subscription)
+    forgetWatch(subscription)
     if subscription.group.isEmpty, groups.removeValue(forKey: subscription.group.filter) != nil {
       subscription.group.filter.contentFamily.map { store.dropContent(of: $0) }
     }

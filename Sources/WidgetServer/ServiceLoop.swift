@@ -56,6 +56,11 @@ final class ServiceLoop {
   var lastBundleCall: UInt64 = 0
   var healthWatches: [ObjectIdentifier: HealthWatch] = [:]
   var providers = ProviderTable()
+  /// Which widgets somebody watches, for providers that want to know.
+  var watchedSelectors = WatchedSelectors()
+  var watched = WatchedWidgets()
+  var audienceTimer: Scheduled<Void>?
+  var audienceTimerAt = NIODeadline.uptimeNanoseconds(0)
   var blobs = BlobTable(folder: "/tmp")
   private var blobTimer: Scheduled<Void>?
   /// The theme, encoded for streams.
@@ -303,6 +308,7 @@ final class ServiceLoop {
     roundTimer?.cancel()
     deadlineTimer?.cancel()
     blobTimer?.cancel()
+    audienceTimer?.cancel()
     blobs.removeAll()
     do throws(StorageError) { try log.close() } catch {
       logger.error("the store was not closed well", metadata: ["error": "\(error)"])

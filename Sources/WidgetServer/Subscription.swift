@@ -20,6 +20,8 @@ final class Subscription {
   var nextFrameAt = NIODeadline.uptimeNanoseconds(0)
   var lastFrameAt = NIODeadline.uptimeNanoseconds(0)
   var wantsProgress = false
+  /// Whether its reader does not count as somebody who watches.
+  let isPassive: Bool
   /// Whether it also gets the theme.
   var includesTheme = false
   /// The revision of the theme that it has; nil before the first.
@@ -85,8 +87,9 @@ final class Subscription {
 
   init(
     id: UInt64, uid: UInt32, sink: any StreamSink, group: WatchGroup, minInterval: TimeAmount?,
-    progressInterval: TimeAmount?, position: Position, eventCursor: UInt64
+    progressInterval: TimeAmount?, position: Position, eventCursor: UInt64, isPassive: Bool
   ) {
+    self.isPassive = isPassive
     self.id = id
     self.uid = uid
     self.sink = sink

@@ -119,7 +119,8 @@ struct RandomMessages {
         WatchWidgetsRequest(
           selector: selector(), readMask: mask(), resumeToken: bytes(),
           minInterval: maybe { $0.duration() }, progressInterval: maybe { $0.duration() },
-          includeEvents: flag(), afterSequence: maybe { $0.number() }, includeTheme: flag())),
+          includeEvents: flag(), afterSequence: maybe { $0.number() }, includeTheme: flag(),
+          isPassive: flag())),
       Sample(frame()), Sample(WatchOpened(subscriptionID: number(), epoch: number())),
       Sample(snapshot()), Sample(WatchSynced(revision: number(), resumeToken: bytes())),
       Sample(changes()), Sample(update()),
@@ -209,7 +210,8 @@ struct RandomMessages {
   private mutating func providerTypes() -> [Sample] {
     let open = ProvideOpen(
       provider: name(), lease: maybe { $0.duration() },
-      acknowledgedSequence: maybe { $0.number() }, epoch: number(), takeOver: flag())
+      acknowledgedSequence: maybe { $0.number() }, epoch: number(), takeOver: flag(),
+      includeAudience: flag())
     let kinds = ProvideKinds(
       id: number(), kinds: many { $0.registeredKind().kind }, prune: flag())
     let update = ProvideUpdate(id: number(), updates: many { $0.providedUpdate() })
@@ -220,7 +222,7 @@ struct RandomMessages {
       outcome: flag() ? .patch(patch()) : .error(error()), transition: maybe { $0.transition() })
     let opened = ProvideOpened(
       sessionID: number(), epoch: number(), revision: number(), lease: duration(),
-      firstSequence: number())
+      firstSequence: number(), includesAudience: flag())
     let result = ProvideResult(
       id: number(), error: maybe { $0.provideError().status }, revision: number(),
       kinds: many { $0.kindResult() })
@@ -251,6 +253,7 @@ struct RandomMessages {
         .install(didInstall), .list(listed), .delete(DeleteBundleResponse()),
         .rollback(didRollBack), .error(provideError().status),
       ]))
+    let audience = ProvideAudience(attached: many { $0.id() }, detached: many { $0.id() })
     let kindRemoval = ProvidedKindRemoval(kinds: many { $0.kind() })
     return [
       Sample(open), Sample(kinds), Sample(update), Sample(providedUpdate()), Sample(acknowledge),
@@ -261,7 +264,7 @@ struct RandomMessages {
           .answer(answer), .keepAlive, .bundleAnswer(bundleAnswer),
         ])),
       Sample(opened), Sample(result), Sample(provideError()), Sample(request), Sample(removal),
-      Sample(synced), Sample(kindRemoval), Sample(installed), Sample(install),
+      Sample(synced), Sample(audience), Sample(kindRemoval), Sample(installed), Sample(install),
       Sample(didInstall), Sample(ListBundlesRequest()), Sample(listed), Sample(delete),
       Sample(DeleteBundleResponse()), Sample(rollback), Sample(didRollBack),
       Sample(bundleRequest), Sample(bundleAnswer),
@@ -270,7 +273,7 @@ struct RandomMessages {
           ProvideResponse.opened(opened), .result(result), .event(event()),
           .gap(EventGap(firstSequence: number(), lastSequence: number())), .dataRequest(request),
           .removed(removal), .synced(synced), .keepAlive,
-          .kindsRemoved(kindRemoval), .bundleRequest(bundleRequest), .unknown,
+          .kindsRemoved(kindRemoval), .bundleRequest(bundleRequest), .audience(audience), .unknown,
         ])),
       Sample(RefreshWidgetsRequest(pick([.ids([id(), id()]), .selector(selector()), .all]))),
       Sample(RefreshWidgetsResponse(askedCount: number(), unprovidedCount: number())),

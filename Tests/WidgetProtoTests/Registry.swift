@@ -66,7 +66,7 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(DeleteBundleRequest.self), MessageType(DeleteBundleResponse.self),
     MessageType(RollbackBundleRequest.self), MessageType(RollbackBundleResponse.self),
     MessageType(ProvideBundleRequest.self), MessageType(ProvideBundleAnswer.self),
-    MessageType(ProvideSynced.self),
+    MessageType(ProvideSynced.self), MessageType(ProvideAudience.self),
     MessageType(WatchWidgetsRequest.self), MessageType(WatchWidgetsResponse.self),
     MessageType(WatchOpened.self), MessageType(SnapshotChunk.self), MessageType(WatchSynced.self),
     MessageType(ChangeSet.self), MessageType(WidgetUpdate.self), MessageType(WatchProgress.self),

@@ -155,26 +155,74 @@ import WidgetStorage
     }
   }
 
+  private struct Radio: WidgetProvider.Widget {
+    struct State: Fields {
+      var refreshes = 0
+      var visits = 0
+      var farewells = 0
+      static let fields: [FieldOf<State>] = [
+        .init("refreshes", \.refreshes), .init("visits", \.visits),
+        .init("farewells", \.farewells),
+      ]
+    }
+    var followsAudience: Bool { true }
+    var schedule: Schedule { .every(.milliseconds(20), isAligned: false) }
+
+    func refresh(_ radio: inout Instance<Radio>) {
+      guard radio.isAttached else { return }
+      radio.state.refreshes += 1
+    }
+    func attached(_ radio: inout Instance<Radio>) { radio.state.visits += 1 }
+    func detached(_ radio: inout Instance<Radio>) { radio.state.farewells += 1 }
+  }
+
+  @Test func `widgets are refreshed while somebody watches, and told who comes and goes`()
+    async throws
+  {
+    var limits = ServerLimits()
+    limits.audienceLingerMilliseconds = 50
+    try await withDaemon(limits: limits) { client in
+      @WidgetsBuilder var widgets: Widgets { Radio() }
+      let runner = ProviderRunner(
+        name: "desk", widgets: widgets, instances: [WidgetSpec("r", of: Radio.self)],
+        client: client)
+      let run = Task { try await runner.run() }
+      // Who looks on passively does not count.
+      try await until("r", in: client, isPassive: true) { $0.data["visits"] == .int(0) }
+      try await until("r", in: client) {
+        $0.data["visits"] == .int(1) && ($0.data["refreshes"]?.integer ?? 0) >= 2
+      }
+      try await until("r", in: client, isPassive: true) { $0.data["farewells"] == .int(1) }
+      try await until("r", in: client) { $0.data["visits"] == .int(2) }
+      run.cancel()
+      _ = await run.result
+    }
+  }
+
   // MARK: Support
 
   private func until(
-    _ name: String, in client: WidgetClient,
+    _ name: String, in client: WidgetClient, isPassive: Bool = false,
     _ condition: @escaping @Sendable (WidgetModelWidget) -> Bool
   ) async throws {
     let id = try #require(WidgetID(name))
     var mirror = WidgetMirror()
-    for try await frame in client.watch(WatchOptions(selector: Selector(ids: [id]))) {
+    for try await frame in client.watch(
+      WatchOptions(selector: Selector(ids: [id]), isPassive: isPassive))
+    {
       _ = try mirror.apply(frame)
       if let widget = mirror[id], condition(widget) { return }
     }
   }
 
-  private func withDaemon(_ body: (WidgetClient) async throws -> Void) async throws {
+  private func withDaemon(
+    limits: ServerLimits = ServerLimits(), _ body: (WidgetClient) async throws -> Void
+  ) async throws {
     let folder = FileManager.default.temporaryDirectory.path + "/runner-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let server = try await WidgetServer.start(
-      .init(socketPath: folder + "/s", policy: .current(clientGID: nil)),
+      .init(socketPath: folder + "/s", policy: .current(clientGID: nil), limits: limits),
       logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
       makeLog: { () throws(StorageError) in MemoryCommitLog(epoch: 1) })
     let client = WidgetClient(socketPath: folder + "/s")
@@ -189,4 +237,8 @@ import WidgetStorage
     try await server.stop()
     try outcome.get()
   }
+}
+
+extension Value {
+  fileprivate var integer: Int64? { if case .int(let number) = self { number } else { nil } }
 }

@@ -165,6 +165,30 @@ import WidgetStorage
     }
   }
 
+  @Test func `counts as somebody who watches as it did before, or does not`() async throws {
+    try await withRestart { server in
+      let client = try server.connect()
+      _ = try client.call(
+        "ApplyKinds",
+        ApplyKindsRequest(provider: "desk", kinds: [Kind(name: .make("clock"))]),
+        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+      try client.create("a")
+      try client.create("b")
+      let watchers = try [("a", true), ("b", false)].map { id, isPassive in
+        try Watcher(
+          server.connect(),
+          WatchWidgetsRequest(selector: Selector(ids: [.make(id)]), isPassive: isPassive)
+        ).sync()
+      }
+      return { next in
+        defer { for watcher in watchers { watcher.client.close() } }
+        let provider = try RawProvider(next.connect())
+        try provider.open(includeAudience: true)
+        #expect(try provider.audience() == ProvideAudience(attached: [.make("b")]))
+      }
+    }
+  }
+
   @Test func `is sent what happened since the restart, before it was back`() async throws {
     try await withRestart { server in
       let client = try server.connect()

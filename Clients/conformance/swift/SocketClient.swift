@@ -45,7 +45,8 @@ final class SocketClient: DrivenClient {
         selector: request.selector, readMask: request.readMask, minInterval: request.minInterval,
         progressInterval: request.progressInterval, includeEvents: request.includeEvents,
         afterSequence: request.afterSequence, resumeToken: request.resumeToken, retry: retry,
-        contentFamily: request.contentFamily, includeTheme: request.includeTheme)
+        contentFamily: request.contentFamily, includeTheme: request.includeTheme,
+        isPassive: request.isPassive)
     ).makeAsyncIterator()
     let isRaw = retry.attemptsMax == 0
     while let frame = try await SocketClient.outcome(of: { () throws(ClientError) in

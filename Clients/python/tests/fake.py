@@ -194,10 +194,15 @@ class Conversation:
             if which != "keep_alive":
                 raise AssertionError(f"{which} came, not {kind}: {frame}")
 
-    def open(self, epoch=7, lease=60):
+    def open(self, epoch=7, lease=60, audience=False):
         self.say(
             opened=pb.ProvideOpened(
-                session_id=1, epoch=epoch, revision=3, first_sequence=1, lease={"seconds": lease}
+                session_id=1,
+                epoch=epoch,
+                revision=3,
+                first_sequence=1,
+                lease={"seconds": lease},
+                includes_audience=audience,
             )
         )
 

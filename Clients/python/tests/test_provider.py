@@ -90,6 +90,50 @@ class ProviderTest(unittest.TestCase):
         self.assertEqual(caught.exception.violations, (("updates[0]", "no"),))
         self.assertEqual(caught.exception.retry_delay, 2.0)
 
+    def test_who_is_watched_is_told_and_added_up(self):
+        provider = self.provider(audience=True)
+        session, opening = self.daemon.session()
+        self.assertTrue(opening.include_audience)
+        session.open(audience=True)
+        self.assertTrue(next(provider).has_audience)
+        # Not known yet.
+        self.assertTrue(provider.is_attached("a"))
+        session.say(audience=pb.ProvideAudience(attached=["a", "b"]))
+        self.assertEqual(next(provider), widgetd.Audience(("a", "b")))
+        self.assertFalse(provider.is_attached("c"))
+        session.say(removed=pb.ProvidedRemoval(widget_ids=["b"]))
+        session.say(audience=pb.ProvideAudience(attached=["c"], detached=["a"]))
+        self.assertEqual(next(provider), widgetd.WidgetsGone(("b",)))
+        # Only what was taken counts.
+        self.assertTrue(provider.is_attached("a"))
+        self.assertEqual(next(provider), widgetd.Audience(("c",), ("a",)))
+        self.assertEqual([i for i in "abc" if provider.is_attached(i)], ["c"])
+        # Who does not read has one of them to read.
+        for _ in range(3):
+            session.say(audience=pb.ProvideAudience(attached=["a"], detached=["c"]))
+            session.say(audience=pb.ProvideAudience(attached=["c"], detached=["a"]))
+        session.say(synced=pb.ProvideSynced(revision=9))
+        session.say(audience=pb.ProvideAudience(attached=["z"]))
+        with provider._condition:
+            provider._condition.wait_for(lambda: len(provider._unread) == 3, PATIENCE)
+        self.assertEqual(next(provider), widgetd.Audience(("c",), ("a",)))
+        self.assertEqual(next(provider), widgetd.AllAsked(9))
+        self.assertEqual(next(provider), widgetd.Audience(("z",)))
+        # After a loss, the first one has all, and what was known stays until then.
+        self.relay.drop()
+        session, _ = self.daemon.session()
+        session.open(audience=True)
+        self.assertIsInstance(next(provider), widgetd.Disconnected)
+        self.assertIsInstance(next(provider), widgetd.Connected)
+        self.assertTrue(provider.is_attached("z"))
+        session.say(audience=pb.ProvideAudience(attached=["c"]))
+        next(provider)
+        self.assertEqual([i for i in "acz" if provider.is_attached(i)], ["c"])
+
+    def test_without_an_audience_all_are_attached(self):
+        provider, session = self.begin()
+        self.assertTrue(provider.is_attached("a"))
+
     def test_requests_come_in_order_and_are_answered(self):
         provider, session = self.begin()
         session.say(data_request=pb.DataRequest(id=1, widget=widget("a", n=1), reason=1))

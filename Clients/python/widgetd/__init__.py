@@ -128,6 +128,7 @@ from .theme import FontWeight, Theme, ThemeChanged, ThemeColors, ThemeFont, Them
 __version__ = "0.1.0"
 from .provider import (
     AllAsked,
+    Audience,
     Connected,
     DataRequest,
     DataRequestReason,
@@ -150,6 +151,7 @@ __all__ = [
     "ApplyAction",
     "AsyncClient",
     "AsyncWatch",
+    "Audience",
     "Binding",
     "BlobNotFound",
     "CallError",

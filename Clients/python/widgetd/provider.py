@@ -90,6 +90,8 @@ class Connected:
     revision: int
     #: Events from this one on will come.
     first_sequence: int
+    #: Whether Audience will come.
+    has_audience: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,19 @@ class AllAsked:
     revision: int
 
 
-ProviderRequest = Union[Connected, Disconnected, Event, Gap, DataRequest, WidgetsGone, AllAsked]
+@dataclass(frozen=True)
+class Audience:
+    """Who is watched has changed; `Provider.is_attached` says how it is when this was taken."""
+
+    #: Widgets that somebody watches now.
+    attached: tuple[str, ...] = ()
+    #: Widgets that nobody has watched for a while.
+    detached: tuple[str, ...] = ()
+
+
+ProviderRequest = Union[
+    Connected, Disconnected, Event, Gap, DataRequest, WidgetsGone, AllAsked, Audience
+]
 
 
 @dataclass(frozen=True)
@@ -252,6 +266,7 @@ class Provider:
     retry         when to try again after the connection was lost
     displaced_max how many seconds to retry while another session has the name, after this one was
                   lost; the lease and 5 seconds by default
+    audience      tell which widgets somebody watches, with `Audience`
 
     It connects at once, and waits for the daemon if that is not there. Changes wait until it is
     connected.
@@ -278,6 +293,7 @@ class Provider:
         acknowledged: Optional[tuple[int, int]] = None,
         retry: RetryPolicy = RetryPolicy(),
         displaced_max: Optional[float] = None,
+        audience: bool = False,
     ) -> None:
         self.name = name
         self._path = socket_path(socket)
@@ -285,6 +301,7 @@ class Provider:
         self._lease = lease
         self._take_over = take_over
         self._prune = prune
+        self._wants_audience = audience
         self._retry = retry
         if displaced_max is None:
             displaced_max = (LEASE_DEFAULT if lease is None else lease) + DISPLACED_GRACE
@@ -308,6 +325,10 @@ class Provider:
         # again, and only the later copy can be acknowledged.
         self._void: dict[int, Event] = {}
         self._known = _Known()
+        # Who is attached, as far as it was handed out; None: the daemon does not tell.
+        self._attached: Optional[set[str]] = None
+        # Whether the next Audience has all that are attached, and not what is different.
+        self._audience_begins = False
         self._is_loss_told = False
         # Since when another session has had this one's name, in seconds of `_now`.
         self._displaced_since: Optional[float] = None
@@ -465,6 +486,13 @@ class Provider:
             self._kinds = messages
         return tuple(KindResult.from_pb(kind) for kind in result.kinds)
 
+    def is_attached(self, id: str) -> bool:
+        """Whether somebody watches a widget, after what was iterated so far. True for all widgets
+        if the provider did not ask for its audience, if the daemon does not tell, and before the
+        first Audience."""
+        with self._condition:
+            return self._attached is None or id in self._attached
+
     def close(self) -> None:
         """Ends the session for good; its widgets are stale then. Who iterates gets the end."""
         self._end(None)
@@ -495,13 +523,40 @@ class Provider:
                         raise self._failure
                     raise StopIteration
                 self._condition.wait()
-            return self._unread.popitem(last=False)[1]
+            request = self._unread.popitem(last=False)[1]
+            self._note(request)
+            return request
+
+    def _note(self, request: ProviderRequest) -> None:
+        """Keeps who is attached in step with what is handed out."""
+        if isinstance(request, Connected):
+            self._audience_begins = request.has_audience
+            if not request.has_audience:
+                self._attached = None
+        elif isinstance(request, WidgetsGone) and self._attached is not None:
+            self._attached.difference_update(request.ids)
+        elif isinstance(request, Audience):
+            if self._audience_begins or self._attached is None:
+                self._attached = set()
+                self._audience_begins = False
+            self._attached.update(request.attached)
+            self._attached.difference_update(request.detached)
 
     def _deliver(self, request: ProviderRequest) -> None:
         if isinstance(request, DataRequest):
             # The later one takes the place of the earlier one, and comes last all the same.
             self._forget(request.widget.id)
             self._unread[request.widget.id] = request
+        elif isinstance(request, Audience) and self._unread and isinstance(
+            last := next(reversed(self._unread.values())), Audience
+        ):
+            # Who does not read has one of them to read, however often watchers come and go.
+            attached = dict.fromkeys(last.attached + request.attached)
+            detached = dict.fromkeys(last.detached + request.detached)
+            self._unread[next(reversed(self._unread))] = Audience(
+                tuple(id for id in attached if id not in request.detached),
+                tuple(id for id in detached if id not in request.attached),
+            )
         else:
             self._unread_number += 1
             self._unread[self._unread_number] = request
@@ -594,6 +649,7 @@ class Provider:
                 epoch=self._epoch,
                 # Who took this one's place later is not to be thrown out again.
                 take_over=self._take_over and self._generation == 0,
+                include_audience=self._wants_audience,
             )
             if self._lease is not None:
                 opening.lease.CopyFrom(to_duration(seconds(self._lease)))
@@ -662,6 +718,9 @@ class Provider:
         elif which == "synced":
             self._known.all_asked()
             self._deliver(AllAsked(frame.synced.revision))
+        elif which == "audience":
+            told = frame.audience
+            self._deliver(Audience(tuple(told.attached), tuple(told.detached)))
 
     def _open(self, opened: pb.ProvideOpened, line: _Line) -> None:
         self._generation += 1
@@ -682,7 +741,11 @@ class Provider:
             self._acknowledged = opened.first_sequence - 1
         lease = opened.lease.seconds + opened.lease.nanos / 1e9
         line.renewal = min(max(lease / 3, _RENEWAL_MIN), _RENEWAL_MAX)
-        self._deliver(Connected(opened.epoch, opened.revision, opened.first_sequence))
+        self._deliver(
+            Connected(
+                opened.epoch, opened.revision, opened.first_sequence, opened.includes_audience
+            )
+        )
         if not self._kinds and not self._prune:
             self._is_ready = True
             return

@@ -230,6 +230,8 @@ wp_descriptor_widgetd__v1__provide_acknowledge(void) { return &widgetd__v1__prov
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_answer(void) { return &widgetd__v1__provide_answer__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_audience(void) { return &widgetd__v1__provide_audience__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_bundle_answer(void) { return &widgetd__v1__provide_bundle_answer__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_bundle_request(void) { return &widgetd__v1__provide_bundle_request__descriptor; }

@@ -352,7 +352,7 @@ private final class ClientSession: DaemonSession {
           await tell(.removed(ids))
         case .kindsRemoved(let names): await tell(.kindsRemoved(names))
         case .bundleRequest(let request): await tell(.bundles(request))
-        case .synced: break
+        case .audience, .synced: break
         }
       }
     } catch {

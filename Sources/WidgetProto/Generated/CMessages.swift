@@ -407,6 +407,10 @@ extension Widgetd__V1__ProvideAnswer: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_answer() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_answer__init(message) }
 }
+extension Widgetd__V1__ProvideAudience: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_audience() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_audience__init(message) }
+}
 extension Widgetd__V1__ProvideBundleAnswer: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_bundle_answer() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_bundle_answer__init(message) }

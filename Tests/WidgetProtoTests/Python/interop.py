@@ -90,7 +90,7 @@ def read_records(path):
 # --- Random messages -----------------------------------------------------------------------------
 
 ID_FIELDS = {"id", "widget_id", "ids", "changed_ids", "removed_ids", "widget_ids", "before",
-             "after", "kind", "kinds"}
+             "after", "kind", "kinds", "attached", "detached"}
 ASCII_MAPS = {"counters", "limits", "metadata", "set"}
 REQUIRED = {"GetWidgetResponse.widget", "CreateWidgetResponse.widget", "MoveWidgetResponse.widget",
             "ContentTemplate.root", "NodeTemplate.type",

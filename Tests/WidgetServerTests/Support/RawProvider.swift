@@ -45,13 +45,13 @@ struct RawProvider {
   @discardableResult
   func open(
     _ name: String = "desk", kinds: [Kind] = [], lease: Duration? = nil, after: UInt64? = nil,
-    epoch: UInt64 = 77, takeOver: Bool = false
+    epoch: UInt64 = 77, takeOver: Bool = false, includeAudience: Bool = false
   ) throws -> (opened: ProvideOpened, requests: [DataRequest]) {
     try send(
       .open(
         ProvideOpen(
           provider: name, lease: lease, acknowledgedSequence: after, epoch: epoch,
-          takeOver: takeOver)))
+          takeOver: takeOver, includeAudience: includeAudience)))
     guard case .opened(let opened) = try next() else { throw TestFault("not opened") }
     var requests = try untilSynced()
     guard !kinds.isEmpty else { return (opened, requests) }
@@ -94,6 +94,12 @@ struct RawProvider {
   func event() throws -> Event {
     guard case .event(let event) = try next() else { throw TestFault("no event") }
     return event
+  }
+
+  func audience() throws -> ProvideAudience {
+    let frame = try next()
+    guard case .audience(let audience) = frame else { throw TestFault("unexpected \(frame)") }
+    return audience
   }
 
   func dataRequest() throws -> DataRequest {

@@ -19,7 +19,7 @@ from widgetd._proto.v1 import widget_pb2 as widgetd_dot_python_dot_v1_dot_widget
 from widgetd._proto.v1 import widget_service_pb2 as widgetd_dot_python_dot_v1_dot_widget__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(widgetd/python/v1/provider_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\'widgetd/python/v1/catalog_service.proto\x1a\x1dwidgetd/python/v1/event.proto\x1a\x1cwidgetd/python/v1/kind.proto\x1a\x1ewidgetd/python/v1/widget.proto\x1a&widgetd/python/v1/widget_service.proto\"\x9d\x03\n\x0eProvideRequest\x12.\n\x04open\x18\x01 \x01(\x0b\x32\x1e.widgetd.python.v1.ProvideOpenH\x00\x12\x30\n\x05kinds\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideKindsH\x00\x12\x32\n\x06update\x18\x03 \x01(\x0b\x32 .widgetd.python.v1.ProvideUpdateH\x00\x12<\n\x0b\x61\x63knowledge\x18\x04 \x01(\x0b\x32%.widgetd.python.v1.ProvideAcknowledgeH\x00\x12\x32\n\x06\x61nswer\x18\x05 \x01(\x0b\x32 .widgetd.python.v1.ProvideAnswerH\x00\x12\x39\n\nkeep_alive\x18\x06 \x01(\x0b\x32#.widgetd.python.v1.ProvideKeepAliveH\x00\x12?\n\rbundle_answer\x18\x07 \x01(\x0b\x32&.widgetd.python.v1.ProvideBundleAnswerH\x00\x42\x07\n\x05\x66rame\"\xc2\x01\n\x0bProvideOpen\x12\x10\n\x08provider\x18\x01 \x01(\t\x12(\n\x05lease\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\"\n\x15\x61\x63knowledged_sequence\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\r\n\x05\x65poch\x18\x04 \x01(\x04\x12\x11\n\ttake_over\x18\x05 \x01(\x08\x12\x17\n\x0fmanages_bundles\x18\x06 \x01(\x08\x42\x18\n\x16_acknowledged_sequence\"Q\n\x0cProvideKinds\x12\n\n\x02id\x18\x01 \x01(\x04\x12&\n\x05kinds\x18\x02 \x03(\x0b\x32\x17.widgetd.python.v1.Kind\x12\r\n\x05prune\x18\x03 \x01(\x08\"O\n\rProvideUpdate\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x32\n\x07updates\x18\x02 \x03(\x0b\x32!.widgetd.python.v1.ProvidedUpdate\"\x85\x01\n\x0eProvidedUpdate\x12\x11\n\twidget_id\x18\x01 \x01(\t\x12-\n\x05patch\x18\x02 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetPatch\x12\x31\n\ntransition\x18\x03 \x01(\x0b\x32\x1d.widgetd.python.v1.Transition\"a\n\x12ProvideAcknowledge\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12-\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetError\"\xd4\x01\n\rProvideAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x17\n\x0f\x64\x61ta_request_id\x18\x02 \x01(\x04\x12/\n\x05patch\x18\x03 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetPatchH\x00\x12/\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetErrorH\x00\x12\x31\n\ntransition\x18\x05 \x01(\x0b\x32\x1d.widgetd.python.v1.TransitionB\t\n\x07outcome\"\xef\x02\n\x13ProvideBundleAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x19\n\x11\x62undle_request_id\x18\x02 \x01(\x04\x12;\n\x07install\x18\x03 \x01(\x0b\x32(.widgetd.python.v1.InstallBundleResponseH\x00\x12\x36\n\x04list\x18\x04 \x01(\x0b\x32&.widgetd.python.v1.ListBundlesResponseH\x00\x12@\n\rdelete_bundle\x18\x05 \x01(\x0b\x32\'.widgetd.python.v1.DeleteBundleResponseH\x00\x12=\n\x08rollback\x18\x06 \x01(\x0b\x32).widgetd.python.v1.RollbackBundleResponseH\x00\x12\x30\n\x05\x65rror\x18\x07 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideErrorH\x00\x42\t\n\x07outcome\"\x12\n\x10ProvideKeepAlive\"\xbb\x04\n\x0fProvideResponse\x12\x32\n\x06opened\x18\x01 \x01(\x0b\x32 .widgetd.python.v1.ProvideOpenedH\x00\x12\x32\n\x06result\x18\x02 \x01(\x0b\x32 .widgetd.python.v1.ProvideResultH\x00\x12)\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x18.widgetd.python.v1.EventH\x00\x12*\n\x03gap\x18\x04 \x01(\x0b\x32\x1b.widgetd.python.v1.EventGapH\x00\x12\x36\n\x0c\x64\x61ta_request\x18\x05 \x01(\x0b\x32\x1e.widgetd.python.v1.DataRequestH\x00\x12\x35\n\x07removed\x18\x06 \x01(\x0b\x32\".widgetd.python.v1.ProvidedRemovalH\x00\x12\x32\n\x06synced\x18\x07 \x01(\x0b\x32 .widgetd.python.v1.ProvideSyncedH\x00\x12\x39\n\nkeep_alive\x18\x08 \x01(\x0b\x32#.widgetd.python.v1.ProvideKeepAliveH\x00\x12?\n\rkinds_removed\x18\t \x01(\x0b\x32&.widgetd.python.v1.ProvidedKindRemovalH\x00\x12\x41\n\x0e\x62undle_request\x18\n \x01(\x0b\x32\'.widgetd.python.v1.ProvideBundleRequestH\x00\x42\x07\n\x05\x66rame\"\x86\x01\n\rProvideOpened\x12\x12\n\nsession_id\x18\x01 \x01(\x04\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12(\n\x05lease\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x04\"\x8b\x01\n\rProvideResult\x12\n\n\x02id\x18\x01 \x01(\x04\x12.\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideError\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12,\n\x05kinds\x18\x04 \x03(\x0b\x32\x1d.widgetd.python.v1.KindResult\"\xee\x01\n\x0cProvideError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12?\n\x08metadata\x18\x04 \x03(\x0b\x32-.widgetd.python.v1.ProvideError.MetadataEntry\x12\r\n\x05\x66ield\x18\x05 \x01(\t\x12.\n\x0bretry_delay\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"z\n\x0b\x44\x61taRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12)\n\x06widget\x18\x02 \x01(\x0b\x32\x19.widgetd.python.v1.Widget\x12\x34\n\x06reason\x18\x03 \x01(\x0e\x32$.widgetd.python.v1.DataRequestReason\"\x9f\x02\n\x14ProvideBundleRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12:\n\x07install\x18\x02 \x01(\x0b\x32\'.widgetd.python.v1.InstallBundleRequestH\x00\x12\x35\n\x04list\x18\x03 \x01(\x0b\x32%.widgetd.python.v1.ListBundlesRequestH\x00\x12?\n\rdelete_bundle\x18\x04 \x01(\x0b\x32&.widgetd.python.v1.DeleteBundleRequestH\x00\x12<\n\x08rollback\x18\x05 \x01(\x0b\x32(.widgetd.python.v1.RollbackBundleRequestH\x00\x42\t\n\x07request\"%\n\x0fProvidedRemoval\x12\x12\n\nwidget_ids\x18\x01 \x03(\t\"$\n\x13ProvidedKindRemoval\x12\r\n\x05kinds\x18\x01 \x03(\t\"!\n\rProvideSynced\x12\x10\n\x08revision\x18\x01 \x01(\x04*\xd1\x01\n\x11\x44\x61taRequestReason\x12#\n\x1f\x44\x41TA_REQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x44\x41TA_REQUEST_REASON_CREATED\x10\x01\x12)\n%DATA_REQUEST_REASON_PROVIDER_RETURNED\x10\x02\x12*\n&DATA_REQUEST_REASON_PARAMETERS_CHANGED\x10\x03\x12\x1f\n\x1b\x44\x41TA_REQUEST_REASON_REFRESH\x10\x04\x32g\n\x0fProviderService\x12T\n\x07Provide\x12!.widgetd.python.v1.ProvideRequest\x1a\".widgetd.python.v1.ProvideResponse(\x01\x30\x01\x42Q\n\x0e\x63om.widgetd.v1B\x14ProviderServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(widgetd/python/v1/provider_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\'widgetd/python/v1/catalog_service.proto\x1a\x1dwidgetd/python/v1/event.proto\x1a\x1cwidgetd/python/v1/kind.proto\x1a\x1ewidgetd/python/v1/widget.proto\x1a&widgetd/python/v1/widget_service.proto\"\x9d\x03\n\x0eProvideRequest\x12.\n\x04open\x18\x01 \x01(\x0b\x32\x1e.widgetd.python.v1.ProvideOpenH\x00\x12\x30\n\x05kinds\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideKindsH\x00\x12\x32\n\x06update\x18\x03 \x01(\x0b\x32 .widgetd.python.v1.ProvideUpdateH\x00\x12<\n\x0b\x61\x63knowledge\x18\x04 \x01(\x0b\x32%.widgetd.python.v1.ProvideAcknowledgeH\x00\x12\x32\n\x06\x61nswer\x18\x05 \x01(\x0b\x32 .widgetd.python.v1.ProvideAnswerH\x00\x12\x39\n\nkeep_alive\x18\x06 \x01(\x0b\x32#.widgetd.python.v1.ProvideKeepAliveH\x00\x12?\n\rbundle_answer\x18\x07 \x01(\x0b\x32&.widgetd.python.v1.ProvideBundleAnswerH\x00\x42\x07\n\x05\x66rame\"\xdc\x01\n\x0bProvideOpen\x12\x10\n\x08provider\x18\x01 \x01(\t\x12(\n\x05lease\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\"\n\x15\x61\x63knowledged_sequence\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\r\n\x05\x65poch\x18\x04 \x01(\x04\x12\x11\n\ttake_over\x18\x05 \x01(\x08\x12\x17\n\x0fmanages_bundles\x18\x06 \x01(\x08\x12\x18\n\x10include_audience\x18\x07 \x01(\x08\x42\x18\n\x16_acknowledged_sequence\"Q\n\x0cProvideKinds\x12\n\n\x02id\x18\x01 \x01(\x04\x12&\n\x05kinds\x18\x02 \x03(\x0b\x32\x17.widgetd.python.v1.Kind\x12\r\n\x05prune\x18\x03 \x01(\x08\"O\n\rProvideUpdate\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x32\n\x07updates\x18\x02 \x03(\x0b\x32!.widgetd.python.v1.ProvidedUpdate\"\x85\x01\n\x0eProvidedUpdate\x12\x11\n\twidget_id\x18\x01 \x01(\t\x12-\n\x05patch\x18\x02 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetPatch\x12\x31\n\ntransition\x18\x03 \x01(\x0b\x32\x1d.widgetd.python.v1.Transition\"a\n\x12ProvideAcknowledge\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12-\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetError\"\xd4\x01\n\rProvideAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x17\n\x0f\x64\x61ta_request_id\x18\x02 \x01(\x04\x12/\n\x05patch\x18\x03 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetPatchH\x00\x12/\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetErrorH\x00\x12\x31\n\ntransition\x18\x05 \x01(\x0b\x32\x1d.widgetd.python.v1.TransitionB\t\n\x07outcome\"\xef\x02\n\x13ProvideBundleAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x19\n\x11\x62undle_request_id\x18\x02 \x01(\x04\x12;\n\x07install\x18\x03 \x01(\x0b\x32(.widgetd.python.v1.InstallBundleResponseH\x00\x12\x36\n\x04list\x18\x04 \x01(\x0b\x32&.widgetd.python.v1.ListBundlesResponseH\x00\x12@\n\rdelete_bundle\x18\x05 \x01(\x0b\x32\'.widgetd.python.v1.DeleteBundleResponseH\x00\x12=\n\x08rollback\x18\x06 \x01(\x0b\x32).widgetd.python.v1.RollbackBundleResponseH\x00\x12\x30\n\x05\x65rror\x18\x07 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideErrorH\x00\x42\t\n\x07outcome\"\x12\n\x10ProvideKeepAlive\"\xf3\x04\n\x0fProvideResponse\x12\x32\n\x06opened\x18\x01 \x01(\x0b\x32 .widgetd.python.v1.ProvideOpenedH\x00\x12\x32\n\x06result\x18\x02 \x01(\x0b\x32 .widgetd.python.v1.ProvideResultH\x00\x12)\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x18.widgetd.python.v1.EventH\x00\x12*\n\x03gap\x18\x04 \x01(\x0b\x32\x1b.widgetd.python.v1.EventGapH\x00\x12\x36\n\x0c\x64\x61ta_request\x18\x05 \x01(\x0b\x32\x1e.widgetd.python.v1.DataRequestH\x00\x12\x35\n\x07removed\x18\x06 \x01(\x0b\x32\".widgetd.python.v1.ProvidedRemovalH\x00\x12\x32\n\x06synced\x18\x07 \x01(\x0b\x32 .widgetd.python.v1.ProvideSyncedH\x00\x12\x39\n\nkeep_alive\x18\x08 \x01(\x0b\x32#.widgetd.python.v1.ProvideKeepAliveH\x00\x12?\n\rkinds_removed\x18\t \x01(\x0b\x32&.widgetd.python.v1.ProvidedKindRemovalH\x00\x12\x41\n\x0e\x62undle_request\x18\n \x01(\x0b\x32\'.widgetd.python.v1.ProvideBundleRequestH\x00\x12\x36\n\x08\x61udience\x18\x0b \x01(\x0b\x32\".widgetd.python.v1.ProvideAudienceH\x00\x42\x07\n\x05\x66rame\"\xa1\x01\n\rProvideOpened\x12\x12\n\nsession_id\x18\x01 \x01(\x04\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12(\n\x05lease\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x04\x12\x19\n\x11includes_audience\x18\x06 \x01(\x08\"\x8b\x01\n\rProvideResult\x12\n\n\x02id\x18\x01 \x01(\x04\x12.\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideError\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12,\n\x05kinds\x18\x04 \x03(\x0b\x32\x1d.widgetd.python.v1.KindResult\"\xee\x01\n\x0cProvideError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12?\n\x08metadata\x18\x04 \x03(\x0b\x32-.widgetd.python.v1.ProvideError.MetadataEntry\x12\r\n\x05\x66ield\x18\x05 \x01(\t\x12.\n\x0bretry_delay\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"z\n\x0b\x44\x61taRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12)\n\x06widget\x18\x02 \x01(\x0b\x32\x19.widgetd.python.v1.Widget\x12\x34\n\x06reason\x18\x03 \x01(\x0e\x32$.widgetd.python.v1.DataRequestReason\"\x9f\x02\n\x14ProvideBundleRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12:\n\x07install\x18\x02 \x01(\x0b\x32\'.widgetd.python.v1.InstallBundleRequestH\x00\x12\x35\n\x04list\x18\x03 \x01(\x0b\x32%.widgetd.python.v1.ListBundlesRequestH\x00\x12?\n\rdelete_bundle\x18\x04 \x01(\x0b\x32&.widgetd.python.v1.DeleteBundleRequestH\x00\x12<\n\x08rollback\x18\x05 \x01(\x0b\x32(.widgetd.python.v1.RollbackBundleRequestH\x00\x42\t\n\x07request\"%\n\x0fProvidedRemoval\x12\x12\n\nwidget_ids\x18\x01 \x03(\t\"$\n\x13ProvidedKindRemoval\x12\r\n\x05kinds\x18\x01 \x03(\t\"!\n\rProvideSynced\x12\x10\n\x08revision\x18\x01 \x01(\x04\"5\n\x0fProvideAudience\x12\x10\n\x08\x61ttached\x18\x01 \x03(\t\x12\x10\n\x08\x64\x65tached\x18\x02 \x03(\t*\xd1\x01\n\x11\x44\x61taRequestReason\x12#\n\x1f\x44\x41TA_REQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x44\x41TA_REQUEST_REASON_CREATED\x10\x01\x12)\n%DATA_REQUEST_REASON_PROVIDER_RETURNED\x10\x02\x12*\n&DATA_REQUEST_REASON_PARAMETERS_CHANGED\x10\x03\x12\x1f\n\x1b\x44\x41TA_REQUEST_REASON_REFRESH\x10\x04\x32g\n\x0fProviderService\x12T\n\x07Provide\x12!.widgetd.python.v1.ProvideRequest\x1a\".widgetd.python.v1.ProvideResponse(\x01\x30\x01\x42Q\n\x0e\x63om.widgetd.v1B\x14ProviderServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.provider_service_pb2', globals())
@@ -29,46 +29,48 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._serialized_options = b'\n\016com.widgetd.v1B\024ProviderServiceProtoP\001Z\024widgetd/v1;widgetdv1\242\002\003WXX\252\002\nWidgetd.V1'
   _PROVIDEERROR_METADATAENTRY._options = None
   _PROVIDEERROR_METADATAENTRY._serialized_options = b'8\001'
-  _DATAREQUESTREASON._serialized_start=3507
-  _DATAREQUESTREASON._serialized_end=3716
+  _DATAREQUESTREASON._serialized_start=3671
+  _DATAREQUESTREASON._serialized_end=3880
   _PROVIDEREQUEST._serialized_start=270
   _PROVIDEREQUEST._serialized_end=683
   _PROVIDEOPEN._serialized_start=686
-  _PROVIDEOPEN._serialized_end=880
-  _PROVIDEKINDS._serialized_start=882
-  _PROVIDEKINDS._serialized_end=963
-  _PROVIDEUPDATE._serialized_start=965
-  _PROVIDEUPDATE._serialized_end=1044
-  _PROVIDEDUPDATE._serialized_start=1047
-  _PROVIDEDUPDATE._serialized_end=1180
-  _PROVIDEACKNOWLEDGE._serialized_start=1182
-  _PROVIDEACKNOWLEDGE._serialized_end=1279
-  _PROVIDEANSWER._serialized_start=1282
-  _PROVIDEANSWER._serialized_end=1494
-  _PROVIDEBUNDLEANSWER._serialized_start=1497
-  _PROVIDEBUNDLEANSWER._serialized_end=1864
-  _PROVIDEKEEPALIVE._serialized_start=1866
-  _PROVIDEKEEPALIVE._serialized_end=1884
-  _PROVIDERESPONSE._serialized_start=1887
-  _PROVIDERESPONSE._serialized_end=2458
-  _PROVIDEOPENED._serialized_start=2461
-  _PROVIDEOPENED._serialized_end=2595
-  _PROVIDERESULT._serialized_start=2598
-  _PROVIDERESULT._serialized_end=2737
-  _PROVIDEERROR._serialized_start=2740
-  _PROVIDEERROR._serialized_end=2978
-  _PROVIDEERROR_METADATAENTRY._serialized_start=2931
-  _PROVIDEERROR_METADATAENTRY._serialized_end=2978
-  _DATAREQUEST._serialized_start=2980
-  _DATAREQUEST._serialized_end=3102
-  _PROVIDEBUNDLEREQUEST._serialized_start=3105
-  _PROVIDEBUNDLEREQUEST._serialized_end=3392
-  _PROVIDEDREMOVAL._serialized_start=3394
-  _PROVIDEDREMOVAL._serialized_end=3431
-  _PROVIDEDKINDREMOVAL._serialized_start=3433
-  _PROVIDEDKINDREMOVAL._serialized_end=3469
-  _PROVIDESYNCED._serialized_start=3471
-  _PROVIDESYNCED._serialized_end=3504
-  _PROVIDERSERVICE._serialized_start=3718
-  _PROVIDERSERVICE._serialized_end=3821
+  _PROVIDEOPEN._serialized_end=906
+  _PROVIDEKINDS._serialized_start=908
+  _PROVIDEKINDS._serialized_end=989
+  _PROVIDEUPDATE._serialized_start=991
+  _PROVIDEUPDATE._serialized_end=1070
+  _PROVIDEDUPDATE._serialized_start=1073
+  _PROVIDEDUPDATE._serialized_end=1206
+  _PROVIDEACKNOWLEDGE._serialized_start=1208
+  _PROVIDEACKNOWLEDGE._serialized_end=1305
+  _PROVIDEANSWER._serialized_start=1308
+  _PROVIDEANSWER._serialized_end=1520
+  _PROVIDEBUNDLEANSWER._serialized_start=1523
+  _PROVIDEBUNDLEANSWER._serialized_end=1890
+  _PROVIDEKEEPALIVE._serialized_start=1892
+  _PROVIDEKEEPALIVE._serialized_end=1910
+  _PROVIDERESPONSE._serialized_start=1913
+  _PROVIDERESPONSE._serialized_end=2540
+  _PROVIDEOPENED._serialized_start=2543
+  _PROVIDEOPENED._serialized_end=2704
+  _PROVIDERESULT._serialized_start=2707
+  _PROVIDERESULT._serialized_end=2846
+  _PROVIDEERROR._serialized_start=2849
+  _PROVIDEERROR._serialized_end=3087
+  _PROVIDEERROR_METADATAENTRY._serialized_start=3040
+  _PROVIDEERROR_METADATAENTRY._serialized_end=3087
+  _DATAREQUEST._serialized_start=3089
+  _DATAREQUEST._serialized_end=3211
+  _PROVIDEBUNDLEREQUEST._serialized_start=3214
+  _PROVIDEBUNDLEREQUEST._serialized_end=3501
+  _PROVIDEDREMOVAL._serialized_start=3503
+  _PROVIDEDREMOVAL._serialized_end=3540
+  _PROVIDEDKINDREMOVAL._serialized_start=3542
+  _PROVIDEDKINDREMOVAL._serialized_end=3578
+  _PROVIDESYNCED._serialized_start=3580
+  _PROVIDESYNCED._serialized_end=3613
+  _PROVIDEAUDIENCE._serialized_start=3615
+  _PROVIDEAUDIENCE._serialized_end=3668
+  _PROVIDERSERVICE._serialized_start=3882
+  _PROVIDERSERVICE._serialized_end=3985
 # @@protoc_insertion_point(module_scope)

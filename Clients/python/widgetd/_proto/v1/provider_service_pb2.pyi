@@ -52,6 +52,14 @@ class ProvideAnswer(_message.Message):
     transition: _widget_pb2.Transition
     def __init__(self, id: _Optional[int] = ..., data_request_id: _Optional[int] = ..., patch: _Optional[_Union[_widget_service_pb2.WidgetPatch, _Mapping[str, object]]] = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ...) -> None: ...
 
+class ProvideAudience(_message.Message):
+    __slots__: tuple[str, ...]
+    ATTACHED_FIELD_NUMBER: _ClassVar[int]
+    DETACHED_FIELD_NUMBER: _ClassVar[int]
+    attached: _containers.RepeatedScalarFieldContainer[str]
+    detached: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, attached: _Optional[_Iterable[str]] = ..., detached: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class ProvideBundleAnswer(_message.Message):
     __slots__: tuple[str, ...]
     BUNDLE_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
@@ -125,31 +133,35 @@ class ProvideOpen(_message.Message):
     __slots__: tuple[str, ...]
     ACKNOWLEDGED_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    INCLUDE_AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     LEASE_FIELD_NUMBER: _ClassVar[int]
     MANAGES_BUNDLES_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
     TAKE_OVER_FIELD_NUMBER: _ClassVar[int]
     acknowledged_sequence: int
     epoch: int
+    include_audience: bool
     lease: _duration_pb2.Duration
     manages_bundles: bool
     provider: str
     take_over: bool
-    def __init__(self, provider: _Optional[str] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., acknowledged_sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., take_over: bool = ..., manages_bundles: bool = ...) -> None: ...
+    def __init__(self, provider: _Optional[str] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., acknowledged_sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., take_over: bool = ..., manages_bundles: bool = ..., include_audience: bool = ...) -> None: ...
 
 class ProvideOpened(_message.Message):
     __slots__: tuple[str, ...]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     FIRST_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    INCLUDES_AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     LEASE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     epoch: int
     first_sequence: int
+    includes_audience: bool
     lease: _duration_pb2.Duration
     revision: int
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., epoch: _Optional[int] = ..., revision: _Optional[int] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., first_sequence: _Optional[int] = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., epoch: _Optional[int] = ..., revision: _Optional[int] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., first_sequence: _Optional[int] = ..., includes_audience: bool = ...) -> None: ...
 
 class ProvideRequest(_message.Message):
     __slots__: tuple[str, ...]
@@ -171,6 +183,7 @@ class ProvideRequest(_message.Message):
 
 class ProvideResponse(_message.Message):
     __slots__: tuple[str, ...]
+    AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     BUNDLE_REQUEST_FIELD_NUMBER: _ClassVar[int]
     DATA_REQUEST_FIELD_NUMBER: _ClassVar[int]
     EVENT_FIELD_NUMBER: _ClassVar[int]
@@ -181,6 +194,7 @@ class ProvideResponse(_message.Message):
     REMOVED_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     SYNCED_FIELD_NUMBER: _ClassVar[int]
+    audience: ProvideAudience
     bundle_request: ProvideBundleRequest
     data_request: DataRequest
     event: _event_pb2.Event
@@ -191,7 +205,7 @@ class ProvideResponse(_message.Message):
     removed: ProvidedRemoval
     result: ProvideResult
     synced: ProvideSynced
-    def __init__(self, opened: _Optional[_Union[ProvideOpened, _Mapping[str, object]]] = ..., result: _Optional[_Union[ProvideResult, _Mapping[str, object]]] = ..., event: _Optional[_Union[_event_pb2.Event, _Mapping[str, object]]] = ..., gap: _Optional[_Union[_widget_service_pb2.EventGap, _Mapping[str, object]]] = ..., data_request: _Optional[_Union[DataRequest, _Mapping[str, object]]] = ..., removed: _Optional[_Union[ProvidedRemoval, _Mapping[str, object]]] = ..., synced: _Optional[_Union[ProvideSynced, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., kinds_removed: _Optional[_Union[ProvidedKindRemoval, _Mapping[str, object]]] = ..., bundle_request: _Optional[_Union[ProvideBundleRequest, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, opened: _Optional[_Union[ProvideOpened, _Mapping[str, object]]] = ..., result: _Optional[_Union[ProvideResult, _Mapping[str, object]]] = ..., event: _Optional[_Union[_event_pb2.Event, _Mapping[str, object]]] = ..., gap: _Optional[_Union[_widget_service_pb2.EventGap, _Mapping[str, object]]] = ..., data_request: _Optional[_Union[DataRequest, _Mapping[str, object]]] = ..., removed: _Optional[_Union[ProvidedRemoval, _Mapping[str, object]]] = ..., synced: _Optional[_Union[ProvideSynced, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., kinds_removed: _Optional[_Union[ProvidedKindRemoval, _Mapping[str, object]]] = ..., bundle_request: _Optional[_Union[ProvideBundleRequest, _Mapping[str, object]]] = ..., audience: _Optional[_Union[ProvideAudience, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideResult(_message.Message):
     __slots__: tuple[str, ...]

@@ -429,6 +429,7 @@ class WatchWidgetsRequest(_message.Message):
     INCLUDE_EVENTS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_THEME_FIELD_NUMBER: _ClassVar[int]
     MIN_INTERVAL_FIELD_NUMBER: _ClassVar[int]
+    PASSIVE_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     READ_MASK_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
@@ -438,11 +439,12 @@ class WatchWidgetsRequest(_message.Message):
     include_events: bool
     include_theme: bool
     min_interval: _duration_pb2.Duration
+    passive: bool
     progress_interval: _duration_pb2.Duration
     read_mask: _field_mask_pb2.FieldMask
     resume_token: bytes
     selector: _widget_pb2.WidgetSelector
-    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ...) -> None: ...
+    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ..., passive: bool = ...) -> None: ...
 
 class WatchWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]

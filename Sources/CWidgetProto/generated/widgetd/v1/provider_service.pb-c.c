@@ -824,6 +824,51 @@ void   widgetd__v1__provide_synced__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__provide_synced__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__provide_audience__init
+                     (Widgetd__V1__ProvideAudience         *message)
+{
+  static const Widgetd__V1__ProvideAudience init_value = WIDGETD__V1__PROVIDE_AUDIENCE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__provide_audience__get_packed_size
+                     (const Widgetd__V1__ProvideAudience *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_audience__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__provide_audience__pack
+                     (const Widgetd__V1__ProvideAudience *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_audience__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__provide_audience__pack_to_buffer
+                     (const Widgetd__V1__ProvideAudience *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_audience__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ProvideAudience *
+       widgetd__v1__provide_audience__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ProvideAudience *)
+     protobuf_c_message_unpack (&widgetd__v1__provide_audience__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__provide_audience__free_unpacked
+                     (Widgetd__V1__ProvideAudience *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__provide_audience__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor widgetd__v1__provide_request__field_descriptors[7] =
 {
   {
@@ -940,7 +985,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_request__descriptor =
   (ProtobufCMessageInit) widgetd__v1__provide_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descriptors[6] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descriptors[7] =
 {
   {
     "provider",
@@ -1014,10 +1059,23 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "include_audience",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideOpen, include_audience),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_open__field_indices_by_name[] = {
   2,   /* field[2] = acknowledged_sequence */
   3,   /* field[3] = epoch */
+  6,   /* field[6] = include_audience */
   1,   /* field[1] = lease */
   5,   /* field[5] = manages_bundles */
   0,   /* field[0] = provider */
@@ -1026,7 +1084,7 @@ static const unsigned widgetd__v1__provide_open__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__provide_open__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_open__descriptor =
 {
@@ -1036,7 +1094,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_open__descriptor =
   "Widgetd__V1__ProvideOpen",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideOpen),
-  6,
+  7,
   widgetd__v1__provide_open__field_descriptors,
   widgetd__v1__provide_open__field_indices_by_name,
   1,  widgetd__v1__provide_open__number_ranges,
@@ -1510,7 +1568,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_keep_alive__descriptor =
   (ProtobufCMessageInit) widgetd__v1__provide_keep_alive__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descriptors[10] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descriptors[11] =
 {
   {
     "opened",
@@ -1632,8 +1690,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descr
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "audience",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideResponse, frame_case),
+    offsetof(Widgetd__V1__ProvideResponse, audience),
+    &widgetd__v1__provide_audience__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_response__field_indices_by_name[] = {
+  10,   /* field[10] = audience */
   9,   /* field[9] = bundle_request */
   4,   /* field[4] = data_request */
   2,   /* field[2] = event */
@@ -1648,7 +1719,7 @@ static const unsigned widgetd__v1__provide_response__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__provide_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor =
 {
@@ -1658,14 +1729,14 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor =
   "Widgetd__V1__ProvideResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideResponse),
-  10,
+  11,
   widgetd__v1__provide_response__field_descriptors,
   widgetd__v1__provide_response__field_indices_by_name,
   1,  widgetd__v1__provide_response__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__provide_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_opened__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_opened__field_descriptors[6] =
 {
   {
     "session_id",
@@ -1727,10 +1798,23 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_opened__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "includes_audience",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideOpened, includes_audience),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_opened__field_indices_by_name[] = {
   1,   /* field[1] = epoch */
   4,   /* field[4] = first_sequence */
+  5,   /* field[5] = includes_audience */
   3,   /* field[3] = lease */
   2,   /* field[2] = revision */
   0,   /* field[0] = session_id */
@@ -1738,7 +1822,7 @@ static const unsigned widgetd__v1__provide_opened__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__provide_opened__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_opened__descriptor =
 {
@@ -1748,7 +1832,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_opened__descriptor =
   "Widgetd__V1__ProvideOpened",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideOpened),
-  5,
+  6,
   widgetd__v1__provide_opened__field_descriptors,
   widgetd__v1__provide_opened__field_indices_by_name,
   1,  widgetd__v1__provide_opened__number_ranges,
@@ -2252,6 +2336,57 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_synced__descriptor =
   widgetd__v1__provide_synced__field_indices_by_name,
   1,  widgetd__v1__provide_synced__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__provide_synced__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__provide_audience__field_descriptors[2] =
+{
+  {
+    "attached",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__ProvideAudience, n_attached),
+    offsetof(Widgetd__V1__ProvideAudience, attached),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "detached",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__ProvideAudience, n_detached),
+    offsetof(Widgetd__V1__ProvideAudience, detached),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__provide_audience__field_indices_by_name[] = {
+  0,   /* field[0] = attached */
+  1,   /* field[1] = detached */
+};
+static const ProtobufCIntRange widgetd__v1__provide_audience__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__provide_audience__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ProvideAudience",
+  "ProvideAudience",
+  "Widgetd__V1__ProvideAudience",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ProvideAudience),
+  2,
+  widgetd__v1__provide_audience__field_descriptors,
+  widgetd__v1__provide_audience__field_indices_by_name,
+  1,  widgetd__v1__provide_audience__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__provide_audience__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue widgetd__v1__data_request_reason__enum_values_by_number[5] =

@@ -4420,7 +4420,7 @@ const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descript
   (ProtobufCMessageInit) widgetd__v1__refresh_widgets_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[9] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[10] =
 {
   {
     "selector",
@@ -4530,6 +4530,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passive",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchWidgetsRequest, passive),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[] = {
   6,   /* field[6] = after_sequence */
@@ -4537,6 +4549,7 @@ static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[
   5,   /* field[5] = include_events */
   8,   /* field[8] = include_theme */
   3,   /* field[3] = min_interval */
+  9,   /* field[9] = passive */
   4,   /* field[4] = progress_interval */
   1,   /* field[1] = read_mask */
   2,   /* field[2] = resume_token */
@@ -4545,7 +4558,7 @@ static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[
 static const ProtobufCIntRange widgetd__v1__watch_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor =
 {
@@ -4555,7 +4568,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor 
   "Widgetd__V1__WatchWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsRequest),
-  9,
+  10,
   widgetd__v1__watch_widgets_request__field_descriptors,
   widgetd__v1__watch_widgets_request__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_request__number_ranges,

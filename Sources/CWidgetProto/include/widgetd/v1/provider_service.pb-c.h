@@ -41,6 +41,7 @@ typedef struct Widgetd__V1__ProvideBundleRequest Widgetd__V1__ProvideBundleReque
 typedef struct Widgetd__V1__ProvidedRemoval Widgetd__V1__ProvidedRemoval;
 typedef struct Widgetd__V1__ProvidedKindRemoval Widgetd__V1__ProvidedKindRemoval;
 typedef struct Widgetd__V1__ProvideSynced Widgetd__V1__ProvideSynced;
+typedef struct Widgetd__V1__ProvideAudience Widgetd__V1__ProvideAudience;
 
 
 /* --- enums --- */
@@ -101,6 +102,7 @@ struct  Widgetd__V1__ProvideOpen
   uint64_t epoch;
   protobuf_c_boolean take_over;
   protobuf_c_boolean manages_bundles;
+  protobuf_c_boolean include_audience;
   Widgetd__V1__ProvideOpen__AcknowledgedSequenceCase _acknowledged_sequence_case;
   union {
     uint64_t acknowledged_sequence;
@@ -108,7 +110,7 @@ struct  Widgetd__V1__ProvideOpen
 };
 #define WIDGETD__V1__PROVIDE_OPEN__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_open__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, 0, 0, 0, WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE__NOT_SET, {0} }
+    , (char *)protobuf_c_empty_string, NULL, 0, 0, 0, 0, WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__ProvideKinds
@@ -233,7 +235,8 @@ typedef enum {
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SYNCED = 7,
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE = 8,
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED = 9,
-  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_BUNDLE_REQUEST = 10
+  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_BUNDLE_REQUEST = 10,
+  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_AUDIENCE = 11
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_RESPONSE__FRAME__CASE)
 } Widgetd__V1__ProvideResponse__FrameCase;
 
@@ -252,6 +255,7 @@ struct  Widgetd__V1__ProvideResponse
     Widgetd__V1__ProvideKeepAlive *keep_alive;
     Widgetd__V1__ProvidedKindRemoval *kinds_removed;
     Widgetd__V1__ProvideBundleRequest *bundle_request;
+    Widgetd__V1__ProvideAudience *audience;
   };
 };
 #define WIDGETD__V1__PROVIDE_RESPONSE__INIT \
@@ -267,10 +271,11 @@ struct  Widgetd__V1__ProvideOpened
   uint64_t revision;
   Google__Protobuf__Duration *lease;
   uint64_t first_sequence;
+  protobuf_c_boolean includes_audience;
 };
 #define WIDGETD__V1__PROVIDE_OPENED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_opened__descriptor) \
-    , 0, 0, 0, NULL, 0 }
+    , 0, 0, 0, NULL, 0, 0 }
 
 
 struct  Widgetd__V1__ProvideResult
@@ -382,6 +387,19 @@ struct  Widgetd__V1__ProvideSynced
 #define WIDGETD__V1__PROVIDE_SYNCED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_synced__descriptor) \
     , 0 }
+
+
+struct  Widgetd__V1__ProvideAudience
+{
+  ProtobufCMessage base;
+  size_t n_attached;
+  char **attached;
+  size_t n_detached;
+  char **detached;
+};
+#define WIDGETD__V1__PROVIDE_AUDIENCE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_audience__descriptor) \
+    , 0,NULL, 0,NULL }
 
 
 /* Widgetd__V1__ProvideRequest methods */
@@ -729,6 +747,25 @@ Widgetd__V1__ProvideSynced *
 void   widgetd__v1__provide_synced__free_unpacked
                      (Widgetd__V1__ProvideSynced *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__ProvideAudience methods */
+void   widgetd__v1__provide_audience__init
+                     (Widgetd__V1__ProvideAudience         *message);
+size_t widgetd__v1__provide_audience__get_packed_size
+                     (const Widgetd__V1__ProvideAudience   *message);
+size_t widgetd__v1__provide_audience__pack
+                     (const Widgetd__V1__ProvideAudience   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__provide_audience__pack_to_buffer
+                     (const Widgetd__V1__ProvideAudience   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ProvideAudience *
+       widgetd__v1__provide_audience__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__provide_audience__free_unpacked
+                     (Widgetd__V1__ProvideAudience *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Widgetd__V1__ProvideRequest_Closure)
@@ -788,6 +825,9 @@ typedef void (*Widgetd__V1__ProvidedKindRemoval_Closure)
 typedef void (*Widgetd__V1__ProvideSynced_Closure)
                  (const Widgetd__V1__ProvideSynced *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__ProvideAudience_Closure)
+                 (const Widgetd__V1__ProvideAudience *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -835,6 +875,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_request__des
 extern const ProtobufCMessageDescriptor widgetd__v1__provided_removal__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provided_kind_removal__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_synced__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__provide_audience__descriptor;
 extern const ProtobufCServiceDescriptor widgetd__v1__provider_service__descriptor;
 
 PROTOBUF_C__END_DECLS

@@ -1,0 +1,62 @@
+public import WidgetModel
+
+/// A selector that is ready to be compared with one widget after the other.
+public struct WidgetTest {
+  let selection: Selection
+  /// The ids of the selector, for looking up; nil for any.
+  let ids: Set<WidgetID>?
+}
+
+/// Looking at single widgets.
+extension WidgetStore {
+  /// Makes a selector ready to be compared with many widgets. O(its ids).
+  public func test(for selector: Selector) -> WidgetTest {
+    WidgetTest(
+      selection: selection(selector), ids: selector.ids.isEmpty ? nil : Set(selector.ids))
+  }
+
+  /// Whether a widget is there and selected.
+  public func passes(_ id: WidgetID, _ test: WidgetTest) -> Bool {
+    guard test.ids?.contains(id) ?? true, let slot = slot(of: id), let record = records[slot]
+    else { return false }
+    return test.selection.picks(record)
+  }
+
+  /// Goes through the widgets from a slot on, until the closure returns false. A widget stays in its
+  /// slot as long as it lives.
+  ///
+  /// - Returns: the slot to go on from; nil at the end.
+  public func scanWidgets(from first: Int, _ body: (WidgetID, KindName) -> Bool) -> Int? {
+    var slot = first
+    while slot < records.count {
+      let record = records[slot]
+      slot += 1
+      if let record, !body(record.id, record.kind) { return slot < records.count ? slot : nil }
+    }
+    return nil
+  }
+
+  /// The widgets that changed after a cursor, and those that were removed. A widget that was removed and
+  /// made again is in both. nil if that is more than `limit`, or forgotten. O(limit).
+  public func changedWidgets(
+    since cursor: Revision, atMost limit: Int
+  ) -> (changed: [WidgetID], removed: [WidgetID])? {
+    guard cursor >= compactRevision, cursor <= revision else { return nil }
+    var changed: [WidgetID] = []
+    var slot = newest
+    while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
+      guard changed.count < limit else { return nil }
+      changed.append(record.id)
+      slot = record.older
+    }
+    var removed: [WidgetID] = []
+    var seen = 0
+    for removal in tombstones.reversed() {
+      guard removal.revision > cursor else { break }
+      seen += 1
+      guard seen <= limit else { return nil }
+      if case .widget(let tombstone) = removal.what { removed.append(tombstone.id) }
+    }
+    return (changed, removed)
+  }
+}

@@ -1,0 +1,224 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+
+/// The selectors of all open watches that count. Those that need no look at the widget are counted by what
+/// they name, so one look answers for all of them.
+struct WatchedSelectors {
+  private var everything = 0
+  private var ids: [WidgetID: Int] = [:]
+  private var kinds: [KindName: Int] = [:]
+  private var plain: [Selector: Counted] = [:]
+  private var expressions: [Selector: Counted] = [:]
+
+  private struct Counted {
+    let test: WidgetTest
+    var count: Int
+  }
+
+  /// What an expression costs, where another condition costs 1.
+  static let expressionCost = 16
+  /// With more different selectors with expressions than this, all widgets count as watched: that one widget
+  /// is looked at is bounded, too.
+  static let expressionsMax = 1_024
+
+  mutating func add(_ selector: Selector, in store: borrowing WidgetStore) {
+    if count(selector, by: 1) { return }
+    let isPlain = selector.expression.isEmpty
+    let known = isPlain ? plain[selector] : expressions[selector]
+    var counted = known ?? Counted(test: store.test(for: selector), count: 0)
+    counted.count += 1
+    if isPlain { plain[selector] = counted } else { expressions[selector] = counted }
+  }
+
+  mutating func remove(_ selector: Selector) {
+    if count(selector, by: -1) { return }
+    for path in [\WatchedSelectors.plain, \.expressions] {
+      guard var counted = self[keyPath: path][selector] else { continue }
+      counted.count -= 1
+      self[keyPath: path][selector] = counted.count > 0 ? counted : nil
+    }
+  }
+
+  /// Counts a selector by what it names. Returns false if it has other conditions.
+  private mutating func count(_ selector: Selector, by step: Int) -> Bool {
+    guard selector.families.isEmpty, selector.labels.isEmpty, selector.expression.isEmpty else {
+      return false
+    }
+    if selector.isEverything {
+      everything += step
+    } else if selector.kinds.isEmpty {
+      for id in Set(selector.ids) { WatchedSelectors.add(step, to: &ids[id]) }
+    } else if selector.ids.isEmpty {
+      for kind in Set(selector.kinds) { WatchedSelectors.add(step, to: &kinds[kind]) }
+    } else {
+      return false
+    }
+    return true
+  }
+
+  private static func add(_ step: Int, to count: inout Int?) {
+    let sum = (count ?? 0) + step
+    count = sum > 0 ? sum : nil
+  }
+
+  /// Whether one of them selects a widget that is there. Adds to `cost` what was looked at.
+  func select(
+    _ id: WidgetID, _ kind: KindName, in store: borrowing WidgetStore, cost: inout Int
+  ) -> Bool {
+    cost += 1
+    if everything > 0 || ids[id] != nil || kinds[kind] != nil { return true }
+    for counted in plain.values {
+      cost += 1
+      if store.passes(id, counted.test) { return true }
+    }
+    guard expressions.count <= WatchedSelectors.expressionsMax else { return true }
+    for counted in expressions.values {
+      cost += WatchedSelectors.expressionCost
+      if store.passes(id, counted.test) { return true }
+    }
+    return false
+  }
+}
+
+/// Which widgets somebody watches, of the kinds of providers that want to know.
+///
+/// After a change of who watches or of who provides, all widgets of those kinds are looked at, in passes;
+/// after commits, only the widgets that changed. It looks at most once in `interval`, and goes on in the
+/// next turn when a turn's budget is used up. The result may be as old as that.
+struct WatchedWidgets {
+  /// The watched widgets of one provider.
+  struct Share {
+    var ids: Set<WidgetID> = []
+    /// Another number after each change.
+    var version: UInt64 = 0
+  }
+
+  private struct Pass {
+    /// Where to go on.
+    var slot = 0
+    let revision: Revision
+    var found: [String: Set<WidgetID>] = [:]
+  }
+
+  private var shares: [String: Share] = [:]
+  /// Whose the kinds are that are looked at.
+  private var owners: [KindName: String] = [:]
+  private var pass: Pass?
+  private var needsPass = false
+  /// What happened up to this revision has been looked at.
+  private var revision: Revision = 0
+  private var lastVersion: UInt64 = 0
+  /// How many passes have begun, and how many have ended.
+  private(set) var passesBegun: UInt64 = 0
+  private(set) var passesEnded: UInt64 = 0
+  private(set) var nextLookAt = NIODeadline.uptimeNanoseconds(0)
+
+  static let interval = TimeAmount.milliseconds(200)
+  /// How much is looked at in one turn.
+  static let costMax = 4_096
+
+  subscript(provider: String) -> Share { shares[provider] ?? Share() }
+
+  var isInPass: Bool { pass != nil }
+
+  /// Whether something has happened since that is not looked at yet.
+  func isBehind(_ current: Revision) -> Bool {
+    pass != nil || needsPass || revision != current
+  }
+
+  /// Who watches, or who provides what, is not what it was.
+  mutating func invalidate() { needsPass = true }
+
+  /// Nobody wants to know any more.
+  mutating func clear() {
+    (shares, owners, pass, needsPass) = ([:], [:], nil, false)
+  }
+
+  /// Looks at what happened, as far as time and budget allow.
+  ///
+  /// - Parameter provided: whose the kinds are now.
+  mutating func look(
+    in store: borrowing WidgetStore, _ selectors: WatchedSelectors, at instant: NIODeadline,
+    provided: () -> [KindName: String]
+  ) {
+    if pass == nil {
+      guard isBehind(store.revision), instant >= nextLookAt else { return }
+      nextLookAt = instant + WatchedWidgets.interval
+      if !needsPass, lookAtChanges(in: store, selectors) { return }
+      needsPass = false
+      passesBegun += 1
+      owners = provided()
+      pass = Pass(revision: store.revision)
+    }
+    advance(in: store, selectors)
+  }
+
+  /// Looks at widgets that changed. Returns false if that is too much for one turn.
+  private mutating func lookAtChanges(
+    in store: borrowing WidgetStore, _ selectors: WatchedSelectors
+  ) -> Bool {
+    guard
+      let changes = store.changedWidgets(since: revision, atMost: WatchedWidgets.costMax)
+    else { return false }
+    var cost = 0
+    var next = shares
+    func set(_ id: WidgetID, of provider: String, to isWatched: Bool) {
+      guard next[provider, default: Share()].ids.contains(id) != isWatched else { return }
+      if isWatched {
+        next[provider, default: Share()].ids.insert(id)
+      } else {
+        next[provider, default: Share()].ids.remove(id)
+      }
+      lastVersion += 1
+      next[provider, default: Share()].version = lastVersion
+    }
+    for id in changes.removed {
+      for provider in next.keys { set(id, of: provider, to: false) }
+    }
+    for id in changes.changed {
+      guard cost < WatchedWidgets.costMax else { return false }
+      guard let kind = store.kind(of: id), let provider = owners[kind] else { continue }
+      set(id, of: provider, to: selectors.select(id, kind, in: store, cost: &cost))
+    }
+    shares = next
+    revision = store.revision
+    return true
+  }
+
+  private mutating func advance(
+    in store: borrowing WidgetStore, _ selectors: WatchedSelectors
+  ) {
+    guard var current = pass else { return }
+    // It is in one place only while it grows.
+    pass = nil
+    var cost = 0
+    let next = store.scanWidgets(from: current.slot) { id, kind in
+      guard let provider = owners[kind] else {
+        cost += 1
+        return cost < WatchedWidgets.costMax
+      }
+      if selectors.select(id, kind, in: store, cost: &cost) {
+        current.found[provider, default: []].insert(id)
+      }
+      return cost < WatchedWidgets.costMax
+    }
+    if let next {
+      current.slot = next
+      pass = current
+    } else {
+      finish(current)
+    }
+  }
+
+  private mutating func finish(_ pass: Pass) {
+    passesEnded += 1
+    revision = pass.revision
+    for provider in Set(shares.keys).union(pass.found.keys) {
+      let ids = pass.found[provider] ?? []
+      guard self[provider].ids != ids else { continue }
+      lastVersion += 1
+      shares[provider] = Share(ids: ids, version: lastVersion)
+    }
+  }
+}

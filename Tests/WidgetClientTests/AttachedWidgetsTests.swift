@@ -1,0 +1,49 @@
+import Testing
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetClient
+
+/// Who is watched, as a provider adds it up.
+struct AttachedWidgetsTests {
+  private static func audience(_ attached: [String], _ detached: [String] = []) -> ProviderRequest {
+    .audience(
+      ProvideAudience(attached: attached.map { .of($0) }, detached: detached.map { .of($0) }))
+  }
+
+  @Test func `frames are differences, but for the first of a session`() {
+    var widgets = AttachedWidgets()
+    #expect(widgets.contains(.of("a")))
+    widgets.apply(.connected(ProvideOpened(includesAudience: true)))
+    // Not known yet.
+    #expect(widgets.contains(.of("a")))
+    #expect(widgets.apply(Self.audience(["a", "b"])).attached == [.of("a"), .of("b")])
+    #expect(!widgets.contains(.of("c")))
+    #expect(
+      widgets.apply(Self.audience(["c"], ["a"]))
+        == .init(attached: [.of("c")], detached: [.of("a")]))
+    widgets.apply(.removed([.of("c")]))
+    #expect(!widgets.contains(.of("c")) && widgets.contains(.of("b")))
+    // After a loss, what was known stays, and only what is different is said.
+    widgets.apply(.connected(ProvideOpened(includesAudience: true)))
+    #expect(widgets.contains(.of("b")))
+    #expect(
+      widgets.apply(Self.audience(["a"])) == .init(attached: [.of("a")], detached: [.of("b")]))
+    // A daemon that cannot tell.
+    widgets.apply(.connected(ProvideOpened()))
+    #expect(widgets.contains(.of("z")))
+  }
+
+  @Test func `a provider that does not read has one audience to read`() {
+    var unread = UnreadRequests()
+    for _ in 0..<100 {
+      unread.append(Self.audience(["a"], ["b"]))
+      unread.append(Self.audience(["b", "c"], ["a"]))
+    }
+    #expect(unread.placeCount == 1)
+    guard case .audience(let audience)? = unread.popFirst() else { return #expect(Bool(false)) }
+    #expect(Set(audience.attached) == [.of("b"), .of("c")])
+    #expect(audience.detached == [.of("a")])
+    #expect(unread.isEmpty)
+  }
+}
