@@ -16,6 +16,8 @@ public struct Source: Sendable {
   public var isAligned: Bool
   /// Whether the source is read when the widget is made or the bundle is loaded. Default: true.
   public var isLoadedAtStart: Bool
+  /// Whether the source is read only while somebody watches its widget, and when somebody asks for it.
+  public var isWhileWatched: Bool
   /// The source is not read while this is false.
   public var condition: Expression?
   public var parse: Parse
@@ -47,12 +49,19 @@ public struct Source: Sendable {
     case constant(Template)
   }
 
+  /// Whether it is a program that goes on.
+  public var isContinuous: Bool {
+    if case .command(_, true) = input { true } else { false }
+  }
+
   public init(
     name: String, input: Input, interval: Duration? = nil, isAligned: Bool = false,
     isLoadedAtStart: Bool = true, condition: Expression? = nil, parse: Parse = Parse(),
     assignments: Assignments, stub: Stub? = nil, errorTitle: Template? = nil,
-    successMessage: Template? = nil, staleAfter: Duration = Source.staleAfterDefault
+    successMessage: Template? = nil, staleAfter: Duration = Source.staleAfterDefault,
+    isWhileWatched: Bool = false
   ) {
+    self.isWhileWatched = isWhileWatched
     self.errorTitle = errorTitle
     self.successMessage = successMessage
     self.name = name

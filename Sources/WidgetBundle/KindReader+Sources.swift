@@ -66,7 +66,8 @@ extension KindReader {
       name: named.name, input: input, interval: interval, isAligned: isAligned,
       isLoadedAtStart: reading.bool(object["start"]) ?? true, condition: condition, parse: parse,
       assignments: assignments, stub: stub, errorTitle: title, successMessage: message,
-      staleAfter: staleAfter ?? Source.staleAfterDefault)
+      staleAfter: staleAfter ?? Source.staleAfterDefault,
+      isWhileWatched: reading.bool(object["whileWatched"]) ?? false)
     let own = Set(assignments.values.map(\.key))
     source.dependencies = references.filter { KindReader.isDependency($0, own) }
       .sorted { $0.description < $1.description }

@@ -261,6 +261,7 @@ extension ObjectShape {
       Key("aligned", .bool, "Read at multiples of the interval since midnight (UTC)."),
       Key("start", .bool, "Read when the widget comes to life. True without."),
       Key("when", .expression, "Not read while this is false."),
+      Key("whileWatched", .bool, "Read only while somebody watches the widget."),
       Key(
         "staleAfter", .duration,
         "How long readings may fail before the widget is stale. Default: 30s."),

@@ -286,7 +286,7 @@ struct AdapterTests {
 
   private actor Daemon: DaemonConnection {
     nonisolated func session(
-      _ provider: String, kinds: [Kind], takesOver: Bool
+      _ provider: String, kinds: [Kind], takesOver: Bool, includesAudience: Bool
     ) -> any DaemonSession { Session() }
 
     var widgets: [WidgetID: Widget] = [:]

@@ -10,8 +10,12 @@ public protocol DaemonConnection: Sendable {
   /// Begins a session as the provider of `kinds`, and removes the provider's other kinds. A lost
   /// session is opened again until `close` is called.
   ///
-  /// - Parameter takesOver: end another session that the provider has.
-  func session(_ provider: String, kinds: [Kind], takesOver: Bool) -> any DaemonSession
+  /// - Parameters:
+  ///   - takesOver: end another session that the provider has.
+  ///   - includesAudience: tell which widgets somebody watches.
+  func session(
+    _ provider: String, kinds: [Kind], takesOver: Bool, includesAudience: Bool
+  ) -> any DaemonSession
   /// Removes all kinds of a provider.
   func removeKinds(of provider: String) async throws(Failure)
   /// Declares the widgets of a set, and removes widgets of the set that are not in `widgets`.
@@ -115,7 +119,7 @@ public protocol DaemonSession: Sendable {
 /// Requests and news of the daemon for a provider.
 public enum SessionNews: Hashable, Sendable {
   /// The session is open, for the first time or again. The daemon may be one that knows nothing.
-  case opened(epoch: UInt64)
+  case opened(epoch: UInt64, tellsAudience: Bool = false)
   /// The daemon cannot be reached; it is tried again.
   case lost(String)
   /// The daemon does not have the session now; it is tried again.
@@ -125,6 +129,9 @@ public enum SessionNews: Hashable, Sendable {
   case missed(last: UInt64)
   case asked(WidgetID, isRefresh: Bool)
   case removed([WidgetID])
+  /// Which widgets somebody watches: all of them for the first time in a session, then what is
+  /// different.
+  case audience(attached: [WidgetID], detached: [WidgetID])
   /// Kinds of the provider were removed.
   case kindsRemoved([KindName])
   /// Somebody makes a call about bundles. Only the host's own session gets these.
@@ -139,13 +146,16 @@ public struct ClientConnection: DaemonConnection {
 
   public init(_ client: WidgetClient) { self.client = client }
 
-  public func session(_ provider: String, kinds: [Kind], takesOver: Bool) -> any DaemonSession {
+  public func session(
+    _ provider: String, kinds: [Kind], takesOver: Bool, includesAudience: Bool
+  ) -> any DaemonSession {
     ClientSession(
       client.provide(
         provider, kinds: kinds,
         options: ProviderOptions(
           takesOver: takesOver, prunesKinds: true,
-          managesBundles: provider == HostState.provider)), kinds: kinds)
+          managesBundles: provider == HostState.provider, includesAudience: includesAudience)),
+      kinds: kinds)
   }
 
   public func removeKinds(of provider: String) async throws(Failure) {
@@ -283,7 +293,8 @@ public struct ClientConnection: DaemonConnection {
   ) async throws(Failure) {
     var mirror = WidgetMirror()
     let watch = client.watch(
-      WatchOptions(selector: Selector(kinds: kinds)))
+      // The host keeps the widgets, and is nobody who watches them.
+      WatchOptions(selector: Selector(kinds: kinds), isPassive: true))
     do throws(ClientError) {
       for try await frame in watch {
         let isSnapshot = if case .synced = frame { true } else { false }
@@ -337,7 +348,8 @@ private final class ClientSession: DaemonSession {
         case .connected(let opened):
           questions.withLock { $0 = [:] }
           isOpen.withLock { $0 = true }
-          await tell(.opened(epoch: opened.epoch))
+          await tell(
+            .opened(epoch: opened.epoch, tellsAudience: opened.includesAudience))
         case .disconnected(let error):
           isOpen.withLock { $0 = false }
           await tell(error.isRefusal ? .refused("\(error)") : .lost("\(error)"))
@@ -352,7 +364,9 @@ private final class ClientSession: DaemonSession {
           await tell(.removed(ids))
         case .kindsRemoved(let names): await tell(.kindsRemoved(names))
         case .bundleRequest(let request): await tell(.bundles(request))
-        case .audience, .synced: break
+        case .audience(let audience):
+          await tell(.audience(attached: audience.attached, detached: audience.detached))
+        case .synced: break
         }
       }
     } catch {

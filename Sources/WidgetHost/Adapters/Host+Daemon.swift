@@ -50,7 +50,8 @@ extension Host {
       guard links[generation] != nil else { return }
       let session = daemon.session(
         HostState.provider(of: bundle.id), kinds: bundle.kinds.map(\.kind),
-        takesOver: retiring[bundle.id] != nil)
+        takesOver: retiring[bundle.id] != nil,
+        includesAudience: bundle.kinds.contains { $0.sources.contains(where: \.isWhileWatched) })
       links[generation]?.session = session
       do throws(Failure) {
         return try await session.follow { await self.heard($0, generation, session) }
@@ -134,8 +135,8 @@ extension Host {
   ) async {
     guard let bundle = links[generation]?.bundle else { return }
     switch news {
-    case .opened(let epoch):
-      tell(.opened(epoch: epoch), generation)
+    case .opened(let epoch, let tellsAudience):
+      tell(.opened(epoch: epoch, tellsAudience: tellsAudience), generation)
       endWatch(generation)
       links[generation]?.watching = Task { await self.watch(generation, bundle, session) }
     case .lost: break
@@ -148,6 +149,8 @@ extension Host {
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
     // The watch reports widgets that exist, so this reports only the end of data requests.
     case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
+    case .audience(let attached, let detached):
+      tell(.audience(attached: attached, detached: detached), generation)
     case .kindsRemoved(let names):
       restore(kinds: Set(bundle.kinds.map(\.kind.name)).intersection(names), generation)
     case .bundles: break

@@ -74,7 +74,8 @@ extension Host {
     let kinds = [HostState.kind, HostWidget.kind].compactMap(\.self)
     var attempts = 0
     while !Task.isCancelled {
-      let session = daemon.session(HostState.provider, kinds: kinds, takesOver: false)
+      let session = daemon.session(
+        HostState.provider, kinds: kinds, takesOver: false, includesAudience: false)
       do throws(Failure) {
         return try await session.follow { await self.heard($0, session) }
       } catch {
@@ -137,6 +138,7 @@ extension Host {
       restoreOwn(declared.intersection(ids), session)
     case .kindsRemoved(let names): restoreOwn(kinds: Set(names), session)
     case .bundles(let request): manage(request, session)
+    case .audience: break
     }
   }
 

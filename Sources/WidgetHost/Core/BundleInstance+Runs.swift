@@ -90,7 +90,7 @@ extension BundleInstance {
     case .reload(let names):
       for (index, source) in facts.kind.sources.enumerated()
       where names.isEmpty || names.contains(source.name) {
-        read(widget, index, isAsked: true)
+        read(widget, index, isAsked: true, isDemanded: true)
       }
       return .done
     case .emit(let name, let target, let payload):

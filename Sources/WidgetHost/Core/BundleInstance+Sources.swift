@@ -34,9 +34,16 @@ extension BundleInstance {
 
   /// Reads a source, unless its condition says no or it is being read.
   ///
-  /// - Parameter isAsked: not because of the time: it is shown as running.
-  mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool) {
+  /// - Parameters:
+  ///   - isAsked: not because of the time: it is shown as running.
+  ///   - isDemanded: somebody wants it, also if nobody watches the widget.
+  mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool, isDemanded: Bool = false) {
     guard let source = source(id, index), let state = widgets[id]?.sources[index] else { return }
+    guard !source.isWhileWatched || isWatched(id) || (isDemanded && !source.isContinuous) else {
+      deadlines[.source(id, index)] = nil
+      if state.isOn, state.request == nil { suspend(id, index) }
+      return
+    }
     arm(id, index, source)
     guard state.request == nil else {
       if isAsked {
@@ -81,7 +88,7 @@ extension BundleInstance {
       if isAsked { showRunning(id, source) }
       return
     }
-    let isContinuous = if case .command(_, true) = source.input { true } else { false }
+    let isContinuous = source.isContinuous
     if isContinuous {
       let count = purposes.values.count { if case .continuous = $0 { true } else { false } }
       guard count < limits.continuousMax else {
@@ -363,7 +370,8 @@ extension BundleInstance {
   /// Turns sources on and off that depend on what has changed.
   mutating func lookAtConditions(_ id: WidgetID) {
     guard let facts = facts(of: id) else { return }
-    for (index, source) in facts.kind.sources.enumerated() where source.condition != nil {
+    for (index, source) in facts.kind.sources.enumerated()
+    where source.condition != nil && (!source.isWhileWatched || isWatched(id)) {
       guard let moment = try? moment(id), let isOn = try? holds(source.condition, moment) else {
         continue
       }
@@ -376,7 +384,7 @@ extension BundleInstance {
     }
   }
 
-  private mutating func turnOff(_ id: WidgetID, _ index: Int) {
+  mutating func turnOff(_ id: WidgetID, _ index: Int, _ why: String = "`when` is false") {
     deadlines[.source(id, index)] = nil
     let state = state(id, index)
     for request in [state.request, state.watch?.request].compactMap({ $0 }) { cancel(request) }
@@ -384,7 +392,7 @@ extension BundleInstance {
     widgets[id]?.sources[index].watch = nil
     widgets[id]?.sources[index].isQueued = false
     guard let source = source(id, index) else { return }
-    trace(id, .source, source.name, "is off: `when` is false")
+    trace(id, .source, source.name, "is off: \(why)")
     // A source that is off has no failure.
     let isFailed = widgets[id]?.failures[.source(index)] != nil
     if isFailed || status(id, source.name) == .running {

@@ -31,6 +31,10 @@ public struct BundleInstance: Sendable {
   var numbers: SeededNumbers
   let kinds: [KindName: KindFacts]
   var duties = Duties()
+  /// The widgets that somebody watches; nil if the daemon does not tell.
+  var watched: Set<WidgetID>?
+  /// Whether the daemon is about to tell all of them.
+  var isAudienceBeginning = false
   private var lastNumber: UInt64 = 0
   /// The problem of the bundle's file now, while this version keeps running.
   private(set) var problem: String?
@@ -175,10 +179,15 @@ public struct BundleInstance: Sendable {
     case .snapshot(let all): take(snapshot: all)
     case .widget(let widget): take(widget, isAnew: false)
     case .removed(let id): remove(id)
-    case .opened(let epoch): duties.begin(epoch: epoch)
+    case .opened(let epoch, let tellsAudience):
+      duties.begin(epoch: epoch)
+      beginAudience(isTold: tellsAudience)
+    case .audience(let attached, let detached): take(attached: attached, detached: detached)
     case .event(let event): take(event)
     case .asked(let id, let isRefresh): asked(about: id, isRefresh: isRefresh)
-    case .unasked(let id): duties.asked.remove(id)
+    case .unasked(let id):
+      duties.asked.remove(id)
+      watched?.remove(id)
     case .bytes(let request, let bytes): take(bytes, for: request)
     case .line(let request, let bytes): take(line: bytes, for: request)
     case .web(let request, let answer): take(answer, for: request)

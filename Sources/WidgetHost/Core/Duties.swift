@@ -91,7 +91,9 @@ extension BundleInstance {
   mutating func asked(about id: WidgetID, isRefresh: Bool) {
     // The host reads the sources of an open data request already.
     guard duties.asked.insert(id).inserted, isRefresh, let facts = facts(of: id) else { return }
-    for index in facts.kind.sources.indices { read(id, index, isAsked: true) }
+    for index in facts.kind.sources.indices {
+      read(id, index, isAsked: true, isDemanded: true)
+    }
   }
 
   /// Answers for widgets that were asked about, once nothing is being read for them.

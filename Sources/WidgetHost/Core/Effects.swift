@@ -168,7 +168,9 @@ public enum BundleInput: Hashable, Sendable {
   case removed(WidgetID)
   /// The session is open again, and the daemon asks about every widget again. In each epoch the
   /// numbers of events begin at 1.
-  case opened(epoch: UInt64)
+  case opened(epoch: UInt64, tellsAudience: Bool = false)
+  /// Which widgets somebody watches: all of them for the first time in a session, then what is different.
+  case audience(attached: [WidgetID], detached: [WidgetID])
   /// Something happened to a widget. It may come again until it is acknowledged.
   case event(Event)
   /// The daemon wants to know whether a widget's data is true; `isRefresh` if somebody wants it
