@@ -22,6 +22,8 @@ public struct CellLook: Sendable {
   public var spinnerTick = 0
   /// The picture of an image node, if there is one; it is drawn with half blocks.
   public var image: @Sendable (Node) -> PixelImage?
+  /// Why an image node has no picture, if something went wrong: its box says it below the words for it.
+  public var imageProblem: @Sendable (Node) -> String? = { _ in nil }
 
   public init(
     theme: Theme = .standard, appearance: Theme.Appearance = .dark, usesColor: Bool = true,

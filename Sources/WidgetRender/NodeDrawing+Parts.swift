@@ -198,13 +198,20 @@ extension NodeDrawing {
       return grid.picture(image, in: frame, clip: placed.clip)
     }
     let words = ["alt", "source", "fallback"].lazy.map { node.text($0) }.first { !$0.isEmpty }
-    let text = TextColumns.truncated(
-      DisplayText.onOneLine(words ?? "image"), to: max(frame.width - 2, 0))
     grid.box(frame, isRounded: false, style: quietStyle, clip: placed.clip)
-    let width = TextColumns.width(of: text)
-    grid.put(
-      text, column: frame.x + (frame.width - width) / 2,
-      row: frame.y + max(frame.height - 1, 0) / 2,
-      style: quietStyle, clip: placed.clip)
+    let problem = look.imageProblem(node)
+    var lines = [(words ?? "image", quietStyle)]
+    if let problem {
+      let style = style(token: "color.error")
+      // With one row the reason counts: it is what somebody can do something about.
+      if frame.height >= 4 { lines.append((problem, style)) } else { lines = [(problem, style)] }
+    }
+    let first = frame.y + max(frame.height - lines.count, 0) / 2
+    for (index, (line, style)) in lines.enumerated() {
+      let text = TextColumns.truncated(DisplayText.onOneLine(line), to: max(frame.width - 2, 0))
+      grid.put(
+        text, column: frame.x + (frame.width - TextColumns.width(of: text)) / 2,
+        row: first + index, style: style, clip: placed.clip)
+    }
   }
 }

@@ -227,6 +227,8 @@ public struct InputParser: Sendable {
       let (r, g, b) = ColorAnswer.components(text.dropFirst(3))
     {
       events.append(.background(r, g, b))
+    } else if kind == 0x5F, text.hasPrefix("Gi=31;") {
+      events.append(.graphics(isKnown: text.hasSuffix(";OK")))
     }
   }
 

@@ -19,6 +19,8 @@ public struct TerminalCapabilities: Hashable, Sendable {
   public var movesCursor: Bool
   /// Whether its background is light; nil if it is not known.
   public var isLight: Bool?
+  /// Whether something stands between the program and the terminal: tmux or screen.
+  public private(set) var isMultiplexed = false
 
   public init(
     depth: ColorDepth, images: Images, hasLinks: Bool, movesCursor: Bool, isLight: Bool? = nil
@@ -43,6 +45,7 @@ public struct TerminalCapabilities: Hashable, Sendable {
     let isInside =
       variable("TMUX") != nil || variable("STY") != nil || term.hasPrefix("screen")
       || term.hasPrefix("tmux")
+    isMultiplexed = isInside
     images =
       isInside || !movesCursor ? .blocks : TerminalCapabilities.images(term, program, variable)
     hasLinks =
@@ -50,8 +53,8 @@ public struct TerminalCapabilities: Hashable, Sendable {
     isLight = variable("COLORFGBG").flatMap(TerminalCapabilities.isLight)
   }
 
-  /// The same terminal after an answer of it: its background says whether it is light, its attributes
-  /// whether it shows sixels. Other input changes nothing.
+  /// The same terminal after an answer of it: its background says whether it is light, its answers
+  /// about pictures whether it shows them. Other input changes nothing.
   public func after(_ answer: TerminalInput) -> TerminalCapabilities {
     var result = self
     switch answer {
@@ -60,6 +63,7 @@ public struct TerminalCapabilities: Hashable, Sendable {
       let luma = 2126 * Int(red) + 7152 * Int(green) + 722 * Int(blue)
       result.isLight = luma > 10_000 * 128
     case .colorScheme(let isDark): result.isLight = !isDark
+    case .graphics(isKnown: true) where !isMultiplexed: result.images = .kitty
     case .attributes(let numbers) where numbers.contains(4) && images == .blocks:
       result.images = .sixel
     default: break

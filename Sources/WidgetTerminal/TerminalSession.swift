@@ -108,6 +108,15 @@ public final class TerminalSession: Sendable {
     return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
   }
 
+  /// Pixels of a cell; nil if the terminal does not say.
+  public var cellPixels: (width: Int, height: Int)? {
+    var size = winsize()
+    guard ioctl(record.pointee.output, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0,
+      size.ws_row > 0, size.ws_xpixel >= size.ws_col, size.ws_ypixel >= size.ws_row
+    else { return nil }
+    return (Int(size.ws_xpixel / size.ws_col), Int(size.ws_ypixel / size.ws_row))
+  }
+
   /// Writes all of a text. Blocks while the terminal takes nothing.
   ///
   /// - Throws: `system` if the terminal is gone.

@@ -66,4 +66,17 @@ struct TerminalCapabilitiesTests {
     #expect(!capabilities(["TERM": "linux"]).hasLinks)
     #expect(capabilities(["TERM": "xterm"]).hasLinks)
   }
+
+  @Test func `a terminal that answers about kitty's pictures shows them, but not in a multiplexer`()
+  {
+    let plain = TerminalCapabilities { $0 == "TERM" ? "xterm-256color" : nil }
+    #expect(plain.images == .blocks && !plain.isMultiplexed)
+    #expect(plain.after(.graphics(isKnown: true)).images == .kitty)
+    #expect(plain.after(.graphics(isKnown: false)).images == .blocks)
+    // Attributes come last, and do not take back what is better.
+    #expect(plain.after(.graphics(isKnown: true)).after(.attributes([62, 4])).images == .kitty)
+    let inside = TerminalCapabilities { $0 == "TERM" ? "tmux-256color" : nil }
+    #expect(inside.isMultiplexed)
+    #expect(inside.after(.graphics(isKnown: true)).images == .blocks)
+  }
 }
