@@ -282,6 +282,6 @@ let package = Package(
         "widgetctl", "WidgetClient", "WidgetLayout", "WidgetModel", "WidgetProto", "WidgetRender",
         "WidgetTerminal",
       ],
-      swiftSettings: strict),
+      exclude: ["Golden"], swiftSettings: strict),
   ]
 )

@@ -175,7 +175,8 @@ extension LayoutPass {
     }
     rows.hasHeadings = rows.columns.contains { $0.titleWidth > 0 }
     rows.hasMore = node.bool("more") ?? false
-    rows.selects = ["single", "multiple"].contains(node.text("selection"))
+    rows.selects =
+      ["single", "multiple"].contains(node.text("selection")) || node.bool("deletable") == true
     return rows
   }
 

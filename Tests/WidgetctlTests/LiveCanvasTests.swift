@@ -1,5 +1,6 @@
 import Testing
 import WidgetClient
+import WidgetLayout
 import WidgetModel
 import WidgetProto
 import WidgetRender
@@ -90,5 +91,98 @@ import WidgetTerminal
     ])
     #expect(try painted(&board) { $0.timeHasPassed(turningSpinners: false) } == 1)
     #expect(try painted(&board) { $0.timeHasPassed(turningSpinners: true) } == 2)
+  }
+
+  // MARK: - Motion
+
+  private func moving() throws -> LiveBoard {
+    var board = try LiveSamples.board(
+      (0..<3).map { LiveSamples.widget("w\($0)", says: "text", position: Int64($0 * 2)) },
+      columns: 40, look: CellLook()
+    ) { $0.moves = true }
+    _ = board.picture()
+    return board
+  }
+
+  /// The picture without motion.
+  private func still(_ board: LiveBoard) -> CellGrid {
+    var board = board
+    board.canvas = LiveCanvas()
+    return board.picture().grid
+  }
+
+  @Test func `text that changed fades to its colour in some steps, and then all rests`() throws {
+    var board = try moving()
+    #expect(!board.isMoving)
+    try board.take(LiveSamples.change("w1", "n0", to: "news", from: 1))
+    let first = board.picture().grid
+    #expect(first != still(board))
+    #expect(PlainTextEncoder.text(first) == PlainTextEncoder.text(still(board)))
+    for _ in 0..<LiveCanvas.steps {
+      #expect(board.isMoving)
+      board.moveOn()
+      _ = board.picture()
+    }
+    #expect(!board.isMoving)
+    #expect(board.picture().grid == still(board))
+  }
+
+  @Test func `a widget that comes opens, and those below slide`() throws {
+    var board = try moving()
+    let new = LiveSamples.widget("new", says: "hello", position: 1)
+    try board.take(
+      .changes(ChangeSet(fromRevision: 1, toRevision: 2, changes: [.added(new, nil)])))
+    #expect(board.picture().grid != still(board))
+    for _ in 0..<LiveCanvas.steps {
+      #expect(board.isMoving)
+      board.moveOn()
+      _ = board.picture()
+    }
+    #expect(!board.isMoving)
+    #expect(board.picture().grid == still(board))
+    try board.take(
+      .changes(
+        ChangeSet(fromRevision: 2, toRevision: 3, changes: [.removed(Samples.id("w0"), nil)])))
+    _ = board.picture()
+    #expect(board.isMoving)
+  }
+
+  @Test func `keys, scrolling and another size move nothing, and neither do many changes`() throws {
+    var board = try moving()
+    for input in [TerminalInput.key(.tab, []), .key(.pageDown, []), .key(.character("?"), [])] {
+      _ = board.take(input)
+      _ = board.picture()
+      #expect(!board.isMoving)
+    }
+    board.resize(TerminalSize(columns: 90, rows: 30))
+    _ = board.picture()
+    #expect(!board.isMoving)
+    var crowd = try LiveSamples.board(
+      (0..<9).map { LiveSamples.widget("w\($0)", says: "text", position: Int64($0)) },
+      columns: 200, rows: 60, look: CellLook()
+    ) { $0.moves = true }
+    _ = crowd.picture()
+    for index in 0..<9 {
+      try crowd.take(
+        LiveSamples.change("w\(index)", "n0", to: "new", from: Revision(index + 1)))
+    }
+    let fading = crowd.picture().grid
+    let rested = still(crowd)
+    let count = (0..<9).count { index in
+      let frame = crowd.frames[Samples.id("w\(index)")] ?? .zero
+      return fading[frame.x + 2, frame.y + 1] != rested[frame.x + 2, frame.y + 1]
+    }
+    #expect(count == LiveCanvas.fadesMax)
+  }
+
+  @Test func `without motion, and on a slow link, a change is there at once`() throws {
+    for isSlow in [true, false] {
+      var board = try moving()
+      if isSlow { board.isLinkSlow = true } else { board = try self.board() }
+      _ = board.picture()
+      try board.take(LiveSamples.change("w1", "n0", to: "news", from: 1))
+      #expect(board.picture().grid == still(board))
+      #expect(!board.isMoving)
+    }
   }
 }

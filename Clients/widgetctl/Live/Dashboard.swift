@@ -59,7 +59,13 @@ struct DashboardCommand: AsyncParsableCommand {
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var arrangement: String?
 
-  @Flag(name: .customLong("no-animation"), help: "Nothing turns or fades.")
+  @Option(
+    help: ArgumentHelp(
+      "How pictures are shown: \(ImageMethod.names). Default: as the terminal can.",
+      valueName: "how"), completion: .list(ImageMethod.allCases.map(\.rawValue)))
+  var images: ImageMethod?
+
+  @Flag(name: .customLong("no-animation"), help: "Nothing turns, fades or slides.")
   var isStill = false
 
   @Flag(name: .customLong("wait"), help: "Wait for the daemon if it is not there.")
@@ -85,8 +91,26 @@ struct DashboardCommand: AsyncParsableCommand {
     dashboard.appearance = appearance
     dashboard.isStill = isStill
     dashboard.arrangement = arrangement
+    dashboard.images = images
     dashboard.waits = waits
     try await dashboard.run()
+  }
+}
+
+/// How pictures are shown, as people say it.
+enum ImageMethod: String, CaseIterable, ExpressibleByArgument {
+  case kitty, sixel, iterm, blocks, none
+
+  static let names = allCases.map(\.rawValue).joined(separator: ", ")
+
+  var method: TerminalCapabilities.Images? {
+    switch self {
+    case .kitty: .kitty
+    case .sixel: .sixel
+    case .iterm: .iterm
+    case .blocks: .blocks
+    case .none: nil
+    }
   }
 }
 
@@ -99,6 +123,8 @@ struct DashboardOptions {
   var appearance: Theme.Appearance?
   var isStill = false
   var waits = false
+  /// Nil for what the terminal says.
+  var images: ImageMethod?
   /// The file of the arrangement, or "none"; nil for the usual one.
   var arrangement: String?
 
@@ -120,17 +146,21 @@ struct DashboardOptions {
     var options = LiveOptions(ids: ids, metrics: metrics)
     options.leavesOutStanding = ids.isEmpty && selection.isEmpty
     options.animates = !isStill
+    options.moves = !isStill && capabilities.depth >= .palette256
     options.followsBackground = appearance == nil
     (options.arrangement, options.arrangementFile) = try readArrangement()
     let look = CellLook(
       appearance: appearance ?? (capabilities.isLight == true ? .light : .dark),
       usesColor: capabilities.depth != .none)
-    let live = LiveSession(
+    var live = LiveSession(
       session: session,
       watch: WatchOptions(
         selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
-        retry: FollowOptions.retry, contentFamily: family, includeTheme: true),
+        minInterval: LiveSession.framePause, retry: FollowOptions.retry, contentFamily: family,
+        includeTheme: true),
       options: options, look: look, capabilities: capabilities, follow: follow)
+    live.images = images.map(\.method) ?? (capabilities.depth == .none ? nil : capabilities.images)
+    live.asksForImages = images == nil && capabilities.depth != .none
     try await live.run()
   }
 

@@ -15,26 +15,70 @@ extension LiveBoard {
       places[id] = LayoutRect(
         x: frame.x, y: frame.y - top, width: frame.width, height: frame.height)
     }
+    let motion = motion
     var canvas = canvas
     self.canvas = LiveCanvas()
     canvas.update(
-      width: size.columns, height: size.rows, places: places, clip: page,
+      width: size.columns, height: size.rows, places: places, clip: page, motion: motion,
       key: { key(of: $0, places[$0] ?? .zero) }, paint: { paint($0, in: &$1) })
     var grid = canvas.page
     self.canvas = canvas
+    hasComings = false
     if places.isEmpty { drawNothing(in: &grid) }
+    drawPictures(in: &grid)
+    drawSelection(in: &grid)
     switch overlay {
-    case .help?: draw(LiveBoard.help, title: "Keys", from: 0, in: &grid)
+    case .help?:
+      draw(LiveBoard.help.map { LiveDetails.Line(text: $0) }, title: "Keys", from: 0, in: &grid)
     case .details(let id, let line)?:
       draw(details(of: id), title: id.rawValue, from: line, in: &grid)
     case .replacing?:
       draw(
-        ["The file is there already:", options.arrangementFile?.path ?? "", "Replace it? y / n"],
-        title: "Arrangement", from: 0, in: &grid)
+        ["The file is there already:", options.arrangementFile?.path ?? "", "Replace it? y / n"]
+          .map { LiveDetails.Line(text: $0) }, title: "Arrangement", from: 0, in: &grid)
     case nil: break
     }
     drawStatus(in: &grid)
     return (grid, overlay == nil ? cursor : nil)
+  }
+
+  // MARK: - Motion
+
+  /// What the next picture moves: text that fades, and panes that slide if widgets came or went.
+  private var motion: LiveCanvas.Motion {
+    guard options.moves, !isLinkSlow else { return LiveCanvas.Motion() }
+    let (from, text) = (rgb("color.tint"), rgb("color.text"))
+    return LiveCanvas.Motion(fades: true, slides: hasComings && canvas.page.width > 0) {
+      style, step in
+      guard let from, let text else { return style }
+      var to = text
+      switch style.foreground {
+      case .rgb(let red, let green, let blue)?: to = (red, green, blue)
+      case .palette?: return style
+      case nil: break
+      }
+      // The last step but one is nearly there.
+      let (part, whole) = (step + 1, LiveCanvas.steps + 1)
+      func mix(_ a: UInt8, _ b: UInt8) -> UInt8 {
+        UInt8((Int(a) * (whole - part) + Int(b) * part) / whole)
+      }
+      var style = style
+      style.foreground = .rgb(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+      return style
+    }
+  }
+
+  private func rgb(_ token: String) -> (UInt8, UInt8, UInt8)? {
+    guard look.usesColor, let color = look.theme.color(token, look.appearance) else { return nil }
+    return (color.red, color.green, color.blue)
+  }
+
+  /// Whether something moves, and the next step is due after `LiveCanvas.stepDuration`.
+  var isMoving: Bool { canvas.isMoving }
+
+  /// Goes on by a step, or to the end if nothing may move any more.
+  mutating func moveOn() {
+    if options.moves, !isLinkSlow { canvas.advance() } else { canvas.settle() }
   }
 
   // MARK: - Panes
@@ -46,7 +90,8 @@ extension LiveBoard {
       version: pane?.version, width: place.width, height: place.height, lookVersion: lookVersion,
       spinnerTick: pane?.isSpinning == true ? spinnerTick : nil,
       isStale: pane?.widget.isStale == true || !mirror.isConnected,
-      focus: focus?.widget == id ? focus : nil, title: title(of: id),
+      focus: focus?.widget == id ? focus : nil, hover: hover?.widget == id ? hover : nil,
+      title: title(of: id),
       trouble: pane?.widget.error?.words(DateText(now: options.now())),
       marks: pane.map { marks(of: $0.widget).map(\.0) } ?? [],
       isEnabled: pane?.widget.presence.isEnabled ?? true)
@@ -71,13 +116,15 @@ extension LiveBoard {
     if let error = pane.widget.error {
       grid.put(
         TextColumns.truncated(
-          "! " + error.words(DateText(now: options.now())), to: grid.width - 2 * LiveBoard.border),
-        column: LiveBoard.border, row: 1, style: style("color.error"))
+          "! " + error.words(DateText(now: options.now())),
+          to: grid.width - 2 * LiveBoard.border - 2),
+        column: LiveBoard.border + 1, row: 1, style: style("color.error"))
     }
-    var look = look
+    var look = pane.images.isEmpty ? look : withPictures(look)
     look.spinnerTick = spinnerTick
     look.isStale = pane.widget.isStale || !mirror.isConnected
     look.focusedID = hasFocus ? focus?.node : nil
+    look.hoveredID = hover?.widget == id ? hover?.node : nil
     let content = CellPainter(look: look).grid(pane.layout, pane.table)
     grid.draw(content, column: LiveBoard.border, row: LiveBoard.border + troubleRows(of: id))
     if !pane.widget.presence.isEnabled {
@@ -185,31 +232,33 @@ extension LiveBoard {
     "mouse, wheel     press and scroll",
     "PgUp, PgDn       scroll the page",
     "/                show only widgets called so",
-    "i                the widget's data and state",
+    "i                details: why it is so, data, events",
+    "Delete           delete the row of a table",
+    "drag, y          mark text and copy it, copy again",
     "r                read its sources again",
     "w                write the arrangement to its file",
     "Ctrl+Z           suspend; fg comes back",
     "q, Ctrl+C        quit",
   ]
 
-  private func details(of id: WidgetID) -> [String] {
-    guard let widget = panes[id]?.widget else { return ["no such widget any more"] }
-    var document = widget.document()
-    if case .map(var fields) = document {
-      fields["content"] = nil
-      document = .map(fields)
-    }
-    return YAMLWriter.document(document).split(separator: "\n", omittingEmptySubsequences: false)
-      .map(String.init)
+  private func details(of id: WidgetID) -> [LiveDetails.Line] {
+    guard let pane = panes[id] else { return [LiveDetails.Line(text: "no such widget any more")] }
+    let kind = kinds[pane.widget.kind]
+    var details = LiveDetails(
+      widget: pane.widget, nodes: pane.table, kind: kind,
+      bundle: kind.flatMap { WidgetID($0.provider) }.flatMap { mirror[$0] },
+      host: WidgetID("widgetd-host").flatMap { mirror[$0] }, dates: DateText(now: options.now()))
+    details.isConnected = mirror.isConnected
+    return details.lines
   }
 
   private func draw(
-    _ lines: [String], title: String, from first: Int, in grid: inout CellGrid
+    _ lines: [LiveDetails.Line], title: String, from first: Int, in grid: inout CellGrid
   ) {
     let rows = max(1, min(lines.count, pageRows - 4))
     let first = min(first, max(0, lines.count - rows))
     let shown = lines[first..<min(lines.count, first + rows)]
-    let widest = lines.map { TextColumns.width(of: $0) }.max() ?? 0
+    let widest = lines.map { TextColumns.width(of: $0.text) }.max() ?? 0
     let width = min(size.columns, max(widest, title.count + 4) + 4)
     let frame = LayoutRect(
       x: (size.columns - width) / 2, y: max(0, (pageRows - rows - 2) / 2), width: width,
@@ -221,9 +270,11 @@ extension LiveBoard {
     let more = lines.count > rows ? " \(first + 1)–\(first + rows) of \(lines.count) " : ""
     grid.put(" \(title) \(more)", column: frame.x + 2, row: frame.y, style: titleStyle, clip: frame)
     for (index, line) in shown.enumerated() {
+      var lineStyle = style(line.token)
+      if line.isHeading { lineStyle.attributes.insert(.bold) }
       grid.put(
-        TextColumns.truncated(line, to: width - 4), column: frame.x + 2, row: frame.y + 1 + index,
-        style: style("color.text"))
+        TextColumns.truncated(line.text, to: width - 4), column: frame.x + 2,
+        row: frame.y + 1 + index, style: lineStyle)
     }
   }
 

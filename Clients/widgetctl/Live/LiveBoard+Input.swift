@@ -10,10 +10,15 @@ extension LiveBoard {
     switch input {
     case .key(let key, let modifiers):
       notice = ""
-      return take(key, modifiers)
+      if key != .character("y") { selection = nil }
+      let effects = take(key, modifiers)
+      return key.moves ? effects + askForMore() : effects
     case .mouse(let event): return take(event)
     case .paste(let text): return type(text)
-    case .focus, .background, .attributes, .colorScheme: return []
+    case .focus(false):
+      hover = nil
+      return []
+    case .focus, .background, .attributes, .graphics, .colorScheme: return []
     }
   }
 
@@ -51,7 +56,11 @@ extension LiveBoard {
       isFiltering = true
       if filter == nil { filter = LiveDraft("") }
     case .character("i"):
-      if let id = focus?.widget ?? order.first { overlay = .details(id, 0) }
+      guard let id = focus?.widget ?? hover?.widget ?? order.first else { break }
+      overlay = .details(id, 0)
+      return panes[id].map { [.describe($0.widget.kind)] } ?? []
+    case .character("y"): return copySelection()
+    case .delete: return deleteRow()
     case .character("r"):
       guard let id = focus?.widget else {
         notice = "move the focus to a widget with Tab; r then refreshes it"
@@ -220,32 +229,12 @@ extension LiveBoard {
     }
   }
 
-  /// Selects a row, or takes it out of the selection.
-  private func select(_ focus: LiveFocus) -> [Effect] {
-    guard let pane = panes[focus.widget], let index = pane.table.index(of: focus.node),
-      let parent = pane.table[index]?.parent, let table = pane.table[parent]?.node
-    else { return [] }
-    let key = focus.node.split(separator: "/", maxSplits: 1).last.map(String.init) ?? focus.node
-    var selected: [String] = []
-    if case .list(let keys)? = table.properties["selected"] {
-      selected = keys.map(\.plainText)
-    }
-    if table.text("selection") == "multiple" {
-      if selected.contains(key) { selected.removeAll { $0 == key } } else { selected.append(key) }
-    } else {
-      selected = selected == [key] ? [] : [key]
-    }
-    return [
-      .send(
-        LiveEvent(
-          widget: focus.widget, node: table.id, name: "select",
-          payload: ["selected": .list(selected.map { .string($0) })]), after: nil)
-    ]
-  }
-
   /// The daemon refused an event: what was shown ahead of it is taken back.
   mutating func refused(_ event: LiveEvent, _ words: String) {
     panes[event.widget]?.unflip(event.node)
+    if event.name == "more" {
+      asked[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = nil
+    }
     if event.name == "submit" { panes[event.widget]?.unsubmit() }
     notice = words
     arrange()
@@ -300,10 +289,25 @@ extension LiveBoard {
 
   private mutating func take(_ event: MouseEvent) -> [Effect] {
     switch event.action {
-    case .wheel(let direction): return wheel(direction, event)
+    case .wheel(let direction):
+      selection = nil
+      return wheel(direction, event) + askForMore()
     case .press(.left): return click(event)
-    default: return []
+    case .drag(.left): extendSelection(event)
+    case .release: return endSelection()
+    case .move: hover = overlay == nil ? target(at: event)?.focus : nil
+    default: break
     }
+    return []
+  }
+
+  /// What is under the pointer and can have the focus. Inner targets come after those around them.
+  private func target(at event: MouseEvent) -> (focus: LiveFocus, target: FocusTarget)? {
+    guard let (id, x, y) = place(event) else { return nil }
+    let hit = panes[id]?.targets.last {
+      $0.frame.intersection($0.clip).contains(x: x, y: y)
+    }
+    return hit.map { (LiveFocus(widget: id, node: $0.id, kind: $0.kind), $0) }
   }
 
   /// What is under the pointer: the widget, and the place in its content.
@@ -323,16 +327,12 @@ extension LiveBoard {
       return []
     }
     isFiltering = false
-    guard let (id, x, y) = place(event) else { return [] }
-    // Inner targets come after those around them.
-    let hit = panes[id]?.targets.last {
-      $0.frame.intersection($0.clip).contains(x: x, y: y)
-    }
-    guard let hit else {
+    selection = nil
+    guard let (focus, _) = target(at: event) else {
       focus = nil
+      if let (id, _, _) = place(event) { beginSelection(id, event) }
       return []
     }
-    let focus = LiveFocus(widget: id, node: hit.id, kind: hit.kind)
     setFocus(focus)
     return activate(focus)
   }
@@ -385,4 +385,14 @@ extension LiveDraft {
 
 extension LayoutRect {
   fileprivate var center: (x: Int, y: Int) { (x + width / 2, y + height / 2) }
+}
+
+extension TerminalKey {
+  /// Whether it can bring something else into sight.
+  fileprivate var moves: Bool {
+    switch self {
+    case .tab, .up, .down, .pageUp, .pageDown, .home, .end: true
+    default: false
+    }
+  }
 }

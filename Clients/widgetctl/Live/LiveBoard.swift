@@ -12,6 +12,10 @@ struct LiveBoard {
     /// Send an event. `key` names it if a later one of the same key replaces it while it waits.
     case send(LiveEvent, after: Duration?)
     case refresh(WidgetID)
+    /// Ask the daemon for a kind: `describe` takes the answer.
+    case describe(KindName)
+    /// Give a text to the terminal's clipboard.
+    case copy(String)
     /// Write the arrangement as it is; a file that is there only with `replaces`.
     case save(String, replaces: Bool)
     case suspend
@@ -57,6 +61,26 @@ struct LiveBoard {
   var entries: [WidgetID: LiveArrangement.Entry] = [:]
   /// Widgets that the arrangement names and that do not exist, in their order.
   var awaited: [WidgetID] = []
+  /// The pictures of image nodes.
+  var pictures = LivePictures() {
+    didSet { if usesPictures { lookVersion += 1 } }
+  }
+  /// Whether there ever was an image node on the board.
+  private var usesPictures: Bool { !pictures.states.isEmpty }
+  /// The kinds that the daemon has described.
+  private(set) var kinds: [KindName: RegisteredKind] = [:]
+  /// What the pointer is over.
+  var hover: LiveFocus?
+  /// What is marked with the mouse.
+  var selection: LiveSelection?
+  /// Whether the button is still held that marks it.
+  var isSelecting = false
+  /// Tables that were asked for more rows, with the number of rows that they had.
+  var asked: [LiveFocus: Int] = [:]
+  /// Whether widgets came or went since the last picture.
+  var hasComings = false
+  /// Whether the terminal takes its time: then nothing moves.
+  var isLinkSlow = false
   /// What was painted last, so that only what changed is painted again.
   var canvas = LiveCanvas()
   /// What the status line says until the next key.
@@ -95,6 +119,9 @@ struct LiveBoard {
       guard !set.more else { return }
     }
     guard let difference, mirror.isSynced else { return }
+    if case .changes = frame, !difference.added.isEmpty || !difference.removed.isEmpty {
+      hasComings = true
+    }
     var updates: [WidgetID: WidgetUpdate] = [:]
     for case .updated(let update) in pieces[feed] ?? [] { updates[update.id] = update }
     pieces[feed] = nil
@@ -150,6 +177,9 @@ struct LiveBoard {
     default: "the connection is lost; trying again"
     }
   }
+
+  /// Takes what the daemon says of a kind.
+  mutating func describe(_ kind: RegisteredKind) { kinds[kind.kind.name] = kind }
 
   // MARK: - Time
 
@@ -238,7 +268,10 @@ struct LiveOptions: Sendable {
   var arrangement: LiveArrangement?
   /// Where the arrangement is written; nil if there is no place.
   var arrangementFile: ArrangementFile?
+  /// Whether spinners turn.
   var animates = true
+  /// Whether text that changed fades, and panes slide.
+  var moves = false
   /// Whether the terminal's background chooses between light and dark.
   var followsBackground = true
   /// The watches that the arrangement's families take.

@@ -8,6 +8,8 @@ struct LivePane {
   struct Version: Hashable {
     /// Which pane of the board's life it is.
     let pane: Int
+    /// Grows with each change that the daemon says.
+    fileprivate(set) var content = 0
     fileprivate(set) var layout = 0
   }
 
@@ -57,6 +59,7 @@ struct LivePane {
     self.widget = widget
     if isContentSame, widget.content != nil { return }
     let before = table
+    version.content += 1
     if let change, widget.content != nil, !change.replaces {
       let changes = table.apply(change)
       engine.invalidate(changes)
@@ -112,6 +115,13 @@ struct LivePane {
     var followsTime = false
     var isSpinning = false
   }
+  /// Where a picture is, in what is laid out.
+  struct Image {
+    let index: Int
+    let frame: LayoutRect
+    let clip: LayoutRect
+  }
+  private(set) var images: [Image] = []
   /// Nil after a change, until it is laid out.
   private var traits: Traits?
 
@@ -141,6 +151,13 @@ struct LivePane {
     layout = engine.layout(table, width: width, scroll: scroll)
     version.layout += 1
     if traits == nil { findTraits() }
+    images = layout.placed.flatMap { placed in
+      placed.type != .image
+        ? []
+        : placed.parts.filter { $0.kind == .image }.map {
+          Image(index: placed.index, frame: $0.frame, clip: placed.clip)
+        }
+    }
     isLaidOut = true
   }
 
@@ -163,6 +180,11 @@ struct LivePane {
   private func takes(_ target: FocusTarget) -> Bool {
     guard widget.content != nil, let node = table[target.index]?.node else { return true }
     switch (target.kind, node.type) {
+    case (.row, _):
+      guard let parent = table[target.index]?.parent, let table = table[parent]?.node else {
+        return false
+      }
+      return table.events.contains { $0 == "select" || $0 == "delete" }
     case (.submit, _): return node.events.contains("submit")
     case (.control, .button): return node.events.contains("press")
     case (.control, .toggle): return node.events.contains("change")

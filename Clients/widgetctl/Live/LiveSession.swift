@@ -15,10 +15,16 @@ struct LiveSession {
     case terminal(TerminalEvent)
     case timeHasPassed
     case draw
+    case step
     case due(LiveEvent, number: Int)
     case refused(LiveEvent, String)
     case said(String)
+    case kind(RegisteredKind)
+    case picture(String, LivePictures.State)
     case failed(any Error)
+
+    /// Whether somebody waits for what it does.
+    var isOfUser: Bool { if case .terminal = self { true } else { false } }
   }
 
   let session: Session
@@ -27,15 +33,23 @@ struct LiveSession {
   let look: CellLook
   let capabilities: TerminalCapabilities
   let follow: FollowOptions
+  /// How pictures are shown at first; nil for not at all.
+  var images: TerminalCapabilities.Images?
+  /// Whether the terminal's answers say how.
+  var asksForImages = false
 
-  /// Pictures come at most so often.
-  private static let pause = Duration.milliseconds(16)
+  /// Pictures that answer a key or the mouse come at most so often.
+  private static let inputPause = Duration.milliseconds(16)
+  /// Pictures of what the daemon says come at most so often, and so do its frames.
+  static let framePause = Duration.milliseconds(40)
+  /// A terminal that takes longer for a picture gets no motion with the next ones.
+  private static let slowWrite = Duration.milliseconds(20)
 
   /// Shows the widgets until the user quits or the terminal is gone.
   func run() async throws {
     let terminal: TerminalSession
     do throws(TerminalError) {
-      terminal = try TerminalSession()
+      terminal = try TerminalSession(modes: TerminalModes(mouseMovement: true))
     } catch {
       throw CommandFailure(.usage, "a dashboard needs a terminal: \(error)")
     }
@@ -67,16 +81,35 @@ struct LiveSession {
         }
       }
     }
-    tasks.append(Task { for await event in terminal.events() { post.yield(.terminal(event)) } })
+    // Keys wait in the session's buffer, which is bounded.
+    let (keysTaken, takeKeys) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    tasks.append(
+      Task {
+        var taken = keysTaken.makeAsyncIterator()
+        for await event in terminal.events() {
+          post.yield(.terminal(event))
+          await taken.next()
+        }
+      })
     defer { for task in tasks { task.cancel() } }
     try? terminal.write(TerminalQuery.background)
+    if asksForImages {
+      // Old terminals, with few colours, would show the question.
+      let canBeAsked = !capabilities.isMultiplexed && capabilities.depth >= .palette256
+      try? terminal.write((canBeAsked ? TerminalQuery.graphics : "") + TerminalQuery.attributes)
+    }
     var state = State(
       board: LiveBoard(options: options, size: terminal.size, look: look),
       screen: ScreenUpdate(
-        encoder: ANSIEncoder(depth: capabilities.depth, writesLinks: capabilities.hasLinks)))
+        encoder: ANSIEncoder(depth: capabilities.depth, writesLinks: capabilities.hasLinks)),
+      capabilities: capabilities)
+    state.board.pictures.method = images
+    state.measureCells(terminal)
+    defer { try? terminal.write(state.sprites.removal(state.board.pictures)) }
     try state.draw(to: terminal)
     for await happened in news {
       guard try state.take(happened, self, terminal, post) else { return }
+      if case .terminal = happened { takeKeys.yield() }
       if case .frame(_, let feed) = happened {
         gates[feed.map { $0 + 1 } ?? 0].continuation.yield()
       }
@@ -87,14 +120,27 @@ struct LiveSession {
   private struct State {
     var board: LiveBoard
     var screen: ScreenUpdate
-    private var drawnAt = ContinuousClock.now - LiveSession.pause
+    var sprites = SpriteUpdate()
+    private var capabilities: TerminalCapabilities
+    private var drawnAt = ContinuousClock.now - LiveSession.framePause
     private var isDrawingLater = false
+    private var isStepping = false
     private var timer: (task: Task<Void, Never>, delay: Duration)?
     /// Events that wait for a rest of the keys: of one node only the last is sent.
     private var waiting: [LiveFocus: Int] = [:]
     private var lastNumber = 0
 
-    init(board: LiveBoard, screen: ScreenUpdate) { (self.board, self.screen) = (board, screen) }
+    init(board: LiveBoard, screen: ScreenUpdate, capabilities: TerminalCapabilities) {
+      (self.board, self.screen, self.capabilities) = (board, screen, capabilities)
+    }
+
+    mutating func measureCells(_ terminal: TerminalSession) {
+      guard let cell = terminal.cellPixels,
+        (cell.width, cell.height) != (board.pictures.cellWidth, board.pictures.cellHeight)
+      else { return }
+      (board.pictures.cellWidth, board.pictures.cellHeight) = cell
+      sprites.forget()
+    }
 
     /// Returns false at the end.
     mutating func take(
@@ -110,14 +156,32 @@ struct LiveSession {
         }
         try board.take(frame, from: feed)
       case .terminal(.ended): return false
-      case .terminal(.resized(let size)): board.resize(size)
+      case .terminal(.resized(let size)):
+        measureCells(terminal)
+        // Another size is written whole, and that clears pictures.
+        if size != board.size { sprites.forget() }
+        board.resize(size)
       case .terminal(.resumed(let size)):
         screen.forget()
+        sprites.forget()
+        measureCells(terminal)
         board.resize(size)
+      case .terminal(.input(let answer)) where live.asksForImages && answer.isAboutImages:
+        capabilities = capabilities.after(answer)
+        guard capabilities.images != board.pictures.method else { return true }
+        board.pictures.method = capabilities.images
+      case .picture(let source, let state): board.pictures.take(source, state)
       case .terminal(.input(.background(let red, let green, let blue))):
         let isLight = Int(red) * 299 + Int(green) * 587 + Int(blue) * 114 > 128_000
         if live.options.followsBackground { board.look.appearance = isLight ? .light : .dark }
       case .terminal(.input(let input)):
+        if case .mouse(let event) = input, event.action == .move {
+          // The pointer crosses many cells between one thing and the next.
+          let before = board.hover
+          _ = board.take(input)
+          if board.hover == before { return true }
+          break
+        }
         for effect in board.take(input) {
           guard carryOut(effect, live, terminal, post) else { return false }
         }
@@ -125,6 +189,9 @@ struct LiveSession {
         timer = nil
         board.timeHasPassed(turningSpinners: true)
       case .draw: isDrawingLater = false
+      case .step:
+        isStepping = false
+        board.moveOn()
       case .due(let event, let number):
         let place = LiveFocus(widget: event.widget, node: event.node, kind: .control)
         guard waiting[place] == number else { return true }
@@ -133,11 +200,13 @@ struct LiveSession {
         return true
       case .refused(let event, let words): board.refused(event, words)
       case .said(let words): board.notice = words
+      case .kind(let kind): board.describe(kind)
       case .failed(let error): throw error
       }
-      if isDrawingLater { return true }
-      let rest = LiveSession.pause - (ContinuousClock.now - drawnAt)
+      let pause = news.isOfUser ? LiveSession.inputPause : LiveSession.framePause
+      let rest = pause - (ContinuousClock.now - drawnAt)
       if rest > .zero {
+        if isDrawingLater { return true }
         isDrawingLater = true
         Task {
           try? await Task.sleep(for: rest)
@@ -146,15 +215,33 @@ struct LiveSession {
         return true
       }
       try draw(to: terminal)
+      for source in board.picturesToLoad() {
+        Task.detached { post.yield(.picture(source, LivePictures.load(source))) }
+      }
       wakeUp(post)
+      if board.isMoving, !isStepping {
+        isStepping = true
+        Task {
+          try? await Task.sleep(for: LiveCanvas.stepDuration)
+          post.yield(.step)
+        }
+      }
       return true
     }
 
     mutating func draw(to terminal: TerminalSession) throws {
       let (grid, cursor) = board.picture()
-      let text = screen.next(grid, cursor: cursor)
+      let pictures = sprites.next(board.sprites, board.pictures)
+      if pictures.isScreenLost { screen.forget() }
+      var text = screen.next(grid, cursor: pictures.text.isEmpty ? cursor : nil)
+      if !pictures.text.isEmpty {
+        // The cursor is put back behind the pictures, which are drawn where it stands.
+        text += pictures.text + screen.next(grid, cursor: cursor)
+      }
+      let start = ContinuousClock.now
       if !text.isEmpty { try terminal.write(text) }
       drawnAt = .now
+      if !text.isEmpty { board.isLinkSlow = drawnAt - start > LiveSession.slowWrite }
     }
 
     /// Sleeps until something changes by itself.
@@ -186,6 +273,10 @@ struct LiveSession {
           post.yield(.due(event, number: number))
         }
       case .refresh(let id): live.refresh(id, post)
+      case .describe(let name): live.describe(name, post)
+      case .copy(let text):
+        // OSC 52: what the terminal makes of it is its user's setting.
+        try? terminal.write("\u{1B}]52;c;\(Base64.encode(Array(text.utf8)))\u{1B}\\")
       case .save(let text, let replaces):
         guard let file = live.options.arrangementFile else { break }
         board.saved(text, file.write(text, replaces: replaces), path: file.path)
@@ -209,6 +300,15 @@ struct LiveSession {
     }
   }
 
+  /// Says no word if it fails: the details do without.
+  private func describe(_ name: KindName, _ post: AsyncStream<News>.Continuation) {
+    Task {
+      let found = try? await session.client.getKind(
+        GetKindRequest(name: name), options: session.options)
+      if let found { post.yield(.kind(found.kind)) }
+    }
+  }
+
   private func refresh(_ id: WidgetID, _ post: AsyncStream<News>.Continuation) {
     Task {
       do throws(ClientError) {
@@ -218,6 +318,16 @@ struct LiveSession {
       } catch {
         post.yield(.said(CommandFailure(error).message))
       }
+    }
+  }
+}
+
+extension TerminalInput {
+  /// Whether a terminal answers how it shows pictures.
+  fileprivate var isAboutImages: Bool {
+    switch self {
+    case .attributes, .graphics: true
+    default: false
     }
   }
 }

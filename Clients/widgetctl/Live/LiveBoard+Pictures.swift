@@ -1,0 +1,89 @@
+import WidgetLayout
+import WidgetModel
+import WidgetRender
+import WidgetTerminal
+
+/// The pictures of image nodes.
+extension LiveBoard {
+  /// An image node that is seen.
+  private struct Seen {
+    let node: Node
+    let frame: LayoutRect
+    let place: LayoutRect
+  }
+
+  /// The image nodes of which something is seen, on the screen.
+  private var seenImages: [Seen] {
+    let page = LayoutRect(x: 0, y: 0, width: size.columns, height: pageRows)
+    return order.flatMap { id -> [Seen] in
+      guard let pane = panes[id], !pane.images.isEmpty, let frame = frames[id] else { return [] }
+      let origin = origin(of: id)
+      func onScreen(_ rect: LayoutRect) -> LayoutRect {
+        LayoutRect(
+          x: rect.x + origin.x, y: rect.y + origin.y - top, width: rect.width, height: rect.height)
+      }
+      let inside = LayoutRect(
+        x: frame.x + 1, y: frame.y + 1 - top, width: frame.width - 2, height: frame.height - 2)
+      return pane.images.compactMap { image in
+        guard let node = pane.table[image.index]?.node else { return nil }
+        let frame = onScreen(image.frame)
+        let place = frame.intersection(onScreen(image.clip)).intersection(inside)
+          .intersection(page)
+        return place.isEmpty ? nil : Seen(node: node, frame: frame, place: place)
+      }
+    }
+  }
+
+  /// The sources of pictures that are seen and not read yet. They count as being read from now on.
+  mutating func picturesToLoad() -> [String] {
+    let seen = seenImages
+    guard !seen.isEmpty else { return [] }
+    var all = pictures
+    let new = all.request(seen.flatMap { [$0.node.text("source"), pictures.source(of: $0.node)] })
+    if !new.isEmpty { pictures = all }
+    return new
+  }
+
+  /// Pictures for a terminal that draws: those that it gets, and those that become half blocks because
+  /// they are too many, too large, or behind a box, which would not cover them.
+  private var dividedImages: (sent: [Seen], others: [Seen]) {
+    guard pictures.usesProtocol else { return ([], []) }
+    let seen = seenImages.filter { pictures.image(of: $0.node) != nil }
+    guard overlay == nil else { return ([], seen) }
+    let sent = seen.filter { pictures.sends($0.place) }
+    return (
+      Array(sent.prefix(LivePictures.shownMax)),
+      seen.filter { !pictures.sends($0.place) } + sent.dropFirst(LivePictures.shownMax)
+    )
+  }
+
+  /// What the terminal is to draw with pixels.
+  var sprites: [LiveSprite] {
+    dividedImages.sent.map {
+      LiveSprite(source: pictures.source(of: $0.node), frame: $0.frame, place: $0.place)
+    }
+  }
+
+  /// Draws with half blocks what the terminal does not draw.
+  func drawPictures(in grid: inout CellGrid) {
+    for picture in dividedImages.others {
+      guard let image = pictures.image(of: picture.node) else { continue }
+      grid.picture(image, in: picture.frame, clip: picture.place)
+    }
+  }
+
+  /// The look with the pictures.
+  func withPictures(_ look: CellLook) -> CellLook {
+    var look = look
+    let pictures = pictures
+    look.image = { node in
+      guard pictures.method != nil, let image = pictures.image(of: node) else { return nil }
+      // Where the terminal draws, the cells stay blank.
+      return pictures.usesProtocol ? LiveBoard.nothing : image
+    }
+    look.imageProblem = { pictures.problem(of: $0) }
+    return look
+  }
+
+  private static let nothing = PixelImage(width: 1, height: 1, rgba: [0, 0, 0, 0])
+}

@@ -1,0 +1,96 @@
+import WidgetLayout
+import WidgetModel
+
+/// What users do to rows of tables.
+extension LiveBoard {
+  /// A row of a table.
+  private struct Row {
+    let table: Node
+    let key: String
+  }
+
+  /// The row that has the focus, or in which the focus is.
+  private func row(of focus: LiveFocus) -> Row? {
+    guard let pane = panes[focus.widget] else { return nil }
+    var index = pane.table.index(of: focus.node)
+    while let found = index, let entry = pane.table[found] {
+      if let parent = entry.parent, let table = pane.table[parent]?.node, table.type == .table {
+        return Row(table: table, key: LiveBoard.key(ofRow: entry.node.id))
+      }
+      index = entry.parent
+    }
+    return nil
+  }
+
+  /// What of a row's id names it: what comes behind the template's.
+  private static func key(ofRow id: String) -> String {
+    id.split(separator: "/", maxSplits: 1).last.map(String.init) ?? id
+  }
+
+  /// Selects a row, or takes it out of the selection.
+  mutating func select(_ focus: LiveFocus) -> [Effect] {
+    guard let row = row(of: focus), row.table.events.contains("select") else { return [] }
+    var selected: [String] = []
+    if case .list(let keys)? = row.table.properties["selected"] {
+      selected = keys.map(\.plainText)
+    }
+    switch row.table.text("selection") {
+    case "multiple":
+      if selected.contains(row.key) {
+        selected.removeAll { $0 == row.key }
+      } else {
+        selected.append(row.key)
+      }
+    case "single": selected = selected == [row.key] ? [] : [row.key]
+    default: return []
+    }
+    return [
+      .send(
+        LiveEvent(
+          widget: focus.widget, node: row.table.id, name: "select",
+          payload: ["selected": .list(selected.map { .string($0) })]), after: nil)
+    ]
+  }
+
+  /// Deletes the row that has the focus, if its table lets it.
+  mutating func deleteRow() -> [Effect] {
+    guard let focus, let row = row(of: focus) else {
+      notice = "move the focus to a row of a table with Tab; Delete then deletes it"
+      return []
+    }
+    guard row.table.properties["deletable"] == .bool(true), row.table.events.contains("delete")
+    else {
+      notice = "rows of this table cannot be deleted"
+      return []
+    }
+    return [
+      .send(
+        LiveEvent(
+          widget: focus.widget, node: row.table.id, name: "delete",
+          payload: ["row": .string(row.key)]), after: nil)
+    ]
+  }
+
+  /// Asks for the next rows of tables whose end is seen. Each is asked once for the rows that it has.
+  mutating func askForMore() -> [Effect] {
+    var effects: [Effect] = []
+    for id in order {
+      guard let pane = panes[id], pane.widget.presence.isEnabled else { continue }
+      let origin = origin(of: id)
+      for placed in pane.layout.placed where placed.type == .table {
+        guard let part = placed.parts.first(where: { $0.kind == .more }),
+          let entry = pane.table[placed.index], entry.node.events.contains("more")
+        else { continue }
+        let seen = part.frame.intersection(placed.clip)
+        let row = seen.y + origin.y - top
+        guard !seen.isEmpty, (0..<pageRows).contains(row) else { continue }
+        let place = LiveFocus(widget: id, node: entry.node.id, kind: .control)
+        guard asked[place] != entry.children.count else { continue }
+        asked[place] = entry.children.count
+        effects.append(
+          .send(LiveEvent(widget: id, node: entry.node.id, name: "more"), after: nil))
+      }
+    }
+    return effects
+  }
+}

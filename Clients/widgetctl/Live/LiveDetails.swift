@@ -1,0 +1,213 @@
+import WidgetModel
+
+/// What there is to know of one widget: why it looks as it does, and what it holds.
+///
+/// A value: everything that it says is given to it.
+struct LiveDetails {
+  /// A line, and the token of its colour.
+  struct Line: Hashable {
+    let text: String
+    var token = "color.text"
+    var isHeading = false
+  }
+
+  let widget: Widget
+  let nodes: NodeTable
+  /// The widget's kind, as soon as the daemon has said it.
+  var kind: RegisteredKind?
+  /// The widgets that say how a bundle and its host stand, if there are some.
+  var bundle: Widget?
+  var host: Widget?
+  /// Whether the daemon is there.
+  var isConnected = true
+  var dates: DateText
+
+  /// The most nodes that each part names.
+  static let nodesMax = 100
+
+  var lines: [Line] {
+    var lines = part("Why it is stale", staleness)
+    lines += part("Error", errors)
+    lines += part("Sources and actions", sources)
+    lines += part("Problems of nodes", problems)
+    lines += part("Events", events)
+    lines += part("Widget", facts)
+    lines += part("Data", document(widget.data))
+    if !widget.parameters.isEmpty { lines += part("Parameters", document(widget.parameters)) }
+    if lines.first?.text.isEmpty == true { lines.removeFirst() }
+    return lines
+  }
+
+  private func part(_ title: String, _ lines: [Line]) -> [Line] {
+    lines.isEmpty
+      ? [] : [Line(text: ""), Line(text: title, token: "color.tint", isHeading: true)] + lines
+  }
+
+  private func ago(_ time: Timestamp) -> String { "\(dates.age(of: time)) ago" }
+
+  // MARK: - Why
+
+  /// Why it may be out of date, and what to do; empty if it is not.
+  private var staleness: [Line] {
+    var lines: [Line] = []
+    func say(_ text: String) { lines.append(Line(text: text, token: "color.warning")) }
+    if !isConnected { say("The daemon is away; this is the last state that it sent.") }
+    guard widget.isStale else { return lines }
+    let failed = statuses.filter { $0.isFailed }
+    for status in failed {
+      let since = status.since.map { " for \(dates.age(of: $0))" } ?? ""
+      say("\(status.name) has failed\(since): \(status.message)")
+    }
+    if !failed.isEmpty {
+      say("A source that fails for its staleAfter (30s if the bundle says nothing) makes it stale.")
+    }
+    let provider = kind?.provider ?? ""
+    if provider.hasPrefix("bundle/") || provider == "widgetd-host" {
+      if let host, host.isStale {
+        say("widgetd-host, which runs it, has been away for \(dates.age(of: host.updateTime)).")
+        say("Start it: systemctl start widgetd-host, or widgetd-host --bundles FOLDER")
+      } else if let bundle, bundle.data["state"] != .string("running") {
+        say("Its bundle is \(bundle.data["state"]?.plainText.onOneLine ?? "not running").")
+        if let problem = bundle.data["problem"]?.plainText.onOneLine, !problem.isEmpty {
+          say(problem)
+        }
+      } else if host == nil, failed.isEmpty {
+        say("No widgetd-host is known to run its bundle; start widgetd-host.")
+      }
+    } else if kind?.isAttended == true {
+      say("Its provider \"\(provider)\" is away, or has not updated it since it came back.")
+      say("It became stale \(ago(widget.updateTime)) at the latest.")
+      say("Start the provider's program.")
+    } else if failed.isEmpty {
+      say(
+        "The program that updates it has marked it stale, \(ago(widget.updateTime)) at the latest.")
+      say("`widgetctl set \(widget.id) --no-stale` takes the mark away.")
+    }
+    return lines
+  }
+
+  private var errors: [Line] {
+    guard let error = widget.error else { return [] }
+    var lines = [
+      Line(
+        text: error.reason.onOneLine + (error.since.map { ", since \(ago($0))" } ?? ""),
+        token: "color.error")
+    ]
+    lines += error.message.split(whereSeparator: \.isNewline).map {
+      Line(text: String($0).onOneLine, token: "color.error")
+    }
+    return lines
+  }
+
+  private struct Status {
+    let name: String
+    let state: String
+    let isFailed: Bool
+    let since: Timestamp?
+    let message: String
+  }
+
+  private var statuses: [Status] {
+    guard case .map(let all)? = widget.data["status"] else { return [] }
+    return all.entries.compactMap { entry in
+      guard case .map(let map) = entry.value, let state = map["state"]?.plainText else {
+        return nil
+      }
+      var since: Timestamp?
+      if case .timestamp(let time)? = map["since"] { since = time }
+      return Status(
+        name: entry.key.onOneLine, state: state.onOneLine, isFailed: map["failed"] == .bool(true),
+        since: since, message: map["message"]?.plainText.onOneLine ?? "")
+    }
+  }
+
+  private var sources: [Line] {
+    statuses.map { status in
+      let since = status.since.map { ", \(ago($0))" } ?? ""
+      let message = status.isFailed && !status.message.isEmpty ? ": \(status.message)" : ""
+      return Line(
+        text: "\(status.name): \(status.state)\(since)\(message)",
+        token: status.isFailed ? "color.error" : "color.text")
+    }
+  }
+
+  private func each(_ lines: (Node) -> [Line]) -> [Line] {
+    var result: [Line] = []
+    var count = 0
+    for index in 0..<nodes.indexEnd {
+      guard let node = nodes[index]?.node else { continue }
+      let more = lines(node)
+      guard !more.isEmpty else { continue }
+      count += 1
+      guard count <= LiveDetails.nodesMax else {
+        result.append(Line(text: "…", token: "color.secondary"))
+        break
+      }
+      result += more
+    }
+    return result
+  }
+
+  private var problems: [Line] {
+    each { node in
+      node.problem.split(whereSeparator: \.isNewline).enumerated().map { index, line in
+        Line(
+          text: (index == 0 ? "\(node.id.onOneLine): " : "  ") + String(line).onOneLine,
+          token: "color.error")
+      }
+    }
+  }
+
+  // MARK: - What it takes and holds
+
+  private var events: [Line] {
+    guard widget.presence.isVisible, widget.presence.isEnabled else {
+      return [
+        Line(
+          text: "none: it is \(widget.presence.state.name); "
+            + "`widgetctl \(widget.presence.isVisible ? "enable" : "show") \(widget.id)` changes that",
+          token: "color.warning")
+      ]
+    }
+    var lines = each { node in
+      node.events.isEmpty
+        ? []
+        : [
+          Line(
+            text: "\(node.id.onOneLine): \(node.events.map(\.onOneLine).joined(separator: ", "))")
+        ]
+    }
+    if let kind {
+      lines += kind.kind.events.map { event in
+        let payload = event.payload.map(\.name).joined(separator: ", ")
+        return Line(text: "the widget: " + event.name + (payload.isEmpty ? "" : " with \(payload)"))
+      }
+    }
+    return lines.isEmpty ? [Line(text: "none", token: "color.secondary")] : lines
+  }
+
+  private var facts: [Line] {
+    var lines = [
+      Line(text: "id: \(widget.id)"), Line(text: "kind: \(widget.kind)"),
+      Line(text: "family: \(widget.family.name)"),
+      Line(text: "state: \(widget.presence.state.name)"),
+    ]
+    if let kind, !kind.provider.isEmpty { lines.append(Line(text: "provider: \(kind.provider)")) }
+    if !widget.labels.isEmpty {
+      lines.append(
+        Line(
+          text: "labels: "
+            + widget.labels.entries.map { "\($0.key)=\($0.value)" }.joined(separator: ", ")))
+    }
+    lines.append(
+      Line(text: "revision: \(widget.revision), changed \(ago(widget.updateTime))"))
+    return lines
+  }
+
+  private func document(_ data: ValueMap) -> [Line] {
+    guard !data.isEmpty else { return [Line(text: "none", token: "color.secondary")] }
+    return YAMLWriter.document(.map(data)).split(whereSeparator: \.isNewline).map {
+      Line(text: String($0))
+    }
+  }
+}

@@ -1,0 +1,245 @@
+import Glibc
+import WidgetLayout
+import WidgetModel
+import WidgetRender
+import WidgetTerminal
+
+/// The pictures of a dashboard's image nodes: what became of each source, and how they are shown.
+struct LivePictures: Sendable {
+  enum State: Hashable, Sendable {
+    case loading
+    case ready(PixelImage)
+    /// Why there is no picture.
+    case failed(String)
+  }
+
+  /// The largest file that is read.
+  static let fileBytesMax = 16 << 20
+  /// The most pixels of a file's picture.
+  static let pixelsMax = 8 << 20
+  /// The longest side that is kept; more than a pane shows.
+  static let sideMax = 1024
+  /// The most pictures that are kept; beyond, those that are not seen go.
+  static let keptMax = 32
+  /// The most pictures that are shown with a protocol at a time; others become half blocks.
+  static let shownMax = 16
+  /// The most pixels that are sent of one picture.
+  static let sentPixelsMax = 256 << 10
+  /// The same for sixels, which terminals do not stretch; more become half blocks.
+  static let sixelPixelsMax = 1 << 20
+
+  /// How they are shown; nil for not at all.
+  var method: TerminalCapabilities.Images?
+  /// Pixels of a cell.
+  var cellWidth = 8
+  var cellHeight = 16
+  private(set) var states: [String: State] = [:]
+
+  /// Whether terminals draw pixels.
+  var usesProtocol: Bool { method.map { $0 != .blocks } ?? false }
+
+  /// The source that counts for a node: its fallback if there is no picture of the first.
+  func source(of node: Node) -> String {
+    let (source, fallback) = (node.text("source"), node.text("fallback"))
+    if !fallback.isEmpty, source.isEmpty || isFailed(source), fallback != source { return fallback }
+    return source
+  }
+
+  private func isFailed(_ source: String) -> Bool {
+    if case .failed? = states[source] { true } else { false }
+  }
+
+  func image(of node: Node) -> PixelImage? {
+    if case .ready(let image)? = states[source(of: node)] { image } else { nil }
+  }
+
+  /// Why a node shows no picture; nil if it shows one or may yet.
+  func problem(of node: Node) -> String? {
+    // Of the two, what the first says: it is the one that is wanted.
+    for source in [node.text("source"), source(of: node)] {
+      if case .failed(let reason)? = states[source], image(of: node) == nil { return reason }
+    }
+    return nil
+  }
+
+  /// Of these sources, those to load now. The others are known, or loading.
+  mutating func request(_ sources: [String]) -> [String] {
+    guard method != nil else { return [] }
+    var new: [String] = []
+    for source in sources where !source.isEmpty && states[source] == nil {
+      states[source] = .loading
+      new.append(source)
+    }
+    if states.count > LivePictures.keptMax {
+      let seen = Set(sources)
+      for source in states.keys.sorted()
+      where !seen.contains(source) && states[source] != .loading
+        && states.count > LivePictures.keptMax
+      {
+        states[source] = nil
+      }
+    }
+    return new
+  }
+
+  mutating func take(_ source: String, _ state: State) {
+    if states[source] != nil { states[source] = state }
+  }
+
+  /// Whether so many cells of a picture may be sent. Only sixels have the terminal's resolution.
+  func sends(_ place: LayoutRect) -> Bool {
+    method != .sixel
+      || place.width * cellWidth * place.height * cellHeight <= LivePictures.sixelPixelsMax
+  }
+
+  // MARK: - Loading
+
+  /// Reads a picture from a file.
+  static func load(_ source: String) -> State {
+    guard let path = path(source) else {
+      return .failed(
+        source.hasPrefix("http:") || source.hasPrefix("https:")
+          ? "the dashboard reads files only" : "\"\(source.prefix(64))\" is no absolute path")
+    }
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard file >= 0 else { return .failed(String(cString: strerror(errno))) }
+    defer { close(file) }
+    var facts = stat()
+    guard fstat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+      return .failed("not a file")
+    }
+    guard facts.st_size <= fileBytesMax else {
+      return .failed("larger than \(fileBytesMax >> 20) MiB")
+    }
+    var bytes = [UInt8](repeating: 0, count: Int(facts.st_size))
+    var count = 0
+    while count < bytes.count {
+      let more = bytes.withUnsafeMutableBytes { buffer in
+        Glibc.read(file, buffer.baseAddress.map { $0 + count }, buffer.count - count)
+      }
+      if more < 0, errno == EINTR { continue }
+      guard more > 0 else {
+        return .failed(more == 0 ? "cut off" : String(cString: strerror(errno)))
+      }
+      count += more
+    }
+    do throws(PNGDecoder.Failure) {
+      let image = try PNGDecoder.image(bytes, pixelsMax: pixelsMax)
+      let side = max(image.width, image.height)
+      guard side > sideMax else { return .ready(image) }
+      let small = image.scaled(
+        width: max(1, image.width * sideMax / side), height: max(1, image.height * sideMax / side))
+      return .ready(small ?? image)
+    } catch {
+      return .failed("\(error)")
+    }
+  }
+
+  private static func path(_ source: String) -> String? {
+    if source.hasPrefix("/") { return source }
+    return source.hasPrefix("file:///") ? String(source.dropFirst("file://".count)) : nil
+  }
+
+  // MARK: - Pixels
+
+  /// The pixels of what is seen of a picture: it is as large as it fits into its frame, in its middle.
+  func pixels(of sprite: LiveSprite) -> PixelImage? {
+    guard case .ready(let image)? = states[sprite.source] else { return nil }
+    var (width, height) = (max(1, cellWidth), max(1, cellHeight))
+    // Terminals stretch pictures over cells, but for sixels.
+    while method != .sixel, width > 1, height > 1,
+      sprite.place.width * width * sprite.place.height * height > LivePictures.sentPixelsMax
+    {
+      (width, height) = (width / 2, height / 2)
+    }
+    let seen = (width: sprite.place.width * width, height: sprite.place.height * height)
+    guard seen.width > 0, seen.height > 0,
+      seen.width * seen.height <= LivePictures.sixelPixelsMax
+    else { return nil }
+    let whole = (width: sprite.frame.width * width, height: sprite.frame.height * height)
+    let scale = min(
+      Double(whole.width) / Double(image.width), Double(whole.height) / Double(image.height))
+    let size = (
+      width: min(whole.width, max(1, Int(Double(image.width) * scale))),
+      height: min(whole.height, max(1, Int(Double(image.height) * scale)))
+    )
+    guard let scaled = image.scaled(width: size.width, height: size.height) else { return nil }
+    let left = (whole.width - size.width) / 2 - (sprite.place.x - sprite.frame.x) * width
+    let top = (whole.height - size.height) / 2 - (sprite.place.y - sprite.frame.y) * height
+    var rgba = [UInt8](repeating: 0, count: seen.width * seen.height * 4)
+    for row in max(0, top)..<max(0, top, min(seen.height, top + size.height)) {
+      let columns = max(0, left)..<max(0, left, min(seen.width, left + size.width))
+      guard !columns.isEmpty else { continue }
+      let from = ((row - top) * size.width + columns.lowerBound - left) * 4
+      let to = (row * seen.width + columns.lowerBound) * 4
+      rgba.replaceSubrange(
+        to..<to + columns.count * 4, with: scaled.rgba[from..<from + columns.count * 4])
+    }
+    return PixelImage(width: seen.width, height: seen.height, rgba: rgba)
+  }
+}
+
+/// A picture on the screen, which the terminal draws.
+struct LiveSprite: Hashable, Sendable {
+  let source: String
+  /// The whole picture's place on the screen; parts of it may be out of sight.
+  let frame: LayoutRect
+  /// What is seen of it, in cells.
+  let place: LayoutRect
+}
+
+/// Which pictures a screen shows, and what turns them into the next ones.
+struct SpriteUpdate {
+  /// What to write, and whether the screen must be written whole before.
+  struct Output: Hashable {
+    var text = ""
+    var isScreenLost = false
+  }
+
+  private var shown: [(sprite: LiveSprite, id: UInt32)] = []
+  private var lastID: UInt32 = 0
+  private static let idMax: UInt32 = 1 << 16
+
+  /// The screen was cleared, or is about to be: nothing is shown.
+  mutating func forget() { shown = [] }
+
+  /// What shows these pictures, and these alone.
+  mutating func next(_ sprites: [LiveSprite], _ pictures: LivePictures) -> Output {
+    var output = Output()
+    let gone = shown.filter { !sprites.contains($0.sprite) }
+    var new = sprites.filter { sprite in !shown.contains { $0.sprite == sprite } }
+    guard !gone.isEmpty || !new.isEmpty else { return output }
+    shown.removeAll { item in gone.contains { $0.id == item.id } }
+    if pictures.method == .kitty {
+      for item in gone { output.text += TerminalPicture.kittyRemoval(id: item.id) }
+    } else if !gone.isEmpty {
+      // Nothing removes pixels but what is written over them.
+      output.isScreenLost = true
+      shown = []
+      new = sprites
+    }
+    for sprite in new {
+      lastID = lastID % SpriteUpdate.idMax + 1
+      shown.append((sprite, lastID))
+      guard let image = pictures.pixels(of: sprite) else { continue }
+      let place = sprite.place
+      output.text += "\u{1B}[\(place.y + 1);\(place.x + 1)H"
+      switch pictures.method {
+      case .kitty?:
+        output.text += TerminalPicture.kitty(
+          image, columns: place.width, rows: place.height, id: lastID)
+      case .iterm?:
+        output.text += TerminalPicture.iterm(image, columns: place.width, rows: place.height)
+      case .sixel?: output.text += TerminalPicture.sixel(image)
+      case .blocks?, nil: break
+      }
+    }
+    return output
+  }
+
+  /// What removes all pictures at the end.
+  func removal(_ pictures: LivePictures) -> String {
+    pictures.method == .kitty
+      ? shown.map { TerminalPicture.kittyRemoval(id: $0.id) }.joined() : ""
+  }
+}

@@ -1,0 +1,95 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+/// Why a widget looks as it does.
+@Suite struct LiveDetailsTests {
+  private func words(
+    kind: RegisteredKind? = nil, bundle: Widget? = nil, host: Widget? = nil,
+    isConnected: Bool = true,
+    change: (inout Widget) -> Void
+  ) -> String {
+    let widget = LiveSamples.widget("w") {
+      $0.updateTime = Samples.time(1000)
+      change(&$0)
+    }
+    var details = LiveDetails(
+      widget: widget, nodes: NodeTable(widget.content), kind: kind, bundle: bundle, host: host,
+      dates: DateText(now: Samples.time(1300)))
+    details.isConnected = isConnected
+    return details.lines.map(\.text).joined(separator: "\n")
+  }
+
+  private func registered(_ provider: String, isAttended: Bool = true) -> RegisteredKind {
+    RegisteredKind(
+      kind: Kind(
+        name: Samples.kind("k"),
+        events: [EventType(name: "click", payload: [Field(name: "button", type: .int)])]),
+      provider: provider, isAttended: isAttended)
+  }
+
+  @Test func `a provider that is away is named, with how long`() {
+    let text = words(kind: registered("sysmon")) { $0.isStale = true }
+    #expect(text.hasPrefix("Why it is stale\nIts provider \"sysmon\" is away"))
+    #expect(text.contains("It became stale 5m ago at the latest"))
+  }
+
+  @Test func `a host that is away is named, with how long`() {
+    let host = LiveSamples.widget("widgetd-host") {
+      $0.isStale = true
+      $0.updateTime = Samples.time(1180)
+    }
+    let text = words(kind: registered("bundle/feed"), host: host) { $0.isStale = true }
+    #expect(text.contains("widgetd-host, which runs it, has been away for 2m"))
+  }
+
+  @Test func `a failed source is named with its age and reason`() {
+    let text = words(kind: registered("bundle/feed")) {
+      $0.isStale = true
+      $0.data = [
+        "status": .map([
+          "posts": .map([
+            "state": .string("failure"), "failed": .bool(true),
+            "since": .timestamp(Samples.time(1240)), "message": .string("no\u{1B} answer"),
+          ])
+        ])
+      ]
+    }
+    #expect(text.contains("posts has failed for 1m: no"))
+    #expect(text.contains("staleAfter"))
+    #expect(text.contains("Sources and actions\nposts: failure, 1m ago: no"))
+    #expect(!text.contains("\u{1B}"))
+  }
+
+  @Test func `a bundle that does not run says its problem`() {
+    let bundle = LiveSamples.widget("bundle/feed") {
+      $0.data = ["state": .string("broken"), "problem": .string("feed.yaml:3: no")]
+    }
+    let text = words(kind: registered("bundle/feed"), bundle: bundle) { $0.isStale = true }
+    #expect(text.contains("Its bundle is broken.\nfeed.yaml:3: no"))
+  }
+
+  @Test func `a mark without provider says who takes it away`() {
+    #expect(words { $0.isStale = true }.contains("`widgetctl set w --no-stale`"))
+    #expect(words(isConnected: false) { _ in }.hasPrefix("Why it is stale\nThe daemon is away"))
+    #expect(!words { _ in }.contains("stale"))
+  }
+
+  @Test func `errors have reason and age, nodes their problems`() {
+    let text = words {
+      $0.error = WidgetError(
+        reason: "SOURCE_FAILED", message: "first\nsecond", since: Samples.time(1000))
+      $0.content?.nodes[1].problem = "no such key\nat 3"
+    }
+    #expect(text.contains("Error\nSOURCE_FAILED, since 5m ago\nfirst\nsecond"))
+    #expect(text.contains("Problems of nodes\nn0: no such key\n  at 3"))
+  }
+
+  @Test func `events are those of nodes and of the kind`() {
+    let text = words(kind: registered("sysmon")) { $0.content?.nodes[1].events = ["press"] }
+    #expect(text.contains("Events\nn0: press\nthe widget: click with button"))
+    #expect(words { $0.presence.isEnabled = false }.contains("widgetctl enable w"))
+    #expect(words { $0.presence.isVisible = false }.contains("widgetctl show w"))
+  }
+}

@@ -1,0 +1,162 @@
+import Glibc
+import Testing
+import WidgetClient
+import WidgetLayout
+import WidgetModel
+import WidgetProto
+import WidgetRender
+import WidgetTerminal
+
+@testable import widgetctl
+
+/// Pictures on a dashboard: what is read, what the terminal draws, and when it goes.
+@Suite struct LivePicturesTests {
+  private static let red = PixelImage(
+    width: 2, height: 2, rgba: Array(repeating: [255, 0, 0, 255], count: 4).flatMap(\.self))
+
+  private func board(
+    _ method: TerminalCapabilities.Images?, count: Int = 1, rows: Int = 24
+  ) throws -> LiveBoard {
+    let widgets = (0..<count).map { index in
+      LiveSamples.widget(
+        "w\(index)",
+        content: Content(
+          rootID: "i",
+          nodes: [
+            Node(
+              id: "i", type: .image,
+              properties: [
+                "source": .string("/p\(index).png"), "alt": .string("a map"),
+                "width": .double(160), "height": .double(96),
+              ])
+          ]), position: Int64(index))
+    }
+    var board = try LiveSamples.board(widgets, columns: 40, rows: rows, look: CellLook())
+    board.pictures.method = method
+    for source in board.picturesToLoad() {
+      board.pictures.take(source, Self.red.map { .ready($0) } ?? .failed("no"))
+    }
+    return board
+  }
+
+  @Test func `a source is asked for once, as soon as it is seen`() throws {
+    var board = try LiveSamples.board([
+      LiveSamples.widget(
+        "w",
+        content: Content(
+          rootID: "i",
+          nodes: [
+            Node(
+              id: "i", type: .image,
+              properties: [
+                "source": .string("/a"), "fallback": .string("/b"), "height": .double(96),
+              ])
+          ]))
+    ])
+    board.pictures.method = .kitty
+    #expect(board.picturesToLoad() == ["/a"])
+    #expect(board.picturesToLoad() == [])
+    board.pictures.take("/a", .failed("no such file"))
+    #expect(board.picturesToLoad() == ["/b"])
+    board.pictures.take("/b", .failed("is none either"))
+    #expect(board.picturesToLoad() == [])
+    #expect(LiveSamples.lines(&board).contains { $0.contains("no such file") })
+  }
+
+  @Test func `without a protocol it is drawn with half blocks, and none with none`() throws {
+    var blocks = try board(.blocks)
+    #expect(blocks.sprites.isEmpty)
+    #expect(LiveSamples.lines(&blocks).contains { $0.contains("█") })
+    var none = try board(nil)
+    #expect(none.picturesToLoad() == [])
+    #expect(LiveSamples.lines(&none).contains { $0.contains("a map") })
+  }
+
+  @Test func `a sprite follows the page, is cut at its edge, and goes under a box`() throws {
+    var board = try board(.kitty, count: 4, rows: 20)
+    let first = try #require(board.sprites.first)
+    #expect(first.place == first.frame)
+    #expect(!LiveSamples.lines(&board).contains { $0.contains("█") })
+    board.scrollPage(by: 3)
+    let moved = try #require(board.sprites.first)
+    #expect(moved.frame.y == first.frame.y - 3)
+    #expect(moved.place.y == 0 && moved.place.height == moved.frame.height - 2)
+    _ = board.take(.key(.character("?"), []))
+    #expect(board.sprites.isEmpty)
+    #expect(LiveSamples.lines(&board).contains { $0.contains("█") })
+  }
+
+  @Test func `beyond the limit pictures are half blocks`() throws {
+    var board = try board(.sixel, count: LivePictures.shownMax + 1, rows: 200)
+    #expect(board.sprites.count == LivePictures.shownMax)
+    #expect(LiveSamples.lines(&board).contains { $0.contains("█") })
+  }
+
+  @Test func `what is sent of a picture is bounded, and only what is seen of it`() throws {
+    var board = try board(.kitty)
+    board.pictures.cellWidth = 40
+    board.pictures.cellHeight = 80
+    let whole = LiveSprite(
+      source: "/p0.png", frame: LayoutRect(x: 0, y: 0, width: 60, height: 20),
+      place: LayoutRect(x: 0, y: 0, width: 60, height: 20))
+    let image = try #require(board.pictures.pixels(of: whole))
+    #expect(image.width * image.height <= LivePictures.sentPixelsMax)
+    // A square in the middle of a frame that is wide: its upper left is empty, its middle is not.
+    #expect(Array(image.rgba[..<4]) == [0, 0, 0, 0])
+    board.pictures.cellWidth = 2
+    board.pictures.cellHeight = 4
+    let part = LiveSprite(
+      source: "/p0.png", frame: LayoutRect(x: 0, y: -3, width: 8, height: 4),
+      place: LayoutRect(x: 2, y: 0, width: 2, height: 1))
+    let seen = try #require(board.pictures.pixels(of: part))
+    #expect((seen.width, seen.height) == (4, 4))
+    #expect(Array(seen.rgba[..<4]) == [255, 0, 0, 255])
+  }
+
+  @Test func `sixels of too many pixels are half blocks`() throws {
+    var board = try board(.sixel)
+    #expect(board.sprites.count == 1)
+    board.pictures.cellWidth = 200
+    board.pictures.cellHeight = 400
+    #expect(board.sprites.isEmpty)
+    #expect(LiveSamples.lines(&board).contains { $0.contains("█") })
+  }
+
+  @Test func `kitty's pictures are removed by name, sixels by writing over them`() throws {
+    let board = try board(.kitty)
+    var update = SpriteUpdate()
+    let shown = update.next(board.sprites, board.pictures)
+    #expect(shown.text.contains("a=T") && !shown.isScreenLost)
+    #expect(update.next(board.sprites, board.pictures) == SpriteUpdate.Output())
+    #expect(update.next([], board.pictures).text == TerminalPicture.kittyRemoval(id: 1))
+
+    let other = try self.board(.sixel, count: 2)
+    var sixels = SpriteUpdate()
+    #expect(sixels.next(other.sprites, other.pictures).text.contains("\u{1B}P0;1"))
+    let rest = sixels.next(Array(other.sprites.dropFirst()), other.pictures)
+    #expect(rest.isScreenLost)
+    #expect(rest.text.contains("\u{1B}P0;1"))
+  }
+
+  @Test func `files that are no pictures say why`() throws {
+    func words(_ source: String) -> String {
+      if case .failed(let reason) = LivePictures.load(source) { reason } else { "" }
+    }
+    #expect(words("/does/not/exist") == "No such file or directory")
+    #expect(words("/dev/null") == "not a file")
+    #expect(words("/etc/passwd") == "it is no PNG")
+    #expect(words("https://example.org/a.png") == "the dashboard reads files only")
+    #expect(words("icon") == "\"icon\" is no absolute path")
+  }
+
+  @Test func `pictures that are no longer seen make room for others`() {
+    var pictures = LivePictures()
+    pictures.method = .blocks
+    for index in 0..<LivePictures.keptMax + 5 {
+      let source = "/\(index)"
+      #expect(pictures.request([source]) == [source])
+      pictures.take(source, .failed("x"))
+    }
+    #expect(pictures.states.count == LivePictures.keptMax)
+  }
+}

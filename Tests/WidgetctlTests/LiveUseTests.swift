@@ -1,0 +1,148 @@
+import Testing
+import WidgetClient
+import WidgetLayout
+import WidgetModel
+import WidgetProto
+import WidgetRender
+import WidgetTerminal
+
+@testable import widgetctl
+
+/// Tables, hover and marked text on a dashboard.
+@Suite struct LiveUseTests {
+  /// A table of some rows.
+  private func table(
+    _ properties: ValueMap, rows: Int = 3, events: [String],
+    change: (inout Widget) -> Void = { _ in }
+  ) -> Widget {
+    let keys = (0..<rows).map { "k\($0)" }
+    var nodes = [
+      Node(
+        id: "t", type: .table, properties: properties, childIDs: keys.map { "row/\($0)" },
+        events: events)
+    ]
+    for key in keys {
+      nodes.append(
+        Node(
+          id: "row/\(key)", type: .stack, properties: ["axis": .string("horizontal")],
+          childIDs: ["cell/\(key)"]))
+      nodes.append(
+        Node(id: "cell/\(key)", type: .label, properties: ["text": .string("row \(key)")]))
+    }
+    return LiveSamples.widget("w", content: Content(rootID: "t", nodes: nodes), change: change)
+  }
+
+  private func event(_ name: String, _ payload: ValueMap = [:]) -> LiveBoard.Effect {
+    .send(LiveEvent(widget: Samples.id("w"), node: "t", name: name, payload: payload), after: nil)
+  }
+
+  private func mouse(_ action: MouseEvent.Action, _ column: Int, _ row: Int) -> TerminalInput {
+    .mouse(MouseEvent(action: action, column: column, row: row))
+  }
+
+  @Test func `keys and mouse select rows`() throws {
+    var board = try LiveSamples.board([
+      table(
+        ["selection": .string("multiple"), "selected": .list([.string("k0")])], events: ["select"])
+    ])
+    _ = board.take(.key(.tab, []))
+    _ = board.take(.key(.down, []))
+    #expect(board.focus?.node == "row/k1")
+    #expect(
+      board.take(.key(.enter, [])) == [
+        event("select", ["selected": .list([.string("k0"), .string("k1")])])
+      ])
+    let row = try #require(LiveSamples.lines(&board).firstIndex { $0.contains("row k0") })
+    #expect(board.take(mouse(.press(.left), 5, row)) == [event("select", ["selected": .list([])])])
+  }
+
+  @Test func `rows of a table that takes no event have no focus`() throws {
+    var board = try LiveSamples.board([table(["selection": .string("single")], events: [])])
+    _ = board.take(.key(.tab, []))
+    #expect(board.focus == nil)
+  }
+
+  @Test func `Delete deletes the row that has the focus, where rows can be deleted`() throws {
+    var board = try LiveSamples.board([table(["deletable": .bool(true)], events: ["delete"])])
+    #expect(board.take(.key(.delete, [])) == [])
+    #expect(board.notice.contains("Tab"))
+    _ = board.take(.key(.tab, []))
+    _ = board.take(.key(.tab, []))
+    #expect(board.take(.key(.delete, [])) == [event("delete", ["row": .string("k1")])])
+    #expect(board.take(.key(.enter, [])) == [])
+    board = try LiveSamples.board([table(["selection": .string("single")], events: ["select"])])
+    _ = board.take(.key(.tab, []))
+    #expect(board.take(.key(.delete, [])) == [])
+    #expect(board.notice.contains("cannot be deleted"))
+  }
+
+  @Test func `who reaches the end of a table asks for more rows, once for those that are there`()
+    throws
+  {
+    var board = try LiveSamples.board(
+      [table(["more": .bool(true)], rows: 40, events: ["more"])], rows: 20)
+    #expect(board.take(.key(.pageDown, [])) == [])
+    #expect(board.take(.key(.end, [])) == [event("more")])
+    #expect(board.take(.key(.end, [])) == [])
+    board.refused(
+      LiveEvent(widget: Samples.id("w"), node: "t", name: "more"), "no")
+    #expect(board.take(mouse(.wheel(.down), 5, 5)) == [event("more")])
+    let longer = table(["more": .bool(true)], rows: 60, events: ["more"]) { $0.revision = 2 }
+    try board.take(
+      .changes(
+        ChangeSet(
+          fromRevision: 1, toRevision: 2,
+          changes: [.removed(longer.id, nil)])))
+    try board.take(
+      .changes(ChangeSet(fromRevision: 2, toRevision: 3, changes: [.added(longer, nil)])))
+    #expect(board.take(.key(.home, [])) == [])
+    #expect(board.take(.key(.end, [])) == [event("more")])
+  }
+
+  @Test func `the pointer lifts what it is over, and only a crossing changes the picture`() throws {
+    var board = try LiveSamples.board([
+      table(["selection": .string("single")], events: ["select"])
+    ])
+    let row = try #require(LiveSamples.lines(&board).firstIndex { $0.contains("row k1") })
+    _ = board.take(mouse(.move, 5, row))
+    #expect(board.hover?.node == "row/k1")
+    let painted = board.canvas.paintedCount
+    _ = board.picture()
+    #expect(board.canvas.paintedCount == painted + 1)
+    _ = board.take(mouse(.move, 6, row))
+    _ = board.picture()
+    #expect(board.canvas.paintedCount == painted + 1)
+    _ = board.take(.focus(false))
+    #expect(board.hover == nil)
+  }
+
+  @Test func `dragging marks text in a pane, and letting go copies it`() throws {
+    var board = try LiveSamples.board(
+      [LiveSamples.widget("a", says: "line", lines: 3), LiveSamples.widget("b", position: 2)],
+      columns: 80)
+    _ = board.picture()
+    let place = try #require(board.frames[Samples.id("a")])
+    let (left, first) = (place.x + 2, place.y + 1)
+    _ = board.take(mouse(.press(.left), left, first))
+    _ = board.take(mouse(.drag(.left), 79, first + 1))
+    let marked = board.picture().grid
+    #expect(marked[left, first].style.attributes.contains(.reverse))
+    // It does not leave the pane.
+    #expect(!marked[place.endX + 2, first].style.attributes.contains(.reverse))
+    #expect(board.take(mouse(.release(.left), 79, first + 1)) == [.copy("line 0\n line 1")])
+    #expect(board.take(.key(.character("y"), [])) == [.copy("line 0\n line 1")])
+    _ = board.take(.key(.escape, []))
+    #expect(board.selection == nil)
+  }
+
+  @Test func `a click alone marks nothing, and backwards is a direction too`() throws {
+    var board = try LiveSamples.board([LiveSamples.widget("a", says: "line")])
+    _ = board.picture()
+    _ = board.take(mouse(.press(.left), 7, 1))
+    #expect(board.take(mouse(.release(.left), 7, 1)) == [])
+    #expect(board.selection == nil)
+    _ = board.take(mouse(.press(.left), 7, 1))
+    _ = board.take(mouse(.drag(.left), 2, 1))
+    #expect(board.take(mouse(.release(.left), 2, 1)) == [.copy("line 0")])
+  }
+}
