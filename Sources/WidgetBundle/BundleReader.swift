@@ -289,7 +289,7 @@ struct DocumentReader {
     if !names.contains(name), kindName != .help {
       reading.remark(
         kindItem,
-        "the bundle has no kind \"\(name)\"; the widget shows a placeholder until there is one",
+        "the bundle has no kind \"\(name)\"; the widget shows its data as a table until there is one",
         hint: name.closest(among: names).map { "did you mean \"\($0)\"?" }
           ?? "if another program provides it, all is well")
     }

@@ -60,6 +60,7 @@ extension Reading {
       }
       return nil
     }
+    guard !tellDoubts(compiled, skipping: skipped, of: text, item) else { return nil }
     let isText = orText && wanted == .string && compiled.resultType.hasText
     if let wanted, !isText, !compiled.resultType.mayFit(wanted) {
       let place = position(of: skipped, in: text, item.node)
@@ -76,6 +77,39 @@ extension Reading {
     }
     onCompiled?(compiled)
     return Expression(compiled: compiled, place: item.path)
+  }
+
+  /// Reports constants with which the expression always fails, and remarks on others that look like slips.
+  /// Returns whether there is one of the former.
+  private func tellDoubts(
+    _ compiled: CompiledExpression, skipping skipped: Int, of text: String, _ item: Item
+  ) -> Bool {
+    for doubt in compiled.doubts {
+      let place = position(of: doubt.offset + skipped, in: text, item.node)
+      let parts = doubt.message.split(separator: "; ", maxSplits: 1).map(String.init)
+      let (line, column) = (place?.line ?? item.node.line, place?.column ?? item.node.column)
+      let problem = BundleProblem(
+        line: line, column: column, path: item.path, message: parts.first ?? doubt.message,
+        hint: parts.count > 1 ? parts[1] : "")
+      if doubt.alwaysFails {
+        report(line: line, column: column, item.path, problem.message, hint: problem.hint)
+      } else {
+        remark(problem)
+      }
+    }
+    return compiled.doubts.contains { $0.alwaysFails }
+  }
+
+  /// Remarks on a text that would be an expression with a `=` in front of it: `data.n`.
+  private func remarkForgottenSign(_ text: String, _ item: Item, _ variables: Variables) {
+    let name = text.prefix { $0 == "_" || $0.isLetter || $0.isNumber }
+    guard text.dropFirst(name.count).first.map({ $0 == "." || $0 == "[" }) == true,
+      variables.environment.variables.contains(where: { $0.name == name }),
+      let compiled = try? CompiledExpression(text, in: variables.environment),
+      !compiled.references.isEmpty
+    else { return }
+    let start = "\"\(text.prefix(60))\" is shown as it stands"
+    remark(item, start, hint: "write =\(text.prefix(60)) for its value")
   }
 
   /// The source with the settings as constants. The bundle is loaded again when the user changes a
@@ -142,6 +176,7 @@ extension Reading {
           text, skipping: 1, item, variables, giving: wanted, orText: orText, for: purpose
         ).map { .expression($0) }
       }
+      if orText { remarkForgottenSign(text, item, variables) }
       // Whoever writes `5` where text is wanted means "5".
       if wanted == .string, isPlain { return .constant(.string(text.droppingEscape)) }
       guard let value = constant(item) else { return nil }

@@ -71,10 +71,15 @@ final class Reading {
   }
 
   func remark(_ item: Item, _ message: String, hint: String) {
-    remarks.append(
+    remark(
       BundleProblem(
         line: item.node.line, column: item.node.column, path: item.path, message: message,
         hint: hint))
+  }
+
+  /// An expression may be read more than once, as a transform is.
+  func remark(_ problem: BundleProblem) {
+    if !remarks.contains(problem) { remarks.append(problem) }
   }
 
   // MARK: - Objects and lists

@@ -9,6 +9,8 @@ public struct CompiledExpression: Sendable {
   public let resultType: ExpressionType
   /// What it reads, without parts of parts, sorted: the result can only change if one of these does.
   public let references: [ExpressionReference]
+  /// Constants that are probably slips; the expression can be used all the same.
+  public let doubts: [ExpressionDoubt]
 
   let tree: SyntaxTree
   private let program: Program
@@ -37,6 +39,7 @@ public struct CompiledExpression: Sendable {
     program = result.program
     resultType = result.type
     references = result.references
+    doubts = result.doubts
     defaultBudget = environment.limits.budget
   }
 

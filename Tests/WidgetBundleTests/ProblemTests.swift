@@ -250,6 +250,42 @@ import WidgetModel
     #expect(bundle.remarks.last?.hint.contains("provides") == true)
   }
 
+  private static let time = #"timestamp("2026-01-01T00:00:00Z")"#
+
+  @Test(arguments: [
+    (#"formatDate(\#(time), "%Q")"#, "'%Q' is unknown"),
+    (#"formatDate(\#(time), "long", "UTC", "tlh")"#, "no dates in the language"),
+    (#"string(parseDate("1", "%j"))"#, "'%j' cannot be read"),
+    (#"string([1].sortBy(x, des(x))[0])"#, "unknown function 'des'"),
+  ])
+  func `constants that always fail are a mistake, with their place`(
+    source: String, message: String
+  ) throws {
+    let problems = Samples.problems(Samples.kind("content: {label: '=\(source)'}"))
+    let problem = try #require(problems.first)
+    #expect(problem.message.contains(message))
+    #expect(problem.column > 20)
+    #expect(problem.hint == (message.contains("des") ? "did you mean 'desc'?" : problem.hint))
+  }
+
+  @Test(
+    arguments: [
+      (#"=formatDate(\#(time), "longish")"#, "or a date and a time"),
+      (#"=formatDate(\#(time), "Long")"#, #"did you mean "long"?"#),
+      (#"=formatDate(\#(time), "time long")"#, "or a date and a time"),
+      ("data.n", "write =data.n for its value"),
+      ("data.list[0]", "write =data.list[0] for its value"),
+      (#"=formatDate(\#(time), "long time", "UTC", "de")"#, nil),
+      (#"=formatDate(\#(time), "%H:%M")"#, nil), ("data.other", nil), ("data", nil), ("Data.", nil),
+    ] as [(String, String?)])
+  func `what looks like a slip in a text or a date is remarked on`(
+    text: String, hint: String?
+  ) throws {
+    let bundle = try Samples.read(Samples.kind("content: {label: '\(text)'}"))
+    #expect(bundle.remarks.count == (hint == nil ? 0 : 1), "\(bundle.remarks)")
+    if let hint { #expect(bundle.remarks.first?.hint.contains(hint) == true) }
+  }
+
   @Test(arguments: [
     ("laod", "did you mean \"load\"?"), ("evry", "did you mean \"every\"?"),
     ("pres", "did you mean \"press\"?"), ("save.sucess", "did you mean \"save.success\"?"),

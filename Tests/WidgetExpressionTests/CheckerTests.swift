@@ -179,6 +179,22 @@ struct CheckerTests {
   @Test(arguments: ["", "integer", "list(", "list(int", "map(int)", "int int"])
   func `what is no type is refused`(text: String) { #expect(ExpressionType(text) == nil) }
 
+  @Test(arguments: [
+    ("Europe/Berlin", 0), ("Europe/Berln", 1), ("UTC", 0), ("+02:00", 0),
+  ])
+  func `a time zone that the machine does not know is a doubt, not a mistake`(
+    zone: String, count: Int
+  ) throws {
+    var environment = Sample.environment
+    environment.timeZones = { $0 == "Europe/Berlin" ? .utc : nil }
+    let compiled = try CompiledExpression("formatDate(now, '%H', '\(zone)')", in: environment)
+    #expect(compiled.doubts.map(\.alwaysFails) == Array(repeating: false, count: count))
+    #expect(compiled.doubts.map(\.offset) == Array(repeating: 22, count: count))
+    environment.timeZones = nil
+    #expect(
+      try CompiledExpression("formatDate(now, '%H', '\(zone)')", in: environment).doubts.isEmpty)
+  }
+
   @Test func `the signatures of all functions are readable`() {
     let table = FunctionTable.standard
     for isMember in [true, false] {

@@ -56,7 +56,8 @@ extension Checker {
       report(
         .unknownFunction, "'\(name)' goes over a list or a map: write x.\(name)(…)", at: offset)
     } else {
-      let hint = Suggestion.hint(for: name, among: functions.names(isMember: false) + ["has"])
+      let names = functions.names(isMember: false) + ["has", "asc", "desc"]
+      let hint = Suggestion.hint(for: name, among: names)
       report(.unknownFunction, "unknown function '\(name)'\(hint)", at: offset)
     }
     return Typed(type: .dyn, code: fail(.unchecked, "no such function '\(name)'", at: offset))
@@ -102,6 +103,9 @@ extension Checker {
     let offset = tree.offsets[node]
     let type = resolve(
       function.signatures, arguments, function.name, at: offset, usage: function.usage)
+    if function.name == "formatDate" || function.name == "parseDate" {
+      doubtDate(function.name, arguments, at: node)
+    }
     let constants = arguments.compactMap { builder.constant($0.code) }
     if function.name == "matches", constants.last != nil,
       let pattern = builder.constant(arguments[arguments.count - 1].code),

@@ -20,6 +20,7 @@ struct Checker {
   var builder = ProgramBuilder()
   var references: Set<ExpressionReference> = []
   private(set) var problems: [ExpressionError.Problem] = []
+  var doubts: [ExpressionDoubt] = []
   /// The variables of macros around the current place, innermost last; an index is a slot.
   var locals: [(name: String, type: ExpressionType)] = []
 
@@ -27,6 +28,7 @@ struct Checker {
     let program: Program
     let type: ExpressionType
     let references: [ExpressionReference]
+    let doubts: [ExpressionDoubt]
   }
 
   static func check(
@@ -46,7 +48,7 @@ struct Checker {
     return Result(
       program: Program(checker.builder, root: root.code, source: text, environment: environment),
       type: checker.solver.final(root.type),
-      references: ExpressionReference.minimal(checker.references))
+      references: ExpressionReference.minimal(checker.references), doubts: checker.doubts)
   }
 
   private init(_ tree: SyntaxTree, _ text: String, _ environment: ExpressionEnvironment) {

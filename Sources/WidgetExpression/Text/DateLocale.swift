@@ -46,6 +46,12 @@ struct DateLocale: Sendable {
     return all[language + country] ?? all[language == "no" ? "nb" : language]
   }
 
+  /// What `pattern(ofStyle:)` takes.
+  static let styleNames: [String] = {
+    let (dates, times) = (["short", "medium", "long", "full"], ["time", "time-seconds"])
+    return dates + times + dates.flatMap { date in times.map { "\(date) \($0)" } }
+  }()
+
   /// The built-in languages, for messages.
   static var languages: String { names.keys.sorted().joined(separator: ", ") }
 

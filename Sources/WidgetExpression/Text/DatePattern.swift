@@ -35,6 +35,27 @@ enum DatePattern {
     return result
   }
 
+  /// Why a pattern fails with every time, or with every text if it is read; nil if it does not.
+  static func problem(_ pattern: String, isRead: Bool) -> String? {
+    guard DateLocale.english.pattern(ofStyle: pattern) == nil else { return nil }
+    do throws(ExpressionFailure) {
+      _ = try format(.epoch, pattern, .utc)
+      guard isRead else { return nil }
+      var reader = DateReader("", .english)
+      var scalars = pattern.unicodeScalars[...]
+      while let scalar = scalars.popFirst() {
+        guard scalar == "%", var letter = scalars.popFirst() else { continue }
+        if letter == "-", let next = scalars.popFirst() { letter = next }
+        if reader.read(letter) == nil { throw unreadable(letter) }
+      }
+      return nil
+    } catch { return error.message }
+  }
+
+  private static func unreadable(_ letter: Unicode.Scalar) -> ExpressionFailure {
+    failure("'%\(letter)' cannot be read; there are \(known) but for j u V Z")
+  }
+
   private static func failure(_ message: String) -> ExpressionFailure {
     ExpressionFailure(.invalidArgument, "bad date pattern: \(message)")
   }
@@ -111,7 +132,7 @@ enum DatePattern {
         guard var letter = scalars.popFirst() else { throw failure("the pattern ends after a %") }
         if letter == "-", let next = scalars.popFirst() { letter = next }
         guard let isRead = reader.read(letter) else {
-          throw failure("'%\(letter)' cannot be read; there are \(known) but for j u V Z")
+          throw unreadable(letter)
         }
         guard isRead else { throw mismatch(text, pattern) }
       } else if !reader.skip(scalar) {

@@ -1,0 +1,60 @@
+/// A constant of a valid expression that is probably a slip, such as a misspelt locale.
+public struct ExpressionDoubt: Hashable, Sendable {
+  /// What is wrong and what to do, for people; one line without a full stop.
+  public let message: String
+  /// In bytes of UTF-8 from the start of the source.
+  public let offset: Int
+  /// Whether the expression fails wherever the constant is used.
+  public let alwaysFails: Bool
+}
+
+/// The constants of formatDate() and parseDate(): a pattern or style, a time zone, and a locale.
+extension Checker {
+  mutating func doubtDate(_ name: String, _ arguments: [Typed], at node: Int) {
+    guard environment.isChecked, case .call(_, nil, let nodes, _) = tree[node] else { return }
+    for (index, argument) in arguments.enumerated().dropFirst() {
+      guard case .string(let text)? = builder.constant(argument.code) else { continue }
+      let offset = tree.offsets[nodes[index]]
+      switch index {
+      case 1: doubtPattern(text, isRead: name == "parseDate", at: offset)
+      case 2: doubtZone(text, at: offset)
+      default: doubtLocale(text, at: offset)
+      }
+    }
+  }
+
+  private mutating func doubtPattern(_ text: String, isRead: Bool, at offset: Int) {
+    if let message = DatePattern.problem(text, isRead: isRead) {
+      doubts.append(ExpressionDoubt(message: message, offset: offset, alwaysFails: true))
+    }
+    guard DateLocale.english.pattern(ofStyle: text) == nil, !text.contains("%"), !text.isEmpty
+    else { return }
+    let shown = SyntaxPrinter.quoted(String(text.prefix(60)))
+    let hint =
+      Suggestion.closest(to: text, among: DateLocale.styleNames).map { "did you mean \"\($0)\"?" }
+      ?? "styles are short, medium, long, full, time and time-seconds, or a date and a time: \"long time\""
+    doubts.append(
+      ExpressionDoubt(
+        message:
+          "\(shown) is no style and has no field such as %H, so it stands for itself; \(hint)",
+        offset: offset, alwaysFails: false))
+  }
+
+  /// The machine that checks may lack the time zones of the one that evaluates.
+  private mutating func doubtZone(_ text: String, at offset: Int) {
+    guard environment.timeZones != nil else { return }
+    let context = FunctionContext(
+      meter: CostMeter(budget: 0), timeZones: environment.timeZones, valueDepthMax: 0)
+    do { _ = try context.rules(of: text) } catch {
+      doubts.append(ExpressionDoubt(message: error.message, offset: offset, alwaysFails: false))
+    }
+  }
+
+  private mutating func doubtLocale(_ text: String, at offset: Int) {
+    guard DateLocale.named(text) == nil else { return }
+    let message =
+      "no dates in the language \(SyntaxPrinter.quoted(String(text.prefix(60)))); there are "
+      + DateLocale.languages
+    doubts.append(ExpressionDoubt(message: message, offset: offset, alwaysFails: true))
+  }
+}
