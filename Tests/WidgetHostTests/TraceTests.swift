@@ -154,6 +154,19 @@ struct TraceTests {
     #expect(lines(&scene) == ["event nothing: comes: the host has nothing to do for it"])
   }
 
+  @Test func `a trace has what reducers made of an event`() throws {
+    var scene = try Scene("data: {n: 4, m: 0}\non: {press: {set: {n: data.n + 1}}}")
+    try scene.event("press")
+    #expect(lines(&scene) == [])
+    scene.instance.trace(until: .seconds(100))
+    try scene.event("press")
+    #expect(
+      lines(&scene) == [
+        "event press: comes: the daemon has set the data",
+        "event press: after the daemon's reducers: n = 4",
+      ])
+  }
+
   @Test func `a trace has changed nodes and their problems`() throws {
     var scene = try scene()
     scene.instance.trace(until: .seconds(100))

@@ -56,6 +56,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
         "no widgetd-host runs, so no bundle does; start it with `\(host.mend ?? "widgetd-host")`")
     }
     try await BundleTraceCommand.check(subject, id, session)
+    for widget in widget { try await BundleTraceCommand.check(widget, of: id, session) }
     let options = WatchEventsOptions(
       selector: Selector(ids: [subject]), names: ["traced"], retry: FollowOptions.retry)
     Output.endWithReader()
@@ -95,6 +96,31 @@ struct BundleTraceCommand: AsyncParsableCommand {
         .notFound,
         "widgetd-host runs no bundle \"\(id)\"; `widgetctl ls --kind bundle` lists what it runs")
     }
+  }
+
+  /// Throws if the trace can have no lines of a widget.
+  private static func check(_ widget: WidgetID, of id: String, _ session: Session) async throws {
+    let mask = try ReadMask(paths: ["id", "kind"])
+    let kind: KindName
+    do throws(ClientError) {
+      kind = try await session.client.getWidget(
+        GetWidgetRequest(id: widget, readMask: mask), options: session.options
+      ).widget.kind
+    } catch {
+      guard error.reason == "WIDGET_NOT_FOUND" else { throw error }
+      throw CommandFailure(
+        .notFound,
+        "there is no widget \"\(widget)\"; `widgetctl ls` lists them, and without --widget the trace has all "
+          + "widgets of the bundle")
+    }
+    let provider = try? await session.client.getKind(
+      GetKindRequest(name: kind), options: session.options
+    ).kind.provider
+    guard provider != "bundle/\(id)" else { return }
+    throw CommandFailure(
+      .invalidArgument,
+      "widget \"\(widget)\" is of kind \"\(kind)\", which bundle \"\(id)\" does not declare; "
+        + "`widgetctl describe \(kind)` says who does")
   }
 
   private static func ask(_ subject: WidgetID, _ session: Session) async throws(ClientError) {

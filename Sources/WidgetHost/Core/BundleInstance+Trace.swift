@@ -137,6 +137,16 @@ extension BundleInstance {
     trace(id, .source, name, "sets \(words)")
   }
 
+  /// Traces the data that the daemon's reducers write for an event.
+  mutating func trace(_ id: WidgetID, reducedBy event: Event, _ facts: KindFacts) {
+    guard isTraced, let data = widgets[id]?.heard.data else { return }
+    let words = BundleInstance.reduced(event, facts).map { key in
+      "\(key) = \(data[key].map { BundleInstance.traced($0) } ?? "unset")"
+    }
+    guard !words.isEmpty else { return }
+    trace(id, .event, event.name, "after the daemon's reducers: " + words.joined(separator: ", "))
+  }
+
   mutating func trace(_ id: WidgetID, effect: Effect, of name: String, _ subject: TraceLine.Subject)
   {
     guard isTraced, let words = BundleInstance.words(effect) else { return }

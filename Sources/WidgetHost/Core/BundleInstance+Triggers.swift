@@ -8,12 +8,17 @@ extension BundleInstance {
     follow(event)
     if event.wantsOutcome { outcomes[event.sequence] = PendingOutcome(widgetID: event.widgetID) }
     let isFollowed = facts(of: event.widgetID).map { isMeant(event, $0) } ?? true
+    let isReduced = facts(of: event.widgetID).map { !BundleInstance.reduced(event, $0).isEmpty }
     trace(
       event.widgetID, .event, event.name,
       "comes" + (event.nodeID.isEmpty ? "" : " of \(event.nodeID)")
         + BundleInstance.shape(event.payload)
-        + (isFollowed ? "" : ": the host has nothing to do for it"))
-    guard isFollowed else { return }
+        + (isFollowed
+          ? ""
+          : isReduced == true
+            ? ": the daemon has set the data" : ": the host has nothing to do for it"))
+    // A trace shows what reducers made of the data.
+    guard isFollowed || (isTraced && isReduced == true) else { return }
     // Steps are to see what was set before the event, and what the daemon's reducers made of it. That
     // comes another way, and may not be here yet; the widget itself may not be.
     effects.append(.fetchWidget(request(for: .event(event)), event.widgetID))
@@ -23,6 +28,15 @@ extension BundleInstance {
   private func isMeant(_ event: Event, _ facts: KindFacts) -> Bool {
     form(of: event, facts) != nil
       || facts.kind.triggers.contains { BundleInstance.isSetOff($0, by: event) }
+  }
+
+  /// The data keys that the daemon's reducers write for an event, in order.
+  static func reduced(_ event: Event, _ facts: KindFacts) -> [String] {
+    let reducers = facts.kind.kind.reducers.filter {
+      $0.event == event.name
+        && ($0.nodeID.isEmpty || NodeID.isNode(event.nodeID, of: $0.nodeID))
+    }
+    return Set(reducers.flatMap { $0.assignments.keys + $0.unset }).sorted()
   }
 
   private func form(of event: Event, _ facts: KindFacts) -> Form? {
@@ -39,6 +53,7 @@ extension BundleInstance {
   mutating func act(on event: Event) {
     let id = event.widgetID
     guard let facts = facts(of: id) else { return }
+    trace(id, reducedBy: event, facts)
     let form = form(of: event, facts)
     if let form, !check(form, event, facts) { return }
     let event = form.map { BundleInstance.completed(event, by: $0) } ?? event
