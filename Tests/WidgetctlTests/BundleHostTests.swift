@@ -23,6 +23,16 @@ import WidgetModel
     #expect(host.problem(of: "/c")?.contains("widgetd-host runs /a, /b") == true)
   }
 
+  @Test func `a host that gives stub values is told of`() throws {
+    let host = BundleHost(
+      try widget([
+        "state": .string("running"), "folders": .list([.string("/a")]), "stub": .bool(true),
+      ]))
+    #expect(host == .running(folders: ["/a"], stub: true))
+    #expect(host.words == "/a with --stub")
+    #expect(host.problem(of: "/a")?.hasPrefix("widgetd-host runs /a with --stub") == true)
+  }
+
   @Test func `a host that is away or has ended runs nothing`() throws {
     let folders: Value = .list([.string("/a")])
     let away = BundleHost(

@@ -705,6 +705,19 @@ struct DoctorTests {
     }
   }
 
+  @Test(arguments: [
+    (BundleHost.running(folders: ["/a"]), "widgetd-host runs /a", Finding.Grade.ok),
+    (.missing, "none in /b, and no widgetd-host runs", .ok),
+    (.running(folders: ["/a"], stub: true), "widgetd-host runs /a with --stub", .warn),
+  ])
+  func `the host has a line, also without bundles in the usual folder`(
+    host: BundleHost, found: String, grade: Finding.Grade
+  ) {
+    let facts = Facts.sound.with { $0.bundles = .init(folder: "/b", count: 0, host: host) }
+    #expect(facts.finding("bundles")?.grade == grade)
+    #expect(facts.finding("bundles")?.found.hasPrefix(found) == true)
+  }
+
   @Test func `bundles that nobody runs are told of`() {
     let elsewhere = Facts.sound.with {
       $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a"]))
@@ -717,6 +730,11 @@ struct DoctorTests {
       $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a", "/b"]))
     }
     #expect(live.finding("bundles") == .ok("bundles", "widgetd-host runs /b"))
+    let stub = Facts.sound.with {
+      $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/b"], stub: true))
+    }
+    #expect(stub.finding("bundles")?.grade == .warn)
+    #expect(stub.finding("bundles")?.found.contains("with --stub") == true)
     #expect(Facts.sound.finding("bundles") == nil)
   }
 

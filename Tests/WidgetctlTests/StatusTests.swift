@@ -51,6 +51,7 @@ struct StatusTests {
 
   @Test(arguments: [
     (BundleHost.running(folders: ["/a", "/b"]), "   Bundles: widgetd-host runs /a, /b\n"),
+    (.running(folders: ["/a"], stub: true), "   Bundles: widgetd-host runs /a with --stub\n"),
     (.missing, "   Bundles: no widgetd-host runs\n"),
   ])
   func `the host of bundles is told of`(host: BundleHost, line: String) {

@@ -4,8 +4,8 @@ import WidgetModel
 
 /// Who runs the bundles of a folder, as far as the daemon knows.
 enum BundleHost: Hashable {
-  /// A host runs these folders.
-  case running(folders: [String])
+  /// A host runs these folders; with stub, it touches nothing and gives stub values.
+  case running(folders: [String], stub: Bool = false)
   /// The daemon has no host.
   case missing
   /// The daemon could not be asked.
@@ -42,13 +42,14 @@ enum BundleHost: Hashable {
       return
     }
     self = .running(
-      folders: folders.compactMap { if case .string(let path) = $0 { path } else { nil } })
+      folders: folders.compactMap { if case .string(let path) = $0 { path } else { nil } },
+      stub: widget.data["stub"] == .bool(true))
   }
 
   /// Whether the bundles in a folder are live; nil if nobody knows.
   func runs(_ folder: String) -> Bool? {
     switch self {
-    case .running(let folders):
+    case .running(let folders, _):
       folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }
     case .missing: false
     case .unknown: nil
@@ -61,11 +62,23 @@ enum BundleHost: Hashable {
     return geteuid() == 0 ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
   }
 
+  /// The folders that the host runs, and how: `/a, /b with --stub`; nil if no host is known to run.
+  var words: String? {
+    guard case .running(let folders, let stub) = self else { return nil }
+    return (folders.isEmpty ? "no folder" : folders.joined(separator: ", "))
+      + (stub ? " with --stub" : "")
+  }
+
   /// Why the bundles in a folder are not live, and what to do; nil if they are.
   func problem(of folder: String) -> String? {
     switch self {
-    case .running(let folders):
-      guard runs(folder) != true else { return nil }
+    case .running(let folders, let stub):
+      guard runs(folder) != true else {
+        guard stub else { return nil }
+        return
+          "widgetd-host runs \(folder) with --stub: it reads, runs and requests nothing, and sources and "
+          + "actions give their stub values; start it without --stub"
+      }
       guard let first = folders.first else { return "widgetd-host runs no folder of bundles" }
       return
         "nobody runs the bundles in \(folder): widgetd-host runs \(folders.joined(separator: ", ")); "
@@ -84,7 +97,7 @@ enum BundleHost: Hashable {
   /// The message for a folder without bundles. If the host does not run that folder, names the
   /// folders that it runs.
   func nothing(in folder: String) -> String {
-    guard case .running(let folders) = self, runs(folder) != true, !folders.isEmpty else {
+    guard case .running(let folders, _) = self, runs(folder) != true, !folders.isEmpty else {
       return "no bundles in \(folder)\n"
     }
     let list = folders.map { "  widgetctl bundle ls --dir \($0.asArgument)\n" }.joined()

@@ -46,7 +46,7 @@ extension Facts {
   /// What is installed where `bundle install` puts it.
   private static func bundles(at socket: String) async -> Bundles? {
     guard let folder = try? BundleFolderOptions.usual(),
-      let installed = try? BundleStore(path: folder).list(), !installed.isEmpty
+      let installed = try? BundleStore(path: folder).list()
     else { return nil }
     let host = await BundleHost.ask(WidgetClient(socketPath: socket))
     return Bundles(folder: folder, count: installed.count, host: host)

@@ -375,10 +375,20 @@ extension Facts {
       check, problems.joined(separator: "; "), mend: mends.joined(separator: "; "))
   }
 
-  /// Bundles that are installed and that nobody runs.
+  /// Who runs bundles, and bundles that are installed and that nobody runs.
   private var bundlesFinding: Finding? {
     guard isReached, let bundles else { return nil }
     let check = "bundles"
+    if bundles.count == 0 {
+      switch bundles.host {
+      case .unknown: return nil
+      case .missing: return .ok(check, "none in \(bundles.folder), and no widgetd-host runs")
+      case .running(let folders, stub: true):
+        let stubbed = bundles.host.problem(of: folders.first ?? "") ?? ""
+        return .warn(check, stubbed, mend: nil)
+      case .running: return .ok(check, "widgetd-host runs \(bundles.host.words ?? "")")
+      }
+    }
     guard let problem = bundles.host.problem(of: bundles.folder) else {
       return .ok(check, "widgetd-host runs \(bundles.folder)")
     }

@@ -138,8 +138,7 @@ extension StatusReport {
     line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
     line("Events", "\(stats.lastSequence)")
     switch host {
-    case .running(let folders):
-      line("Bundles", "widgetd-host runs \(folders.joined(separator: ", "))")
+    case .running: line("Bundles", "widgetd-host runs \(host.words ?? "")")
     case .missing: line("Bundles", "no widgetd-host runs")
     case .unknown: break
     }
@@ -237,9 +236,10 @@ extension StatusReport {
     }
     guard stats != nil else { return .map(map) }
     switch host {
-    case .running(let folders):
+    case .running(let folders, let stub):
       map["host"] = .map([
         "running": .bool(true), "folders": .list(folders.map { .string($0) }),
+        "stub": .bool(stub),
       ])
     case .missing: map["host"] = .map(["running": .bool(false)])
     case .unknown: break

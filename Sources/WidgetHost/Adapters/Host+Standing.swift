@@ -39,7 +39,8 @@ extension Host {
   /// The widget that shows this host.
   var ownWidget: [WidgetSpec] {
     let spec = HostWidget.spec(
-      folders: options.roots, standings: state.standings, isStopped: isStopped)
+      folders: options.roots, standings: state.standings, isStopped: isStopped,
+      isStub: options.isStub)
     return spec.map { [$0] } ?? []
   }
 

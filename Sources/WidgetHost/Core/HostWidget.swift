@@ -24,6 +24,9 @@ public enum HostWidget {
           Field(
             name: "failed", type: .int, defaultValue: .int(0),
             summary: "How many of them cannot be run."),
+          Field(
+            name: "stub", type: .bool, defaultValue: .bool(false),
+            summary: "Whether sources and actions give their stub values (--stub)."),
         ], content: [ContentTemplate(root: content)])
     }
   }
@@ -37,7 +40,7 @@ public enum HostWidget {
           id: "state", type: .label,
           properties: [
             "text": Binding(
-              "'widgetd-host ' + data.state + ': ' + string(data.bundles)"
+              "'widgetd-host ' + data.state + (data.stub ? ' with --stub: ' : ': ') + string(data.bundles)"
                 + " + (data.bundles == 1 ? ' bundle' : ' bundles')"
                 + " + (data.failed == 0 ? '' : ', ' + string(data.failed) + ' failed')"),
             "font": Binding(value: .string("headline")),
@@ -51,7 +54,7 @@ public enum HostWidget {
 
   /// The name is made of characters that an id can have, so it is never nil.
   static func spec(
-    folders: [String], standings: [HostState.Standing], isStopped: Bool
+    folders: [String], standings: [HostState.Standing], isStopped: Bool, isStub: Bool = false
   ) -> WidgetSpec? {
     guard let id = WidgetID(name), let kind = KindName(name) else { return nil }
     return WidgetSpec(
@@ -60,7 +63,7 @@ public enum HostWidget {
         "state": .string(isStopped ? "stopped" : "running"),
         "folders": .list(folders.map { .string($0) }),
         "bundles": .int(Int64(standings.count)),
-        "failed": .int(Int64(standings.count { $0.state == .failed })),
+        "failed": .int(Int64(standings.count { $0.state == .failed })), "stub": .bool(isStub),
       ])
   }
 }
