@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetProto
 
 @testable import widgetctl
 
@@ -13,6 +14,27 @@ struct BundleCommandTests {
     #expect(
       BundleFolderOptions.live(isRoot: true) { home[$0] }
         == ["/var/lib/widgetd-host/bundles", "/etc/widgetd/bundles"])
+  }
+
+  @Test func `what the host did is one line, also if a name has a line feed`() {
+    let bundle = InstalledBundle(id: "b", version: "1.0.0", folder: "/x\n/b")
+    let installed = InstallBundleResponse(bundle: bundle, formerVersion: "0.9.0")
+    #expect(
+      BundleRemote.installed(installed)
+        == "bundle b 1.0.0 installed in /x\\u{a}/b by widgetd-host, was 0.9.0\n")
+    let back = RollbackBundleResponse(bundle: bundle, formerVersion: "")
+    #expect(BundleRemote.broughtBack(back) == "bundle b 1.0.0 is back in /x\\u{a}/b\n")
+  }
+
+  @Test(arguments: [
+    ("there is none; see `widgetctl bundle ls`", "`widgetctl bundle ls --remote`"),
+    ("x; `widgetctl bundle rollback a --to 1.0.0` brings it back", "a --to 1.0.0 --remote` brings"),
+    ("`widgetctl bundle ls --remote` lists", "`widgetctl bundle ls --remote` lists"),
+    ("`widgetctl ls --kind bundle` lists", "`widgetctl ls --kind bundle` lists"),
+  ])
+  func `advice of a remote host says --remote`(text: String, advice: String) {
+    #expect(BundleRemote.advice(text).contains(advice))
+    #expect(BundleRemote.advice(text).split(separator: "--remote").count <= 2)
   }
 
   @Test func `a folder is live by whatever name`() throws {

@@ -67,6 +67,40 @@ enum BundleRemote {
   /// The maximum size of the content; the daemon's limit is `bundle_archive_bytes_max`.
   static let bytesMax = 3 << 20
 
+  /// A text of the host with `--remote` in the commands of `widgetctl bundle` that it advises.
+  static func advice(_ text: String) -> String {
+    var words = text.split(separator: "`", omittingEmptySubsequences: false).map(String.init)
+    for index in words.indices where words[index].hasPrefix("widgetctl bundle ") {
+      if !words[index].contains(" --remote") { words[index] += " --remote" }
+    }
+    return words.joined(separator: "`")
+  }
+
+  /// Makes a call. The advice in its error says `--remote`, as the command did.
+  private static func advising<T: Sendable>(
+    _ global: GlobalOptions, _ call: () async throws(ClientError) -> T
+  ) async throws -> T {
+    do throws(ClientError) { return try await call() } catch {
+      let failure = CommandFailure(error, socket: global.socket)
+      throw failure.saying(advice(failure.message))
+    }
+  }
+
+  /// What `bundle install --remote` prints.
+  static func installed(_ answer: InstallBundleResponse) -> String {
+    let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
+    return "bundle \(answer.bundle.id) \(answer.bundle.version) installed in "
+      + "\(answer.bundle.folder) by widgetd-host\(before)".safeForTerminal + "\n"
+  }
+
+  /// What `bundle rollback --remote` prints.
+  static func broughtBack(_ answer: RollbackBundleResponse) -> String {
+    let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
+    let bundle = answer.bundle
+    return "bundle \(bundle.id) \(bundle.version) is back in \(bundle.folder)\(before)"
+      .safeForTerminal + "\n"
+  }
+
   static func install(
     _ source: BundleSource, digest: String?, _ global: GlobalOptions
   ) async throws {
@@ -79,15 +113,13 @@ enum BundleRemote {
         .invalidArgument, "\(path) is a folder, which has no digest; leave out --sha256")
     }
     request.sha256 = digest ?? ""
-    let answer = try await session.client.installBundle(request, options: session.options)
-    for warning in answer.warnings { BundleText.warn(warning) }
+    let answer = try await advising(global) { () async throws(ClientError) in
+      try await session.client.installBundle(request, options: session.options)
+    }
+    for warning in answer.warnings { BundleText.warn(advice(warning)) }
     session.printer.print(
       document(answer.bundle, former: answer.formerVersion, warnings: answer.warnings)
-    ) {
-      let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
-      return "bundle \(answer.bundle.id) \(answer.bundle.version) installed in "
-        + "\(answer.bundle.folder) by widgetd-host\(before)".safeForTerminal + "\n"
-    }
+    ) { installed(answer) }
   }
 
   static func list(_ global: GlobalOptions) async throws {
@@ -119,23 +151,23 @@ enum BundleRemote {
 
   static func rollback(_ id: String, to version: String?, _ global: GlobalOptions) async throws {
     let session = try global.session()
-    let answer = try await session.client.rollbackBundle(
-      RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
-    for warning in answer.warnings { BundleText.warn(warning) }
+    let answer = try await advising(global) { () async throws(ClientError) in
+      try await session.client.rollbackBundle(
+        RollbackBundleRequest(id: id, version: version ?? ""), options: session.options)
+    }
+    for warning in answer.warnings { BundleText.warn(advice(warning)) }
     session.printer.print(
       document(answer.bundle, former: answer.formerVersion, warnings: answer.warnings)
-    ) {
-      let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
-      return "bundle \(id) \(answer.bundle.version) is back in \(answer.bundle.folder)\(before)"
-        .safeForTerminal + "\n"
-    }
+    ) { broughtBack(answer) }
   }
 
   static func remove(_ ids: [String], force: Bool, _ global: GlobalOptions) async throws {
     let session = try global.session()
     for id in ids {
-      _ = try await session.client.deleteBundle(
-        DeleteBundleRequest(id: id, force: force), options: session.options)
+      _ = try await advising(global) { () async throws(ClientError) in
+        try await session.client.deleteBundle(
+          DeleteBundleRequest(id: id, force: force), options: session.options)
+      }
     }
     session.printer.print(.map(["removed": .list(ids.map { .string($0) })])) {
       ids.map { "bundle \($0) removed\n" }.joined()
