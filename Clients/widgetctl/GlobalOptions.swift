@@ -90,20 +90,6 @@ struct Session: Sendable {
   let client: WidgetClient
   let options: CallOptions
   let printer: Printer
-
-  /// Tells that nobody has registered the kind of a widget, if that is so.
-  func warn(ofKind kind: KindName?) async {
-    guard let kind else { return }
-    do throws(ClientError) {
-      _ = try await client.getKind(GetKindRequest(name: kind), options: options)
-    } catch {
-      guard error.reason == "KIND_NOT_FOUND" else { return }
-      let page = try? await client.listKinds(ListKindsRequest(pageSize: 1000), options: options)
-      let names = page?.kinds.map(\.kind.name.rawValue) ?? []
-      let nearest = kind.rawValue.closest(among: names).flatMap { KindName($0) }
-      Output.warn([.kindNotRegistered(kind, nearest: nearest)])
-    }
-  }
 }
 
 /// Prints a command's result in the format that was asked for.

@@ -114,6 +114,36 @@ struct DocumentTests {
 }
 
 struct TableTests {
+  @Test(
+    arguments: [
+      (["data.status.save.state", "data.load[1]"], #"load[1]=2 status.save.state="failure""#),
+      (["data.load", "data.status.x.y"], "load=[1,2]"), (["data.load"], #"load=[1,2] status"#),
+    ] as [([String], String)])
+  func `a table shows the parts of values that were asked for`(paths: [String], summary: String) {
+    var widget = Samples.widget
+    widget.data = [
+      "load": .list([.int(1), .int(2)]),
+      "status": .map(["save": .map(["state": .string("failure"), "n": .int(1)])]),
+    ]
+    #expect(FieldOptions.projected(widget, paths).data.dataSummary.hasPrefix(summary))
+  }
+
+  @Test func `a table marks a kind that nobody has registered`() {
+    var widget = Samples.widget
+    widget.content = Content(
+      rootID: "plain",
+      nodes: [
+        Node(id: "plain", type: .stack),
+        Node(
+          id: "kind", type: .label,
+          properties: ["text": .string("The kind \"clock\" is not registered.")]),
+      ])
+    let table = Table.of([widget], now: Samples.time(1060)).text(width: nil, Samples.plain)
+    #expect(table.contains("clock (unregistered)"))
+    widget.content?.nodes.removeLast()
+    #expect(!Table.of([widget], now: .epoch).text(width: nil, Samples.plain).contains("unreg"))
+  }
+
   @Test func `columns are aligned and lines have no trailing blanks`() {
     var other = Samples.widget
     other.id = Samples.id("a-longer-one")

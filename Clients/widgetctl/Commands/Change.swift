@@ -176,7 +176,6 @@ struct SetCommand: AsyncParsableCommand {
       UpdateWidgetRequest(
         id: id, patch: patch, etag: etag ?? "", requestID: global.requestId ?? "",
         transition: transition.transition), options: session.options)
-    await session.warn(ofKind: answer.widget?.kind)
     let released = await SetCommand.released(release, of: id, session)
     if !answer.changed, let widget = answer.widget {
       for note in SetCommand.absent(unsetData, widget.data, "data value")

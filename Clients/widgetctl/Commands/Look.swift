@@ -32,7 +32,8 @@ struct ListCommand: AsyncParsableCommand {
       list: widgets.map { $0.widget.document(etag: $0.etag, mask: mask) },
       around: { .map(["revision": .revision(revision), "widgets": $0]) }
     ) {
-      session.printer.table(of: widgets.map(\.widget), mask: mask)
+      session.printer.table(
+        of: widgets.map { FieldOptions.projected($0.widget, fields.paths) }, mask: mask)
     }
   }
 }
@@ -194,8 +195,8 @@ struct FieldOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Only this of each widget; may be repeated: data.KEY, parameters.KEY, or a field's name, such \
-      as data, labels, state, position. `get` also takes a part of a value: data.status.save.state, \
-      data.load[0].
+      as data, labels, state, position. Tables and `get` also show a part of a value: \
+      data.status.save.state, data.load[0]. JSON has the value as a whole.
       """, valueName: "path"))
   var paths: [String] = []
 
@@ -213,6 +214,23 @@ struct FieldOptions: ParsableArguments {
         "--field \(error.path): a widget has no such field; \(nearest)use data.KEY, parameters.KEY "
           + "or one of " + names.joined(separator: ", "))
     }
+  }
+
+  /// The widget for a table: of values of which only parts are wanted it has the parts, each under its path.
+  static func projected(_ widget: Widget, _ paths: [String]) -> Widget {
+    var widget = widget
+    widget.data = projected(widget.data, "data", paths)
+    widget.parameters = projected(widget.parameters, "parameters", paths)
+    return widget
+  }
+
+  private static func projected(_ map: ValueMap, _ scope: String, _ paths: [String]) -> ValueMap {
+    let keys = paths.compactMap { $0[...].droppingPrefix(scope + ".").map(String.init) }
+    guard !paths.contains(scope), keys.contains(where: { map[$0] == nil }) else { return map }
+    return ValueMap(
+      keys.compactMap { key in
+        ValuePath(key).value(in: map).map { ValueMap.Entry(key: key, value: $0) }
+      })
   }
 
   /// What documents say of a widget's presence, each by its own name.

@@ -153,10 +153,20 @@ struct OutcomeWait: Sendable {
         "outcome": outcome, "warnings": .list(warning.map { [$0.document] } ?? []),
       ])
     ) {
-      let word = warning == nil ? "done" : "sent, and nothing handles it"
-      return
-        "\(request.widgetID) \(request.name.safeForTerminal) \(word) (event \(answer.sequence))\n"
+      OutcomeWait.done(
+        request, answer.sequence, outcome, isHandled: warning == nil)
     }
+  }
+
+  /// `album submit done: Saved (event 4)`
+  static func done(
+    _ request: SendEventRequest, _ sequence: UInt64, _ outcome: Value, isHandled: Bool
+  ) -> String {
+    var word = isHandled ? "done" : "sent, and nothing handles it"
+    if case .map(let map) = outcome, case .string(let message)? = map["message"], !message.isEmpty {
+      word += ": \(message)"
+    }
+    return "\(request.widgetID) \(request.name) \(word) (event \(sequence))".safeForTerminal + "\n"
   }
 
   private func failure(_ outcome: ValueMap) -> CommandFailure {

@@ -88,6 +88,7 @@ struct WatchCommand: AsyncParsableCommand {
   func run() async throws {
     let watched =
       ids.isEmpty && selection.isEmpty ? Set(until.map(\.id)).sorted(by: <) : ids
+    let paths = fields.paths
     let mask = try fields.mask(adding: until.flatMap(\.maskPaths))
     let options = WatchOptions(
       selector: selection.selector(ids: watched), readMask: mask, minInterval: minInterval,
@@ -96,11 +97,13 @@ struct WatchCommand: AsyncParsableCommand {
     let session = try follow.session()
     let format = global.output ?? (once || Terminal.outputIsTerminal ? .table : .jsonl)
     let printer = WatchPrinter(
-      format: format, mask: mask, painter: global.painter, width: Terminal.width)
+      format: format, mask: mask, painter: global.painter, width: Terminal.width,
+      projection: { FieldOptions.projected($0, paths) })
     Output.endWithReader()
     try await follow.limited {
       if once {
-        try await WatchCommand.printState(session, options, follow, mask: mask, ids: ids)
+        try await WatchCommand.printState(
+          session, options, follow, mask: mask, paths: paths, ids: ids)
       } else {
         try await WatchCommand.follow(
           session, options, follow, printer: printer, until: until,
@@ -151,7 +154,7 @@ struct WatchCommand: AsyncParsableCommand {
 
   private static func printState(
     _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, mask: ReadMask,
-    ids: [WidgetID]
+    paths: [String], ids: [WidgetID]
   ) async throws {
     var progress = ConnectionNotes(follow)
     var mirror = WidgetMirror()
@@ -170,7 +173,10 @@ struct WatchCommand: AsyncParsableCommand {
             "widgets": $0,
           ])
         }
-      ) { session.printer.table(of: mirror.widgets, mask: mask) }
+      ) {
+        session.printer.table(
+          of: mirror.widgets.map { FieldOptions.projected($0, paths) }, mask: mask)
+      }
       return
     }
   }

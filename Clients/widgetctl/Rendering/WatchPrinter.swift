@@ -7,6 +7,8 @@ import WidgetModel
 struct WatchPrinter: Sendable {
   let format: OutputFormat
   let mask: ReadMask
+  /// What of a widget the lines for people are about.
+  let projection: @Sendable (Widget) -> Widget
   let painter: Painter
   /// The columns of the terminal, in which a line is kept; nil if there is none.
   let width: Int?
@@ -16,7 +18,11 @@ struct WatchPrinter: Sendable {
   var clock: @Sendable (Timestamp) -> String = { Terminal.timeOfDay($0) }
   private var shown: [WidgetID: Widget] = [:]
 
-  init(format: OutputFormat, mask: ReadMask, painter: Painter, width: Int? = nil) {
+  init(
+    format: OutputFormat, mask: ReadMask, painter: Painter, width: Int? = nil,
+    projection: @escaping @Sendable (Widget) -> Widget = { $0 }
+  ) {
+    self.projection = projection
     self.format = format
     self.mask = mask
     self.painter = painter
@@ -60,13 +66,13 @@ struct WatchPrinter: Sendable {
       text += line(now(), "removed", .bad, widget.id, [])
       shown[widget.id] = nil
     }
-    for widget in difference.added.compactMap({ mirror[$0] }) {
+    for widget in difference.added.compactMap({ mirror[$0].map(projection) }) {
       text += line(
         time(widget.updateTime), isFirst ? "current" : "added", isFirst ? .dim : .good, widget.id,
         description(widget))
       shown[widget.id] = widget
     }
-    for widget in difference.updated.compactMap({ mirror[$0] }) {
+    for widget in difference.updated.compactMap({ mirror[$0].map(projection) }) {
       let phrases = shown[widget.id].map { ChangeText.differences($0, widget) } ?? []
       shown[widget.id] = widget
       // A change outside the mask moves nothing but the revision.

@@ -10,7 +10,8 @@ extension Table {
     var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA")
     for widget in widgets {
       table.add(
-        Cell(widget.id.rawValue), Cell(widget.kind.rawValue),
+        Cell(widget.id.rawValue),
+        Cell(widget.kind.rawValue + (widget.isOfUnknownKind ? " (unregistered)" : "")),
         mask.wants(.presence) ? Cell(widget.stateWords, widget.stateStyle) : Cell(""),
         Cell("\(widget.revision)"),
         Cell(
@@ -23,6 +24,14 @@ extension Table {
 }
 
 extension Widget {
+  /// Whether nobody has registered the kind: the daemon then shows the data as a table. False if the content was not
+  /// asked for.
+  var isOfUnknownKind: Bool {
+    let note: Value = .string("The kind \"\(kind)\" is not registered.")
+    return content?.rootID == "plain"
+      && content?.nodes.contains { $0.properties["text"] == note } == true
+  }
+
   /// The state, and what else is to be known: `visible`, `hidden,stale`, `visible,error`.
   var stateWords: String {
     presence.state.name + (isStale ? ",stale" : "") + (error == nil ? "" : ",error")

@@ -11,6 +11,8 @@ struct PendingOutcome: Sendable {
   let widgetID: WidgetID
   /// The first failure of the runs that the event started.
   var failure: ActionStatus?
+  /// The message of the last action that succeeded.
+  var message = ""
   /// Whether the status lists the event as pending.
   var isListed = false
   /// The last change of the widget in which the event's steps set data; 0 for none.
@@ -73,6 +75,12 @@ extension BundleInstance {
   mutating func recordOutcome(of event: Event?, _ failure: ActionStatus) {
     guard let event, let outcome = outcomes[event.sequence], outcome.failure == nil else { return }
     outcomes[event.sequence]?.failure = failure
+  }
+
+  /// Remembers what an action says that succeeded, if the sender of its event waits.
+  mutating func recordMessage(of event: Event?, _ message: String) {
+    guard let event, !message.isEmpty else { return }
+    outcomes[event.sequence]?.message = message
   }
 
   /// Remembers in which change the steps of an event set data, if its sender waits.
@@ -141,7 +149,8 @@ extension BundleInstance {
   private mutating func tell(_ outcome: PendingOutcome, of sequence: UInt64) -> Bool {
     let id = outcome.widgetID
     guard facts(of: id)?.kind.tellsOutcomes == true else { return true }
-    let status = (outcome.failure ?? ActionStatus(state: .success)).outcome(limits)
+    let success = ActionStatus(state: .success, message: outcome.message)
+    let status = (outcome.failure ?? success).outcome(limits)
     let entry = ToldOutcome(sequence, status.value, at: now.uptime, change: outcome.change)
     let recent = told[id, default: []].filter { !isOver($0) }
     if let first = recent.first,

@@ -292,6 +292,7 @@ extension BundleInstance {
         }
       }
       runs[id]?.frames[top].undo = []
+      recordMessage(of: run.event, message)
       setStatus(
         run.widgetID, frame.action.name, ActionStatus(state: .success, message: message), run: run)
       if !frame.action.name.isEmpty {
