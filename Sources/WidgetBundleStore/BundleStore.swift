@@ -115,10 +115,24 @@ public struct BundleStore: Sendable {
     return try found(bytes, file: "\(folder.path)/\(name)", settings: settings)
   }
 
+  /// The format of an archive or compressed file that is not read here; nil for anything else.
+  static func otherArchive(_ bytes: [UInt8]) -> String? {
+    let marks: [(String, [UInt8])] = [
+      ("xz", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]), ("bzip2", [0x42, 0x5A, 0x68]),
+      ("zstd", [0x28, 0xB5, 0x2F, 0xFD]), ("7z", [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]),
+      ("rar", [0x52, 0x61, 0x72, 0x21, 0x1A, 0x07]),
+    ]
+    return marks.first { bytes.starts(with: $0.1) }?.0
+  }
+
   private func found(
     _ bytes: [UInt8], file: String, settings: String? = nil
   ) throws(BundleStoreError) -> Found {
     guard let text = String(validating: bytes, as: UTF8.self) else {
+      if let format = BundleStore.otherArchive(bytes) {
+        throw .refused(
+          "\(file) is a \(format) archive", hint: "a bundle can be a zip or a tar.gz archive")
+      }
       throw .refused("\(file) is not well-formed UTF-8", hint: "save it as UTF-8")
     }
     do throws(InvalidBundle) {

@@ -37,6 +37,23 @@ struct BundleCommandTests {
     #expect(BundleRemote.advice(text).split(separator: "--remote").count <= 2)
   }
 
+  @Test func `a file that is too large to upload is told with its size`() {
+    var failure = CommandFailure(.quotaExceeded, "The limit is reached")
+    #expect(Upload.reason(failure, bytes: 17) == "The limit is reached")
+    failure.metadata = ["limit": "blob_bytes_max", "maximum": "16"]
+    #expect(
+      Upload.reason(failure, bytes: 17).hasPrefix("it has 17 bytes, and a file may have at most 16")
+    )
+  }
+
+  @Test func `a tab is told as such`() {
+    #expect {
+      _ = try DocumentReader.documents("kinds:\n\t- {name: a}\n", name: "f.yaml")
+    } throws: {
+      ($0 as? CommandFailure)?.message == "f.yaml:2:1: a tab cannot indent YAML; indent with spaces"
+    }
+  }
+
   @Test func `a folder is live by whatever name`() throws {
     let folder = NSTemporaryDirectory() + "live-\(UUID().uuidString)"
     let files = FileManager.default

@@ -33,9 +33,18 @@ enum Upload {
         name: name, contentType: types[ending] ?? "", options: session.options
       ) { bytesMax in try piece(of: file, bytesMax, path) }
     } catch let error as ClientError where error.reason == "QUOTA_EXCEEDED" {
-      throw CommandFailure(
-        .quotaExceeded, "\(path) cannot be uploaded: \(CommandFailure(error).message)")
+      let reason = reason(CommandFailure(error), bytes: Int64(status.st_size))
+      throw CommandFailure(.quotaExceeded, "\(path) cannot be uploaded: \(reason)")
     }
+  }
+
+  /// - Parameter bytes: the file's size.
+  static func reason(_ failure: CommandFailure, bytes: Int64) -> String {
+    guard failure.metadata["limit"] == "blob_bytes_max",
+      let most = failure.metadata["maximum"].flatMap(Int64.init)
+    else { return failure.message }
+    return "it has \(bytes) bytes, and a file may have at most \(most); upload a smaller one, "
+      + "or raise blob_bytes_max in the daemon's configuration"
   }
 
   private static func piece(of file: CInt, _ bytesMax: Int, _ path: String) throws -> [UInt8] {

@@ -59,6 +59,9 @@ enum DocumentReader {
 
   private static func words(for error: YamlError) -> String {
     switch error {
+    case .scanner(_, let problem, let mark, let yaml)
+    where problem.contains("cannot start any token") && isTab(at: mark, in: yaml):
+      "\(mark.line):\(mark.column): a tab cannot indent YAML; indent with spaces"
     case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
       .composer(_, let problem, let mark, _):
       "\(mark.line):\(mark.column): \(problem)"
@@ -67,6 +70,12 @@ enum DocumentReader {
         + duplicates.map { "\($0)" }.joined(separator: ", ")
     default: " \(error)"
     }
+  }
+
+  private static func isTab(at mark: Mark, in yaml: String) -> Bool {
+    let lines = yaml.split(separator: "\n", omittingEmptySubsequences: false)
+    guard lines.indices.contains(mark.line - 1) else { return false }
+    return lines[mark.line - 1].unicodeScalars.dropFirst(mark.column - 1).first == "\t"
   }
 
   private static func value(
