@@ -554,6 +554,17 @@ class WatchTests(DaemonCase):
 
         self.both(scripts, 5, None, check)
 
+    def test_a_passive_watch_stays_passive_when_it_is_resumed(self):
+        def scripts():
+            yield opened(), synced(1), Status(14, "Bye.", "SHUTTING_DOWN", retry=0)
+            yield opened(), HANG
+
+        def check(out):
+            asked = [self.daemon.request(pb.WatchWidgetsRequest) for _ in range(2)]
+            self.assertEqual([a.passive for a in asked], [True, True])
+
+        self.both(scripts, 5, None, check, passive=True)
+
     def test_a_token_of_another_epoch_leads_to_a_new_snapshot(self):
         def scripts():
             yield Status(9, "Other.", "EPOCH_CHANGED", epoch="8"),

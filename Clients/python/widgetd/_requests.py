@@ -245,8 +245,10 @@ def watch(
     min_interval: Optional[Length],
     progress_interval: Optional[Length],
     content_family: Union[Family, str, None],
+    passive: bool = False,
 ) -> pb.WatchWidgetsRequest:
     request = pb.WatchWidgetsRequest(
+        passive=passive,
         content_family=_family(content_family),
         selector=picked(selector),
         read_mask=mask(fields),

@@ -610,6 +610,7 @@ class AsyncClient:
         retry: RetryPolicy = RetryPolicy(),
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
+        passive: bool = False,
     ) -> AsyncWatch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -625,6 +626,7 @@ class AsyncClient:
         wait               also wait for the daemon at the beginning, rather than raise
         content_family     send the content for this family instead of each widget's own; widgets
                            whose kind is not made for it have none
+        passive            do not count as somebody who watches, whom providers are told of
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
@@ -637,6 +639,7 @@ class AsyncClient:
             min_interval,
             progress_interval,
             content_family,
+            passive,
         )
         return AsyncWatch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
 

@@ -602,6 +602,7 @@ class Client:
         retry: RetryPolicy = RetryPolicy(),
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
+        passive: bool = False,
     ) -> Watch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -617,6 +618,7 @@ class Client:
         wait               also wait for the daemon at the beginning, rather than raise
         content_family     send the content for this family instead of each widget's own; widgets
                            whose kind is not made for it have none
+        passive            do not count as somebody who watches, whom providers are told of
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
@@ -629,6 +631,7 @@ class Client:
             min_interval,
             progress_interval,
             content_family,
+            passive,
         )
         return Watch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
 
