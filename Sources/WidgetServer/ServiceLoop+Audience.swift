@@ -57,7 +57,6 @@ extension ServiceLoop {
       }
       return owners
     }
-    if watched.isInPass { providers.hasMore = true }
   }
 
   /// Sends what is different from what was told. Comes last of all that a session is sent, so a widget that
@@ -92,7 +91,10 @@ extension ServiceLoop {
   func scheduleAudience(after instant: NIODeadline) {
     guard hasAudienceSessions else { return }
     var next: NIODeadline?
-    if watched.isBehind(store.revision), !watched.isInPass { next = watched.nextLookAt }
+    if watched.isBehind(store.revision) {
+      // What is due at once would run before anything is read: a pass leaves time for that.
+      next = watched.isInPass ? .now() + WatchedWidgets.pause : watched.nextLookAt
+    }
     for session in providers.byName.values {
       guard let deadline = session.audience?.nextDeadline, deadline > instant else { continue }
       next = min(next ?? deadline, deadline)

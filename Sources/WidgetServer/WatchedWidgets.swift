@@ -84,8 +84,8 @@ struct WatchedSelectors {
 /// Which widgets somebody watches, of the kinds of providers that want to know.
 ///
 /// After a change of who watches or of who provides, all widgets of those kinds are looked at, in passes;
-/// after commits, only the widgets that changed. It looks at most once in `interval`, and goes on in the
-/// next turn when a turn's budget is used up. The result may be as old as that.
+/// after commits, only the widgets that changed. It looks at most once in `interval`. When the budget of a
+/// turn is used up it goes on after a `pause`, in which others are served. The result may be as old as that.
 struct WatchedWidgets {
   /// The watched widgets of one provider.
   struct Share {
@@ -113,8 +113,12 @@ struct WatchedWidgets {
   private(set) var passesBegun: UInt64 = 0
   private(set) var passesEnded: UInt64 = 0
   private(set) var nextLookAt = NIODeadline.uptimeNanoseconds(0)
+  /// When the last look began.
+  private var lookedAt = NIODeadline.uptimeNanoseconds(0)
 
   static let interval = TimeAmount.milliseconds(200)
+  /// How long the loop is left to others between two parts of a pass.
+  static let pause = TimeAmount.milliseconds(1)
   /// How much is looked at in one turn.
   static let costMax = 4_096
 
@@ -142,8 +146,9 @@ struct WatchedWidgets {
     in store: borrowing WidgetStore, _ selectors: WatchedSelectors, at instant: NIODeadline,
     provided: () -> [KindName: String]
   ) {
+    guard isBehind(store.revision), instant >= nextLookAt else { return }
     if pass == nil {
-      guard isBehind(store.revision), instant >= nextLookAt else { return }
+      lookedAt = instant
       nextLookAt = instant + WatchedWidgets.interval
       if !needsPass, lookAtChanges(in: store, selectors) { return }
       needsPass = false
@@ -152,6 +157,8 @@ struct WatchedWidgets {
       pass = Pass(revision: store.revision)
     }
     advance(in: store, selectors)
+    nextLookAt =
+      isInPass ? instant + WatchedWidgets.pause : lookedAt + WatchedWidgets.interval
   }
 
   /// Looks at widgets that changed. Returns false if that is too much for one turn.

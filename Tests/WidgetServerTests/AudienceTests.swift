@@ -172,13 +172,15 @@ import WidgetStorage
     let kinds = [try KindName.make("gauge"): "desk"]
     var turns = 0
     repeat {
-      watched.look(in: store, selectors, at: Self.at(0)) { kinds }
+      watched.look(in: store, selectors, at: Self.at(Int64(turns))) { kinds }
+      // Others have their turn: the next part comes a pause later.
+      watched.look(in: store, selectors, at: Self.at(Int64(turns))) { kinds }
       turns += 1
       #expect(turns < 1_000)
     } while watched.isInPass
     #expect(watched["desk"].ids == [try .make("w199")])
     // 200 widgets × 101 expressions, each for 16, of 4,096 in a turn.
-    #expect(turns > 50)
+    #expect(turns > 50 && watched.passesBegun == 1)
   }
 
   @Test func `a change of a widget is looked at alone, not before the interval is over`() throws {
@@ -425,6 +427,29 @@ import WidgetStorage
         attached.formUnion(frame.attached)
       }
       try provider.settle()
+    }
+  }
+
+  @Test func `others are served while many widgets are compared with many expressions`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      _ = try client.apply(
+        (0..<500).map { WidgetSpec(id: try .make("w\($0)"), kind: try .make("gauge")) })
+      try server.onLoop { service in
+        for number in 0..<1_000 {
+          service.watchedSelectors.add(
+            Selector(expression: "data.n == \(number + 1)"), in: service.store)
+        }
+      }
+      let provider = try RawProvider(server.connect())
+      try provider.open(includeAudience: true)
+      try server.eventually { $0.watched.isInPass }
+      // 500 widgets × 1,000 expressions, 256 in a part: some 2,000 parts with a pause after each.
+      for _ in 0..<3 { _ = try client.get("w0") }
+      #expect(try server.onLoop { $0.watched.isInPass })
     }
   }
 
