@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import WidgetClient
 import WidgetLayout
@@ -68,10 +69,11 @@ import WidgetTerminal
   }
 
   private static func board(
-    _ widgets: [Widget], columns: Int = 80, rows: Int = 24
+    _ widgets: [Widget], columns: Int = 80, rows: Int = 24,
+    now: @escaping @Sendable () -> Timestamp = { .epoch }
   ) throws -> LiveBoard {
     var board = LiveBoard(
-      options: LiveOptions(metrics: .cells(), now: { .epoch }),
+      options: LiveOptions(metrics: .cells(), now: now),
       size: TerminalSize(columns: columns, rows: rows), look: CellLook(usesColor: false))
     try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)))
     try board.take(.snapshot(SnapshotChunk(widgets: widgets)))
@@ -182,7 +184,7 @@ import WidgetTerminal
       ])
   }
 
-  @Test func `a form sends what was typed, by name, and is empty again`() throws {
+  @Test func `a form sends what was typed, by name, and is empty when it has succeeded`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     press(&board, .tab, .tab)
     #expect(type(&board, "milk q") == [])
@@ -196,20 +198,135 @@ import WidgetTerminal
             widget: Samples.id("f"), node: "new", name: "submit",
             payload: ["values": .map(["title": .string("milk q"), "count": .int(3)])]), after: nil)
       ])
+    // It may fail yet.
+    #expect(lines(board).contains { $0.contains("milk") })
+    board.accepted(
+      LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"),
+      SendEventResponse(sequence: 1, revision: 1))
     #expect(!lines(board).contains { $0.contains("milk") })
   }
 
-  @Test func `what was typed comes back if the form has problems, or the event is refused`() throws
+  /// The board after a form with "milk" was sent as event 7.
+  private func sent(_ data: ValueMap, _ now: @escaping @Sendable () -> Timestamp = { .epoch })
+    throws -> LiveBoard
   {
+    var board = try Self.board([Self.widget("f", Self.form, data: data)], now: now)
+    press(&board, .tab, .tab)
+    _ = type(&board, "milk")
+    press(&board, .enter)
+    board.accepted(
+      LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"),
+      SendEventResponse(sequence: 7, revision: 2))
+    return board
+  }
+
+  private static func status(_ outcome: ValueMap) -> ValueMap {
+    ["status": .map(["$outcomes": .map(["7": .map(outcome)])])]
+  }
+
+  @Test func `a bundle's form keeps what was typed until the bundle has succeeded`() throws {
+    var board = try sent(["status": .map([:])])
+    func says(_ data: ValueMap) throws -> Bool {
+      var update = WidgetUpdate(id: Samples.id("f"), revision: 3, updateTime: .epoch)
+      update.setData = data
+      try board.take(
+        .changes(ChangeSet(fromRevision: 1, toRevision: 3, changes: [.updated(update)])))
+      return lines(board).contains { $0.contains("milk") }
+    }
+    #expect(lines(board).contains { $0.contains("milk") })
+    let isKept = try says(
+      Self.status([
+        "failed": .bool(true), "title": .string("Not saved"), "message": .string("disk full"),
+      ]))
+    #expect(isKept)
+    #expect(board.notice == "Not saved: disk full")
+
+    board = try sent(["status": .map([:])])
+    let isKeptAfterSuccess = try says(Self.status(["failed": .bool(false)]))
+    #expect(!isKeptAfterSuccess)
+  }
+
+  @Test func `a form whose fields are wrong is not sent, and leads there`() throws {
+    var content = Self.form
+    for index in content.nodes.indices where content.nodes[index].id == "title" {
+      content.nodes[index].properties["required"] = .bool(true)
+      content.nodes[index].properties["maxLength"] = .int(5)
+    }
+    var board = try Self.board([Self.widget("f", content)])
+    press(&board, .tab, .tab, .tab)
+    #expect(press(&board, .enter) == [])
+    #expect(board.notice == "Title is needed")
+    #expect(board.focus?.node == "title")
+    _ = type(&board, "abcdef")
+    #expect(press(&board, .enter) == [])
+    #expect(board.notice == "Title takes 5 characters; these are 6")
+    press(&board, .backspace)
+    press(&board, .tab)
+    for wrong in ["nan", "0x1F", "1,5", "inf", "1e999", "--1"] {
+      _ = type(&board, wrong)
+      #expect(press(&board, .enter) == [], "\(wrong)")
+      #expect(board.notice == "count takes a number, such as 12 or 0.5", "\(wrong)")
+      press(&board, .character("u"), modifiers: .control)
+    }
+    _ = type(&board, "1.5")
+    #expect(press(&board, .enter).count == 1)
+  }
+
+  @Test func `what was sent does not come back with a later problem`() throws {
+    var board = try sent([:])
+    // Accepted at revision 2, which is there now: the fields are empty.
+    var update = WidgetUpdate(id: Samples.id("f"), revision: 2, updateTime: .epoch)
+    try board.take(
+      .changes(ChangeSet(fromRevision: 1, toRevision: 2, changes: [.updated(update)])))
+    #expect(!lines(board).contains { $0.contains("milk") })
+    var title = try #require(Self.taking(Self.form)["title"])
+    title.properties["problem"] = .string("needed")
+    update.revision = 3
+    update.content = ContentChange(setNodes: [title])
+    try board.take(
+      .changes(ChangeSet(fromRevision: 2, toRevision: 3, changes: [.updated(update)])))
+    #expect(!lines(board).contains { $0.contains("milk") })
+  }
+
+  @Test func `a long text is seen around its cursor`() throws {
+    var board = try Self.board([Self.widget("f", Self.form)], columns: 30)
+    press(&board, .tab, .tab)
+    _ = type(&board, "abcdefghijklmnopqrstuvwxyz0123456789")
+    #expect(lines(board).contains { $0.contains("6789") && !$0.contains("abc") })
+    let cursor = try #require(board.picture().cursor)
+    #expect(lines(board)[cursor.row].prefix(cursor.column).hasSuffix("789"))
+    press(&board, .home)
+    #expect(lines(board).contains { $0.contains("abcdef") })
+    press(&board, .end)
+    #expect(lines(board).contains { $0.contains("6789") })
+  }
+
+  @Test func `a pasted text keeps its lines where there may be some`() throws {
+    var content = Self.form
+    for index in content.nodes.indices where content.nodes[index].id == "title" {
+      content.nodes[index].properties["mode"] = .string("multiline")
+    }
+    var board = try Self.board([Self.widget("f", content)])
+    press(&board, .tab, .tab)
+    _ = board.take(.paste("one\rtwo\r\nthree"))
+    #expect(board.panes[Samples.id("f")]?.draft("title").text == "one\ntwo\nthree")
+    press(&board, .tab)
+    _ = board.take(.paste("4\r5"))
+    #expect(board.panes[Samples.id("f")]?.draft("count").text == "4 5")
+  }
+
+  @Test func `what was typed stays if the form has problems, or the event is refused`() throws {
     for isRefused in [true, false] {
       var board = try Self.board([Self.widget("f", Self.form)])
       press(&board, .tab, .tab)
       _ = type(&board, "milk")
       press(&board, .enter)
+      let event = LiveEvent(widget: Samples.id("f"), node: "new", name: "submit")
       if isRefused {
-        board.refused(LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"), "no")
+        board.refused(event, "no")
         #expect(board.notice == "no")
       } else {
+        board.accepted(event, SendEventResponse(sequence: 1, revision: 2))
         var title = try #require(Self.taking(Self.form)["title"])
         title.properties["problem"] = .string("too short")
         var update = WidgetUpdate(id: Samples.id("f"), revision: 2, updateTime: .epoch)
@@ -220,6 +337,22 @@ import WidgetTerminal
       }
       #expect(lines(board).contains { $0.contains("milk") })
     }
+  }
+
+  @Test func `an input shows the daemon's text when its changes are taken and it is left`() throws {
+    var content = Self.form
+    for index in content.nodes.indices where content.nodes[index].id == "search" {
+      content.nodes[index].properties["value"] = .string("")
+    }
+    var board = try Self.board([Self.widget("f", content)])
+    press(&board, .tab, modifiers: .shift)
+    _ = type(&board, "x")
+    let event = LiveEvent(
+      widget: Samples.id("f"), node: "search", name: "change", payload: ["value": .string("x")])
+    press(&board, .tab)
+    #expect(board.panes[Samples.id("f")]?.node("search")?.text("value") == "x")
+    board.accepted(event, SendEventResponse(sequence: 1, revision: 2))
+    #expect(board.panes[Samples.id("f")]?.node("search")?.text("value") == "")
   }
 
   @Test func `an input outside of forms sends each change, after its rest`() throws {
@@ -254,6 +387,87 @@ import WidgetTerminal
     #expect(board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(true))
     board.refused(event, "no")
     #expect(board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(false))
+  }
+
+  @Test func `a toggle that nothing switches is as the daemon says`() throws {
+    let clock = Mutex(Timestamp.epoch)
+    var board = try Self.board([Self.widget("f", Self.form)], now: { clock.withLock { $0 } })
+    press(&board, .tab)
+    press(&board, .character(" "))
+    let event = LiveEvent(
+      widget: Samples.id("f"), node: "done", name: "change", payload: ["value": .bool(true)])
+    board.accepted(event, SendEventResponse(sequence: 1, revision: 1))
+    func isOn(_ board: LiveBoard) -> Bool {
+      board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(true)
+    }
+    #expect(isOn(board))
+    // Other changes of the widget confirm nothing.
+    var update = WidgetUpdate(id: Samples.id("f"), revision: 2, updateTime: .epoch)
+    update.content = ContentChange(
+      setNodes: [Node(id: "count", type: .input, properties: ["text": .string("Number")])])
+    try board.take(
+      .changes(ChangeSet(fromRevision: 1, toRevision: 2, changes: [.updated(update)])))
+    #expect(isOn(board))
+    #expect(board.quiet == .seconds(2))
+    clock.withLock { $0 = $0.advanced(by: .seconds(2)) }
+    board.timeHasPassed(turningSpinners: false)
+    #expect(!isOn(board))
+    #expect(board.notice == "nothing has switched done; it is as it was")
+    #expect(board.quiet == nil)
+  }
+
+  @Test func `two quick presses that are refused leave a toggle as it was`() throws {
+    var board = try Self.board([Self.widget("f", Self.form)])
+    press(&board, .tab)
+    press(&board, .character(" "), .character(" "))
+    for flag in [true, false] {
+      board.refused(
+        LiveEvent(
+          widget: Samples.id("f"), node: "done", name: "change", payload: ["value": .bool(flag)]),
+        "no")
+    }
+    #expect(board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(false))
+  }
+
+  @Test(arguments: [
+    ("relative", 90.0, 30.001), ("relative", -90, 30), ("relative", -7_300, 3_500),
+    ("relative", 200_000, 27_200.001), ("timer", 10.5, 0.501), ("timer", -10.25, 0.75),
+  ])
+  func `a date is drawn again when its words change`(
+    style: String, distance: Double, delay: Double
+  ) throws {
+    let date = Node(
+      id: "d", type: .date,
+      properties: [
+        "date": .timestamp(Timestamp.epoch.advanced(by: .seconds(distance))),
+        "style": .string(style),
+      ])
+    let board = try Self.board([Self.widget("a", Content(rootID: "d", nodes: [date]))])
+    let quiet = try #require(board.quiet)
+    #expect(abs(quiet / .seconds(1) - delay) < 0.0005, "\(quiet)")
+  }
+
+  private func status(_ board: LiveBoard) -> String? {
+    var board = board
+    let grid = board.picture().grid
+    return PlainTextEncoder.text(grid).split(separator: "\n", omittingEmptySubsequences: false)
+      .map(String.init).dropLast().last
+  }
+
+  @Test func `the status line keeps what helps where it is narrow`() throws {
+    let widgets = (0..<9).map { Self.widget("w\($0)", Self.counter) }
+    for columns in [10, 16, 24, 40, 80] {
+      var board = try Self.board(widgets, columns: columns, rows: 8)
+      #expect(status(board)?.contains("? keys") == true, "\(columns)")
+      #expect(status(board)?.contains("PgDn more") == (columns >= 40), "\(columns)")
+      press(&board, .end)
+      #expect(status(board)?.contains("PgDn more") == false)
+      board.notice = "a long word of what has gone wrong"
+      #expect(status(board)?.hasPrefix("● a long") == true)
+    }
+    var board = try Self.board([Self.widget("f", Self.form)])
+    press(&board, .tab, .tab)
+    #expect(status(board)?.hasSuffix("Enter submit  Esc leave") == true)
   }
 
   @Test func `keys that type do not command`() throws {

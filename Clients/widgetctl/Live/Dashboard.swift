@@ -144,6 +144,7 @@ struct DashboardOptions {
     var metrics = LayoutMetrics.cells { DateText(now: Terminal.now).text(of: $0).onOneLine }
     metrics.showsURLs = !capabilities.hasLinks
     var options = LiveOptions(ids: ids, metrics: metrics)
+    options.isSelection = !selection.isEmpty
     options.leavesOutStanding = ids.isEmpty && selection.isEmpty
     options.animates = !isStill
     options.moves = !isStill && capabilities.depth >= .palette256

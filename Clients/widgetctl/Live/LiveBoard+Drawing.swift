@@ -169,7 +169,7 @@ extension LiveBoard {
       } else if let filter, !filter.text.isEmpty {
         "no widget is called like \"\(filter.text)\"; Esc shows all"
       } else {
-        "no visible widgets; `widgetctl add KIND` makes one"
+        nothing
       }
     let text = TextColumns.truncated(words, to: size.columns)
     grid.put(
@@ -177,48 +177,103 @@ extension LiveBoard {
       style: style("color.secondary"))
   }
 
+  /// Why there is no widget on the board.
+  private var nothing: String {
+    let missing = options.ids.filter { mirror[$0] == nil }
+    if let first = missing.first {
+      return missing.count == 1
+        ? "there is no widget \"\(first)\" yet"
+        : "there are no widgets of these \(missing.count) ids"
+    }
+    return options.isSelection
+      ? "no visible widget matches the selection"
+      : "no visible widgets; `widgetctl add KIND` makes one"
+  }
+
   // MARK: - Status
+
+  /// A part of the status line.
+  private struct StatusPart {
+    let text: String
+    let token: String
+    /// The part with the highest rank is left out first where there is no room.
+    let rank: Int
+
+    init(_ text: String, _ token: String, rank: Int = 0) {
+      (self.text, self.token, self.rank) = (text, token, rank)
+    }
+  }
 
   private func drawStatus(in grid: inout CellGrid) {
     let row = size.rows - 1
     guard row >= 0 else { return }
-    let line = LayoutRect(x: 0, y: row, width: size.columns, height: 1)
-    grid.fill(line, style: .plain)
+    grid.fill(LayoutRect(x: 0, y: row, width: size.columns, height: 1), style: .plain)
     var column = 0
-    func put(_ text: String, _ token: String, _ attributes: CellAttributes = []) {
+    func put(_ part: StatusPart) {
       guard column < size.columns else { return }
-      var style = style(token)
-      style.attributes.formUnion(attributes)
       column += grid.put(
-        TextColumns.truncated(text, to: size.columns - column), column: column, row: row,
-        style: style)
+        TextColumns.truncated(part.text, to: size.columns - column), column: column, row: row,
+        style: style(part.token))
     }
-    if isFiltering {
-      put("/\(filter?.text ?? "")", "color.text")
-      return
+    if isFiltering { return put(StatusPart("/\(filter?.text ?? "")", "color.text")) }
+    let light = StatusPart(
+      mirror.isConnected ? "●" : "○", mirror.isConnected ? "color.success" : "color.error")
+    guard notice.isEmpty else {
+      put(light)
+      return put(StatusPart(" \(notice.onOneLine)", "color.warning"))
     }
+    var left = [light] + standing
+    var right = hints
+    func width(_ parts: [StatusPart]) -> Int {
+      parts.reduce(0) { $0 + TextColumns.width(of: $1.text) }
+    }
+    while width(left) + width(right) > size.columns,
+      let last = (left + right).map(\.rank).max(), last > 0
+    {
+      left.removeAll { $0.rank == last }
+      right.removeAll { $0.rank == last }
+    }
+    for part in left { put(part) }
+    column = max(column, size.columns - width(right))
+    for part in right { put(part) }
+  }
+
+  /// How the connection and the widgets stand.
+  private var standing: [StatusPart] {
+    var parts: [StatusPart] = []
     if let trouble {
-      put("○ \(trouble)", "color.error")
+      parts.append(StatusPart(" \(trouble)", "color.error", rank: 1))
     } else {
-      put(mirror.isConnected ? "● " : "○ ", mirror.isConnected ? "color.success" : "color.error")
-      put("revision \(mirror.revision)", "color.secondary")
+      parts.append(StatusPart(" revision \(mirror.revision)", "color.secondary", rank: 6))
     }
     let widgets = order.compactMap { panes[$0]?.widget }
-    put("  \(widgets.count) widget\(widgets.count == 1 ? "" : "s")", "color.secondary")
+    let count = "  \(widgets.count) widget\(widgets.count == 1 ? "" : "s")"
+    parts.append(StatusPart(count, "color.secondary", rank: 5))
     let (stale, failed) = (widgets.count { $0.isStale }, widgets.count { $0.error != nil })
-    if stale > 0 { put("  \(stale) stale", "color.warning") }
-    if failed > 0 { put("  \(failed) failed", "color.error") }
-    if let filter, !filter.text.isEmpty { put("  /\(filter.text)", "color.tint") }
-    if !notice.isEmpty {
-      put("  \(notice.onOneLine)", "color.warning")
-      return
+    if stale > 0 { parts.append(StatusPart("  \(stale) stale", "color.warning", rank: 3)) }
+    if failed > 0 { parts.append(StatusPart("  \(failed) failed", "color.error", rank: 2)) }
+    if let filter, !filter.text.isEmpty {
+      parts.append(StatusPart("  /\(filter.text)", "color.tint", rank: 4))
     }
-    let keys = pageHeight > pageRows ? "  PgDn more  ? keys  q quit" : "  ? keys  q quit"
-    let room = size.columns - column
-    if TextColumns.width(of: keys) <= room {
-      column = size.columns - TextColumns.width(of: keys)
-      put(keys, "color.secondary")
+    return parts
+  }
+
+  /// The keys that help now.
+  private var hints: [StatusPart] {
+    if let input = focusedInput, overlay == nil {
+      let isMultiline = panes[input.widget]?.node(input.node)?.text("mode") == "multiline"
+      let enter = isMultiline ? "Alt+Enter submit" : "Enter submit"
+      return [
+        StatusPart("  \(enter)", "color.secondary", rank: 2),
+        StatusPart("  Esc leave", "color.secondary", rank: 1),
+      ]
     }
+    let isMoreBelow = top + pageRows < pageHeight
+    let page = isMoreBelow ? "  PgDn more" : top > 0 ? "  PgUp back" : ""
+    return [
+      StatusPart(page, "color.secondary", rank: 4), StatusPart("  ? keys", "color.secondary"),
+      StatusPart("  q quit", "color.secondary", rank: 1),
+    ]
   }
 
   // MARK: - Overlays
@@ -231,7 +286,10 @@ extension LiveBoard {
     "Esc              leave the control, the filter",
     "mouse, wheel     press and scroll",
     "PgUp, PgDn       scroll the page",
-    "/                show only widgets called so",
+    "/                show only widgets whose id has this text",
+    "Home, End        first and last row of the page",
+    "Ctrl+U, Ctrl+W   in an input: delete to the start, a word",
+    "Alt+Enter        in an input of several lines: submit",
     "i                details: why it is so, data, events",
     "Delete           delete the row of a table",
     "drag, y          mark text and copy it, copy again",
@@ -291,7 +349,7 @@ extension LiveBoard {
       let field = placed.parts.first(where: { $0.kind == .field })
     else { return nil }
     let origin = origin(of: focus.widget)
-    let typed = pane.draft(focus.node).head
+    let typed = pane.draft(focus.node).shownHead
     let line = typed.split(separator: "\n", omittingEmptySubsequences: false)
     let isSecret = pane.node(focus.node)?.text("mode") == "secret"
     let width = isSecret ? typed.count : TextColumns.width(of: String(line.last ?? ""))

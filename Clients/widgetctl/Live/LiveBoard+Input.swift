@@ -1,6 +1,7 @@
 import WidgetClient
 import WidgetLayout
 import WidgetModel
+import WidgetProto
 import WidgetTerminal
 
 /// What keys and the mouse do.
@@ -156,7 +157,9 @@ extension LiveBoard {
     }
     guard overlay == nil, let focus = focusedInput else { return [] }
     let isMultiline = panes[focus.widget]?.node(focus.node)?.text("mode") == "multiline"
-    return edit(focus) { $0.insert(isMultiline ? text : text.onOneLine) }
+    // Terminals send a newline of a paste as a carriage return.
+    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    return edit(focus) { $0.insert(lines.joined(separator: isMultiline ? "\n" : " ")) }
   }
 
   private mutating func edit(
@@ -183,24 +186,42 @@ extension LiveBoard {
 
   /// Enter in an input: sends its form, or what is in it.
   private mutating func submit(_ focus: LiveFocus) -> [Effect] {
-    guard let pane = panes[focus.widget] else { return [] }
+    guard let pane = panes[focus.widget], let node = pane.node(focus.node) else { return [] }
     if let form = pane.form(around: focus.node) { return submit(form: form, of: focus.widget) }
-    return [
-      .send(
-        LiveEvent(
-          widget: focus.widget, node: focus.node, name: "submit",
-          payload: ["value": .string(pane.draft(focus.node).text)]), after: nil)
-    ]
+    guard node.events.contains("submit") else { return [] }
+    let text = pane.draft(focus.node).text
+    let value: Value
+    do throws(InputProblem) {
+      value = try InputProblem.value(of: text, in: node) ?? .null
+    } catch {
+      return tell(error, in: focus.widget)
+    }
+    panes[focus.widget]?.submit(focus.node, inputs: [focus.node])
+    var event = LiveEvent(
+      widget: focus.widget, node: focus.node, name: "submit", payload: ["value": value])
+    if node.text("mode") == "file", !text.isEmpty { event.files["value"] = text }
+    return [.send(event, after: nil)]
   }
 
   private mutating func submit(form id: String, of widget: WidgetID) -> [Effect] {
     guard let pane = panes[widget] else { return [] }
-    let event = LiveEvent(
-      widget: widget, node: id, name: "submit",
-      payload: ["values": .map(pane.values(ofForm: id))])
+    var event = LiveEvent(widget: widget, node: id, name: "submit")
+    do throws(InputProblem) {
+      let (values, files) = try pane.values(ofForm: id)
+      event.payload = ["values": .map(values)]
+      event.files = files
+    } catch {
+      return tell(error, in: widget)
+    }
     panes[widget]?.submit(form: id)
-    arrange()
     return [.send(event, after: nil)]
+  }
+
+  /// Says why what was typed is not sent, and leads there.
+  private mutating func tell(_ problem: InputProblem, in widget: WidgetID) -> [Effect] {
+    setFocus(LiveFocus(widget: widget, node: problem.node, kind: .control))
+    notice = problem.words
+    return []
   }
 
   // MARK: - Pressing
@@ -231,12 +252,19 @@ extension LiveBoard {
 
   /// The daemon refused an event: what was shown ahead of it is taken back.
   mutating func refused(_ event: LiveEvent, _ words: String) {
-    panes[event.widget]?.unflip(event.node)
+    panes[event.widget]?.refused(event)
     if event.name == "more" {
       asked[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = nil
     }
-    if event.name == "submit" { panes[event.widget]?.unsubmit() }
     notice = words
+    arrange()
+  }
+
+  /// The daemon took an event.
+  mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse) {
+    let now = options.now()
+    panes[event.widget]?.accepted(event, response, at: now)
+    settle()
     arrange()
   }
 

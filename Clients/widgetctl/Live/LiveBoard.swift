@@ -133,6 +133,7 @@ struct LiveBoard {
     }
     // A widget that is new may have a place with another family, whose watch has brought it already.
     for id in difference.added where panes[id] == nil { refill(id, nil) }
+    settle()
     arrange()
   }
 
@@ -146,6 +147,15 @@ struct LiveBoard {
         && (entry.id == nil ? $0.selector == entry.selector : $0.selector.ids.contains(id))
     }
     return feed.flatMap { feedMirrors[$0]?[id] == nil ? nil : $0 }
+  }
+
+  /// Lets the daemon's word take the place of what the user typed and switched.
+  mutating func settle() {
+    let (revision, now) = (mirror.revision, options.now())
+    for id in order {
+      let words = panes[id]?.settle(revision: revision, now: now) ?? ""
+      if !words.isEmpty { notice = words }
+    }
   }
 
   /// Gives a pane its widget as it is now. `update` is what changed, if that is known.
@@ -187,16 +197,23 @@ struct LiveBoard {
   mutating func timeHasPassed(turningSpinners turns: Bool) {
     if turns { spinnerTick += 1 }
     for id in order { panes[id]?.timeHasPassed() }
+    settle()
     arrange()
   }
 
-  /// How long until something changes by itself; nil for never.
+  /// How long until something that is seen changes by itself; nil for never.
   var quiet: Duration? {
-    if options.animates, order.contains(where: { panes[$0]?.isSpinning == true }) {
+    let now = options.now()
+    let seen = order.filter { id in
+      frames[id].map { $0.y < top + pageRows && $0.endY > top } ?? false
+    }
+    if options.animates, seen.contains(where: { panes[$0]?.isSpinning == true }) {
       return .milliseconds(250)
     }
-    if order.contains(where: { panes[$0]?.followsTime == true }) { return .seconds(1) }
-    return order.contains { panes[$0]?.widget.error?.since != nil } ? .seconds(20) : nil
+    let dates = DateText(now: now)
+    let decisions = order.compactMap { panes[$0]?.nextDecision }
+      .map { max($0.duration(since: now), .milliseconds(10)) }
+    return (decisions + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
   }
 
   // MARK: - Focus
@@ -230,6 +247,7 @@ struct LiveBoard {
 
   /// Gives something the focus, and scrolls so that it is seen.
   mutating func setFocus(_ focus: LiveFocus?) {
+    if let former = focusedInput, former != focus { panes[former.widget]?.leave(former.node) }
     self.focus = focus
     guard let focus, let target = target(focus) else { return }
     panes[focus.widget]?.reveal(target)
@@ -255,12 +273,16 @@ struct LiveEvent: Hashable {
   let node: String
   let name: String
   var payload: ValueMap = [:]
+  /// Files to upload first: paths, by the name of the value that becomes the blob's id.
+  var files: [String: String] = [:]
 }
 
 /// What is shown, and how.
 struct LiveOptions: Sendable {
   /// Only these; empty for all that are visible.
   var ids: [WidgetID] = []
+  /// Whether the watch selects some of the widgets.
+  var isSelection = false
   /// Whether the widgets that say how a host and its bundles stand are left out while all is well.
   var leavesOutStanding = false
   var metrics: LayoutMetrics

@@ -1,5 +1,6 @@
 import WidgetLayout
 import WidgetModel
+import WidgetProto
 import WidgetRender
 
 /// One widget of a dashboard: what it shows, laid out, and what its user types and scrolls in it.
@@ -25,12 +26,10 @@ struct LivePane {
   private var width = -1
   private var isLaidOut = false
 
-  /// What was typed into inputs, by node, and has not been submitted.
-  private var drafts: [String: LiveDraft] = [:]
-  /// What a form submitted, by node: it comes back if the form's problems come.
-  private var submitted: [String: LiveDraft] = [:]
-  /// Toggles that were switched and that the daemon has not answered yet.
-  private var switched: [String: Bool] = [:]
+  /// What the user typed and switched, over what the daemon says.
+  private var edits = LiveEdits()
+  /// Nodes that are shown with a value of `edits`.
+  private var overridden: Set<String> = []
 
   init(_ widget: Widget, metrics: LayoutMetrics, number: Int = 0) {
     self.widget = widget
@@ -58,7 +57,6 @@ struct LivePane {
   mutating func take(_ widget: Widget, change: ContentChange?, isContentSame: Bool) {
     self.widget = widget
     if isContentSame, widget.content != nil { return }
-    let before = table
     version.content += 1
     if let change, widget.content != nil, !change.replaces {
       let changes = table.apply(change)
@@ -68,30 +66,38 @@ struct LivePane {
       engine.invalidateAll()
     }
     isLaidOut = false
-    settle(before)
+    // What the daemon says now is under what the user typed.
+    overridden = []
+    showEdits()
   }
 
-  /// Puts what the user typed and switched over what the daemon says.
-  private mutating func settle(_ before: NodeTable) {
-    for (id, flag) in switched {
-      guard let node = node(id) else {
-        switched[id] = nil
-        continue
-      }
-      // The daemon's word counts as soon as it differs from what was there.
-      if node.properties["value"] == .bool(flag) { switched[id] = nil }
-    }
-    if submitted.keys.contains(where: { node($0)?.text("problem").isEmpty == false }) {
-      drafts.merge(submitted) { typed, _ in typed }
-      submitted = [:]
-    }
-    for id in drafts.keys where node(id) == nil { drafts[id] = nil }
-    showDrafts()
+  /// Compares what the user typed and switched with what the daemon says. Returns what the user is to
+  /// be told; empty for nothing.
+  mutating func settle(revision: Revision, now: Timestamp) -> String {
+    guard !edits.isEmpty else { return "" }
+    let words = edits.settle(widget, revision: revision, now: now)
+    showEdits()
+    return words
   }
 
-  private mutating func showDrafts() {
-    for (id, draft) in drafts { show(.string(draft.text), of: id) }
-    for (id, flag) in switched { show(.bool(flag), of: id) }
+  /// When `settle` decides by the time alone; nil for never.
+  var nextDecision: Timestamp? { edits.nextDecision }
+
+  private mutating func showEdits() {
+    var shown: Set<String> = []
+    for (id, value) in edits.shown {
+      shown.insert(id)
+      show(value, of: id)
+    }
+    for id in overridden.subtracting(shown) { showTold(id) }
+    overridden = shown
+  }
+
+  /// Shows what the daemon says of a node.
+  private mutating func showTold(_ id: String) {
+    guard let told = widget.content?[id] else { return }
+    engine.invalidate(table.apply(ContentChange(setNodes: [told])))
+    isLaidOut = false
   }
 
   private mutating func show(_ value: Value, of id: String) {
@@ -137,6 +143,14 @@ struct LivePane {
 
   /// Whether something in it changes with the time alone.
   var followsTime: Bool { traits?.followsTime ?? true }
+  /// How long until it says something else because of the time; nil for never.
+  func nextChange(_ dates: DateText) -> Duration? {
+    let error = widget.error?.since.map { dates.untilAgeChanges(of: $0) }
+    guard followsTime else { return error }
+    let nodes = (0..<table.indexEnd).lazy.compactMap { table[$0]?.node }
+      .compactMap { dates.untilChange(of: $0) }
+    return (Array(nodes) + [error].compactMap(\.self)).min()
+  }
   /// Whether a spinner turns in it.
   var isSpinning: Bool { traits?.isSpinning ?? true }
 
@@ -219,7 +233,7 @@ struct LivePane {
 
   /// What is in an input now.
   func draft(_ id: String) -> LiveDraft {
-    drafts[id] ?? LiveDraft(node(id)?.text("value") ?? "")
+    edits.draft(id) ?? LiveDraft(widget.content?[id]?.text("value") ?? "")
   }
 
   /// Changes what is in an input. Returns whether the text changed.
@@ -229,23 +243,49 @@ struct LivePane {
     let before = draft.text
     change(&draft)
     guard node.properties["readOnly"] != .bool(true) || draft.text == before else { return false }
-    drafts[id] = draft
-    showDrafts()
+    draft.fit(columns: columns(ofInput: id))
+    edits.set(id, draft)
+    showEdits()
     return draft.text != before
   }
 
-  /// Switches a toggle at once; `unswitch` takes it back. Returns the new value.
+  /// How many columns of a one-line input are for text; nil for an input of several lines.
+  private func columns(ofInput id: String) -> Int? {
+    guard node(id)?.text("mode") != "multiline",
+      let placed = layout.placed.first(where: { $0.id == id }),
+      let field = placed.parts.first(where: { $0.kind == .field })
+    else { return nil }
+    return field.frame.width - 2
+  }
+
+  /// An input lost the focus. What was typed into it and is no longer of use gives way to the daemon's
+  /// text.
+  mutating func leave(_ id: String) {
+    guard form(around: id) == nil, widget.content?[id]?.properties["value"] != nil,
+      widget.content?[id]?.events.contains("change") == true
+    else { return }
+    edits.leave(id)
+    showEdits()
+  }
+
+  /// Switches a toggle at once, until the daemon says otherwise. Returns the new value.
   mutating func flip(_ id: String) -> Bool {
     let value = node(id)?.properties["value"] != .bool(true)
-    switched[id] = value
-    showDrafts()
+    edits.flip(id, to: value)
+    showEdits()
     return value
   }
 
-  /// The daemon refused: what it said before holds.
-  mutating func unflip(_ id: String) {
-    guard let flag = switched.removeValue(forKey: id) else { return }
-    show(.bool(!flag), of: id)
+  /// The daemon took an event.
+  mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse, at time: Timestamp) {
+    edits.accepted(event, response, at: time)
+    showEdits()
+  }
+
+  /// The daemon refused an event: what it said before holds, and what was typed stays.
+  mutating func refused(_ event: LiveEvent) {
+    edits.refused(event)
+    showEdits()
   }
 
   /// Whether a node is in a form; then its id.
@@ -258,40 +298,29 @@ struct LivePane {
     return nil
   }
 
-  /// The values of a form's inputs, by name.
-  func values(ofForm id: String) -> ValueMap {
+  /// The values of a form's inputs, by name, and the paths of files that it takes.
+  ///
+  /// - Throws: `InputProblem` for the first input that may not be sent so.
+  func values(
+    ofForm id: String
+  ) throws(InputProblem) -> (values: ValueMap, files: [String: String]) {
     var entries: [ValueMap.Entry] = []
+    var files: [String: String] = [:]
     for input in inputs(ofForm: id) {
       let name = input.text("name")
       guard !name.isEmpty else { continue }
       let text = draft(input.id).text
-      let value: Value
-      switch input.text("mode") {
-      case "number":
-        value = Int64(text).map { .int($0) } ?? Double(text).map { .double($0) } ?? .string(text)
-      default: value = .string(text)
-      }
-      if text.isEmpty, input.text("mode") == "number" { continue }
-      entries.append(.init(key: name, value: value))
+      let value = try InputProblem.value(of: text, in: input)
+      if input.text("mode") == "file", !text.isEmpty { files[name] = text }
+      if let value { entries.append(.init(key: name, value: value)) }
     }
-    return ValueMap(entries)
+    return (ValueMap(entries), files)
   }
 
-  /// The form was sent: its inputs are empty again, unless problems come.
-  mutating func submit(form id: String) {
-    for input in inputs(ofForm: id) {
-      guard let draft = drafts.removeValue(forKey: input.id) else { continue }
-      submitted[input.id] = draft
-      show(.string(widget.content?[input.id]?.text("value") ?? ""), of: input.id)
-    }
-  }
+  /// An event with what is in these inputs was sent to a node, a form or an input.
+  mutating func submit(_ id: String, inputs: [String]) { edits.submit(id, inputs: inputs) }
 
-  /// The event was refused: what was typed is there again.
-  mutating func unsubmit() {
-    drafts.merge(submitted) { typed, _ in typed }
-    submitted = [:]
-    showDrafts()
-  }
+  mutating func submit(form id: String) { submit(id, inputs: inputs(ofForm: id).map(\.id)) }
 
   private func inputs(ofForm id: String) -> [Node] {
     guard let root = table.index(of: id) else { return [] }
@@ -303,58 +332,6 @@ struct LivePane {
     }
     return found
   }
-}
-
-/// Text that is being typed.
-struct LiveDraft: Hashable {
-  private var characters: [Character]
-  /// Before which character the next one goes.
-  private(set) var cursor: Int
-
-  init(_ text: String) {
-    characters = Array(text)
-    cursor = characters.count
-  }
-
-  var text: String { String(characters) }
-  /// What is left of the cursor.
-  var head: String { String(characters[..<cursor]) }
-
-  mutating func insert(_ text: String) {
-    let added = Array(text)
-    characters.insert(contentsOf: added, at: cursor)
-    cursor += added.count
-  }
-
-  mutating func deleteBackward() {
-    guard cursor > 0 else { return }
-    cursor -= 1
-    characters.remove(at: cursor)
-  }
-
-  mutating func deleteForward() {
-    guard cursor < characters.count else { return }
-    characters.remove(at: cursor)
-  }
-
-  mutating func deleteWord() {
-    while cursor > 0, characters[cursor - 1] == " " { deleteBackward() }
-    while cursor > 0, characters[cursor - 1] != " " { deleteBackward() }
-  }
-
-  mutating func deleteToStart() {
-    characters.removeFirst(cursor)
-    cursor = 0
-  }
-
-  mutating func deleteToEnd() { characters.removeLast(characters.count - cursor) }
-
-  mutating func move(by distance: Int) {
-    cursor = min(max(0, cursor + distance), characters.count)
-  }
-
-  mutating func moveToStart() { cursor = 0 }
-  mutating func moveToEnd() { cursor = characters.count }
 }
 
 extension Node {
@@ -370,5 +347,40 @@ extension Node {
   /// Whether it says something else as time goes by.
   var followsTime: Bool {
     type == .date && text("format").isEmpty && ["relative", "timer"].contains(text("style"))
+  }
+}
+
+/// Why the text of an input cannot be sent.
+struct InputProblem: Error, Hashable {
+  let node: String
+  let words: String
+
+  /// The value that a text stands for; nil if it is left out.
+  ///
+  /// Checks the rules that the input states: a bundle or a reducer may have more.
+  static func value(of text: String, in input: Node) throws(InputProblem) -> Value? {
+    func problem(_ words: String) -> InputProblem {
+      let name = [input.text("text"), input.text("name"), input.id].first { !$0.isEmpty } ?? ""
+      return InputProblem(node: input.id, words: "\(name.onOneLine) \(words)")
+    }
+    guard !text.isEmpty else {
+      if input.properties["required"] == .bool(true) { throw problem("is needed") }
+      return input.text("mode") == "number" ? nil : .string("")
+    }
+    if case .int(let most)? = input.properties["maxLength"], text.count > most {
+      throw problem("takes \(most) characters; these are \(text.count)")
+    }
+    if case .int(let least)? = input.properties["minLength"], text.count < least {
+      throw problem("takes \(least) characters or more; these are \(text.count)")
+    }
+    guard input.text("mode") == "number" else { return .string(text) }
+    let digits = text.utf8.allSatisfy { byte in
+      (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "+-.eE".utf8.contains(byte)
+    }
+    if digits, let whole = Int64(text) { return .int(whole) }
+    guard digits, let number = Double(text), number.isFinite else {
+      throw problem("takes a number, such as 12 or 0.5")
+    }
+    return .double(number)
   }
 }

@@ -17,6 +17,7 @@ struct LiveSession {
     case draw
     case step
     case due(LiveEvent, number: Int)
+    case accepted(LiveEvent, SendEventResponse)
     case refused(LiveEvent, String)
     case said(String)
     case kind(RegisteredKind)
@@ -198,6 +199,7 @@ struct LiveSession {
         waiting[place] = nil
         live.send(event, post)
         return true
+      case .accepted(let event, let response): board.accepted(event, response)
       case .refused(let event, let words): board.refused(event, words)
       case .said(let words): board.notice = words
       case .kind(let kind): board.describe(kind)
@@ -288,14 +290,17 @@ struct LiveSession {
   }
 
   private func send(_ event: LiveEvent, _ post: AsyncStream<News>.Continuation) {
-    let request = SendEventRequest(
-      widgetID: event.widget, nodeID: event.node, name: event.name, payload: event.payload,
-      client: "widgetctl")
     Task {
-      do throws(ClientError) {
-        _ = try await session.client.sendEvent(request, options: session.options)
-      } catch {
+      do {
+        let request = SendEventRequest(
+          widgetID: event.widget, nodeID: event.node, name: event.name,
+          payload: try await payload(of: event), client: "widgetctl")
+        let answer = try await session.client.sendEvent(request, options: session.options)
+        post.yield(.accepted(event, answer))
+      } catch let error as ClientError {
         post.yield(.refused(event, CommandFailure(error).message))
+      } catch {
+        post.yield(.refused(event, (error as? CommandFailure)?.message ?? "\(error)"))
       }
     }
   }
@@ -307,6 +312,21 @@ struct LiveSession {
         GetKindRequest(name: name), options: session.options)
       if let found { post.yield(.kind(found.kind)) }
     }
+  }
+
+  /// The payload, with the blobs of uploaded files in place of their paths.
+  private func payload(of event: LiveEvent) async throws -> ValueMap {
+    var payload = event.payload
+    for (name, path) in event.files {
+      let blob = Value.string(try await Upload.run(path, session))
+      if case .map(var values)? = payload["values"] {
+        values[name] = blob
+        payload["values"] = .map(values)
+      } else {
+        payload[name] = blob
+      }
+    }
+    return payload
   }
 
   private func refresh(_ id: WidgetID, _ post: AsyncStream<News>.Continuation) {

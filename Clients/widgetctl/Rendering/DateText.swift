@@ -34,6 +34,37 @@ struct DateText: Sendable {
       time, style: property("style"), pattern: property("format"), zone: property("zone"))
   }
 
+  /// How long until a node of type `date` says something else; nil if it never does.
+  func untilChange(of node: Node) -> Duration? {
+    guard node.followsTime, case .timestamp(let time)? = node.properties["date"] else { return nil }
+    let distance = time.duration(since: now)
+    if node.properties["style"]?.plainText == "timer" { return DateText.rest(distance, of: 1) }
+    return DateText.untilUnitChanges(distance)
+  }
+
+  /// How long until the age of a time reads differently.
+  func untilAgeChanges(of time: Timestamp) -> Duration {
+    DateText.untilUnitChanges(time.duration(since: now))
+  }
+
+  /// How long until a distance in time reads differently, in its largest unit.
+  private static func untilUnitChanges(_ distance: Duration) -> Duration {
+    switch distance.components.seconds.magnitude {
+    case ..<60: rest(distance, of: 1)
+    case ..<3_600: rest(distance, of: 60)
+    case ..<86_400: rest(distance, of: 3_600)
+    default: rest(distance, of: 86_400)
+    }
+  }
+
+  /// How long until a distance, ahead or over, has one unit less or more; 10 ms or more.
+  private static func rest(_ distance: Duration, of unit: Int64) -> Duration {
+    let (unit, zero) = (Duration.seconds(unit), Duration.zero)
+    let size = distance < zero ? zero - distance : distance
+    let over = size - unit * (Int(size / unit))
+    return max(distance <= zero ? unit - over : over + .milliseconds(1), .milliseconds(10))
+  }
+
   private static func pattern(_ style: String) -> String {
     switch style {
     case "date": "%Y-%m-%d"
