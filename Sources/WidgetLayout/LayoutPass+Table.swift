@@ -362,6 +362,9 @@ extension LayoutPass {
     if plan.selects, nodes[row].facts.content.canFocus {
       result.focusable.append(
         FocusTarget(index: row, id: nodes[row].facts.id, kind: .row, frame: frame, clip: seen))
+    } else if nodes[row].facts.content.isPressable {
+      result.focusable.append(
+        FocusTarget(index: row, id: nodes[row].facts.id, kind: .control, frame: frame, clip: seen))
     }
     let inside = seen.intersection(inner)
     for (position, cell) in nodes[row].flow.enumerated() {

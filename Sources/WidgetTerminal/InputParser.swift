@@ -197,11 +197,8 @@ public struct InputParser: Sendable {
       reset()
       take(byte, &events)
     default:
-      if pending.count < InputParser.sequenceBytesMax {
-        pending.append(byte)
-      } else {
-        reset()
-      }
+      // A longer one is no answer that is known here; its end still has to be found.
+      if pending.count < InputParser.sequenceBytesMax { pending.append(byte) }
     }
   }
 

@@ -26,6 +26,9 @@ public final class TerminalSession: Sendable {
   /// Events that nobody took; older ones are dropped.
   public static let eventsMax = 4096
 
+  /// How much is written at once: between pieces a signal may put the terminal right.
+  private static let pieceBytes = 4096
+
   /// Does not change after `init`.
   nonisolated(unsafe) private let record: UnsafeMutablePointer<TerminalState.Record>
   private let keeper: TerminalGuard?
@@ -53,7 +56,7 @@ public final class TerminalSession: Sendable {
     let record = UnsafeMutablePointer<TerminalState.Record>.allocate(capacity: 1)
     record.initialize(
       to: TerminalState.Record(
-        input: input, output: output, before: before, raw: raw,
+        input: input, output: TerminalSession.reopened(output), before: before, raw: raw,
         enter: TerminalSession.permanent(modes.enter),
         leave: TerminalSession.permanent(modes.leave), guardInput: -1, notices: ends.writing))
     let address = UInt(bitPattern: record)
@@ -76,6 +79,14 @@ public final class TerminalSession: Sendable {
       stop()
       throw error
     }
+  }
+
+  /// The terminal behind a descriptor, opened once more so that writing never blocks. Another process may
+  /// have the same open file, so that its flags stay as they are. The descriptor itself if the terminal
+  /// cannot be opened.
+  private static func reopened(_ output: CInt) -> CInt {
+    let descriptor = open("/proc/self/fd/\(output)", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+    return descriptor >= 0 ? descriptor : output
   }
 
   deinit { stop() }
@@ -117,20 +128,23 @@ public final class TerminalSession: Sendable {
     return (Int(size.ws_xpixel / size.ws_col), Int(size.ws_ypixel / size.ws_row))
   }
 
-  /// Writes all of a text. Blocks while the terminal takes nothing.
+  /// Writes all of a text. Blocks while the terminal takes nothing. Once the terminal is put right, the
+  /// rest is dropped: it would be seen among what the shell prints.
   ///
   /// - Throws: `system` if the terminal is gone.
   public func write(_ text: String) throws(TerminalError) {
     var text = text
     let error = text.withUTF8 { bytes -> CInt in
       var rest = UnsafeRawBufferPointer(bytes)
-      while !rest.isEmpty {
-        let count = Glibc.write(record.pointee.output, rest.baseAddress, rest.count)
+      while !rest.isEmpty, TerminalState.current.load(ordering: .acquiring) != 0 {
+        let count = Glibc.write(
+          record.pointee.output, rest.baseAddress, min(rest.count, TerminalSession.pieceBytes))
         if count >= 0 {
           rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
         } else if errno == EAGAIN {
           var ready = pollfd(fd: record.pointee.output, events: Int16(POLLOUT), revents: 0)
-          poll(&ready, 1, -1)
+          // Looks now and then whether a signal has ended the session.
+          poll(&ready, 1, 200)
         } else if errno != EINTR {
           return errno
         }

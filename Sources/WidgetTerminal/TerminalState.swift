@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// What a signal handler needs lies in memory that is made before and never freed; a handler takes its
 /// address out of `current`, so the terminal is put right once, by whoever comes first. Handlers call
-/// nothing but write(2), tcsetattr(3), sigaction(2), sigprocmask(2) and raise(3).
+/// nothing but write(2), tcsetattr(3), tcflush(3), sigaction(2), sigprocmask(2) and raise(3).
 enum TerminalState {
   struct Record {
     var input: CInt
@@ -64,7 +64,9 @@ enum TerminalState {
       return false
     }
     write(record.pointee.output, record.pointee.leave)
-    _ = tcsetattr(record.pointee.input, flushes ? TCSAFLUSH : TCSANOW, &record.pointee.before)
+    // TCSAFLUSH would wait for a terminal that takes nothing.
+    _ = tcsetattr(record.pointee.input, TCSANOW, &record.pointee.before)
+    if flushes { tcflush(record.pointee.input, TCIFLUSH) }
     say("s\n", to: record.pointee.guardInput)
     return true
   }

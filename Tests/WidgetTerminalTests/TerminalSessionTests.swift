@@ -44,6 +44,9 @@ private final class PseudoTerminal {
 
   func type(_ text: String) { _ = write(user, text, text.utf8.count) }
 
+  /// What another program, the shell, prints.
+  func show(_ text: String) { _ = write(program, text, text.utf8.count) }
+
   /// Whether the terminal edits lines and echoes, as a shell has it.
   var isCooked: Bool {
     var modes = termios()
@@ -68,8 +71,9 @@ struct TerminalSessionTests {
     #expect(terminal.output(upTo: "\u{1B}[?1049l").hasSuffix("\u{1B}[?25h\u{1B}[?1049l"))
     #expect(terminal.isCooked)
     session.stop()
-    // All is well, so the guard adds nothing.
-    try session.write("after")
+    // A picture that comes late is not seen, and all is well, so the guard adds nothing.
+    try session.write("late")
+    terminal.show("after")
     #expect(terminal.output(upTo: "after") == "after")
   }
 

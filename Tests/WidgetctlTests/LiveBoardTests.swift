@@ -161,6 +161,22 @@ import WidgetTerminal
       ])
   }
 
+  @Test func `a row of a table that can be pressed takes focus and clicks`() throws {
+    let table = Content(
+      rootID: "t",
+      nodes: [
+        Node(id: "t", type: .table, childIDs: ["row"]),
+        Node(id: "row", type: .stack, childIDs: ["a"], events: ["press"]),
+        Node(id: "a", type: .label, properties: ["text": .string("one")]),
+      ])
+    var board = try Self.board([Self.widget("c", table)])
+    press(&board, .tab)
+    #expect(
+      press(&board, .enter) == [
+        .send(LiveEvent(widget: Samples.id("c"), node: "row", name: "press"), after: nil)
+      ])
+  }
+
   @Test func `another theme is taken at once`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     let theme = Theme.standard.overridden(by: ["offset.basic": .offset(8)])

@@ -9,7 +9,8 @@ struct ViewCommand: AsyncParsableCommand {
     discussion: """
       A widget's kind says what the widget shows. If the kind has no content, the widget shows its \
       data, one line a key. Without ids and selection, all visible widgets are drawn, each with a \
-      title. A line that begins with ! says what is wrong with a node. If the node has a placeholder, \
+      title; the widgets that say how a host and its bundles stand only if something is wrong, or \
+      with --verbose. A line that begins with ! says what is wrong with a node. If the node has a placeholder, \
       only --verbose and --nodes show that line.
 
       The picture has colours on a terminal, and is plain text elsewhere. --width, --height and \
@@ -91,6 +92,9 @@ struct ViewCommand: AsyncParsableCommand {
     if watch, let output = global.output, output != .table {
       throw ValidationError("--watch draws; `widgetctl watch -o jsonl` prints changes")
     }
+    if live, let output = global.output, output != .table {
+      throw ValidationError("--live draws; `widgetctl watch -o jsonl` prints changes")
+    }
     if watch, nodes { throw ValidationError("--watch draws; leave out --nodes") }
     if let option = picture.given, watch || live || nodes {
       throw ValidationError(
@@ -125,7 +129,7 @@ struct ViewCommand: AsyncParsableCommand {
     var widgets: [Widget] = []
     if ids.isEmpty {
       widgets = try await session.list(selection.selector(), family: family).widgets
-        .map(\.widget).filter(\.presence.isVisible)
+        .map(\.widget).filter { $0.isShownUnnamed(withStanding: showsStanding) }
     } else {
       for id in ids {
         let answer = try await session.client.getWidget(
@@ -144,6 +148,9 @@ struct ViewCommand: AsyncParsableCommand {
     }
   }
 
+  /// Whether the widgets that say how a host and its bundles stand are shown while all is well.
+  private var showsStanding: Bool { !selection.isEmpty || nodes || global.verbose }
+
   private func draw(_ widgets: [Widget], _ session: Session) async throws {
     var kinds = KindNames()
     try await kinds.look(for: widgets, session)
@@ -154,7 +161,9 @@ struct ViewCommand: AsyncParsableCommand {
     if let answer { page.theme = answer.theme.theme }
     let text = page.text(of: widgets, kinds: kinds)
     let isNothing = text.isEmpty && ids.isEmpty && Terminal.outputIsTerminal
-    Output.write(isNothing ? "no visible widgets\n" : text)
+    let nothing =
+      selection.isEmpty ? "no visible widgets" : "no visible widget matches the selection"
+    Output.write(isNothing ? nothing + "\n" : text)
   }
 
   private func follow() async throws {
@@ -165,13 +174,19 @@ struct ViewCommand: AsyncParsableCommand {
       contentFamily: family, includeTheme: true)
     Output.endWithReader()
     let watch = ViewWatch(
-      ids: ids, picture: picture, session: session, watch: options, tellsAll: global.verbose,
+      ids: ids, showsStanding: showsStanding, picture: picture, session: session, watch: options,
+      tellsAll: global.verbose,
       noColor: global.noColor)
     try await follow.limited { try await watch.run(follow) }
   }
 }
 
 extension Widget {
+  /// Whether `view` shows it without its id.
+  func isShownUnnamed(withStanding: Bool) -> Bool {
+    presence.isVisible && (withStanding || !isStandingWell)
+  }
+
   /// The widget with all properties of its nodes, those too that hold because a node does not say.
   var withDefaults: Widget {
     guard let content else { return self }

@@ -6,6 +6,8 @@ import WidgetTerminal
 /// `view --watch`: a picture that follows every change.
 struct ViewWatch: Sendable {
   let ids: [WidgetID]
+  /// Whether the widgets that say how a host and its bundles stand are shown while all is well.
+  let showsStanding: Bool
   let picture: PictureOptions
   let session: Session
   let watch: WatchOptions
@@ -59,7 +61,8 @@ struct ViewWatch: Sendable {
 
   fileprivate func widgets(in mirror: WidgetMirror) -> [Widget] {
     ids.isEmpty
-      ? mirror.widgets.filter(\.presence.isVisible) : ids.compactMap { mirror[$0] }
+      ? mirror.widgets.filter { $0.isShownUnnamed(withStanding: showsStanding) }
+      : ids.compactMap { mirror[$0] }
   }
 }
 

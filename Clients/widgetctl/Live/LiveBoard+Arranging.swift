@@ -181,7 +181,7 @@ extension LiveBoard {
 
 extension Widget {
   /// Whether it only says that a host or a bundle runs as it should.
-  fileprivate var isStandingWell: Bool {
+  var isStandingWell: Bool {
     ["bundle", "widgetd-host"].contains(kind.rawValue) && data["state"] == .string("running")
       && !isStale && error == nil
   }

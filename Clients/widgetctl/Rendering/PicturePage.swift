@@ -80,8 +80,11 @@ struct PicturePage: Sendable {
     var picture = picture
     picture.look.isStale = widget.isStale
     let rest = fillsPage ? height.map { max($0 - taken, 0) } : nil
+    let whole = picture.grid(of: content, width: width)
+    // What does not fit is cut with all else, and counted. What scrolls has room as it is.
     let shown =
-      rest == 0 ? [] : [picture.grid(of: content, width: width, height: rest)]
+      rest.map { whole.height <= $0 || $0 > 0 && content.hasScrolling } == true
+      ? [picture.grid(of: content, width: width, height: rest)] : [whole]
     return top + shown + below
   }
 
@@ -125,4 +128,9 @@ struct PicturePage: Sendable {
   private static func problem(_ text: String) -> Node {
     line(text, ["color": .string("color.error")])
   }
+}
+
+extension Content {
+  /// Whether a node scrolls what has no room in it.
+  fileprivate var hasScrolling: Bool { nodes.contains { $0.properties["scroll"] == .bool(true) } }
 }
