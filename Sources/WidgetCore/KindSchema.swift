@@ -25,6 +25,23 @@ struct KindSchema {
       kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
+  /// Whether widgets show the same in every family as they do by a former version of the kind: all that
+  /// contents are compiled from is the same.
+  func showsAlike(_ former: KindSchema) -> Bool {
+    // Empty means all families.
+    Set(kind.families) == Set(former.kind.families) && kind.content == former.kind.content
+      && kind.isOpen == former.kind.isOpen && reactions == former.reactions
+      && types(.data) == former.types(.data) && types(.parameters) == former.types(.parameters)
+  }
+
+  /// The types of its fields, which its expressions are compiled for.
+  private func types(_ part: Part) -> [String: FieldType] { fields(part).mapValues(\.type) }
+
+  /// The events of its reducers, by the nodes that they name: nodes take these.
+  private var reactions: [String: Set<String>] {
+    kind.reducers.reduce(into: [:]) { $0[$1.nodeID, default: []].insert($1.event) }
+  }
+
   /// Which of a widget's two maps is meant.
   enum Part: String {
     case parameters, data

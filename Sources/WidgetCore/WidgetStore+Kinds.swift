@@ -216,7 +216,7 @@ extension WidgetStore {
         lost = schema.losses(of: record, former: former[record.kind])
         hasChanged = try apply(patch, to: slot, at: revision, time: time) || hasChanged
       }
-      let isOther = former[record.kind]?.kind.content != schema.kind.content
+      let isOther = former[record.kind].map { !schema.showsAlike($0) } ?? true
       if hasChanged
         || showAnew(slot, schema, inOtherFamilies: isOther, at: revision, time: time)
       {

@@ -5,9 +5,12 @@ import WidgetModel
 
 /// What widgets show in families that are not their own.
 @Suite struct FamilyContentTests {
-  private static func kind(inline text: String = "'in ' + string(data.n)") -> Kind {
+  private static func kind(
+    inline text: String = "'in ' + string(data.n)", families: [Family] = [],
+    reducers: [Reducer] = [], press: [String]? = nil
+  ) -> Kind {
     Kind(
-      name: "k", isOpen: true,
+      name: "k", families: families, isOpen: true, reducers: reducers,
       content: [
         ContentTemplate(
           families: [.inline],
@@ -16,7 +19,8 @@ import WidgetModel
             children: [
               NodeTemplate(id: "text", type: .label, properties: ["text": Binding(text)]),
               NodeTemplate(
-                id: "press", type: .button, properties: ["text": Binding("widget.family")]),
+                id: "press", type: .button, properties: ["text": Binding("widget.family")],
+                events: press),
             ])),
         ContentTemplate(
           root: NodeTemplate(
@@ -99,6 +103,76 @@ import WidgetModel
     #expect(store.checkInvariants() == [])
   }
 
+  /// What a kind can change about other families and not about the own one.
+  @Test(arguments: [true, false])
+  func `a kind that is no longer made for a family takes its content from readers`(
+    keeps: Bool
+  ) throws {
+    let everything = { (families: [Family]) in
+      Kind(
+        name: "k", families: families,
+        content: [ContentTemplate(root: NodeTemplate(id: "box", type: .label))])
+    }
+    var store = Store()
+    try store.register([everything([.medium, .inline])])
+    try store.create("a")
+    if keeps { store.keepContent(of: .inline) }
+    #expect(inline(store) != nil)
+    var cursor = store.revision
+    try store.register([everything([.medium])])
+    #expect(inline(store) == nil)
+    #expect(try change(store, since: cursor) == ContentChange(replacingBy: nil))
+    cursor = store.revision
+    try store.register([everything([])])
+    #expect(
+      Content.applying(try #require(try change(store, since: cursor)), to: nil) == inline(store))
+    #expect(inline(store) != nil)
+  }
+
+  @Test(arguments: [true, false])
+  func `a reducer for a node that only another family has is told to its readers`(
+    keeps: Bool
+  ) throws {
+    var store = Store()
+    try store.register([Self.kind(press: [])])
+    try store.create("a", data: ["n": .int(1), "m": .int(1)])
+    if keeps { store.keepContent(of: .inline) }
+    #expect(inline(store)?["press"]?.events == [])
+    let cursor = store.revision
+    let reducer = Reducer(event: "press", nodeID: "press", assignments: ["n": "data.n + 1"])
+    try store.register([Self.kind(reducers: [reducer], press: [])])
+    #expect(
+      Content.applying(try #require(try change(store, since: cursor)), to: nil)?["press"]?.events
+        == ["press"])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a reducer for a node of the own family is told`() throws {
+    var store = Store()
+    try store.register([Self.kind()])
+    try store.create("a", data: ["n": .int(1), "m": .int(1)])
+    let cursor = store.revision
+    try store.register([
+      Self.kind(reducers: [Reducer(event: "tap", nodeID: "box", assignments: ["n": "0"])])
+    ])
+    guard case .updated(let update)? = try store.changes(since: cursor).changes.first else {
+      Issue.record("nobody is told")
+      return
+    }
+    #expect(Content.applying(try #require(update.content), to: nil)?["box"]?.events == ["tap"])
+  }
+
+  @Test func `a kind that only says other words of itself changes no widget`() throws {
+    var store = try store()
+    store.keepContent(of: .inline)
+    _ = inline(store)
+    let cursor = store.revision
+    var kind = Self.kind()
+    kind.summary = "Other words."
+    try store.register([kind])
+    #expect(try store.changes(since: cursor, taking: .family(.inline)).changes.isEmpty)
+  }
+
   @Test func `a widget whose family changes is shown as a whole again`() throws {
     var store = try store()
     store.keepContent(of: .inline)
@@ -143,10 +217,30 @@ import WidgetModel
       for step in 0..<400 {
         switch Int(random.next() % 8) {
         case 0:
-          try store.register([Self.kind(inline: "'v\(step % 3) ' + string(data.n)")])
+          try store.register([
+            Self.kind(
+              inline: "'v\(step % 3) ' + string(data.n)",
+              families: [[], [.inline, .medium, .small], [.inline, .small]][
+                Int(random.next() % 3)],
+              reducers: random.next() % 2 == 0
+                ? [] : [Reducer(event: "tap", nodeID: "press", assignments: ["n": "0"])])
+          ])
+        case 3:
+          try store.register([
+            Kind(
+              name: "k", families: random.next() % 2 == 0 ? [] : [.medium, .small], isOpen: true,
+              reducers: random.next() % 2 == 0
+                ? [] : [Reducer(event: "tap", nodeID: "box", assignments: ["n": "0"])],
+              content: [
+                ContentTemplate(
+                  root: NodeTemplate(
+                    id: "box", type: .label, properties: ["text": Binding("string(data.m)")]))
+              ])
+          ])
         case 1:
           let family: Family = random.next() % 2 == 0 ? .inline : .small
-          try store.declare([WidgetSpec(id: "a", kind: "k", family: family)])
+          // The kind may not be made for it.
+          _ = try? store.declare([WidgetSpec(id: "a", kind: "k", family: family)])
         case 2: try store.set("a", ["m": .int(Int64(step))])
         default: try store.set("a", ["n": .int(Int64(step / 2))])
         }
@@ -161,6 +255,7 @@ import WidgetModel
         }
         cursor = store.revision
         #expect(held == inline(store), "step \(step)")
+        #expect(store.checkInvariants() == [], "step \(step)")
       }
       #expect(store.checkInvariants() == [])
     }
