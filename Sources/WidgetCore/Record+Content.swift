@@ -47,11 +47,4 @@ extension Record {
 
   /// What its content counts against its owner's quota.
   var contentBytes: Int { content?.table.bytes ?? 0 }
-
-  /// What it comes to in frames, at most.
-  var sizeBytes: Int {
-    let others = familyContents.reduce(0) { max($0, $1.content?.table.bytes ?? 0) }
-    return costBytes + max(contentBytes, others)
-      + (isPlain ? PlainContent.sizeBytes(of: self) : 0)
-  }
 }

@@ -53,6 +53,8 @@ final class Record {
   var familyRevision: Revision = 0
   /// What it shows in other families, as far as somebody watches it in them.
   var familyContents: [FamilyContent] = []
+  /// How much memory these take.
+  var familyBytes: Int { familyContents.reduce(0) { $0 + $1.bytes } }
 
   /// What the widget counts against its owner's quota.
   var costBytes = 0

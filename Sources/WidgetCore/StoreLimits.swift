@@ -8,6 +8,9 @@ public struct StoreLimits: Hashable, Sendable {
   public var stateBytesPerUIDMax = 64 << 20
   /// How many bytes what one user's widgets show may have. What is there when the store is opened stays.
   public var contentBytesPerUIDMax = 64 << 20
+  /// How many bytes the contents may have that are kept because somebody watches another family than the
+  /// widgets' own. Beyond it, these contents are made when they are read.
+  public var familyContentBytesMax = 64 << 20
   /// How many bytes of state one widget may hold.
   public var widgetBytesMax = 1 << 20
   /// How many data keys, and how many parameters, one widget may have.
@@ -42,7 +45,8 @@ public struct StoreLimits: Hashable, Sendable {
   public var themeOverridesMax = 512
   /// How many reducers one kind may have.
   public var reducersPerKindMax = 256
-  /// What all reducers of one event may cost together: about as many steps.
+  /// What finding the node of an event in other families than the widget's, and all reducers of the event,
+  /// may cost together: about as many steps.
   public var eventCostMax = 200_000
   /// How many nodes a template, and what one widget shows, may have.
   public var contentNodesMax = 2_000

@@ -57,17 +57,22 @@ extension WidgetStore {
     return Delta(fromRevision: cursor, toRevision: revision, changes: removals + changes)
   }
 
-  /// Whether more than `limit` widgets, or widgets with more state than `bytesMax`, changed after a
-  /// cursor. O(limit).
+  /// Whether more than `limit` widgets, or widgets of which the reader takes more than `bytesMax`,
+  /// changed after a cursor; also if making the contents that it takes costs more than one content may.
+  /// O(limit). The selector only keeps contents from being made that the reader does not take.
   public func hasChanges(
-    since cursor: Revision, moreThan limit: Int, orBytes bytesMax: Int = .max
+    since cursor: Revision, moreThan limit: Int, orBytes bytesMax: Int = .max,
+    selecting selector: Selector = Selector(), taking content: ContentChoice = .own
   ) -> Bool {
+    let (selection, reader) = (selection(selector), reader(content))
     var slot = newest
     var (seen, bytes) = (0, 0)
     while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
       seen += 1
-      bytes += record.sizeBytes
-      if seen > limit || bytes > bytesMax { return true }
+      if seen > limit { return true }
+      bytes += record.costBytes
+      if !reader.makesContent || selection.picks(record) { reader.count(record) }
+      if reader.isFull(with: bytes, bytesMax: bytesMax) { return true }
       slot = record.older
     }
     return false
@@ -95,16 +100,18 @@ extension WidgetStore {
     changes(inChunk: chunk, from: 0, bytesMax: .max, since: cursor, selecting: selector).changes
   }
 
-  /// A part of a chunk's selected widgets: those from a slot on, until their state exceeds
-  /// `bytesMax`. `next` is where to go on; nil at the chunk's end. O(chunk).
+  /// A part of a chunk's selected widgets: those from a slot on, until what the reader takes of them
+  /// exceeds `bytesMax`, or making it costs as much as one content may. `next` is where to go on; nil at
+  /// the chunk's end. O(chunk).
   public func widgets(
     inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
     taking content: ContentChoice = .own
   ) -> (widgets: [Widget], next: Int?) {
     let (selection, reader) = (selection(selector), reader(content))
-    return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
-      selection.picks(record) ? record.widget(reader) : nil
-    }
+    return piece(
+      ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
+      where: selection.picks
+    ) { $0.widget(reader) }
   }
 
   /// A part of what happened to a chunk's widgets; see `changes(inChunk:since:selecting:)` and
@@ -117,23 +124,28 @@ extension WidgetStore {
   ) -> (changes: [WidgetChange], next: Int?) {
     guard chunkRevisions[chunk] > cursor else { return ([], nil) }
     let (selection, reader) = (selection(selector), reader(content))
-    return piece(ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector) { record in
-      guard record.revision > cursor else { return nil }
-      return record.change(
+    return piece(
+      ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
+      where: { $0.revision > cursor }
+    ) { record in
+      record.change(
         since: cursor, selecting: selection, mayHoldNewer: !isFirstPass, taking: reader)
     }
   }
 
   private func piece<Element>(
     ofChunk chunk: Int, from start: Int, bytesMax: Int, selecting selector: Selector,
+    taking reader: ContentReader, where isWanted: (Record) -> Bool,
     _ element: (Record) -> Element?
   ) -> ([Element], next: Int?) {
     var elements: [Element] = []
     var bytes = 0
     for slot in slots(ofChunk: chunk, selecting: selector) where slot >= start {
-      guard let record = records[slot], let found = element(record) else { continue }
-      if bytes > bytesMax { return (elements, slot) }
-      bytes += record.sizeBytes
+      guard let record = records[slot], isWanted(record) else { continue }
+      // Before the next one is made, which may cost much.
+      if reader.isFull(with: bytes, bytesMax: bytesMax) { return (elements, slot) }
+      guard let found = element(record) else { continue }
+      bytes += record.costBytes
       elements.append(found)
     }
     return (elements, nil)

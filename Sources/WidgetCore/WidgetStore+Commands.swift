@@ -6,7 +6,7 @@ extension WidgetStore {
   public mutating func apply(
     _ command: Command, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> Commit {
-    contentCost = 0
+    (contentCost, familyCost) = (0, 0)
     if !contentGrowth.isEmpty { contentGrowth.removeAll(keepingCapacity: true) }
     // What contents come to is known when they are made: then it may have to be taken back.
     guard journal.isRecording || command.changesMany || isNearContentQuota else {

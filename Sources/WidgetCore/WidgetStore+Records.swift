@@ -47,11 +47,12 @@ extension WidgetStore {
       self.record(.replace(slot: Int32(slot), with: old, chunk: chunkRevision(of: Int32(slot))))
     }
     let (oldCost, oldPosition) = (record.costBytes, record.position)
-    let oldContentBytes = record.contentBytes
+    let (oldContentBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
     change(record)
     refreshContent(of: record)
     account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldContentBytes)
+    familyUsage.bytes += record.familyBytes - oldFamilyBytes
     setChunkRevision(of: Int32(slot), to: revision)
     guard newest != slot else { return }
     unlink(Int32(slot))
@@ -99,6 +100,7 @@ extension WidgetStore {
         records[Int(slot)] = old
         account(for: old, in: slot, insteadOf: current.costBytes, current.position)
         accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
+        familyUsage.bytes += old.familyBytes - current.familyBytes
         relink(slot)
         setChunkRevision(of: slot, to: chunk)
       case .remove(let slot, let chunk):
@@ -158,6 +160,7 @@ extension WidgetStore {
     usage[record.ownerUID, default: Usage()].widgets += 1
     usage[record.ownerUID, default: Usage()].bytes += record.costBytes
     accountContent(of: record.ownerUID, growth: record.contentBytes)
+    familyUsage.bytes += record.familyBytes
     records[Int(slot)] = record
   }
 
@@ -168,6 +171,7 @@ extension WidgetStore {
     usage[record.ownerUID]?.widgets -= 1
     usage[record.ownerUID]?.bytes -= record.costBytes
     accountContent(of: record.ownerUID, growth: -record.contentBytes)
+    familyUsage.bytes -= record.familyBytes
     if usage[record.ownerUID]?.widgets == 0 { usage[record.ownerUID] = nil }
     records[Int(slot)] = nil
     freeSlots.append(slot)

@@ -54,6 +54,8 @@ public struct WidgetStore: ~Copyable {
   private var unstored: [Int] = []
   /// What the contents made by the command under way have cost; see `checkContents`.
   var contentCost = 0
+  /// What the command under way has cost for kept contents of other families.
+  var familyCost = 0
   /// By how much the command under way has made each user's contents grow.
   var contentGrowth: [UInt32: Int] = [:]
   /// What providers have registered.
@@ -62,6 +64,8 @@ public struct WidgetStore: ~Copyable {
   var schemas: [KindName: KindSchema] = [:]
   /// Families whose content is kept, with how many watch them.
   var keptFamilies: [Family: Int] = [:]
+  /// The sum of all records' `familyBytes`.
+  let familyUsage: FamilyContentUsage
   /// What the tokens of nodes stand for. Contents do not depend on it.
   public internal(set) var theme: RevisedTheme
   /// The rules of time zones, for expressions.
@@ -108,6 +112,7 @@ public struct WidgetStore: ~Copyable {
     timeZones: TimeZones? = nil
   ) {
     self.timeZones = timeZones
+    familyUsage = FamilyContentUsage()
     self.limits = limits
     epoch = image.epoch
     revision = image.revision
@@ -173,6 +178,7 @@ public struct WidgetStore: ~Copyable {
     theme = other.theme
     schemas = other.schemas
     keptFamilies = other.keptFamilies
+    familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
   }
 
   /// Gives widgets that may not be what readers hold a revision of their own, so that who resumes gets
@@ -259,7 +265,8 @@ public struct WidgetStore: ~Copyable {
   }
 
   /// The first `limit` selected widgets behind a position, in position order, and whether there are
-  /// more. Ends early when the widgets' state exceeds `bytesMax`. O(widgets looked at).
+  /// more. Ends early when what the reader takes of the widgets exceeds `bytesMax`, or when making
+  /// contents of another family has cost as much as one content may. O(widgets looked at).
   public func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own
@@ -269,9 +276,10 @@ public struct WidgetStore: ~Copyable {
     var bytes = 0
     var hasMore = false
     forEachRecord(behind: position, selecting: selector) { record in
-      hasMore = widgets.count == limit || (bytes > bytesMax && !widgets.isEmpty)
+      let isFull = reader.isFull(with: bytes, bytesMax: bytesMax)
+      hasMore = widgets.count == limit || (isFull && !widgets.isEmpty)
       if hasMore { return false }
-      bytes += record.sizeBytes
+      bytes += record.costBytes
       widgets.append(record.widget(reader))
       return true
     }

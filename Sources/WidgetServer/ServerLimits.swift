@@ -81,6 +81,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("widgets_per_uid_max", \.store.widgetsPerUIDMax),
       ("state_bytes_per_uid_max", \.store.stateBytesPerUIDMax),
       ("content_bytes_per_uid_max", \.store.contentBytesPerUIDMax),
+      ("family_content_bytes_max", \.store.familyContentBytesMax),
       ("widget_bytes_max", \.store.widgetBytesMax),
       ("keys_per_widget_max", \.store.keysPerWidgetMax),
       ("key_bytes_max", \.store.keyBytesMax),

@@ -333,7 +333,8 @@ extension ServiceLoop {
         }
         if instant < subscription.nextFrameAt { return markReadyLater(subscription) }
         if store.hasChanges(
-          since: cursor, moreThan: limits.eagerChangesMax, orBytes: limits.eagerBytesMax)
+          since: cursor, moreThan: limits.eagerChangesMax, orBytes: limits.eagerBytesMax,
+          selecting: group.filter.selector, taking: group.content)
         {
           subscription.position = .transferring(
             .init(
@@ -351,7 +352,8 @@ extension ServiceLoop {
         if isThrough, transfer.passes < ServiceLoop.passesMax,
           store.hasChanges(
             since: transfer.passStartedAt, moreThan: limits.eagerChangesMax,
-            orBytes: limits.eagerBytesMax)
+            orBytes: limits.eagerBytesMax, selecting: group.filter.selector,
+            taking: group.content)
         {
           transfer.beginPass(at: store.revision, chunkCount: store.chunkCount)
           subscription.position = .transferring(transfer)

@@ -135,7 +135,7 @@ struct ListTests {
 
   @Test func `a page ends early behind the widget that makes it too large`() throws {
     let store = try Store(widgets: ["a", "b", "c", "d"])
-    let size = store.records[0].sizeBytes
+    let size = store.records[0].costBytes + PlainContent.sizeBytes(of: store.records[0])
     let page = { (bytesMax: Int) in store.list(after: nil, limit: 9, bytesMax: bytesMax) }
     #expect(page(0).widgets.map(\.id) == ["a"])
     #expect(page(0).hasMore)

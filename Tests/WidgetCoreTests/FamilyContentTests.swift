@@ -209,9 +209,13 @@ import WidgetModel
   @Test func `a reader of a family that goes along with random changes holds what is there`() throws
   {
     var random = SplitMix64(seed: 4)
-    for keeps in [true, false] {
+    // With room for what is kept, with too little of it, and without a watcher.
+    for room in [1 << 20, 150, nil] {
       var store = try store()
-      if keeps { store.keepContent(of: .inline) }
+      if let room {
+        store.limits.familyContentBytesMax = room
+        store.keepContent(of: .inline)
+      }
       var held = inline(store)
       var cursor = store.revision
       for step in 0..<400 {

@@ -16,6 +16,9 @@ extension WidgetStore {
     checkOrder(live, expect)
     checkLinks(live, expect)
     checkUsage(live, expect)
+    expect(
+      familyUsage.bytes == live.reduce(0) { $0 + (records[$1]?.familyBytes ?? 0) },
+      "kept contents of other families have other bytes than \(familyUsage.bytes)")
     checkTombstones(expect)
     for slot in live {
       guard let record = records[slot] else { continue }
@@ -61,6 +64,16 @@ extension WidgetStore {
     let anew = ContentTable(program, of: record, limits: limits)
     if table.content != anew.content { violations.append("content is not what the state says") }
     if table.change(since: record.revision) != nil { violations.append("a node is newer than it") }
+    for kept in record.familyContents {
+      let program = WidgetStore.program(of: record.kind, for: kept.family, in: schemas)
+      let anew = program.map {
+        ContentTable($0, of: record, as: kept.family, limits: limits).content
+      }
+      if kept.content?.table.content != anew {
+        violations.append("\(kept.family) is not what the state says")
+      }
+      violations += kept.content?.table.checkInvariants() ?? []
+    }
     return violations.map { "\(record.id): \($0)" }
   }
 

@@ -119,9 +119,10 @@ struct Store {
 
   func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
-    selecting selector: Selector = Selector()
+    selecting selector: Selector = Selector(), taking content: ContentChoice = .own
   ) -> (widgets: [Widget], hasMore: Bool) {
-    box.store.list(after: position, limit: limit, bytesMax: bytesMax, selecting: selector)
+    box.store.list(
+      after: position, limit: limit, bytesMax: bytesMax, selecting: selector, taking: content)
   }
 
   func events(
@@ -172,6 +173,22 @@ struct Store {
 
   func hasChanges(since cursor: Revision, moreThan limit: Int) -> Bool {
     box.store.hasChanges(since: cursor, moreThan: limit)
+  }
+
+  func widgets(
+    inChunk chunk: Int, from slot: Int, bytesMax: Int, taking content: ContentChoice
+  ) -> (widgets: [Widget], next: Int?) {
+    box.store.widgets(inChunk: chunk, from: slot, bytesMax: bytesMax, taking: content)
+  }
+
+  var familyBytes: Int { box.store.familyUsage.bytes }
+
+  func hasChanges(
+    since cursor: Revision, bytesMax: Int, selecting selector: Selector = Selector(),
+    taking content: ContentChoice
+  ) -> Bool {
+    box.store.hasChanges(
+      since: cursor, moreThan: .max, orBytes: bytesMax, selecting: selector, taking: content)
   }
 
   func chunkRevision(_ chunk: Int) -> Revision { box.store.chunkRevision(chunk) }
