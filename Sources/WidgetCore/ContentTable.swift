@@ -36,6 +36,8 @@ struct ContentTable {
   private(set) var bytes = 0
   /// Whether something met a limit, so that it may have less than the state says.
   private(set) var isCut = false
+  /// Whether making it cost more than `contentCostMax`. Only of a table that was just made.
+  private(set) var ranOut = false
   /// What the last evaluation cost, nodes that it made included.
   private(set) var cost = 0
 
@@ -109,7 +111,7 @@ struct ContentTable {
     family = record.family
     var context = Context(record, limits, hasStatus: program.hasStatus, as: shownFamily)
     root = instantiate(program.root, path: "", parent: -1, &context)
-    (cost, isCut) = (context.spent, context.metLimit)
+    (cost, isCut, ranOut) = (context.spent, context.metLimit, context.ranOut)
     // Whoever does not have this revision gets everything.
     log.removeAll()
   }
@@ -325,6 +327,8 @@ struct ContentTable {
     var budget: Int
     /// Whether something was left out for want of room, or of budget.
     var metLimit = false
+    /// Whether the budget was used up.
+    private(set) var ranOut = false
     /// What was spent, nodes that were made included.
     var spent = 0
     let limits: StoreLimits
@@ -360,7 +364,7 @@ struct ContentTable {
     /// A value, or what is wrong.
     mutating func value(_ expression: CompiledExpression) -> Result<ExpressionValue, Failure> {
       guard budget > 0 else {
-        metLimit = true
+        (metLimit, ranOut) = (true, true)
         return .failure(.tooCostly)
       }
       var rest = budget - 1
@@ -369,7 +373,7 @@ struct ContentTable {
         spend(budget - rest)
         return .success(value)
       } catch {
-        metLimit = metLimit || error.reason == .costExceeded
+        if error.reason == .costExceeded { (metLimit, ranOut) = (true, true) }
         // One that costs too much by itself is not to take everything else with it.
         let paid = error.reason == .costExceeded ? max(1, budget / 8) : budget - rest
         spent += budget - rest - paid
@@ -390,7 +394,7 @@ struct ContentTable {
       do throws(EvaluationError) {
         return .success(try Value(value, budget: &rest, depthMax: limits.valueDepthMax))
       } catch {
-        if error.reason == .costExceeded { metLimit = true }
+        if error.reason == .costExceeded { (metLimit, ranOut) = (true, true) }
         return .failure(
           error.reason == .costExceeded
             ? .tooCostly : Failure(message: error.storageMessage(depthMax: limits.valueDepthMax)))

@@ -9,7 +9,8 @@ extension WidgetStore {
       throw .widgetNotFound(draft.widgetID)
     }
     try validate(draft)
-    let node = try standing(of: draft, on: record)
+    var budget = limits.eventCostMax
+    let node = try standing(of: draft, on: record, spending: &budget)
     let draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
     // After the defaults are filled in, because they count too.
     try checkPayload(of: draft)
@@ -24,7 +25,7 @@ extension WidgetStore {
       sequence: sequence, widgetID: record.id, nodeID: draft.nodeID, name: draft.name,
       payload: draft.payload, time: now, revision: revision, origin: caller,
       isForced: draft.isForced, wantsOutcome: draft.wantsOutcome)
-    let reduction = try reduce(event, on: slot)
+    let reduction = try reduce(event, on: slot, costMax: budget)
     if sequence > eventSequenceCeiling {
       self.record(.lowerEventCeiling(to: eventSequenceCeiling))
       eventSequenceCeiling += WidgetStore.eventSequenceBlock
@@ -51,21 +52,35 @@ extension WidgetStore {
 
   /// The state of the node that an event is about; nil if the event is about the widget as a whole,
   /// or if the widget has no content.
+  ///
+  /// Contents that are not there are made, as far as the budget goes, if their template has such a node.
   private func standing(
-    of draft: EventDraft, on record: Record
+    of draft: EventDraft, on record: Record, spending budget: inout Int
   ) throws(StoreError) -> ContentTable.Standing? {
     guard !draft.nodeID.isEmpty else { return nil }
     let own = record.content?.table
     if let standing = own?.standing(of: draft.nodeID) { return standing }
     // Clients show a widget in any family, and users press what they see.
-    var programs = own.map { [$0.program] } ?? []
+    var kept = own.map { [$0] } ?? []
+    for table in record.familyContents.compactMap({ $0.content?.table }) {
+      if let standing = table.standing(of: draft.nodeID) { return standing }
+      kept.append(table)
+    }
+    var programs = kept.map(\.program)
     for family in Family.allCases where !record.isPlain {
       let program = WidgetStore.program(of: record.kind, for: family, in: schemas)
       guard let program, !programs.contains(where: { $0 === program }) else { continue }
       programs.append(program)
-      let table =
-        record.familyContents.first { $0.family == family }?.content?.table
-        ?? ContentTable(program, of: record, as: family, limits: limits)
+      guard program.mayHaveNode(draft.nodeID) else { continue }
+      var limits = limits
+      limits.contentCostMax = min(limits.contentCostMax, budget)
+      let isShort = limits.contentCostMax < self.limits.contentCostMax
+      let table = ContentTable(program, of: record, as: family, limits: limits)
+      budget -= table.cost
+      // What is missing in it may be there for readers.
+      guard budget > 0, !(isShort && table.ranOut) else {
+        throw .quotaExceeded(limit: "event_cost_max", maximum: self.limits.eventCostMax)
+      }
       if let standing = table.standing(of: draft.nodeID) { return standing }
     }
     if !programs.isEmpty { throw .nodeNotFound(record.id, draft.nodeID) }
@@ -74,11 +89,11 @@ extension WidgetStore {
 
   /// The patch that an event's reducers make, with its owners and effect; nil for no patch.
   private func reduce(
-    _ event: Event, on slot: Int
+    _ event: Event, on slot: Int, costMax: Int
   ) throws(StoreError) -> (patch: WidgetPatch, ownership: Ownership?, effect: PatchEffect)? {
     guard let record = records[slot], let schema = schemas[record.kind],
       let patch = try schema.reducers.patch(
-        for: event, on: record, costMax: limits.eventCostMax,
+        for: event, on: record, costMax: costMax,
         valueDepthMax: limits.valueDepthMax)
     else { return nil }
     let ownership = record.ownership(after: patch, by: .events(record.kind))

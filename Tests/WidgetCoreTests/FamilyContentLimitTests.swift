@@ -159,4 +159,35 @@ import WidgetModel
     #expect(
       try store.changes(since: cursor, taking: .family(.large)).changes.count == 6)
   }
+
+  // MARK: - Events
+
+  private func event(_ node: String) -> Command {
+    .sendEvent(EventDraft(widgetID: "w0", nodeID: node, name: "press"))
+  }
+
+  @Test(arguments: ["nope", "nope/0", "row", "add/0", "list/1"])
+  func `an event on a node that no template has costs nothing`(node: String) throws {
+    var store = try store(
+      widgets: 1, rows: 500, families: [.small, .large, .inline],
+      limits: .with { $0.eventCostMax = 1 })
+    #expect(store.refusal(of: event(node)) == .nodeNotFound("w0", node))
+  }
+
+  @Test func `an event on a node of another family costs what finding it does`() throws {
+    var store = try store(
+      widgets: 1, rows: 500, families: [.small, .large, .inline],
+      limits: .with { $0.eventCostMax = 1_000 })
+    let absent = event("row/7")
+    #expect(
+      store.refusal(of: absent) == .quotaExceeded(limit: "event_cost_max", maximum: 1_000))
+    // What is kept for a watcher is there already.
+    store.keepContent(of: .large)
+    _ = store.widget("w0", taking: .family(.large))
+    try store.run(event("add"))
+    store.limits.eventCostMax = 1_000_000
+    store.dropContent(of: .large)
+    try store.run(event("add"))
+    #expect(store.refusal(of: absent) == .nodeNotFound("w0", "row/7"))
+  }
 }
