@@ -104,6 +104,54 @@ extension StoredWidget: ConvertibleMessage {
   }
 }
 
+/// A theme in the store: the values that were set, and the revision of the last change.
+///
+/// A `widgetd.v1.Theme` that is read strictly: a value that cannot be read, or a token that is none, is
+/// damage, and the next change would write the row without it. So a version that adds a group of tokens
+/// or another kind of value needs a schema version of the database, which older daemons refuse. Names
+/// that this version's standard theme does not have are kept like any other.
+public struct StoredTheme: Hashable, Sendable {
+  public var values: [String: ThemeValue]
+  /// From 1: the theme is only stored when it changes.
+  public var revision: Revision
+
+  public init(values: [String: ThemeValue], revision: Revision) {
+    self.values = values
+    self.revision = revision
+  }
+}
+
+extension StoredTheme: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__Theme>, _ reader: Reader) throws(WireError) {
+    values = [:]
+    for index in 0..<c.pointee.n_values {
+      guard let entry = c.pointee.values?[index] else { continue }
+      let token = reader.string(entry.pointee.key)
+      let place = "values[\(token.prefix(ThemeToken.lengthMax))]"
+      let value: ThemeValue
+      do throws(WireError) {
+        value = try reader.required("value", entry.pointee.value)
+      } catch {
+        throw error.inside(place)
+      }
+      if let problem = value.problem(as: token) {
+        throw .invalidField(path: place, description: problem)
+      }
+      guard values.updateValue(value, forKey: token) == nil else {
+        throw .invalidField(path: place, description: "is there twice")
+      }
+    }
+    revision = c.pointee.revision
+    guard revision > 0 else {
+      throw .invalidField(path: "revision", description: "is missing")
+    }
+  }
+
+  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Theme>, _ writer: Writer) throws(WireError) {
+    try ThemeState(values: values, revision: revision).fill(c, writer)
+  }
+}
+
 /// One data key or parameter.
 public struct StoredEntry: Hashable, Sendable {
   public var key: String

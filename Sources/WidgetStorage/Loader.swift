@@ -60,7 +60,7 @@ struct Loader {
     let rows = try Statement("SELECT body FROM theme WHERE name = ?1", on: connection)
     try rows.bind(SQLiteCommitLog.themeRow, at: 1)
     guard try rows.step() else { return RevisedTheme() }
-    let stored = try decode(ThemeState.self, rows.blob(0), what: "the theme")
+    let stored = try decode(StoredTheme.self, rows.blob(0), what: "the theme")
     guard stored.revision <= saved.revision else {
       throw corrupt("the theme is of revision \(stored.revision)")
     }

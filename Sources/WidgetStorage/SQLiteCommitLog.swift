@@ -205,7 +205,7 @@ public final class SQLiteCommitLog: CommitLog {
         registered, key: registered.kind.name.rawValue, at: (1, 2), statements.upsertKind)
     }
     if let theme = group.theme {
-      let stored = ThemeState(values: theme.overrides, revision: theme.revision)
+      let stored = StoredTheme(values: theme.overrides, revision: theme.revision)
       // Too rare to be kept ready.
       let upsert = try Statement(
         "INSERT OR REPLACE INTO theme (name, body) VALUES (?1, ?2)", on: connection)

@@ -169,6 +169,92 @@ import WidgetModel
     #expect(try folder.open().load(at: noon).theme == theme)
   }
 
+  @Test func `a theme with tokens that this version does not know keeps them`() throws {
+    let newer = "color.of_a_later_version"
+    var theme = RevisedTheme(
+      overrides: [newer: .color(ThemeColors(ThemeColor(red: 1, green: 2, blue: 3)))], revision: 1)
+    do {
+      let log = try folder.open()
+      try log.append(
+        CommitGroup(revision: 1, compactRevision: 0, eventSequenceCeiling: 0, theme: theme))
+      try log.close()
+    }
+    let log = try folder.open()
+    #expect(try log.load(at: noon).theme == theme)
+    // A change of another token writes the row again.
+    theme.overrides["offset.basic"] = .offset(9)
+    theme.revision = 2
+    try log.append(
+      CommitGroup(revision: 2, compactRevision: 0, eventSequenceCeiling: 0, theme: theme))
+    try log.close()
+    #expect(try folder.open().load(at: noon).theme == theme)
+  }
+
+  private func themeBody(on connection: Connection) throws -> [UInt8] {
+    let rows = try Statement("SELECT body FROM theme", on: connection)
+    try #require(try rows.step())
+    return Array(rows.blob(0))
+  }
+
+  /// What is wrong with a stored theme, and what the error says of it.
+  struct ThemeDamage: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let words: String
+    let harm: @Sendable ([UInt8]) -> [UInt8]
+
+    init(_ name: String, _ words: String, _ harm: @escaping @Sendable ([UInt8]) -> [UInt8]) {
+      (testDescription, self.words, self.harm) = (name, words, harm)
+    }
+
+    /// Other text of the same length.
+    static func text(_ old: String, _ new: String, _ words: String) -> ThemeDamage {
+      ThemeDamage("\(old) to \(new)", words) { body in
+        let text = Array(old.utf8)
+        let place = body.indices.first { body[$0...].starts(with: text) }
+        guard let place else { return body }
+        return body[..<place] + Array(new.utf8) + body[(place + text.count)...]
+      }
+    }
+  }
+
+  @Test(arguments: [
+    ThemeDamage.text("#00ff00", "#00ff0z", "values[color.green].value.color.light"),
+    .text("color.green", "colon.green", "values[colon.green]"),
+    .text("color.green", "color.gr en", "values[color.gr en]"),
+    .text("color.green", "font.greens", "values[font.greens]"),
+    ThemeDamage("no body", "revision") { _ in [] },
+    ThemeDamage("the revision cut off", "revision") { $0.dropLast(3) },
+    ThemeDamage("cut in a value", "theme") { $0.dropLast(5) },
+    ThemeDamage("an entry twice", "is there twice") { $0[..<(2 + Int($0[1]))] + $0 },
+    ThemeDamage("a value of another kind", "has no value") { body in
+      // An entry `color.x` whose value has only field 15.
+      [0x0A, 0x0D, 0x0A, 0x07] + Array("color.x".utf8) + [0x12, 0x02, 0x78, 0x01] + body
+    },
+  ])
+  func `a stored theme that is damaged is refused and left alone`(damage: ThemeDamage) throws {
+    let green = ThemeValue.color(ThemeColors(ThemeColor(red: 0, green: 255, blue: 0)))
+    do {
+      let log = try folder.open()
+      try log.append(
+        CommitGroup(
+          revision: 300, compactRevision: 0, eventSequenceCeiling: 0,
+          theme: RevisedTheme(overrides: ["color.green": green], revision: 300)))
+      try log.close()
+      let connection = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      let body = try themeBody(on: connection)
+      let harmed = damage.harm(body)
+      #expect(harmed != body)
+      let hex = harmed.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+      try connection.execute("UPDATE theme SET body = X'\(hex)'")
+    }
+    let failure = #expect(throws: StorageError.self) { try folder.open().load(at: noon) }
+    guard case .corrupt(folder.database, let detail)? = failure else {
+      Issue.record("\(failure as Any)")
+      return
+    }
+    #expect(detail.contains("theme") && detail.contains(damage.words), "\(detail)")
+  }
+
   @Test func `a database without owners opens, and can store owners then`() throws {
     try Data().write(to: URL(filePath: folder.database))
     let before = Schema(steps: Array(Schema.current.steps[..<4]))
