@@ -106,6 +106,50 @@ import WidgetStorage
     }
   }
 
+  private static func setBlue(_ blue: UInt8, _ client: RawClient) throws -> Revision {
+    let color = ThemeColors(ThemeColor(red: 1, green: 2, blue: blue))
+    return try client.call(
+      "UpdateTheme", UpdateThemeRequest(set: ["color.x": .color(color)]),
+      as: UpdateThemeResponse.self, service: "widgetd.v1.CatalogService"
+    ).revision
+  }
+
+  @Test func `is told of the theme when it changes, and not again before`() async throws {
+    try await withRestart { server in
+      let client = try server.connect()
+      try client.create("a")
+      _ = try Self.setBlue(1, client)
+      let watcher = try Watcher(client, WatchWidgetsRequest(includeTheme: true)).sync()
+      let known = watcher.mirror.theme
+      #expect(known?.overridden == ["color.x"])
+      return { next in
+        let other = try next.connect()
+        let revision = try other.set("a", ["n": .int(2)]).revision
+        let changes = try watcher.step()
+        guard case .changes = changes else { throw TestFault("no change, but \(changes)") }
+        #expect(watcher.mirror.revision == revision && watcher.mirror.theme == known)
+        let changed = try Self.setBlue(2, other)
+        guard case .theme(let theme) = try watcher.step() else { throw TestFault("no theme") }
+        #expect(theme.revision == changed)
+      }
+    }
+  }
+
+  @Test func `is told of a theme that was to go out later`() async throws {
+    try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
+      let client = try server.connect()
+      let watcher = try Watcher(client, WatchWidgetsRequest(includeTheme: true)).sync()
+      // The first change is sent at once, the theme would be a minute later.
+      try client.create("a")
+      _ = try watcher.nextChanges()
+      let revision = try Self.setBlue(3, client)
+      #expect(watcher.mirror.theme?.revision == 0)
+      return { _ in
+        while watcher.mirror.theme?.revision != revision { try watcher.step() }
+      }
+    }
+  }
+
   @Test func `keeps its watch of events`() async throws {
     try await withRestart { server in
       let client = try server.connect()
