@@ -17,6 +17,7 @@ struct Model {
   var owners: [WidgetID: ModelOwners] = [:]
   var numbering: [KindName: UInt64] = [:]
   var events = ModelEvents()
+  var theme = ModelTheme()
   var answers: [RequestImage] = []
   /// The revisions of removals that are remembered.
   var removals: [Revision] = []
@@ -56,6 +57,7 @@ struct Model {
     removals += Array(repeating: revision + 1, count: draft.removalCount)
     numbering = draft.numbering
     owners = draft.owners
+    theme = draft.theme
     order = draft.order
     // None of the workload's kinds is registered.
     for id in touched { draft.widgets[id] = draft.widgets[id]?.withPlainContent }

@@ -13,6 +13,7 @@ struct Draft {
   var owners: [WidgetID: ModelOwners]
   var numbering: [KindName: UInt64]
   var events: ModelEvents
+  var theme: ModelTheme
   var touched: Set<WidgetID> = []
   /// The touched widgets of which only the owners of fields changed.
   var reowned: Set<WidgetID> = []
@@ -30,6 +31,7 @@ struct Draft {
     owners = model.owners
     numbering = model.numbering
     events = model.events
+    theme = model.theme
   }
 
   mutating func run(_ command: Command) throws(StoreError) -> Commit.Outcome {
@@ -57,7 +59,12 @@ struct Draft {
       return .updated(id)
     case .apply(let declaration, _): return try declare(declaration)
     case .sendEvent(let draft): return try send(draft)
-    case .applyKinds, .deleteKind, .provide, .abandon, .acknowledge, .updateTheme:
+    case .updateTheme(let update, let expected):
+      let (outcome, isOther) = try theme.run(
+        update, ifRevision: expected, overridesMax: limits.themeOverridesMax, at: revision)
+      isChange = isOther
+      return outcome
+    case .applyKinds, .deleteKind, .provide, .abandon, .acknowledge:
       preconditionFailure("the workload has no kinds")
     }
   }

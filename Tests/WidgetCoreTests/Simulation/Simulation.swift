@@ -30,6 +30,9 @@ struct Simulation {
     /// Widgets of managers, and fields of these that others have set, over all states.
     var owned = 0
     var kept = 0
+    /// Changes of the theme, and those that were refused.
+    var themes = 0
+    var refusedThemes = 0
 
     static func += (a: inout Counts, b: Counts) {
       a.commands += b.commands
@@ -41,6 +44,8 @@ struct Simulation {
       a.reads += b.reads
       a.owned += b.owned
       a.kept += b.kept
+      a.themes += b.themes
+      a.refusedThemes += b.refusedThemes
     }
   }
 
@@ -94,7 +99,9 @@ struct Simulation {
         violations.append("\(command) did \(commit) and should have done \(effect)")
       }
       if effect.isChange { counts.commits += 1 }
+      if case .updateTheme = command, effect.isChange { counts.themes += 1 }
     case (.failure(let error), .failure(let other)):
+      if case .updateTheme = command { counts.refusedThemes += 1 }
       if !error.isSame(as: other) {
         violations.append("\(command) failed with \(error) and should have with \(other)")
       }
@@ -126,6 +133,11 @@ struct Simulation {
         violations.append(
           "after \(command as Any): the owners of \(id) are \(actual) and should be \(expected)")
       }
+    }
+    let theme = RevisedTheme(overrides: model.theme.values, revision: model.theme.revision)
+    if store.theme != theme {
+      violations.append(
+        "after \(command as Any): the theme is \(store.theme) and should be \(theme)")
     }
     counts.owned += model.owners.count
     counts.kept += model.owners.values.reduce(0) { $0 + $1.all.count { !$0.manager.isEmpty } }

@@ -41,6 +41,7 @@ struct SimulationTests {
       #expect(count > seeds.count / 4)
     }
     #expect(counts.reads > seeds.count * 10)
+    #expect(counts.themes > seeds.count / 4 && counts.refusedThemes > seeds.count / 10)
     #expect(counts.owned > seeds.count * 5 && counts.kept > seeds.count)
   }
 }

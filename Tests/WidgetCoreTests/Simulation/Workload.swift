@@ -35,8 +35,25 @@ struct Workload {
     case 60..<70: .setPresence(target(), rng.pick(PresenceAction.allCases), transition: hint())
     case 70..<80: .move(id(), to: destination(), transition: hint())
     case 80..<91: .apply(declaration(), transition: hint())
-    default: .sendEvent(event())
+    case 91..<97: .sendEvent(event())
+    default: .updateTheme(themeUpdate(), ifRevision: expected(model.theme))
     }
+  }
+
+  private mutating func themeUpdate() -> ThemeUpdate {
+    var update = ThemeUpdate(replaces: rng.chance(10), isDryRun: rng.chance(10))
+    for _ in 0..<rng.below(3) {
+      let (token, value) = rng.pick(rng.chance(90) ? ModelTheme.good : ModelTheme.bad)
+      update.set[token] = value
+    }
+    let tokens = rng.chance(90) ? ModelTheme.tokens : ModelTheme.noTokens
+    if rng.chance(40) { update.unset = rng.some(tokens, max: 2) }
+    return update
+  }
+
+  private mutating func expected(_ theme: ModelTheme) -> Revision? {
+    guard rng.chance(15) else { return nil }
+    return rng.chance(70) ? theme.revision : theme.revision + 1
   }
 
   /// Mostly the id of a widget that is there.
@@ -189,6 +206,7 @@ struct Workload {
       $0.requestLifetime = .seconds(5)
       guard configuration > 0 else { return }
       $0.tombstonesMax = configuration == 1 ? 3 : 8
+      $0.themeOverridesMax = 2
       $0.eventsKeptMax = 3
       $0.requestsKeptMax = 2
       guard configuration > 1 else { return }

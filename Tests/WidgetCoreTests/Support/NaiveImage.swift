@@ -21,6 +21,7 @@ extension StoreImage {
       events.removeAll { $0.kind == trim.kind && $0.event.sequence < trim.before }
       lostEvents[trim.kind] = trim.lost
     }
+    if let theme = group.theme { self.theme = theme }
     events += group.events
     tombstones += group.tombstones
     tombstones.removeAll { $0.revision <= compactRevision }
