@@ -24,6 +24,8 @@ struct CoreBenchmark {
       "1 changed key of a widget that shows N keys, one binding each, with all that the daemon does"
     )
     report([10, 10_000].map { size in Case(size: size, sample: bound(among: size)) })
+    print("the same with 100 keys, watched in its own family and in N others")
+    report([0, 1, 3].map { size in Case(size: size, sample: bound(among: 100, families: size)) })
   }
 
   struct Case {
@@ -126,7 +128,7 @@ struct CoreBenchmark {
     }
   }
 
-  static func bound(among size: Int) -> (Int) -> Duration {
+  static func bound(among size: Int, families: Int = 0) -> (Int) -> Duration {
     let stores = Holder(makeStore(widgets: 0, isRevocable: true))
     guard let name = KindName("panel") else { preconditionFailure("a bad kind") }
     let fields = (0..<size).map { Field(name: "key\($0)", type: .int, defaultValue: .int(0)) }
@@ -135,11 +137,22 @@ struct CoreBenchmark {
         id: "label\($0)", type: .label,
         properties: ["text": Binding("'value ' + string(data.key\($0))")])
     }
-    let content = ContentTemplate(root: NodeTemplate(id: "top", type: .stack, children: labels))
-    let kind = Kind(name: name, data: fields, content: [content])
+    let others = Array([Family.small, .large, .inline].prefix(families))
+    // One template for each, as for families that show something else.
+    let content = [[]] + others.map { [$0] }
+    let kind = Kind(
+      name: name, data: fields,
+      content: content.map { families in
+        ContentTemplate(
+          families: families, root: NodeTemplate(id: "top", type: .stack, children: labels))
+      })
     stores.apply(.applyKinds(KindDeclaration(provider: "benchmark", kinds: [kind])))
     stores.apply(.create(WidgetSpec(id: id(0), kind: name)))
     stores.store.commitGroup(at: .epoch)
+    for family in others {
+      stores.store.keepContent(of: family)
+      _ = stores.store.widget(id(0), taking: .family(family))
+    }
     var value: Int64 = 0
     return { count in
       ContinuousClock().measure {
@@ -149,6 +162,7 @@ struct CoreBenchmark {
           stores.apply(.update(id(0), WidgetPatch(setData: ["key5": .int(value)])))
           stores.store.commitGroup(at: .epoch)
           stores.expect(nodes: 1, since: cursor)
+          for family in others { stores.expect(nodes: 1, since: cursor, taking: .family(family)) }
         }
       }
     }
@@ -178,8 +192,10 @@ struct CoreBenchmark {
     }
 
     /// Reads, and makes sure that so many nodes of one widget changed.
-    func expect(nodes count: Int, since cursor: Revision) {
-      guard let delta = try? store.changes(since: cursor),
+    func expect(
+      nodes count: Int, since cursor: Revision, taking content: ContentChoice = .own
+    ) {
+      guard let delta = try? store.changes(since: cursor, taking: content),
         case .updated(let update)? = delta.changes.first,
         update.content?.setNodes.count == count
       else { preconditionFailure("expected \(count) changed nodes") }
