@@ -148,12 +148,39 @@ public struct WidgetMirror: Hashable, Sendable {
       pieces = (set.fromRevision, changes)
       return nil
     }
+    if let difference = try update(with: changes) {
+      pieces = nil
+      revision = set.toRevision
+      resumeToken = set.resumeToken
+      return difference
+    }
     let (next, difference) = try result(of: changes)
     pieces = nil
     show(next)
     revision = set.toRevision
     resumeToken = set.resumeToken
     return difference
+  }
+
+  /// Carries out changes that leave all widgets where they are, at the cost of what changed. Returns nil,
+  /// with nothing done, if others are among them.
+  private mutating func update(
+    with changes: [WidgetChange]
+  ) throws(Inconsistency) -> Difference? {
+    for change in changes {
+      guard case .updated(let update) = change, update.position == nil else { return nil }
+      guard visible[update.id] != nil else { throw .unknownWidget(update.id) }
+    }
+    var result = Difference()
+    var before: [WidgetID: Widget] = [:]
+    for case .updated(let update) in changes {
+      if before[update.id] == nil { before[update.id] = visible[update.id] }
+      visible[update.id]?.apply(update)
+      if let transition = update.transition { result.transitions[update.id] = transition }
+    }
+    let updated = before.filter { visible[$0.key] != $0.value }.keys
+    result.updated = updated.count < 2 ? Array(updated) : order.filter { updated.contains($0) }
+    return result
   }
 
   /// What the changes make of the visible state. The same widget may be named by several pieces.

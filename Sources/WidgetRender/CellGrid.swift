@@ -38,6 +38,21 @@ public struct CellGrid: Hashable, Sendable {
     return cells[row * width..<(row + 1) * width]
   }
 
+  /// The rows that are not the same as those of a grid of the same size; all if the size is another.
+  public func rows(differingFrom other: CellGrid) -> [Int] {
+    guard other.width == width, other.height == height else { return Array(0..<height) }
+    return (0..<height).filter { row($0) != other.row($0) }
+  }
+
+  /// Makes rows the same as those of a grid of the same size.
+  public mutating func copy(rows: [Int], from other: CellGrid) {
+    guard other.width == width, other.height == height else { return }
+    for row in rows where (0..<height).contains(row) {
+      let range = row * width..<(row + 1) * width
+      cells.replaceSubrange(range, with: other.cells[range])
+    }
+  }
+
   /// Writes text in one row, and returns the columns it takes, also of what was clipped.
   ///
   /// A style without background keeps the one that is there. A wide character of which only a half

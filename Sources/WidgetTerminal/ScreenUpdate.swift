@@ -27,8 +27,17 @@ public struct ScreenUpdate: Sendable {
   /// - Parameter cursor: Where the text cursor stands. Default: it is hidden.
   public mutating func next(_ grid: CellGrid, cursor: Cursor? = nil) -> String {
     let isFirst = shown == nil
-    let changes = encoder.difference(from: shown, to: grid)
-    defer { (shown, shownCursor) = (grid, cursor) }
+    let rows = shown.map { grid.rows(differingFrom: $0) }
+    let changes = rows?.isEmpty == true ? "" : encoder.difference(from: shown, to: grid)
+    defer {
+      // What did not change stays where it is: a copy of all cells costs more than most changes.
+      if let rows, shown?.width == grid.width, shown?.height == grid.height {
+        shown?.copy(rows: rows, from: grid)
+      } else {
+        shown = grid
+      }
+      shownCursor = cursor
+    }
     guard isFirst || !changes.isEmpty || cursor != shownCursor else { return "" }
     var output = "\u{1B}[?2026h"
     // A cursor that is shown would be seen to run over the screen.

@@ -74,6 +74,27 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board).contains { $0.contains("other") })
   }
 
+  @Test func `a change that takes other room moves the panes below`() throws {
+    var board = try board(columns: 60)
+    let before = try #require(board.frames[Samples.id("w3")])
+    try board.take(LiveSamples.change("w2", "n0", to: "short", from: 1))
+    #expect(board.frames[Samples.id("w3")] == before)
+    let long = String(repeating: "words ", count: 20)
+    try board.take(LiveSamples.change("w2", "n0", to: long, from: 2))
+    #expect(board.frames[Samples.id("w3")]?.y == before.y + 2)
+    var update = WidgetUpdate(id: Samples.id("w1"), revision: 4, updateTime: .epoch)
+    update.error = .some(WidgetError(reason: "NO", message: ""))
+    try board.take(
+      .changes(ChangeSet(fromRevision: 3, toRevision: 4, changes: [.updated(update)])))
+    #expect(board.frames[Samples.id("w3")]?.y == before.y + 3)
+    var hidden = WidgetUpdate(id: Samples.id("w0"), revision: 5, updateTime: .epoch)
+    hidden.presence = Presence(isVisible: false)
+    try board.take(
+      .changes(ChangeSet(fromRevision: 4, toRevision: 5, changes: [.updated(hidden)])))
+    #expect(board.frames[Samples.id("w0")] == nil)
+    #expect(board.frames[Samples.id("w3")]?.y == before.y)
+  }
+
   @Test func `time paints the panes that follow it, and spinners the panes in which they turn`()
     throws
   {

@@ -93,7 +93,8 @@ extension LiveBoard {
     }
   }
 
-  private mutating func paneHeight(_ id: WidgetID, width: Int) -> Int {
+  /// The height of a pane, which is laid out for a width.
+  mutating func paneHeight(_ id: WidgetID, width: Int) -> Int {
     panes[id]?.layOut(width: max(1, width - 2 * LiveBoard.border))
     return (panes[id]?.layout.size.height ?? 0) + troubleRows(of: id) + 2
   }

@@ -21,12 +21,23 @@ extension LiveBoard {
     canvas.update(
       width: size.columns, height: size.rows, places: places, clip: page, motion: motion,
       key: { key(of: $0, places[$0] ?? .zero) }, paint: { paint($0, in: &$1) })
-    var grid = canvas.page
+    // On the page itself: it is copied only for what lies over the panes.
+    canvas.drawOver { drawStatus(in: &$0) }
     self.canvas = canvas
     hasComings = false
+    let hasPictures = pictures.usesProtocol && !pictures.states.isEmpty
+    guard places.isEmpty || overlay != nil || selection != nil || hasPictures else {
+      return (canvas.page, cursor)
+    }
+    var grid = canvas.page
     if places.isEmpty { drawNothing(in: &grid) }
     drawPictures(in: &grid)
     drawSelection(in: &grid)
+    drawOverlay(in: &grid)
+    return (grid, overlay == nil ? cursor : nil)
+  }
+
+  private func drawOverlay(in grid: inout CellGrid) {
     switch overlay {
     case .help?:
       draw(LiveBoard.help.map { LiveDetails.Line(text: $0) }, title: "Keys", from: 0, in: &grid)
@@ -38,8 +49,6 @@ extension LiveBoard {
           .map { LiveDetails.Line(text: $0) }, title: "Arrangement", from: 0, in: &grid)
     case nil: break
     }
-    drawStatus(in: &grid)
-    return (grid, overlay == nil ? cursor : nil)
   }
 
   // MARK: - Motion
@@ -246,10 +255,12 @@ extension LiveBoard {
     } else {
       parts.append(StatusPart(" revision \(mirror.revision)", "color.secondary", rank: 6))
     }
-    let widgets = order.compactMap { panes[$0]?.widget }
-    let count = "  \(widgets.count) widget\(widgets.count == 1 ? "" : "s")"
+    let count = "  \(order.count) widget\(order.count == 1 ? "" : "s")"
     parts.append(StatusPart(count, "color.secondary", rank: 5))
-    let (stale, failed) = (widgets.count { $0.isStale }, widgets.count { $0.error != nil })
+    let (stale, failed) = (
+      order.count { panes[$0]?.widget.isStale == true },
+      order.count { panes[$0]?.widget.error != nil }
+    )
     if stale > 0 { parts.append(StatusPart("  \(stale) stale", "color.warning", rank: 3)) }
     if failed > 0 { parts.append(StatusPart("  \(failed) failed", "color.error", rank: 2)) }
     if let filter, !filter.text.isEmpty {

@@ -111,30 +111,51 @@ struct LiveBoard {
       pieces[feed] = nil
     default: break
     }
-    var mirror = feed.map { feedMirrors[$0] ?? WidgetMirror() } ?? mirror
-    let difference = try mirror.apply(frame)
-    if let feed { feedMirrors[feed] = mirror } else { self.mirror = mirror }
+    let difference =
+      if let feed { try feedMirrors[feed, default: WidgetMirror()].apply(frame) } else {
+        try mirror.apply(frame)
+      }
     if case .changes(let set) = frame {
       pieces[feed, default: []] += set.changes
       guard !set.more else { return }
     }
-    guard let difference, mirror.isSynced else { return }
+    let isSynced = feed.map { feedMirrors[$0]?.isSynced == true } ?? mirror.isSynced
+    guard let difference, isSynced else { return }
     if case .changes = frame, !difference.added.isEmpty || !difference.removed.isEmpty {
       hasComings = true
     }
     var updates: [WidgetID: WidgetUpdate] = [:]
     for case .updated(let update) in pieces[feed] ?? [] { updates[update.id] = update }
     pieces[feed] = nil
+    var keepsPlaces =
+      difference.added.isEmpty && difference.removed.isEmpty && !difference.isReordered
+    if case .synced = frame { keepsPlaces = false }
     for widget in difference.removed {
       if feed == nil { panes[widget.id] = nil } else { refill(widget.id, nil) }
     }
     for id in difference.added + difference.updated where self.feed(of: id) == feed {
+      let before = panes[id]?.widget
       refill(id, updates[id])
+      if keepsPlaces { keepsPlaces = keepsPlace(id, before) }
     }
     // A widget that is new may have a place with another family, whose watch has brought it already.
     for id in difference.added where panes[id] == nil { refill(id, nil) }
-    settle()
-    arrange()
+    let isSettling = settle()
+    // Most changes leave every pane where it is.
+    if isSettling || !keepsPlaces { arrange() }
+  }
+
+  /// Whether a widget that changed needs the room that it has, and no other widget's place depends on
+  /// it. Lays it out.
+  private mutating func keepsPlace(_ id: WidgetID, _ before: Widget?) -> Bool {
+    guard let before, let after = panes[id]?.widget, before.presence == after.presence,
+      before.labels == after.labels, before.family == after.family,
+      (before.error == nil) == (after.error == nil), before.isStandingWell == after.isStandingWell
+    else { return false }
+    guard let frame = frames[id] else { return true }
+    guard paneHeight(id, width: frame.width) == frame.height else { return false }
+    if let focus, focus.widget == id, target(focus) == nil { self.focus = nil }
+    return true
   }
 
   /// Which watch brings what a widget shows here; the one for all until another one has it.
@@ -149,13 +170,18 @@ struct LiveBoard {
     return feed.flatMap { feedMirrors[$0]?[id] == nil ? nil : $0 }
   }
 
-  /// Lets the daemon's word take the place of what the user typed and switched.
-  mutating func settle() {
+  /// Lets the daemon's word take the place of what the user typed and switched. Returns whether there is
+  /// something of that.
+  @discardableResult
+  mutating func settle() -> Bool {
+    let edited = order.filter { panes[$0]?.isEdited == true }
+    guard !edited.isEmpty else { return false }
     let (revision, now) = (mirror.revision, options.now())
-    for id in order {
+    for id in edited {
       let words = panes[id]?.settle(revision: revision, now: now) ?? ""
       if !words.isEmpty { notice = words }
     }
+    return true
   }
 
   /// Gives a pane its widget as it is now. `update` is what changed, if that is known.

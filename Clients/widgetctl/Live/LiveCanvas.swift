@@ -71,6 +71,9 @@ struct LiveCanvas {
     slideStep = LiveCanvas.steps
   }
 
+  /// Draws on the page what is not a pane and changes with each picture.
+  mutating func drawOver(_ draw: (inout CellGrid) -> Void) { draw(&page) }
+
   /// Brings the page up to date.
   ///
   /// - Parameters:

@@ -53,7 +53,7 @@ struct LiveEdits {
       + switches.map { ($0.key, .bool($0.value.flag)) }
   }
 
-  var isEmpty: Bool { drafts.isEmpty && switches.isEmpty }
+  var isEmpty: Bool { drafts.isEmpty && switches.isEmpty && submissions.isEmpty }
 
   func draft(_ id: String) -> LiveDraft? { drafts[id] }
 

@@ -80,6 +80,9 @@ struct LivePane {
     return words
   }
 
+  /// Whether there is something for `settle` to compare.
+  var isEdited: Bool { !edits.isEmpty }
+
   /// When `settle` decides by the time alone; nil for never.
   var nextDecision: Timestamp? { edits.nextDecision }
 
