@@ -104,17 +104,24 @@ extension ThemeToken {
     return "\(problem); did you mean \(meant)?"
   }
 
-  /// The token that is probably meant: with the group that was left out or misspelt, or a known one.
-  private static func nearest(to text: String) -> String? {
+  /// The token that is probably meant: with the group that was left out or misspelt, without a part
+  /// (`color.primary.dark`), or a known one of the group.
+  public static func nearest(to text: String, in theme: Theme = .standard) -> String? {
     let groups = Group.allCases.map(\.rawValue)
     let names = groups.map { "\($0).\(text)" }
-    if let known = names.first(where: { Theme.standard.values[$0] != nil }) { return known }
+    if let known = names.first(where: { theme.values[$0] != nil }) { return known }
+    let whole = text.split(separator: ".").prefix(2).joined(separator: ".")
+    if whole != text, theme.values[whole] != nil { return whole }
     let head = String(text.prefix { $0 != "." })
     if head != text, !groups.contains(head), let group = head.closest(among: groups) {
       let token = group + text.dropFirst(head.count)
       return ThemeToken(token) == nil ? nil : token
     }
-    return text.closest(among: Theme.standard.values.keys.sorted())
+    let prefix = head + "."
+    let known = theme.values.keys.filter { $0.hasPrefix(prefix) }
+    return String(text.dropFirst(prefix.count))
+      .closest(among: known.map { String($0.dropFirst(prefix.count)) }.sorted())
+      .map { prefix + $0 }
   }
 }
 

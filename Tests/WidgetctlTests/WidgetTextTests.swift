@@ -72,6 +72,27 @@ struct WidgetTextTests {
         == ["! top: x: first", "! a: text: no ⏎ such\\u{1b} key"])
   }
 
+  @Test func `tokens that the theme lacks are told, with the one that is meant`() {
+    let node = Node(
+      id: "a", type: .label,
+      properties: [
+        "text": .string("color.nothing"), "color": .string("color.primry"),
+        "font": .string("font.title"), "padding": .map(["top": .string("offset.mine")]),
+        "runs": .list([
+          .string("color.text"), .map(["text": .string("x"), "color": .string("color.x")]),
+        ]),
+      ])
+    let content = Content(rootID: "a", nodes: [node])
+    #expect(
+      content.problemLines(tellsAll: false).sorted() == [
+        "! a: color: the theme has no token \"color.primry\"; did you mean color.primary?",
+        "! a: padding: the theme has no token \"offset.mine\"; `widgetctl theme set` adds it",
+        "! a: runs: the theme has no token \"color.x\"; `widgetctl theme set` adds it",
+      ])
+    let own = Theme.standard.overridden(by: ["offset.mine": .offset(3)])
+    #expect(!content.problemLines(tellsAll: false, theme: own).contains { $0.contains("offset") })
+  }
+
   @Test func `failures are told with reason and age`() {
     var widget = Samples.widget
     #expect(widget.failures(Self.dates) == [])

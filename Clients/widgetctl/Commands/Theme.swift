@@ -55,10 +55,9 @@ struct ThemeGetCommand: AsyncParsableCommand {
       }
     }
     guard let value = theme.values[token] else {
-      let known = theme.values.keys.sorted { $0.precedesByBytes($1) }
       throw CommandFailure(
         .notFound, "the theme has no token \"\(token)\"; `widgetctl theme get` lists them"
-      ).suggesting(token.closest(among: known))
+      ).suggesting(ThemeToken.nearest(to: token, in: theme.theme))
     }
     session.printer.print(
       .map([
@@ -106,7 +105,7 @@ struct ThemeSetCommand: AsyncParsableCommand {
       throw CommandFailure(.invalidArgument, "\(error)")
     }
     for token in values.keys.sorted() where theme.values[token] == nil {
-      guard let known = token.closest(among: theme.values.keys.sorted()) else { continue }
+      guard let known = ThemeToken.nearest(to: token, in: theme.theme) else { continue }
       Output.writeError("widgetctl: warning: \(token) is a new token; did you mean \(known)?\n")
     }
     try await session.change(
@@ -151,7 +150,7 @@ struct ThemeUnsetCommand: AsyncParsableCommand {
     for token in tokens where theme.values[token] == nil {
       throw CommandFailure(
         .notFound, "the theme has no token \"\(token)\"; `widgetctl theme get` lists them"
-      ).suggesting(token.closest(among: theme.values.keys.sorted()))
+      ).suggesting(ThemeToken.nearest(to: token, in: theme.theme))
     }
     try await session.change(
       UpdateThemeRequest(

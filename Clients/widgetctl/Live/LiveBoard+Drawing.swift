@@ -318,6 +318,7 @@ extension LiveBoard {
       bundle: kind.flatMap { WidgetID($0.provider) }.flatMap { mirror[$0] },
       host: WidgetID("widgetd-host").flatMap { mirror[$0] }, dates: DateText(now: options.now()))
     details.isConnected = mirror.isConnected
+    details.theme = look.theme
     return details.lines
   }
 

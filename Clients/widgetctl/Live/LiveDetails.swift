@@ -20,6 +20,8 @@ struct LiveDetails {
   var host: Widget?
   /// Whether the daemon is there.
   var isConnected = true
+  /// The theme that the nodes' tokens are of.
+  var theme = Theme.standard
   var dates: DateText
 
   /// The most nodes that each part names.
@@ -150,11 +152,15 @@ struct LiveDetails {
 
   private var problems: [Line] {
     each { node in
-      node.problem.split(whereSeparator: \.isNewline).enumerated().map { index, line in
+      let told = node.problem.split(whereSeparator: \.isNewline).enumerated().map { index, line in
         Line(
           text: (index == 0 ? "\(node.id.onOneLine): " : "  ") + String(line).onOneLine,
           token: "color.error")
       }
+      let unknown = node.unknownTokens(of: theme).map {
+        Line(text: "\(node.id.onOneLine): \($0.description)".onOneLine, token: "color.error")
+      }
+      return told + unknown
     }
   }
 

@@ -74,7 +74,8 @@ struct PicturePage: Sendable {
     }
     let top = grids(above)
     let problems =
-      content.problemLines(tellsAll: tellsAll) + (tellsAll ? widget.statusFailures : [])
+      content.problemLines(tellsAll: tellsAll, theme: theme)
+      + (tellsAll ? widget.statusFailures : [])
     let below = grids(problems.map { PicturePage.problem($0) })
     let taken = (top + below).reduce(0) { $0 + $1.height }
     var picture = picture

@@ -23,12 +23,15 @@ extension Widget {
 }
 
 extension Content {
-  /// A line that begins with `!` for each node that has a problem.
+  /// A line that begins with `!` for each problem of a node, and for each token that the theme lacks.
   ///
   /// - Parameter tellsAll: Also if a placeholder stands in.
-  func problemLines(tellsAll: Bool) -> [String] {
-    nodes.filter { !$0.problem.isEmpty && (tellsAll || !$0.hasPlaceholderForProblem) }
-      .map { "! \($0.id.safeForTerminal): \($0.problem.onOneLine)" }
+  func problemLines(tellsAll: Bool, theme: Theme = .standard) -> [String] {
+    nodes.flatMap { node in
+      let isTold = !node.problem.isEmpty && (tellsAll || !node.hasPlaceholderForProblem)
+      return ((isTold ? [node.problem] : []) + node.unknownTokens(of: theme).map(\.description))
+        .map { "! \(node.id.safeForTerminal): \($0.onOneLine)" }
+    }
   }
 
   /// Whether a date in it is said relative to now.
