@@ -48,7 +48,7 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The events that users cause on such nodes, each with its details.
+  /// The events that users and clients cause on such nodes, each with its details.
   public var events: [EventType] {
     let value = { (type: FieldType) in Field(name: "value", type: type, isRequired: true) }
     let link = Field(name: "url", type: .string)
@@ -77,7 +77,13 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
       ]
     case .label:
       return [EventType(name: "press"), EventType(name: "open", payload: [link])]
-    case .stack, .grid, .image: return [EventType(name: "press")]
+    case .image:
+      let source = Field(name: "source", type: .string)
+      return [
+        EventType(name: "press"), EventType(name: "load", payload: [source]),
+        EventType(name: "error", payload: [source, Field(name: "reason", type: .string)]),
+      ]
+    case .stack, .grid: return [EventType(name: "press")]
     case .gauge, .chart, .space, .date, .spinner: return []
     }
   }

@@ -53,7 +53,7 @@ struct ContentDocumentationTests {
   func `a type of node is there with all its events`(type: NodeType) throws {
     let told = try Self.section(after: "### \(type.name)").filter { $0.hasPrefix("Event") }
     let events = type.events.map { event in
-      let details = event.payload.map { "`\($0.name)`, \($0.type)" }.joined(separator: "; ")
+      let details = event.payload.map { "`\($0.name)`, \($0.type)" }.joined(separator: ", and ")
       return "`\(event.name)`" + (details.isEmpty ? "" : " with \(details)")
     }
     let word = events.count > 1 ? "Events" : "Event"

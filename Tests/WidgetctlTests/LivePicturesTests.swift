@@ -39,6 +39,48 @@ import WidgetTerminal
     return board
   }
 
+  @Test func `a node is told once what became of each source that it is given`() throws {
+    func image(_ source: String, _ events: [String]) -> Node {
+      Node(
+        id: "i", type: .image,
+        properties: ["source": .string(source), "height": .double(96)], events: events)
+    }
+    let content = Content(rootID: "i", nodes: [image("/a", ["load", "error"])])
+    var board = try LiveSamples.board([LiveSamples.widget("w", content: content)])
+    board.pictures.method = .kitty
+    func event(_ name: String, _ payload: ValueMap) -> LiveEvent {
+      LiveEvent(widget: Samples.id("w"), node: "i", name: name, payload: payload)
+    }
+    #expect(board.picturesToLoad() == ["/a"])
+    #expect(board.pictureEvents() == [])
+    board.pictures.take("/a", .failed("no such file"))
+    #expect(
+      board.pictureEvents() == [
+        event("error", ["source": .string("/a"), "reason": .string("no such file")])
+      ])
+    #expect(board.pictureEvents() == [])
+    func rebind(_ node: Node, _ revision: Revision) throws {
+      var update = WidgetUpdate(id: Samples.id("w"), revision: revision, updateTime: .epoch)
+      update.content = ContentChange(setNodes: [node])
+      try board.take(
+        .changes(
+          ChangeSet(
+            fromRevision: revision - 1, toRevision: revision, changes: [.updated(update)])))
+    }
+    try rebind(image("/b", ["load", "error"]), 2)
+    #expect(board.picturesToLoad() == ["/b"])
+    // The old picture is not shown meanwhile, and nothing is told.
+    #expect(board.pictureEvents() == [])
+    board.pictures.take("/b", Self.red.map { .ready($0) } ?? .failed("no"))
+    #expect(board.pictureEvents() == [event("load", ["source": .string("/b")])])
+    // A source that is known already is told all the same.
+    try rebind(image("/a", ["load", "error"]), 3)
+    #expect(board.pictureEvents().map(\.name) == ["error"])
+    // Who does not ask is told nothing.
+    try rebind(image("/b", ["press"]), 4)
+    #expect(board.pictureEvents() == [])
+  }
+
   @Test func `a source is asked for once, as soon as it is seen`() throws {
     var board = try LiveSamples.board([
       LiveSamples.widget(

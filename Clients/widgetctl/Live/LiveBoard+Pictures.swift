@@ -7,6 +7,7 @@ import WidgetTerminal
 extension LiveBoard {
   /// An image node that is seen.
   private struct Seen {
+    let widget: WidgetID
     let node: Node
     let frame: LayoutRect
     let place: LayoutRect
@@ -29,7 +30,7 @@ extension LiveBoard {
         let frame = onScreen(image.frame)
         let place = frame.intersection(onScreen(image.clip)).intersection(inside)
           .intersection(page)
-        return place.isEmpty ? nil : Seen(node: node, frame: frame, place: place)
+        return place.isEmpty ? nil : Seen(widget: id, node: node, frame: frame, place: place)
       }
     }
   }
@@ -42,6 +43,33 @@ extension LiveBoard {
     let new = all.request(seen.flatMap { [$0.node.text("source"), pictures.source(of: $0.node)] })
     if !new.isEmpty { pictures = all }
     return new
+  }
+
+  /// The events `load` and `error` of pictures that are seen: one for each source that a node is given,
+  /// as soon as it is known what became of it.
+  mutating func pictureEvents() -> [LiveEvent] {
+    var (told, events) = (toldPictures, [LiveEvent]())
+    for seen in seenImages where !Set(seen.node.events).isDisjoint(with: ["load", "error"]) {
+      let source = seen.node.text("source")
+      var event: LiveEvent?
+      switch pictures.states[source] {
+      case .ready?:
+        event = LiveEvent(
+          widget: seen.widget, node: seen.node.id, name: "load",
+          payload: ["source": .string(source)])
+      case .failed(let reason)?:
+        event = LiveEvent(
+          widget: seen.widget, node: seen.node.id, name: "error",
+          payload: ["source": .string(source), "reason": .string(reason)])
+      case .loading?, nil: break
+      }
+      let place = LiveFocus(widget: seen.widget, node: seen.node.id, kind: .control)
+      guard told[place] != event else { continue }
+      told[place] = event
+      if let event, seen.node.events.contains(event.name) { events.append(event) }
+    }
+    if told != toldPictures { toldPictures = told.filter { panes[$0.key.widget] != nil } }
+    return events
   }
 
   /// Pictures for a terminal that draws: those that it gets, and those that become half blocks because

@@ -61,6 +61,8 @@ struct LiveBoard {
   var entries: [WidgetID: LiveArrangement.Entry] = [:]
   /// Widgets that the arrangement names and that do not exist, in their order.
   var awaited: [WidgetID] = []
+  /// The last event of each picture that has events.
+  var toldPictures: [LiveFocus: LiveEvent] = [:]
   /// The pictures of image nodes.
   var pictures = LivePictures() {
     didSet { if usesPictures { lookVersion += 1 } }

@@ -220,6 +220,7 @@ struct LiveSession {
       for source in board.picturesToLoad() {
         Task.detached { post.yield(.picture(source, LivePictures.load(source))) }
       }
+      for event in board.pictureEvents() { live.send(event, post) }
       wakeUp(post)
       if board.isMoving, !isStepping {
         isStepping = true
