@@ -33,17 +33,20 @@ public struct ANSIEncoder: Sendable {
   ///
   /// - Parameter old: What the screen shows; nil if that is not known. Then, and if the sizes differ,
   ///   the screen is cleared and written whole.
-  public func difference(from old: CellGrid?, to new: CellGrid) -> String {
+  ///
+  /// - Parameter rows: The rows that are not the same, if they are known. Default: found here.
+  public func difference(
+    from old: CellGrid?, to new: CellGrid, rows: [Int]? = nil
+  ) -> String {
     var pen = Pen(self)
     var base = old ?? CellGrid(width: new.width, height: new.height)
     if old == nil || old?.width != new.width || old?.height != new.height {
       pen.output += "\u{1B}[m\u{1B}[2J"
       base = CellGrid(width: new.width, height: new.height)
     }
-    for row in 0..<new.height {
+    for row in rows ?? base.rows(differingFrom: new) {
       let from = base.row(row)
       let to = new.row(row)
-      guard from != to else { continue }
       for column in 0..<new.width {
         let cell = to[to.startIndex + column]
         guard !cell.isContinuation, cell != from[from.startIndex + column] else { continue }

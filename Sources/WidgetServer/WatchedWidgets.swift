@@ -137,6 +137,8 @@ struct WatchedWidgets {
   /// Nobody wants to know any more.
   mutating func clear() {
     (shares, owners, pass, needsPass) = ([:], [:], nil, false)
+    // A pass that is dropped counts as ended: a session that begins now waits for the next one.
+    passesEnded = passesBegun
   }
 
   /// Looks at what happened, as far as time and budget allow.

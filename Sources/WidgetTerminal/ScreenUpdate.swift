@@ -27,11 +27,13 @@ public struct ScreenUpdate: Sendable {
   /// - Parameter cursor: Where the text cursor stands. Default: it is hidden.
   public mutating func next(_ grid: CellGrid, cursor: Cursor? = nil) -> String {
     let isFirst = shown == nil
-    let rows = shown.map { grid.rows(differingFrom: $0) }
-    let changes = rows?.isEmpty == true ? "" : encoder.difference(from: shown, to: grid)
+    let isSameSize = shown?.width == grid.width && shown?.height == grid.height
+    let rows = isSameSize ? shown.map { grid.rows(differingFrom: $0) } : nil
+    let changes =
+      rows?.isEmpty == true ? "" : encoder.difference(from: shown, to: grid, rows: rows)
     defer {
       // What did not change stays where it is: a copy of all cells costs more than most changes.
-      if let rows, shown?.width == grid.width, shown?.height == grid.height {
+      if let rows {
         shown?.copy(rows: rows, from: grid)
       } else {
         shown = grid

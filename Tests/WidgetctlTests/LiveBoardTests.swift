@@ -432,6 +432,44 @@ import WidgetTerminal
     #expect(board.quiet == nil)
   }
 
+  @Test func `a widget that changes in several pieces is shown as it is in the end`() throws {
+    var board = try Self.board([Self.widget("c", Self.counter)])
+    var first = WidgetUpdate(id: Samples.id("c"), revision: 2, updateTime: .epoch)
+    first.content = ContentChange(
+      setNodes: [Node(id: "n", type: .label, properties: ["text": .string("forty-one")])])
+    var second = WidgetUpdate(id: Samples.id("c"), revision: 3, updateTime: .epoch)
+    second.setData = ["x": .int(1)]
+    try board.take(
+      .changes(
+        ChangeSet(fromRevision: 1, toRevision: 3, changes: [.updated(first)], more: true)))
+    try board.take(.changes(ChangeSet(fromRevision: 1, toRevision: 3, changes: [.updated(second)])))
+    #expect(lines(board).contains { $0.contains("forty-one") })
+  }
+
+  @Test func `a toggle falls back though only other widgets change`() throws {
+    let clock = Mutex(Timestamp.epoch)
+    var board = try Self.board([Self.widget("f", Self.form)], now: { clock.withLock { $0 } })
+    press(&board, .tab)
+    press(&board, .character(" "))
+    board.accepted(
+      LiveEvent(
+        widget: Samples.id("f"), node: "done", name: "change", payload: ["value": .bool(true)]),
+      SendEventResponse(sequence: 1, revision: 99))
+    clock.withLock { $0 = $0.advanced(by: .seconds(2)) }
+    board.timeHasPassed(turningSpinners: false)
+    #expect(
+      board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(false))
+    #expect(board.quiet == nil)
+  }
+
+  @Test func `a very long text is pasted at once`() throws {
+    var board = try Self.board([Self.widget("f", Self.form)])
+    press(&board, .tab, .tab)
+    _ = board.take(.paste(String(repeating: "word ", count: 100_000)))
+    #expect(board.panes[Samples.id("f")]?.draft("title").text.count == 500_000)
+    #expect(lines(board).contains { $0.contains("word word") })
+  }
+
   @Test func `two quick presses that are refused leave a toggle as it was`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     press(&board, .tab)

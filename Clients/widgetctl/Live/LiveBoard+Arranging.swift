@@ -96,6 +96,7 @@ extension LiveBoard {
   /// The height of a pane, which is laid out for a width.
   mutating func paneHeight(_ id: WidgetID, width: Int) -> Int {
     panes[id]?.layOut(width: max(1, width - 2 * LiveBoard.border))
+    if panes[id]?.images.isEmpty == false { withImages.insert(id) } else { withImages.remove(id) }
     return (panes[id]?.layout.size.height ?? 0) + troubleRows(of: id) + 2
   }
 

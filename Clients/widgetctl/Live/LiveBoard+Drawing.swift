@@ -258,8 +258,7 @@ extension LiveBoard {
     let count = "  \(order.count) widget\(order.count == 1 ? "" : "s")"
     parts.append(StatusPart(count, "color.secondary", rank: 5))
     let (stale, failed) = (
-      order.count { panes[$0]?.widget.isStale == true },
-      order.count { panes[$0]?.widget.error != nil }
+      staleIDs.count { frames[$0] != nil }, failedIDs.count { frames[$0] != nil }
     )
     if stale > 0 { parts.append(StatusPart("  \(stale) stale", "color.warning", rank: 3)) }
     if failed > 0 { parts.append(StatusPart("  \(failed) failed", "color.error", rank: 2)) }

@@ -167,6 +167,7 @@ extension LiveBoard {
   ) -> [Effect] {
     guard let pane = panes[focus.widget], let node = pane.node(focus.node) else { return [] }
     let didChange = panes[focus.widget]?.edit(focus.node, change) ?? false
+    edited.insert(focus.widget)
     arrange()
     // In a form nothing is sent before the form is.
     guard didChange, pane.form(around: focus.node) == nil else { return [] }
@@ -197,6 +198,7 @@ extension LiveBoard {
       return tell(error, in: focus.widget)
     }
     panes[focus.widget]?.submit(focus.node, inputs: [focus.node])
+    edited.insert(focus.widget)
     var event = LiveEvent(
       widget: focus.widget, node: focus.node, name: "submit", payload: ["value": value])
     if node.text("mode") == "file", !text.isEmpty { event.files["value"] = text }
@@ -214,6 +216,7 @@ extension LiveBoard {
       return tell(error, in: widget)
     }
     panes[widget]?.submit(form: id)
+    edited.insert(widget)
     return [.send(event, after: nil)]
   }
 
@@ -240,6 +243,7 @@ extension LiveBoard {
     switch node.type {
     case .toggle:
       let value = panes[focus.widget]?.flip(focus.node) ?? false
+      edited.insert(focus.widget)
       arrange()
       return [.send(event("change", ["value": .bool(value)]), after: nil)]
     case .link:

@@ -16,7 +16,8 @@ extension LiveBoard {
   /// The image nodes of which something is seen, on the screen.
   private var seenImages: [Seen] {
     let page = LayoutRect(x: 0, y: 0, width: size.columns, height: pageRows)
-    return order.flatMap { id -> [Seen] in
+    guard !withImages.isEmpty else { return [] }
+    return order.filter(withImages.contains).flatMap { id -> [Seen] in
       guard let pane = panes[id], !pane.images.isEmpty, let frame = frames[id] else { return [] }
       let origin = origin(of: id)
       func onScreen(_ rect: LayoutRect) -> LayoutRect {

@@ -45,6 +45,14 @@ struct LiveBoard {
   /// The widgets with the content for another family, by the place of their watch in `feeds`.
   private var feedMirrors: [Int: WidgetMirror] = [:]
   var panes: [WidgetID: LivePane] = [:]
+  // What is true of few panes is kept beside them: looking through all of them for each picture costs
+  // more than most pictures.
+  /// Panes in which the user has typed or switched something.
+  var edited: Set<WidgetID> = []
+  /// Panes that hold pictures.
+  var withImages: Set<WidgetID> = []
+  private(set) var staleIDs: Set<WidgetID> = []
+  private(set) var failedIDs: Set<WidgetID> = []
   /// The widgets on the board, in their order.
   var order: [WidgetID] = []
   var focus: LiveFocus?
@@ -126,14 +134,21 @@ struct LiveBoard {
     if case .changes = frame, !difference.added.isEmpty || !difference.removed.isEmpty {
       hasComings = true
     }
-    var updates: [WidgetID: WidgetUpdate] = [:]
-    for case .updated(let update) in pieces[feed] ?? [] { updates[update.id] = update }
+    // A widget that comes several times is taken as it is now: a single change is not all of it.
+    var (updates, named) = ([WidgetID: WidgetUpdate](), Set<WidgetID>())
+    for change in pieces[feed] ?? [] {
+      guard named.insert(change.id).inserted, case .updated(let update) = change else {
+        updates[change.id] = nil
+        continue
+      }
+      updates[update.id] = update
+    }
     pieces[feed] = nil
     var keepsPlaces =
       difference.added.isEmpty && difference.removed.isEmpty && !difference.isReordered
     if case .synced = frame { keepsPlaces = false }
     for widget in difference.removed {
-      if feed == nil { panes[widget.id] = nil } else { refill(widget.id, nil) }
+      if feed == nil { forget(widget.id) } else { refill(widget.id, nil) }
     }
     for id in difference.added + difference.updated where self.feed(of: id) == feed {
       let before = panes[id]?.widget
@@ -176,20 +191,32 @@ struct LiveBoard {
   /// something of that.
   @discardableResult
   mutating func settle() -> Bool {
-    let edited = order.filter { panes[$0]?.isEdited == true }
     guard !edited.isEmpty else { return false }
-    let (revision, now) = (mirror.revision, options.now())
+    let now = options.now()
     for id in edited {
+      // The revision that the pane's widget is of.
+      let revision = feed(of: id).flatMap { feedMirrors[$0]?.revision } ?? mirror.revision
       let words = panes[id]?.settle(revision: revision, now: now) ?? ""
       if !words.isEmpty { notice = words }
+      if panes[id]?.isEdited != true { edited.remove(id) }
     }
     return true
+  }
+
+  private mutating func forget(_ id: WidgetID) {
+    panes[id] = nil
+    edited.remove(id)
+    withImages.remove(id)
+    staleIDs.remove(id)
+    failedIDs.remove(id)
   }
 
   /// Gives a pane its widget as it is now. `update` is what changed, if that is known.
   private mutating func refill(_ id: WidgetID, _ update: WidgetUpdate?) {
     guard let own = mirror[id] else { return }
     let widget = feed(of: id).flatMap { feedMirrors[$0]?[id] } ?? own
+    if widget.isStale { staleIDs.insert(id) } else { staleIDs.remove(id) }
+    if widget.error != nil { failedIDs.insert(id) } else { failedIDs.remove(id) }
     guard panes[id] != nil else {
       paneCount += 1
       panes[id] = LivePane(widget, metrics: options.metrics, number: paneCount)
@@ -239,7 +266,7 @@ struct LiveBoard {
       return .milliseconds(250)
     }
     let dates = DateText(now: now)
-    let decisions = order.compactMap { panes[$0]?.nextDecision }
+    let decisions = edited.compactMap { panes[$0]?.nextDecision(after: now) }
       .map { max($0.duration(since: now), .milliseconds(10)) }
     return (decisions + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
   }
@@ -328,4 +355,14 @@ struct LiveOptions: Sendable {
   var feeds: [LiveArrangement.Feed] { arrangement?.feeds ?? [] }
   /// The time now.
   var now: @Sendable () -> Timestamp = { Terminal.now }
+}
+
+extension WidgetChange {
+  fileprivate var id: WidgetID {
+    switch self {
+    case .added(let widget, _): widget.id
+    case .updated(let update): update.id
+    case .removed(let id, _): id
+    }
+  }
 }

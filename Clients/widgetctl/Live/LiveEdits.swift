@@ -117,18 +117,23 @@ struct LiveEdits {
         switches[id] = nil
         continue
       }
-      guard let answer = flip.answer, answer.response.revision <= revision else { continue }
+      guard let answer = flip.answer else { continue }
+      // The store's revision may be of another widget's change, which is not watched here.
+      let isOver = now >= answer.at.advanced(by: LiveEdits.switchPatience)
+      guard answer.response.revision <= revision || isOver else { continue }
       switch LiveEdits.outcome(of: answer, in: widget) {
       case .failed(let reason): (switches[id], words) = (nil, reason)
       case .done: switches[id] = nil
-      case .open where now >= answer.at.advanced(by: LiveEdits.switchPatience):
+      case .open where isOver:
         switches[id] = nil
         words = "nothing has switched \(id); it is as it was"
       case .open: break
       }
     }
     for (id, submission) in submissions {
-      guard let answer = submission.answer, answer.response.revision <= revision else { continue }
+      guard let answer = submission.answer else { continue }
+      let isOver = now >= answer.at.advanced(by: LiveEdits.outcomePatience)
+      guard answer.response.revision <= revision || isOver else { continue }
       switch LiveEdits.result(of: answer, in: widget, submission.drafts.keys, now) {
       case .failed(let reason): (submissions[id], words) = (nil, reason)
       case .done:
@@ -145,10 +150,10 @@ struct LiveEdits {
   }
 
   /// When `settle` has something to decide by the time alone; nil for never.
-  var nextDecision: Timestamp? {
+  func nextDecision(after now: Timestamp) -> Timestamp? {
     (switches.values.compactMap { $0.answer?.at.advanced(by: LiveEdits.switchPatience) }
       + submissions.values.compactMap { $0.answer?.at.advanced(by: LiveEdits.outcomePatience) })
-      .min()
+      .filter { $0 > now }.min()
   }
 
   /// What a bundle says of an event: it puts the outcome into `data.status`, by the event's number.
@@ -214,13 +219,21 @@ struct LiveDraft: Hashable {
   mutating func fit(columns: Int?) {
     self.columns = columns.map { max($0, 1) }
     guard let room = self.columns else { return }
-    first = min(first, cursor)
     // One column is the cursor's, behind the text.
-    while first < cursor, width(first..<cursor) > room - 1 { first += 1 }
-    while first > 0, width(first - 1..<characters.count) <= room - 1 { first -= 1 }
+    first = max(min(first, cursor), start(before: cursor, room - 1))
+    first = min(first, start(before: characters.count, room - 1))
   }
 
-  private func width(_ range: Range<Int>) -> Int { String(characters[range]).columns }
+  /// The first of the characters before a place that fit into so many columns.
+  private func start(before end: Int, _ room: Int) -> Int {
+    var (start, used) = (end, 0)
+    while start > 0 {
+      used += String(characters[start - 1]).columns
+      guard used <= room else { break }
+      start -= 1
+    }
+    return start
+  }
 
   private func end(from first: Int) -> Int {
     var (end, used) = (first, 0)

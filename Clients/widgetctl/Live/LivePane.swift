@@ -84,7 +84,7 @@ struct LivePane {
   var isEdited: Bool { !edits.isEmpty }
 
   /// When `settle` decides by the time alone; nil for never.
-  var nextDecision: Timestamp? { edits.nextDecision }
+  func nextDecision(after now: Timestamp) -> Timestamp? { edits.nextDecision(after: now) }
 
   private mutating func showEdits() {
     var shown: Set<String> = []

@@ -266,7 +266,12 @@ struct LiveSession {
       _ post: AsyncStream<News>.Continuation
     ) -> Bool {
       switch effect {
-      case .send(let event, nil): live.send(event, post)
+      case .send(let event, nil):
+        // A change that waits is part of what is submitted.
+        if event.name == "submit" {
+          waiting[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = nil
+        }
+        live.send(event, post)
       case .send(let event, let delay?):
         lastNumber += 1
         let number = lastNumber
