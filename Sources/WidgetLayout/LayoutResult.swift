@@ -153,7 +153,7 @@ public struct LayoutSpan: Hashable, Sendable {
   public var end: Int { start + length }
 }
 
-/// Something that shows a part of what is in it.
+/// A node that scrolls: it shows a part of its content.
 public struct ScrollRegion: Hashable, Sendable {
   public enum Axis: Hashable, Sendable { case horizontal, vertical }
 

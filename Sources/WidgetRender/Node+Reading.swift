@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension Value {
-  /// What it is as a number; nil for what is none, and for what is not finite.
+  /// The value as a number; nil if it is no number, or not finite.
   var number: Double? {
     switch self {
     case .int(let number): Double(number)

@@ -140,7 +140,7 @@ struct NodeDrawing {
         ? style(token: "color.secondary") : CellStyle(attributes: look.quiet))
   }
 
-  /// The style of what is on, or filled.
+  /// The style of a switch that is on, and of the filled part of a bar.
   var tintStyle: CellStyle {
     let tint = look.color(node.properties["tint"]) ?? look.token("color.tint")
     return finished(CellStyle(foreground: look.opaque(tint, over: setting.background)))

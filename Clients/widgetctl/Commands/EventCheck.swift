@@ -39,7 +39,7 @@ struct EventCheck: Hashable, Sendable {
   /// What to say of an event of the widget itself.
   func warning(_ name: String) -> RequestWarning? {
     let declared = kind.kind.events.map(\.name)
-    // The daemon refuses what is not among them.
+    // If events are declared, the daemon refuses any other.
     guard declared.isEmpty || kind.kind.isOpen else { return nil }
     let reduced = kind.kind.reducers.filter(\.nodeID.isEmpty).map(\.event)
     let known = Set(declared + reduced + (handled ?? []))
