@@ -21,6 +21,8 @@ struct WatchedSelectors {
   /// With more different selectors with expressions than this, all widgets count as watched: that one widget
   /// is looked at is bounded, too.
   static let expressionsMax = 1_024
+  /// The same for selectors without expressions.
+  static let plainMax = 4_096
 
   mutating func add(_ selector: Selector, in store: borrowing WidgetStore) {
     if count(selector, by: 1) { return }
@@ -68,6 +70,7 @@ struct WatchedSelectors {
   ) -> Bool {
     cost += 1
     if everything > 0 || ids[id] != nil || kinds[kind] != nil { return true }
+    guard plain.count <= WatchedSelectors.plainMax else { return true }
     for counted in plain.values {
       cost += 1
       if store.passes(id, counted.test) { return true }

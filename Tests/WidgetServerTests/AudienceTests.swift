@@ -183,6 +183,55 @@ import WidgetStorage
     #expect(turns > 50 && watched.passesBegun == 1)
   }
 
+  @Test func `a pass that is dropped does not hold up who comes next`() throws {
+    let store = try Self.store(200)
+    var selectors = WatchedSelectors()
+    for number in 0..<100 {
+      selectors.add(Selector(expression: "widget.id == 'none\(number)'"), in: store)
+    }
+    let kinds = [try KindName.make("gauge"): "desk"]
+    var watched = WatchedWidgets()
+    watched.invalidate()
+    watched.look(in: store, selectors, at: Self.at(0)) { kinds }
+    #expect(watched.isInPass)
+    watched.clear()
+    // The next session waits for the pass that begins with it.
+    let firstPass = watched.passesBegun + 1
+    watched.invalidate()
+    var turns: Int64 = 1
+    repeat {
+      watched.look(in: store, selectors, at: Self.at(turns)) { kinds }
+      turns += 1
+    } while watched.isInPass && turns < 1_000
+    #expect(watched.passesEnded == firstPass)
+  }
+
+  @Test func `beyond so many selectors of a sort every widget counts as watched`() throws {
+    let store = try Self.store(1)
+    func isWatched(with count: Int, _ selector: @escaping (Int) throws -> Selector) throws -> Bool {
+      var selectors = WatchedSelectors()
+      for number in 0..<count { selectors.add(try selector(number), in: store) }
+      var cost = 0
+      return selectors.select(try .make("w0"), try .make("gauge"), in: store, cost: &cost)
+    }
+    for (most, selector) in [
+      (
+        WatchedSelectors.plainMax,
+        { number in
+          Selector(
+            labels: [LabelRequirement(key: "a", operator: .isIn, values: ["\(number)"])])
+        }
+      ),
+      (
+        WatchedSelectors.expressionsMax,
+        { number in Selector(expression: "widget.id == 'none\(number)'") }
+      ),
+    ] as [(Int, (Int) throws -> Selector)] {
+      #expect(try !isWatched(with: most, selector))
+      #expect(try isWatched(with: most + 1, selector))
+    }
+  }
+
   @Test func `a change of a widget is looked at alone, not before the interval is over`() throws {
     var store = try Self.store(3)
     var selectors = WatchedSelectors()

@@ -262,6 +262,23 @@ import WidgetTerminal
     #expect(!isKeptAfterSuccess)
   }
 
+  @Test func `the answer to a form is not taken for that to the same form sent again`() throws {
+    var board = try Self.board([Self.widget("f", Self.form)])
+    press(&board, .tab, .tab)
+    _ = type(&board, "alpha")
+    press(&board, .enter)
+    _ = type(&board, " two")
+    press(&board, .enter)
+    let event = LiveEvent(widget: Samples.id("f"), node: "new", name: "submit")
+    board.accepted(event, SendEventResponse(sequence: 1, revision: 1))
+    #expect(lines(board).contains { $0.contains("alpha two") })
+    board.refused(event, "no")
+    #expect(lines(board).contains { $0.contains("alpha two") })
+    press(&board, .enter)
+    board.accepted(event, SendEventResponse(sequence: 3, revision: 1))
+    #expect(!lines(board).contains { $0.contains("alpha") })
+  }
+
   @Test func `a form whose fields are wrong is not sent, and leads there`() throws {
     var content = Self.form
     for index in content.nodes.indices where content.nodes[index].id == "title" {

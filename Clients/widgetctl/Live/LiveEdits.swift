@@ -35,8 +35,9 @@ struct LiveEdits {
   /// What was typed into inputs, by node.
   private var drafts: [String: LiveDraft] = [:]
   private var switches: [String: Switch] = [:]
-  /// By the node that the event went to: a form or an input.
-  private var submissions: [String: Submission] = [:]
+  /// By the node that the event went to, a form or an input; the oldest first. Answers come in the order
+  /// of the events.
+  private var submissions: [String: [Submission]] = [:]
   /// The last text of each input that the daemon has taken as a change.
   private var takenTexts: [String: String] = [:]
   /// Inputs that lost the focus before the daemon had their last change.
@@ -68,7 +69,8 @@ struct LiveEdits {
 
   /// The inputs were sent with an event to `id`. What was typed stays until that has succeeded.
   mutating func submit(_ id: String, inputs: [String]) {
-    submissions[id] = Submission(drafts: drafts.filter { inputs.contains($0.key) })
+    submissions[id, default: []].append(
+      Submission(drafts: drafts.filter { inputs.contains($0.key) }))
   }
 
   /// An input lost the focus. If its changes are the daemon's, the daemon's text is shown again.
@@ -82,7 +84,9 @@ struct LiveEdits {
   mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse, at time: Timestamp) {
     let answer = Answer(response: response, at: time)
     switch event.name {
-    case "submit": submissions[event.node]?.answer = answer
+    case "submit":
+      guard let index = unanswered(event.node) else { return }
+      submissions[event.node]?[index].answer = answer
     case "change":
       if case .bool(let flag)? = event.payload["value"], switches[event.node]?.flag == flag {
         switches[event.node]?.answer = answer
@@ -99,8 +103,16 @@ struct LiveEdits {
 
   /// The daemon refused an event: its word holds again, and what was typed stays.
   mutating func refused(_ event: LiveEvent) {
-    switches[event.node] = nil
-    submissions[event.node] = nil
+    if event.name == "submit", let index = unanswered(event.node) {
+      submissions[event.node]?.remove(at: index)
+    } else {
+      switches[event.node] = nil
+    }
+  }
+
+  /// The oldest submission of a node that has no answer.
+  private func unanswered(_ id: String) -> Int? {
+    submissions[id]?.firstIndex { $0.answer == nil }
   }
 
   /// Compares with the widget as it is now. Returns what the user is to be told; empty for nothing.
@@ -130,20 +142,23 @@ struct LiveEdits {
       case .open: break
       }
     }
-    for (id, submission) in submissions {
-      guard let answer = submission.answer else { continue }
-      let isOver = now >= answer.at.advanced(by: LiveEdits.outcomePatience)
-      guard answer.response.revision <= revision || isOver else { continue }
-      switch LiveEdits.result(of: answer, in: widget, submission.drafts.keys, now) {
-      case .failed(let reason): (submissions[id], words) = (nil, reason)
-      case .done:
-        submissions[id] = nil
-        // What was typed since then is not what was sent.
-        for (input, sent) in submission.drafts where drafts[input]?.text == sent.text {
-          drafts[input] = nil
+    for id in submissions.keys {
+      submissions[id]?.removeAll { submission in
+        guard let answer = submission.answer else { return false }
+        let isOver = now >= answer.at.advanced(by: LiveEdits.outcomePatience)
+        guard answer.response.revision <= revision || isOver else { return false }
+        switch LiveEdits.result(of: answer, in: widget, submission.drafts.keys, now) {
+        case .open: return false
+        case .failed(let reason): words = reason
+        case .done:
+          // Text that was typed since then stays.
+          for (input, sent) in submission.drafts where drafts[input]?.text == sent.text {
+            drafts[input] = nil
+          }
         }
-      case .open: break
+        return true
       }
+      if submissions[id]?.isEmpty == true { submissions[id] = nil }
     }
     for id in drafts.keys where widget.content?[id] == nil { drafts[id] = nil }
     return words
@@ -151,9 +166,13 @@ struct LiveEdits {
 
   /// When `settle` has something to decide by the time alone; nil for never.
   func nextDecision(after now: Timestamp) -> Timestamp? {
-    (switches.values.compactMap { $0.answer?.at.advanced(by: LiveEdits.switchPatience) }
-      + submissions.values.compactMap { $0.answer?.at.advanced(by: LiveEdits.outcomePatience) })
-      .filter { $0 > now }.min()
+    let toggled = switches.values.compactMap(\.answer).map {
+      $0.at.advanced(by: LiveEdits.switchPatience)
+    }
+    let submitted = submissions.values.joined().compactMap(\.answer).map {
+      $0.at.advanced(by: LiveEdits.outcomePatience)
+    }
+    return (toggled + submitted).filter { $0 > now }.min()
   }
 
   /// What a bundle says of an event: it puts the outcome into `data.status`, by the event's number.

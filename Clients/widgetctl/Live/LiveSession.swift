@@ -130,6 +130,10 @@ struct LiveSession {
     /// Events that wait for a rest of the keys: of one node only the last is sent.
     private var waiting: [LiveFocus: Int] = [:]
     private var lastNumber = 0
+    /// The last picture that is read.
+    private var loading: Task<Void, Never>?
+    /// The last event that was sent, by widget.
+    private var sending: [WidgetID: Task<Void, Never>] = [:]
 
     init(board: LiveBoard, screen: ScreenUpdate, capabilities: TerminalCapabilities) {
       (self.board, self.screen, self.capabilities) = (board, screen, capabilities)
@@ -197,7 +201,7 @@ struct LiveSession {
         let place = LiveFocus(widget: event.widget, node: event.node, kind: .control)
         guard waiting[place] == number else { return true }
         waiting[place] = nil
-        live.send(event, post)
+        send(event, live, post)
         return true
       case .accepted(let event, let response): board.accepted(event, response)
       case .refused(let event, let words): board.refused(event, words)
@@ -217,10 +221,14 @@ struct LiveSession {
         return true
       }
       try draw(to: terminal)
+      // One after the other: each takes memory while it is decoded.
       for source in board.picturesToLoad() {
-        Task.detached { post.yield(.picture(source, LivePictures.load(source))) }
+        loading = Task.detached { [loading] in
+          await loading?.value
+          post.yield(.picture(source, LivePictures.load(source)))
+        }
       }
-      for event in board.pictureEvents() { live.send(event, post) }
+      for event in board.pictureEvents() { send(event, live, post) }
       wakeUp(post)
       if board.isMoving, !isStepping {
         isStepping = true
@@ -261,6 +269,12 @@ struct LiveSession {
       }
     }
 
+    private mutating func send(
+      _ event: LiveEvent, _ live: LiveSession, _ post: AsyncStream<News>.Continuation
+    ) {
+      sending[event.widget] = live.send(event, after: sending[event.widget], post)
+    }
+
     private mutating func carryOut(
       _ effect: LiveBoard.Effect, _ live: LiveSession, _ terminal: TerminalSession,
       _ post: AsyncStream<News>.Continuation
@@ -271,7 +285,7 @@ struct LiveSession {
         if event.name == "submit" {
           waiting[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = nil
         }
-        live.send(event, post)
+        send(event, live, post)
       case .send(let event, let delay?):
         lastNumber += 1
         let number = lastNumber
@@ -295,8 +309,12 @@ struct LiveSession {
     }
   }
 
-  private func send(_ event: LiveEvent, _ post: AsyncStream<News>.Continuation) {
+  /// Sends an event after the one before it: events of one widget stay in order, and so do their answers.
+  private func send(
+    _ event: LiveEvent, after last: Task<Void, Never>?, _ post: AsyncStream<News>.Continuation
+  ) -> Task<Void, Never> {
     Task {
+      await last?.value
       do {
         let request = SendEventRequest(
           widgetID: event.widget, nodeID: event.node, name: event.name,
