@@ -59,10 +59,12 @@ struct FamilyContent {
   }
 }
 
-/// How much memory the kept contents of other families take. Readers share it with the store, because
-/// they keep what they make.
+/// How much memory the kept contents of other families take, and what making contents for readers has
+/// cost. Readers share it with the store, because they keep what they make.
 final class FamilyContentUsage {
   var bytes: Int
+  /// The sum since the store began; it only grows.
+  var readingCost = 0
   init(bytes: Int = 0) { self.bytes = bytes }
 }
 
@@ -157,7 +159,9 @@ struct ContentReader {
     let program = WidgetStore.program(of: record.kind, for: family, in: schemas)
     let made = FamilyContent(family, program, of: record, limits: limits)
     meter.bytes += made.bytes
-    meter.cost += made.content?.table.cost ?? 0
+    let cost = made.content?.table.cost ?? 0
+    meter.cost += cost
+    usage.readingCost += cost
     if keeps, usage.bytes + made.bytes <= limits.familyContentBytesMax {
       record.familyContents.append(made)
       usage.bytes += made.bytes
@@ -167,6 +171,10 @@ struct ContentReader {
 }
 
 extension WidgetStore {
+  /// What making contents of other families for readers has cost since the store began, in steps of
+  /// expressions. The difference of two readings is what happened between them.
+  public var readingCost: Int { familyUsage.readingCost }
+
   /// A reader of some content.
   func reader(_ choice: ContentChoice) -> ContentReader {
     let keeps = if case .family(let family) = choice { keptFamilies[family] != nil } else { false }

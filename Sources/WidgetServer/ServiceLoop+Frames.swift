@@ -67,7 +67,7 @@ extension ServiceLoop {
         isFirstPass: transfer.passes == 1, selecting: selector,
         taking: group.content)
       transfer.advance(to: next)
-      if transfer.isSnapshot { return snapshotMessages(changes, group.filter.mask) }
+      if transfer.isSnapshot { return snapshotMessages(changes, group) }
       let wanted = filter(changes, group.filter.mask)
       return wanted.isEmpty ? [] : changeMessages(group, wanted, from: transfer.cursor, to: nil)
     }
@@ -124,14 +124,16 @@ extension ServiceLoop {
 
   /// What changed, as parts of a snapshot: whole widgets, and ids of removed ones.
   private func snapshotMessages(
-    _ changes: [WidgetChange], _ mask: ReadMask
+    _ changes: [WidgetChange], _ group: WatchGroup
   ) -> [EncodedMessage]? {
+    let mask = group.filter.mask
     var widgets: [Widget] = []
     var removed: [WidgetID] = []
     for change in changes {
       switch change {
       case .added(let widget, _): widgets.append(widget)
-      case .updated(let update): if let widget = store.widget(update.id) { widgets.append(widget) }
+      case .updated(let update):
+        if let widget = store.widget(update.id, taking: group.content) { widgets.append(widget) }
       case .removed(let id, _): removed.append(id)
       }
     }
@@ -175,7 +177,7 @@ extension ServiceLoop {
         group, filter(delta.changes, group.filter.mask), from: transfer.cursor,
         to: delta.toRevision)
     }
-    guard var messages = snapshotMessages(delta.changes, group.filter.mask) else { return nil }
+    guard var messages = snapshotMessages(delta.changes, group) else { return nil }
     let synced = WatchWidgetsResponse.synced(
       WatchSynced(revision: delta.toRevision, resumeToken: token(group, delta.toRevision)))
     if let message = encode(synced) { messages.append(message) }

@@ -237,7 +237,11 @@ extension ServiceLoop {
 
   /// Sends every caught-up reader what changed since the last round, and every ready one what it
   /// lacks.
+  ///
+  /// Making contents of other families is metered: either half of the round makes new ones only until
+  /// that has cost as much as one content may. Who is left out goes on in the next turn, before others.
   func sendRound(at instant: NIODeadline) {
+    roundCostStart = store.readingCost
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
     sentRevision = store.revision
     sentSequence = store.lastEventSequence
@@ -246,14 +250,26 @@ extension ServiceLoop {
         broadcast(to: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
       }
     }
+    roundCostStart = store.readingCost
     let waiting = ready
     ready.removeAll(keepingCapacity: true)
+    var leftOut: [Subscription] = []
     for subscription in waiting {
+      if subscription.group.makesContent, isRoundSpent, !subscription.isFinished {
+        leftOut.append(subscription)
+        continue
+      }
       subscription.isReady = false
       serve(subscription, at: instant)
     }
+    ready = leftOut + ready
     // What readers that were behind shared is of no more use.
     for group in groups.values { group.changeCache.removeAll() }
+  }
+
+  /// Whether this half of the round has made as much content as it may.
+  private var isRoundSpent: Bool {
+    store.readingCost - roundCostStart > limits.store.contentCostMax
   }
 
   private func broadcast(
@@ -266,13 +282,16 @@ extension ServiceLoop {
         markReady(subscription)
       }
     }
+    guard group.members.contains(where: \.isCaughtUp) else { return }
     var messages: [EncodedMessage] = []
     if group.filter.wantsEvents, fromSequence != sentSequence {
       messages = eventMessages(group, after: fromSequence, limit: .max).messages
     }
     let eventCount = messages.count
     if group.filter.wantsState, fromRevision != sentRevision {
-      guard let changes = changeMessages(group, since: fromRevision) else {
+      guard !costsTooMuch(group, since: fromRevision),
+        let changes = changeMessages(group, since: fromRevision)
+      else {
         // Cannot be sent to all at once; each is told by itself why, or gets it in parts.
         for subscription in group.members where subscription.isCaughtUp {
           subscription.position = .behind(fromRevision)
@@ -301,6 +320,14 @@ extension ServiceLoop {
     }
   }
 
+  /// Whether making what a group lacks costs more than one round may.
+  private func costsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    guard group.makesContent else { return false }
+    return isRoundSpent
+      || store.hasChanges(
+        since: cursor, moreThan: .max, selecting: group.filter.selector, taking: group.content)
+  }
+
   /// Gives a stream what it lacks, as long as it takes it.
   private func serve(_ subscription: Subscription, at instant: NIODeadline) {
     let group = subscription.group
@@ -308,7 +335,9 @@ extension ServiceLoop {
     while !subscription.isFinished, subscription.sink.isWritable {
       steps += 1
       // A long transfer lets others have their turn, also if it finds nothing to send.
-      if steps > ServiceLoop.stepsPerTurnMax { return markReady(subscription) }
+      if steps > ServiceLoop.stepsPerTurnMax || group.makesContent && isRoundSpent {
+        return markReady(subscription)
+      }
       if lacksTheme(subscription) {
         sendTheme(to: subscription)
         continue
@@ -349,6 +378,14 @@ extension ServiceLoop {
         deliver(messages, to: subscription, at: instant, isChange: true)
       case .transferring(var transfer):
         let isThrough = transfer.nextChunk >= transfer.chunkCount
+        // What costs much to make never comes all at once; see `passesMax`.
+        if isThrough, transfer.passes >= ServiceLoop.passesMax,
+          costsTooMuch(group, since: transfer.passStartedAt)
+        {
+          transfer.beginPass(at: store.revision, chunkCount: store.chunkCount)
+          subscription.position = .transferring(transfer)
+          continue
+        }
         if isThrough, transfer.passes < ServiceLoop.passesMax,
           store.hasChanges(
             since: transfer.passStartedAt, moreThan: limits.eagerChangesMax,

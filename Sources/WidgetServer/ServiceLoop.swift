@@ -72,6 +72,8 @@ final class ServiceLoop {
   var ready: [Subscription] = []
   /// Streams asked for in this turn. They open when the turn's group is durable.
   var openings: [() -> Void] = []
+  /// What making contents for readers had cost when this half of the round began.
+  var roundCostStart = 0
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
   private var roundTimer: Scheduled<Void>?
   private var deadlineTimer: Scheduled<Void>?
@@ -90,6 +92,8 @@ final class ServiceLoop {
 
   // The turn.
   private var isTurnOpen = false
+  /// Opens a turn that goes on with what a turn before has left.
+  private var nextTurnTimer: Scheduled<Void>?
   private var turnCalls: [TurnCall] = []
   private var touched: [any TurnParticipant] = []
   /// The time of the turn; the same for everything in it.
@@ -192,9 +196,23 @@ final class ServiceLoop {
     for participant in touched { participant.flushResponses() }
     touched.removeAll(keepingCapacity: true)
     isTurnOpen = false
-    if !ready.isEmpty || !openings.isEmpty || providers.hasMore { openTurn() }
+    if !openings.isEmpty { openTurn() }
+    if !ready.isEmpty || providers.hasMore { goOnLater() }
     scheduleStoreDeadline()
   }
+
+  /// Goes on with what this turn has left. What is to run at once would run before anything is read, so
+  /// long work would hold up all calls: the pause lets the loop read first.
+  private func goOnLater() {
+    guard nextTurnTimer == nil, !isTurnOpen else { return }
+    nextTurnTimer = eventLoop.assumeIsolated().scheduleTask(in: ServiceLoop.turnPause) {
+      self.nextTurnTimer = nil
+      self.openTurn()
+    }
+  }
+
+  /// How long the loop is left to reads before a turn that only goes on.
+  private static var turnPause: TimeAmount { .microseconds(100) }
 
   private func commit() {
     if log.needsGroups, store.hasPendingGroup {
@@ -306,6 +324,7 @@ final class ServiceLoop {
   /// Stops timers and gives the store up.
   func closeLog() {
     roundTimer?.cancel()
+    nextTurnTimer?.cancel()
     deadlineTimer?.cancel()
     blobTimer?.cancel()
     audienceTimer?.cancel()

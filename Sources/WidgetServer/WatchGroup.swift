@@ -65,6 +65,9 @@ final class WatchGroup {
 
   var isEmpty: Bool { members.isEmpty }
 
+  /// Whether contents may have to be made for its members.
+  var makesContent: Bool { if case .family = content { true } else { false } }
+
   func add(_ subscription: Subscription) { members.append(subscription) }
 
   func remove(_ subscription: Subscription) {
