@@ -54,7 +54,6 @@ let package = Package(
     // Without the JSON trait, which needs all of Foundation and with it 45 MB of ICU.
     .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
-    .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     // HTTP for bundles; only widgetd-host links it.
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
@@ -78,11 +77,14 @@ let package = Package(
     .target(
       name: "WidgetTimeZones", dependencies: ["WidgetExpression"], swiftSettings: strict),
 
+    // YAML, read by libyaml. Yams needs all of Foundation and with it 36 MB of ICU.
+    .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+    .target(name: "WidgetYAML", dependencies: ["CYAML"], swiftSettings: strict),
+
     // Bundles: widgets without code, read and checked.
     .target(
       name: "WidgetBundle",
-      dependencies: ["WidgetExpression", "WidgetModel", .product(name: "Yams", package: "Yams")],
-      swiftSettings: strict),
+      dependencies: ["WidgetExpression", "WidgetModel", "WidgetYAML"], swiftSettings: strict),
 
     // The folder of bundles.
     .target(name: "CLibArchive"),
@@ -156,8 +158,7 @@ let package = Package(
       dependencies: [
         "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression", "WidgetLayout",
         "WidgetModel", "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones",
-        arguments,
-        .product(name: "Yams", package: "Yams"),
+        "WidgetYAML", arguments,
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
     .executableTarget(
@@ -213,6 +214,7 @@ let package = Package(
     .testTarget(
       name: "WidgetExpressionTests", dependencies: ["WidgetExpression", "WidgetModel"],
       swiftSettings: strict),
+    .testTarget(name: "WidgetYAMLTests", dependencies: ["WidgetYAML"], swiftSettings: strict),
     .testTarget(
       name: "WidgetBundleTests",
       dependencies: [

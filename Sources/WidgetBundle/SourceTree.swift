@@ -1,5 +1,5 @@
 import WidgetModel
-import Yams
+import WidgetYAML
 
 /// A part of a document, and where it stands.
 ///
@@ -57,101 +57,35 @@ struct SourceNode {
 }
 
 /// Reads a document of JSON or YAML into a tree.
-///
-/// Yams reads YAML; what it would not survive, or would take for ever over, is kept from it: see
-/// `refusal`. Its own limit of a thousand levels bounds how deep it calls itself.
-struct SourceReader {
+enum SourceReader {
   static let bytesMax = 1 << 20
   static let depthMax = 64
   static let nodesMax = 100_000
 
-  private var count = 0
-
   /// The document; nil if there is nothing in it.
   static func read(_ text: String) throws(BundleProblem) -> SourceNode? {
-    if let problem = refusal(of: text) { throw problem }
-    let root: Yams.Node?
-    do {
-      let parser = try Parser(
-        yaml: looksLikeJSON(text) ? joiningSurrogates(text) : text, resolver: .basic,
-        encoding: .utf8)
-      root = try parser.singleRoot()
-    } catch let error as YamlError {
-      throw problem(for: error, in: text)
-    } catch {
-      throw BundleProblem(line: 1, column: 1, message: "this is neither JSON nor YAML")
-    }
-    guard let root else { return nil }
-    var reader = SourceReader()
-    return try reader.node(root, depth: 0)
-  }
-
-  // MARK: - What is not given to Yams
-
-  private static func refusal(of text: String) -> BundleProblem? {
-    let bytes = text.utf8
-    guard bytes.count <= bytesMax else {
-      return BundleProblem(
+    guard text.utf8.count <= bytesMax else {
+      throw BundleProblem(
         line: 1, column: 1,
-        message: "the file has \(bytes.count) bytes; a bundle's has \(bytesMax) at most",
+        message: "the file has \(text.utf8.count) bytes; a bundle's has \(bytesMax) at most",
         hint: "keep large data in files of their own, and read them with a source")
     }
-    // An anchor that is used makes the document a graph, and keys that are such parts take Yams time
-    // that doubles with each of them. Bundles do not need that: neither sign may be there with the other.
-    var anchor: Int?
-    var alias: Int?
-    var previous: UInt8 = 0x0A
-    var pending: (sign: UInt8, offset: Int)?
-    for (offset, byte) in bytes.enumerated() {
-      if byte == 0 {
-        return problem(
-          at: offset, in: text, "there is a NUL character", hint: "a bundle is plain text")
-      }
-      if let (sign, place) = pending {
-        pending = nil
-        if isNameByte(byte) {
-          if sign == UInt8(ascii: "&") { anchor = anchor ?? place } else { alias = alias ?? place }
-        }
-      }
-      if byte == UInt8(ascii: "&") || byte == UInt8(ascii: "*"), canPrecedeToken(previous) {
-        pending = (byte, offset)
-      }
-      previous = byte
+    let yaml = looksLikeJSON(text) ? joiningSurrogates(text) : text
+    let root: YAMLNode?
+    do throws(YAMLFailure) {
+      root = try YAMLReader.document(
+        of: yaml, .init(nodesMax: nodesMax, depthMax: depthMax, expandsAliases: false))
+    } catch {
+      let words = error.words(in: yaml)
+      throw problem(at: error.place, words.message, hint: words.hint)
     }
-    guard anchor != nil, let alias else { return nil }
-    return problem(
-      at: alias, in: text, "anchors and aliases (&name, *name) are not taken in a bundle",
-      hint: "write it out where it is needed; text that looks like both goes into another file")
-  }
-
-  private static func isNameByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), 0x80...:
-      true
-    default: false
-    }
-  }
-
-  /// White space, line ends (also those of YAML 1.1, and a byte order mark, by their last byte), and
-  /// the signs after which a token can follow at once.
-  private static func canPrecedeToken(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0x20, 0x09, 0x0A, 0x0D, 0x85, 0xA8, 0xA9, 0xBF, UInt8(ascii: "["), UInt8(ascii: "{"),
-      UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "?"), UInt8(ascii: "-"):
-      true
-    default: false
-    }
+    return try root.map { (root) throws(BundleProblem) in try node(root) }
   }
 
   private static func problem(
-    at offset: Int, in text: String, _ message: String, hint: String
+    at place: YAMLPlace, _ message: String, hint: String
   ) -> BundleProblem {
-    let before = text.utf8.prefix(offset)
-    let line = before.reduce(1) { $1 == 0x0A ? $0 + 1 : $0 }
-    let start = before.lastIndex(of: 0x0A).map { before.index(after: $0) } ?? before.startIndex
-    let column = before[start...].reduce(1) { $1 & 0xC0 == 0x80 ? $0 : $0 + 1 }
-    return BundleProblem(line: line, column: column, message: message, hint: hint)
+    BundleProblem(line: place.line, column: place.column, message: message, hint: hint)
   }
 
   // MARK: - JSON
@@ -196,83 +130,41 @@ struct SourceReader {
     return UInt32(String(decoding: bytes[index + 2..<index + 6], as: UTF8.self), radix: 16)
   }
 
-  // MARK: - Yams
+  // MARK: - YAML
 
-  private static func problem(for error: YamlError, in text: String) -> BundleProblem {
-    switch error {
-    case .scanner(_, let problem, let mark, _),
-      .parser(_, let problem, let mark, _),
-      .composer(_, let problem, let mark, _):
-      let (line, column) = (max(1, mark.line), max(1, mark.column))
-      let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-      let rest = line <= lines.count ? lines[line - 1].unicodeScalars.dropFirst(column - 1) : nil
-      let words = YAMLWords.translated(problem, at: rest?.first.map { Character($0) })
-      return BundleProblem(line: line, column: column, message: words.message, hint: words.hint)
-    case .duplicatedKeysInMapping(let duplicates, let context):
-      let names = duplicates.map { "\"\($0.prefix(64))\"" }.joined(separator: ", ")
-      return BundleProblem(
-        line: max(1, context.mark.line), column: max(1, context.mark.column),
-        message: "keys are there twice: \(names)", hint: "keep one of each")
-    case .reader(let problem, let offset, _, _):
-      return BundleProblem(
-        line: 1, column: 1, message: problem + (offset.map { " (at byte \($0))" } ?? ""),
-        hint: "write control characters in text as escapes, such as \"\\u001b\"")
-    default:
-      return BundleProblem(line: 1, column: 1, message: "this is neither JSON nor YAML: \(error)")
-    }
-  }
-
-  /// Lists and objects have their own tags, said or not.
-  private static func isImplicit(_ tag: String, _ node: Yams.Node) -> Bool {
-    switch node {
-    case .sequence: tag == "tag:yaml.org,2002:seq"
-    case .mapping: tag == "tag:yaml.org,2002:map"
-    default: false
-    }
-  }
-
-  private mutating func node(_ node: Yams.Node, depth: Int) throws(BundleProblem) -> SourceNode {
-    let (line, column) = (node.mark?.line ?? 1, node.mark?.column ?? 1)
-    let problem = { (message: String, hint: String) in
-      BundleProblem(line: line, column: column, message: message, hint: hint)
-    }
-    count += 1
-    guard count <= SourceReader.nodesMax else {
+  private static func node(_ node: YAMLNode) throws(BundleProblem) -> SourceNode {
+    if let tag = node.tag, tag != "!", tag != ownTag(of: node.content) {
       throw problem(
-        "there are more than \(SourceReader.nodesMax) values", "make the bundle smaller")
-    }
-    guard depth <= SourceReader.depthMax else {
-      throw problem("this nests deeper than \(SourceReader.depthMax) levels", "")
-    }
-    // What is in quotes has the tag of text.
-    let tag = node.tag.description
-    guard ["", "!", "tag:yaml.org,2002:str"].contains(tag) || SourceReader.isImplicit(tag, node)
-    else {
-      throw problem("tags such as \(tag.prefix(64)) are not taken in a bundle", "leave it out")
+        at: node.place, "tags such as \(tag.prefix(64)) are not taken in a bundle",
+        hint: "leave it out")
     }
     let content: SourceNode.Content
-    switch node {
-    case .scalar(let scalar):
-      content = .scalar(scalar.string, isPlain: scalar.style == .plain || scalar.style == .any)
-    case .sequence(let sequence):
-      var elements: [SourceNode] = []
-      for element in sequence { elements.append(try self.node(element, depth: depth + 1)) }
-      content = .list(elements)
-    case .mapping(let mapping):
-      var entries: [SourceNode.Entry] = []
-      for (key, value) in mapping {
-        guard case .scalar(let scalar) = key, let place = key.mark else {
-          throw problem("a key must be plain text", "")
-        }
-        entries.append(
-          .init(
-            key: scalar.string, line: place.line, column: place.column,
-            value: try self.node(value, depth: depth + 1)))
-      }
-      content = .map(entries)
-    case .alias:
-      throw problem("anchors and aliases (&name, *name) are not taken in a bundle", "")
+    switch node.content {
+    case .scalar(let text, let isPlain):
+      content = .scalar(text, isPlain: isPlain && node.tag == nil)
+    case .sequence(let elements):
+      content = .list(
+        try elements.map { (element) throws(BundleProblem) in try self.node(element) })
+    case .mapping(let entries):
+      content = .map(
+        try entries.map { (entry) throws(BundleProblem) in
+          guard case .scalar(let key, _) = entry.key.content else {
+            throw problem(at: entry.key.place, "a key must be plain text", hint: "")
+          }
+          return SourceNode.Entry(
+            key: key, line: entry.key.place.line, column: entry.key.place.column,
+            value: try self.node(entry.value))
+        })
     }
-    return SourceNode(line: line, column: column, content: content)
+    return SourceNode(line: node.place.line, column: node.place.column, content: content)
+  }
+
+  /// The tag that a node of this shape may have, because it says nothing new.
+  private static func ownTag(of content: YAMLNode.Content) -> String {
+    switch content {
+    case .scalar: "tag:yaml.org,2002:str"
+    case .sequence: "tag:yaml.org,2002:seq"
+    case .mapping: "tag:yaml.org,2002:map"
+    }
   }
 }

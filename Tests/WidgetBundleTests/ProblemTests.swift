@@ -204,7 +204,7 @@ import WidgetModel
     ("{\"bundle\": \"b\",}\n{}", "2:1:"),
     ("--- {}\n--- {}\n", "2:1: there is more than one document"),
     ("bundle: !!python/object b", "1:9: tags such as"),
-    ("? [a]\n: b\n", "1:1: a key must be plain text"),
+    ("? [a]\n: b\n", "1:3: a key must be plain text"),
   ])
   func `a text that is no bundle says so`(text: String, problem: String) throws {
     let problems = Samples.problems(text)

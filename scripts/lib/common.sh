@@ -2,7 +2,7 @@
 # folder.
 
 # Debian packages that building needs.
-build_packages=(libprotobuf-c-dev libsqlite3-dev libarchive-dev pkg-config)
+build_packages=(libprotobuf-c-dev libsqlite3-dev libarchive-dev libyaml-dev pkg-config)
 # What the tests need beyond that.
 test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
   golang-github-containerd-ttrpc-dev gogoprotobuf python3 python3-venv gcc libc6-dev make binutils

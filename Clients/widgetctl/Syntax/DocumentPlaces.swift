@@ -1,5 +1,5 @@
 import WidgetExpression
-import Yams
+import WidgetYAML
 
 /// The places of fields in a file, for messages that show the line of a mistake.
 ///
@@ -35,15 +35,15 @@ struct DocumentPlaces: Hashable {
     return "\(name):\(place.line):\(place.column): \(described)\n\(indented)"
   }
 
-  private func place(of path: String) -> Mark? {
+  private func place(of path: String) -> YAMLPlace? {
     guard var node = root() else { return nil }
-    var place = node.mark
+    var place = node.place
     var steps = DocumentPlaces.steps(path)[...]
     while let step = steps.popFirst() {
-      switch (step, node) {
+      switch (step, node.content) {
       case (.index(let index), .sequence(let elements)) where elements.indices.contains(index):
         node = elements[index]
-        place = node.mark
+        place = node.place
       case (.key(let name), .mapping(let mapping)):
         // `steps` has split keys with dots, so join them again.
         var names = [name]
@@ -58,7 +58,7 @@ struct DocumentPlaces: Hashable {
           return place
         }
         steps = steps.dropFirst(count)
-        place = entry.key.mark
+        place = entry.key.place
         node = entry.value
       // A list of widgets needs no name.
       case (.key("widgets"), .sequence): continue
@@ -68,22 +68,18 @@ struct DocumentPlaces: Hashable {
     return place
   }
 
-  private func entry(_ name: String, _ mapping: Node.Mapping) -> (key: Node, value: Node)? {
+  private func entry(_ name: String, _ entries: [YAMLNode.Entry]) -> YAMLNode.Entry? {
     let names = [name, FieldOptions.camelCase(name)]
-    return mapping.first { key, _ in
-      if case .scalar(let scalar) = key { names.contains(scalar.string) } else { false }
-    }.map { (key: $0.key, value: $0.value) }
+    return entries.first { entry in
+      if case .scalar(let key, _) = entry.key.content { names.contains(key) } else { false }
+    }
   }
 
-  private func root() -> Node? {
-    guard let parser = try? Parser(yaml: text) else { return nil }
-    var number = 0
-    while let root = try? parser.nextRoot() {
-      if case .scalar(let scalar) = root, scalar.string.isEmpty { continue }
-      if number == document { return root }
-      number += 1
+  private func root() -> YAMLNode? {
+    guard let roots = try? DocumentReader.nodes(text), roots.indices.contains(document) else {
+      return nil
     }
-    return nil
+    return roots[document]
   }
 
   /// `a.b[1].c[d]` as `a`, `b`, 1, `c`, `d`.

@@ -1,6 +1,6 @@
 import WidgetBundle
 import WidgetModel
-import Yams
+import WidgetYAML
 
 /// Reads files of declared widgets: JSON or YAML, either with any number of documents.
 ///
@@ -28,97 +28,46 @@ enum DocumentReader {
     return try yaml(text, name: name)
   }
 
+  /// The nodes of a text's documents, without those that are empty.
+  static func nodes(_ text: String) throws(YAMLFailure) -> [YAMLNode] {
+    try YAMLReader.documents(
+      of: text, .init(nodesMax: nodesMax, depthMax: depthMax, expandsAliases: true)
+    ).filter { $0.content != .scalar("", isPlain: true) }
+  }
+
   private static func yaml(_ text: String, name: String) throws(CommandFailure) -> [Value] {
-    var nodes: [Yams.Node] = []
-    do {
-      let parser = try Parser(yaml: text)
-      while let root = try parser.nextRoot() { nodes.append(root) }
-    } catch let error as YamlError {
-      throw CommandFailure(.invalidArgument, "\(name):\(words(for: error))")
+    do throws(YAMLFailure) {
+      return try nodes(text).map { (node) throws(YAMLFailure) in try value(of: node) }
+        .filter { $0 != .null }
     } catch {
-      throw CommandFailure(.invalidArgument, "\(name): \(error)")
+      let words = error.words(in: text)
+      let hint = words.hint.isEmpty ? "" : "; \(words.hint)"
+      throw CommandFailure(
+        .invalidArgument,
+        "\(name):\(error.place.line):\(error.place.column): \(words.message)\(hint)")
     }
-    var documents: [Value] = []
-    var count = 0
-    for node in nodes {
-      do throws(Failure) {
-        let value = try value(of: node, count: &count, depth: 0)
-        if value != .null { documents.append(value) }
-      } catch {
-        let place = error.mark.map { "\($0.line):\($0.column)" } ?? ""
-        throw CommandFailure(.invalidArgument, "\(name):\(place): \(error.reason)")
+  }
+
+  private static func value(of node: YAMLNode) throws(YAMLFailure) -> Value {
+    switch node.content {
+    case .scalar(let text, let isPlain):
+      guard isPlain else { return .string(text) }
+      guard let value = PlainScalar.value(text) else {
+        throw YAMLFailure(
+          place: node.place, reason: .value("\(text) is outside 64 bits; put it in quotes"))
       }
+      return value
+    case .sequence(let elements):
+      return .list(try elements.map { (element) throws(YAMLFailure) in try value(of: element) })
+    case .mapping(let entries):
+      return .map(
+        ValueMap(
+          try entries.map { (entry) throws(YAMLFailure) in
+            guard case .scalar(let key, _) = entry.key.content else {
+              throw YAMLFailure(place: entry.key.place, reason: .value("a key must be plain text"))
+            }
+            return ValueMap.Entry(key: key, value: try value(of: entry.value))
+          }))
     }
-    return documents
-  }
-
-  private struct Failure: Error {
-    let mark: Mark?
-    let reason: String
-  }
-
-  private static func words(for error: YamlError) -> String {
-    switch error {
-    case .scanner(_, let problem, let mark, let yaml)
-    where problem.contains("cannot start any token") && isTab(at: mark, in: yaml):
-      "\(mark.line):\(mark.column): a tab cannot indent YAML; indent with spaces"
-    case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
-      .composer(_, let problem, let mark, _):
-      "\(mark.line):\(mark.column): \(problem)"
-    case .duplicatedKeysInMapping(let duplicates, let context):
-      "\(context.mark.line):\(context.mark.column): keys are there twice: "
-        + duplicates.map { "\($0)" }.joined(separator: ", ")
-    default: " \(error)"
-    }
-  }
-
-  private static func isTab(at mark: Mark, in yaml: String) -> Bool {
-    let lines = yaml.split(separator: "\n", omittingEmptySubsequences: false)
-    guard lines.indices.contains(mark.line - 1) else { return false }
-    return lines[mark.line - 1].unicodeScalars.dropFirst(mark.column - 1).first == "\t"
-  }
-
-  private static func value(
-    of node: Yams.Node, count: inout Int, depth: Int
-  ) throws(Failure) -> Value {
-    count += 1
-    guard count <= nodesMax else {
-      throw Failure(mark: node.mark, reason: "more than \(nodesMax) values; use fewer aliases")
-    }
-    guard depth <= depthMax else {
-      throw Failure(mark: node.mark, reason: "nests deeper than \(depthMax) levels")
-    }
-    switch node {
-    case .scalar(let scalar):
-      return try value(of: scalar)
-    case .sequence(let sequence):
-      var values: [Value] = []
-      for element in sequence {
-        values.append(try value(of: element, count: &count, depth: depth + 1))
-      }
-      return .list(values)
-    case .mapping(let mapping):
-      var entries: [ValueMap.Entry] = []
-      for (key, element) in mapping {
-        guard case .scalar(let scalar) = key else {
-          throw Failure(mark: key.mark, reason: "a key must be plain text")
-        }
-        entries.append(
-          .init(
-            key: scalar.string, value: try value(of: element, count: &count, depth: depth + 1)))
-      }
-      return .map(ValueMap(entries))
-    case .alias(let alias):
-      throw Failure(mark: alias.mark, reason: "an alias names no anchor")
-    }
-  }
-
-  private static func value(of scalar: Yams.Node.Scalar) throws(Failure) -> Value {
-    let text = scalar.string
-    guard scalar.style == .plain || scalar.style == .any else { return .string(text) }
-    guard let value = PlainScalar.value(text) else {
-      throw Failure(mark: scalar.mark, reason: "\(text) is outside 64 bits; put it in quotes")
-    }
-    return value
   }
 }

@@ -38,13 +38,15 @@ def clean_environment(**extra):
 
 
 def tied(command):
-    """The command, to be killed if this process dies, and with SIGINT as a terminal would have it.
+    """The command, to be killed if this process dies, and with signals as a terminal would have them.
 
-    What a shell without job control runs in the background ignores SIGINT, and so would everything
-    that is started from there.
+    What a shell without job control runs in the background ignores SIGINT, what nohup runs ignores
+    SIGHUP, and so would everything that is started from there.
     """
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        command = ["env", "--default-signal=INT", *command]
+    ignored = [name for name in ("INT", "HUP")
+               if signal.getsignal(getattr(signal, f"SIG{name}")) == signal.SIG_IGN]
+    if ignored:
+        command = ["env", f"--default-signal={','.join(ignored)}", *command]
     return ["setpriv", "--pdeathsig", "KILL", *command] if shutil.which("setpriv") else command
 
 

@@ -1,0 +1,80 @@
+extension YAMLFailure {
+  private static let quotes =
+    "put the value in quotes: a text with a comma, a bracket, a brace or \": \" needs them, as in "
+    + "'=data.n > 0 ? \"a\" : \"b\"'"
+
+  /// What is wrong, and what to do about it, in the words of people who write files. The hint can be
+  /// empty. Neither says the place.
+  public func words(in text: String) -> (message: String, hint: String) {
+    switch reason {
+    case .syntax(let problem):
+      let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+      let line = lines.indices.contains(place.line - 1) ? lines[place.line - 1] : ""
+      let scalar = line.unicodeScalars.dropFirst(place.column - 1).first
+      return YAMLFailure.words(for: problem, at: scalar.map { Character($0) })
+    case .character(let problem, let byte):
+      return (
+        "\(problem) (at byte \(byte))",
+        "write control characters in text as escapes, such as \"\\u001b\""
+      )
+    case .duplicateKeys(let names):
+      let shown = names.map { "\"\($0.prefix(64))\"" }.joined(separator: ", ")
+      return ("keys are there twice: \(shown)", "keep one of each")
+    case .alias:
+      return (
+        "anchors and aliases (&name, *name) are not taken here",
+        "write the value out where it is needed"
+      )
+    case .unknownAlias(let name):
+      return (
+        "the alias *\(name.prefix(64)) names no anchor",
+        "write &\(name.prefix(64)) before the value it repeats"
+      )
+    case .tooManyNodes(let max):
+      return ("there are more than \(max) values", "make the file smaller, or use fewer aliases")
+    case .tooDeep(let max):
+      return ("this nests deeper than \(max) levels", "")
+    case .severalDocuments:
+      return ("there is more than one document", "make it one file for each")
+    case .value(let message):
+      return (message, "")
+    case .memory:
+      return ("there is not enough memory to read it", "")
+    }
+  }
+
+  /// - Parameters:
+  ///   - problem: what libyaml says.
+  ///   - character: the one at the place; nil at the end of the line.
+  private static func words(
+    for problem: String, at character: Character?
+  ) -> (message: String, hint: String) {
+    switch problem {
+    case _ where character == "\t" || problem.contains("tab character"):
+      return ("a tab cannot indent YAML", "indent with spaces")
+    case _ where problem.contains("cannot start any token"):
+      let shown = character.map { "\"\($0)\"" } ?? "this character"
+      return ("a text cannot begin with \(shown)", "put it in quotes")
+    case _ where problem.contains("mapping values are not allowed"):
+      return ("a value has \": \" in it", quotes)
+    case _ where problem.contains("expected ',' or"):
+      return ("a comma or the closing bracket is missing before this", quotes)
+    case _ where problem.contains("expected ':'"):
+      return ("a key has no \":\" behind it", "write KEY: VALUE, or put the text above in quotes")
+    case _ where problem.contains("expected key"),
+      _ where problem.contains("'-' indicator"), _ where problem.contains("sequence entries"):
+      return (
+        "this does not fit with the lines above", "check the indentation, and quotes above it"
+      )
+    case _ where problem.contains("end of stream"):
+      return ("quotes are opened and never closed", "close them")
+    case _ where problem.contains("unknown escape"):
+      return (
+        "there is no such escape in double quotes",
+        "write a backslash as \\\\, or use single quotes"
+      )
+    default:
+      return (problem, "")
+    }
+  }
+}

@@ -1,0 +1,286 @@
+import CYAML
+
+/// Reads YAML documents into trees, from the events of libyaml.
+///
+/// Memory and time are bounded by `nodesMax` and `depthMax`. Text that is not UTF-8 cannot get here: Swift's strings are.
+public struct YAMLReader: ~Copyable {
+  public struct Options: Hashable, Sendable {
+    /// How many nodes all documents of the text have, with those that aliases repeat and without the
+    /// keys of mappings.
+    public var nodesMax: Int
+    /// How many levels of sequences and mappings there are.
+    public var depthMax: Int
+    /// Whether `*name` stands for the node with the anchor `&name`. If not, it is refused.
+    public var expandsAliases: Bool
+
+    public init(nodesMax: Int, depthMax: Int, expandsAliases: Bool) {
+      self.nodesMax = nodesMax
+      self.depthMax = depthMax
+      self.expandsAliases = expandsAliases
+    }
+  }
+
+  /// The documents of a text. An empty document is an empty plain scalar.
+  public static func documents(
+    of text: String, _ options: Options
+  ) throws(YAMLFailure) -> [YAMLNode] {
+    var result: [YAMLNode] = []
+    var reader = try YAMLReader(text, options)
+    while let document = try reader.nextDocument() { result.append(document) }
+    return result
+  }
+
+  /// The only document of a text; nil if there is none.
+  public static func document(
+    of text: String, _ options: Options
+  ) throws(YAMLFailure) -> YAMLNode? {
+    var reader = try YAMLReader(text, options)
+    guard let document = try reader.nextDocument() else { return nil }
+    guard try !reader.isAtDocument() else {
+      throw YAMLFailure(place: reader.documentPlace, reason: .severalDocuments)
+    }
+    return document
+  }
+
+  // MARK: - Events
+
+  private let options: Options
+  // libyaml keeps a pointer to the text and to itself, so both stay where they are.
+  private let parser: UnsafeMutablePointer<yaml_parser_t>
+  private let bytes: UnsafeMutableBufferPointer<UInt8>
+  private var nodeCount = 0
+  private var documentPlace = YAMLPlace(line: 1, column: 1)
+  /// The depth of the deepest node so far, within the node that is being read.
+  private var deepest = 0
+  /// The nodes with anchors of this document.
+  private var anchors: [String: Anchored] = [:]
+
+  private struct Anchored {
+    var node: YAMLNode
+    /// How many nodes it has, with itself.
+    var count: Int
+    /// How many levels are below it.
+    var height: Int
+  }
+
+  private init(_ text: String, _ options: Options) throws(YAMLFailure) {
+    self.options = options
+    parser = .allocate(capacity: 1)
+    bytes = .allocate(capacity: text.utf8.count)
+    _ = bytes.initialize(from: text.utf8)
+    guard yaml_parser_initialize(parser) != 0 else {
+      parser.deallocate()
+      bytes.deallocate()
+      throw YAMLFailure(place: .init(line: 1, column: 1), reason: .memory)
+    }
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
+    yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
+  }
+
+  deinit {
+    yaml_parser_delete(parser)
+    parser.deallocate()
+    bytes.deallocate()
+  }
+
+  /// What libyaml says next, without its memory.
+  private enum Event {
+    case documentStart
+    case scalar(String, isPlain: Bool)
+    case sequenceStart
+    case mappingStart
+    case end
+    case alias
+    case streamEnd
+    case other
+  }
+
+  private struct Token {
+    var event: Event
+    var place: YAMLPlace
+    var anchor: String?
+    var tag: String?
+  }
+
+  private mutating func next() throws(YAMLFailure) -> Token {
+    var event = yaml_event_t()
+    guard yaml_parser_parse(parser, &event) != 0 else { throw failure() }
+    defer { yaml_event_delete(&event) }
+    var token = Token(event: .other, place: YAMLReader.place(event.start_mark))
+    switch event.type {
+    case YAML_DOCUMENT_START_EVENT: token.event = .documentStart
+    case YAML_STREAM_END_EVENT: token.event = .streamEnd
+    case YAML_SEQUENCE_END_EVENT, YAML_MAPPING_END_EVENT: token.event = .end
+    case YAML_ALIAS_EVENT:
+      token.event = .alias
+      token.anchor = YAMLReader.text(event.data.alias.anchor)
+    case YAML_SCALAR_EVENT:
+      let scalar = event.data.scalar
+      let value = UnsafeBufferPointer(start: scalar.value, count: scalar.length)
+      token.event = .scalar(
+        String(decoding: value, as: UTF8.self), isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE)
+      (token.anchor, token.tag) = (YAMLReader.text(scalar.anchor), YAMLReader.text(scalar.tag))
+    case YAML_SEQUENCE_START_EVENT:
+      let start = event.data.sequence_start
+      token.event = .sequenceStart
+      (token.anchor, token.tag) = (YAMLReader.text(start.anchor), YAMLReader.text(start.tag))
+    case YAML_MAPPING_START_EVENT:
+      let start = event.data.mapping_start
+      token.event = .mappingStart
+      (token.anchor, token.tag) = (YAMLReader.text(start.anchor), YAMLReader.text(start.tag))
+    default: break
+    }
+    return token
+  }
+
+  private static func text(_ bytes: UnsafeMutablePointer<yaml_char_t>?) -> String? {
+    bytes.map { String(cString: $0) }
+  }
+
+  private static func place(_ mark: yaml_mark_t) -> YAMLPlace {
+    YAMLPlace(line: Int(mark.line) + 1, column: Int(mark.column) + 1)
+  }
+
+  /// Why the parser stopped.
+  private func failure() -> YAMLFailure {
+    let words = parser.pointee.problem.map { String(cString: $0) } ?? "this is not YAML"
+    switch parser.pointee.error {
+    case YAML_MEMORY_ERROR:
+      return YAMLFailure(place: YAMLReader.place(parser.pointee.mark), reason: .memory)
+    case YAML_READER_ERROR:
+      // The reader is ahead of the parser, so the parser's mark says nothing.
+      let offset = parser.pointee.problem_offset
+      let isNUL = bytes.indices.contains(offset) && bytes[offset] == 0
+      return YAMLFailure(
+        place: place(ofByte: offset),
+        reason: .character(isNUL ? "there is a NUL character" : words, byte: offset))
+    default:
+      return YAMLFailure(
+        place: YAMLReader.place(parser.pointee.problem_mark), reason: .syntax(words))
+    }
+  }
+
+  private func place(ofByte offset: Int) -> YAMLPlace {
+    var place = YAMLPlace(line: 1, column: 1)
+    for byte in bytes.prefix(offset) {
+      if byte == UInt8(ascii: "\n") {
+        place = YAMLPlace(line: place.line + 1, column: 1)
+      } else if byte & 0xC0 != 0x80 {
+        place.column += 1
+      }
+    }
+    return place
+  }
+
+  // MARK: - Nodes
+
+  private mutating func nextDocument() throws(YAMLFailure) -> YAMLNode? {
+    guard try isAtDocument() else { return nil }
+    anchors = [:]
+    return try node(next(), depth: 0)
+  }
+
+  /// Goes on to the start of the next document. False at the end of the text.
+  private mutating func isAtDocument() throws(YAMLFailure) -> Bool {
+    while true {
+      let token = try next()
+      switch token.event {
+      case .streamEnd: return false
+      case .documentStart:
+        documentPlace = token.place
+        return true
+      default: continue
+      }
+    }
+  }
+
+  private mutating func node(
+    _ token: Token, depth: Int, isKey: Bool = false
+  ) throws(YAMLFailure) -> YAMLNode {
+    if case .alias = token.event { return try repeated(token, depth: depth) }
+    let before = nodeCount
+    if !isKey { try count(1, at: token.place) }
+    try reach(depth, at: token.place)
+    let deepestBefore = deepest
+    deepest = depth
+    let node = YAMLNode(
+      place: token.place, content: try content(token, depth: depth), tag: token.tag)
+    if let anchor = token.anchor {
+      anchors[anchor] = Anchored(node: node, count: nodeCount - before, height: deepest - depth)
+    }
+    deepest = max(deepest, deepestBefore)
+    return node
+  }
+
+  private mutating func content(
+    _ token: Token, depth: Int
+  ) throws(YAMLFailure) -> YAMLNode.Content {
+    switch token.event {
+    case .sequenceStart:
+      var elements: [YAMLNode] = []
+      while let element = try nextElement() {
+        elements.append(try node(element, depth: depth + 1))
+      }
+      return .sequence(elements)
+    case .mappingStart:
+      var entries: [YAMLNode.Entry] = []
+      while let key = try nextElement() {
+        let key = try node(key, depth: depth + 1, isKey: true)
+        entries.append(.init(key: key, value: try node(next(), depth: depth + 1)))
+      }
+      let duplicates = YAMLReader.duplicateKeys(entries)
+      guard duplicates.isEmpty else {
+        throw YAMLFailure(place: token.place, reason: .duplicateKeys(duplicates))
+      }
+      return .mapping(entries)
+    case .scalar(let text, let isPlain):
+      return .scalar(text, isPlain: isPlain)
+    default:
+      throw YAMLFailure(place: token.place, reason: .syntax("this is not YAML"))
+    }
+  }
+
+  /// The start of the next element; nil at the end of the sequence or mapping.
+  private mutating func nextElement() throws(YAMLFailure) -> Token? {
+    let token = try next()
+    if case .end = token.event { return nil }
+    return token
+  }
+
+  private mutating func repeated(_ token: Token, depth: Int) throws(YAMLFailure) -> YAMLNode {
+    let name = token.anchor ?? ""
+    guard options.expandsAliases else {
+      throw YAMLFailure(place: token.place, reason: .alias(name))
+    }
+    guard let anchored = anchors[name] else {
+      throw YAMLFailure(place: token.place, reason: .unknownAlias(name))
+    }
+    try count(anchored.count, at: token.place)
+    try reach(depth + anchored.height, at: token.place)
+    return anchored.node
+  }
+
+  private mutating func reach(_ depth: Int, at place: YAMLPlace) throws(YAMLFailure) {
+    guard depth <= options.depthMax else {
+      throw YAMLFailure(place: place, reason: .tooDeep(max: options.depthMax))
+    }
+    deepest = max(deepest, depth)
+  }
+
+  private mutating func count(_ nodes: Int, at place: YAMLPlace) throws(YAMLFailure) {
+    nodeCount += nodes
+    guard nodeCount <= options.nodesMax else {
+      throw YAMLFailure(place: place, reason: .tooManyNodes(max: options.nodesMax))
+    }
+  }
+
+  private static func duplicateKeys(_ entries: [YAMLNode.Entry]) -> [String] {
+    var seen: Set<String> = []
+    var duplicates: [String] = []
+    for case .scalar(let name, _) in entries.lazy.map(\.key.content)
+    where !seen.insert(name).inserted {
+      duplicates.append(name)
+    }
+    return duplicates
+  }
+}
