@@ -79,13 +79,17 @@ static void add_info(wc_error *error, const Google__Rpc__ErrorInfo *info) {
   }
 }
 
+/* Appends the violations that the message does not name. */
 static void add_violations(wc_error *error, const Google__Rpc__BadRequest *request) {
   for (size_t i = 0; i < request->n_field_violations; i++) {
     const Google__Rpc__BadRequest__FieldViolation *violation = request->field_violations[i];
+    char line[sizeof error->message] = "";
+    append_text(line, sizeof line, violation->field);
+    append_text(line, sizeof line, ": ");
+    append_text(line, sizeof line, violation->description);
+    if (strstr(error->message, line) != NULL) continue;
     append_text(error->message, sizeof error->message, "; ");
-    append_text(error->message, sizeof error->message, violation->field);
-    append_text(error->message, sizeof error->message, ": ");
-    append_text(error->message, sizeof error->message, violation->description);
+    append_text(error->message, sizeof error->message, line);
   }
 }
 

@@ -252,6 +252,32 @@ static void an_error_has_code_reason_words_and_particulars(void) {
   end(&with, client);
 }
 
+static void a_violation_is_told_once(void) {
+  wc_error error;
+  uint8_t packed[256];
+  Google__Rpc__BadRequest__FieldViolation named = GOOGLE__RPC__BAD_REQUEST__FIELD_VIOLATION__INIT;
+  Google__Rpc__BadRequest__FieldViolation other = GOOGLE__RPC__BAD_REQUEST__FIELD_VIOLATION__INIT;
+  Google__Rpc__BadRequest__FieldViolation *violations[] = {&named, &other};
+  Google__Rpc__BadRequest request = GOOGLE__RPC__BAD_REQUEST__INIT;
+  Google__Protobuf__Any any = GOOGLE__PROTOBUF__ANY__INIT, *details[] = {&any};
+  Google__Rpc__Status status = GOOGLE__RPC__STATUS__INIT;
+  named.field = "name";
+  named.description = "It is empty.";
+  other.field = "id";
+  other.description = "It is too long.";
+  request.n_field_violations = 2;
+  request.field_violations = violations;
+  any.type_url = "type.googleapis.com/google.rpc.BadRequest";
+  any.value.len = google__rpc__bad_request__pack(&request, packed);
+  any.value.data = packed;
+  status.code = 3;
+  status.message = "name: It is empty.";
+  status.n_details = 1;
+  status.details = details;
+  CHECK(wc_fail_status(&error, &status) == WC_INVALID_ARGUMENT);
+  CHECK_TEXT(error.message, "name: It is empty.; id: It is too long.");
+}
+
 static void refuse_at_length(script *with) {
   bytes all = {0};
   char words[4000] = "x";
@@ -602,6 +628,7 @@ int main(void) {
   TEST(every_method_of_every_service_is_known);
   TEST(a_method_of_a_newer_daemon_is_called_by_its_full_name);
   TEST(an_error_has_code_reason_words_and_particulars);
+  TEST(a_violation_is_told_once);
   TEST(long_texts_are_cut_between_characters);
   TEST(a_late_answer_is_skipped);
   TEST(a_lost_connection_is_made_again_by_the_next_call);
