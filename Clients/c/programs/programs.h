@@ -1,0 +1,155 @@
+/*
+ * What widgetd-send and widgetd-watch share. The layers, each using only those above it:
+ *
+ *   report       memory, text, standard output and error, exit statuses
+ *   arguments    options, ids, durations, selectors
+ *   json_write   values, widgets and frames as the lines that widgetctl prints
+ *   json_read    JSON and KEY=VALUE as values
+ *
+ * Both programs are one thread and one connection. What is wrong ends the process: `fail` says what
+ * and why, and exits with the status that widgetctl has for it.
+ */
+#ifndef WC_PROGRAMS_H
+#define WC_PROGRAMS_H
+
+#include <widgetclient.h>
+
+/* --- report.c --- */
+
+/* The same numbers as widgetctl's. */
+enum {
+  STATUS_OK = 0,
+  STATUS_OTHER = 1,
+  STATUS_USAGE = 2,
+  STATUS_NOT_FOUND = 3,
+  STATUS_EXISTS = 4,
+  STATUS_REFUSED = 5,
+  STATUS_PERMISSION_DENIED = 6,
+  STATUS_UNAVAILABLE = 7,
+  STATUS_TIMED_OUT = 8,
+  STATUS_QUOTA_EXCEEDED = 9,
+  STATUS_INVALID = 10
+};
+
+/* "widgetd-send": begins every message. */
+extern const char *program;
+
+/* Must come first: names the program, keeps closed standard streams from being taken for sockets,
+ * makes a broken pipe an error of write(2), and refuses arguments that are not UTF-8. */
+void begin(const char *name, int count, char **words);
+
+/* Zeroed memory that lives as long as the process. */
+void *keep(size_t bytes);
+char *keep_text(const char *bytes, size_t count);
+
+/* Text that grows; terminated after every call. */
+typedef struct text {
+  char *bytes;
+  size_t count, capacity;
+} text;
+
+void add_bytes(text *to, const char *bytes, size_t count);
+void add(text *to, const char *string);
+void addf(text *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Empties it, and gives back what a long text took. */
+void clear(text *of);
+
+/* Reads one code point at `*at` and moves behind it; -1 if it is not well-formed. */
+int32_t next_scalar(const char **at);
+/* Whether a terminal could take it for an order, or show text in another order because of it. */
+bool acts_on_terminal(int32_t scalar);
+/* The text with everything that could act on a terminal shown as an escape. */
+void add_safe(text *to, const char *from);
+
+/* Writes to standard output, all of it. A reader that is gone ends the process with 0. */
+void print(const text *what);
+/* A line on standard error. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ends with STATUS_USAGE, and says where help is. */
+_Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Ends with what the library or the daemon said. `socket` is that of --socket or NULL. */
+_Noreturn void fail_error(const wc_error *error, const char *socket);
+/* What happened and what to do, as fail_error says it. */
+const char *error_words(const wc_error *error, const char *socket);
+
+/* --- arguments.c --- */
+
+typedef struct option {
+  char letter;
+  const char *name;
+  /* What its value is called; NULL for one without. */
+  const char *value;
+} option;
+
+enum { ARGUMENTS_END = -1, ARGUMENTS_WORD = -2 };
+
+typedef struct arguments {
+  int count, at;
+  char **words;
+  const option *options;
+  size_t n_options;
+  bool has_only_words;
+} arguments;
+
+/* The next option's number, or one of the above; with its value or the word in `*value`. */
+int next_argument(arguments *of, char **value);
+
+void check_id(const char *text);
+void check_kind(const char *text);
+/* Nanoseconds of "1m30s" and the like; false if it is none, or negative. */
+bool read_duration(const char *text, int64_t *nanoseconds);
+/* The same of an option, for which anything else is wrong usage. */
+int64_t duration_option(const char *option, const char *text);
+Widgetd__V1__Family read_family(const char *text);
+/* Adds the requirements of "a=b,c!=d,e in (x,y),f,!g" to a selector. */
+void read_labels(const char *labels, Widgetd__V1__WidgetSelector *selector);
+
+/* Which fields of a widget are wanted: --field. */
+typedef struct field_mask {
+  Google__Protobuf__FieldMask paths;
+  /* Bits, in the order of the fields' names in arguments.c. */
+  uint32_t fields;
+  bool has_data_keys, has_parameter_keys;
+} field_mask;
+
+typedef enum field {
+  FIELD_FAMILY,
+  FIELD_LABELS,
+  FIELD_PRESENCE,
+  FIELD_POSITION,
+  FIELD_PARAMETERS,
+  FIELD_DATA,
+  FIELD_STALE,
+  FIELD_ERROR,
+  FIELD_CREATE_TIME,
+  FIELD_UPDATE_TIME,
+  FIELD_OWNER_UID,
+  FIELD_APPLY_SET,
+  FIELD_CONTENT,
+  FIELD_ETAG,
+  FIELD_OWNERS
+} field;
+
+void read_field(field_mask *mask, const char *path);
+bool wants(const field_mask *mask, field of);
+
+/* --- json_write.c --- */
+
+void json_string(text *to, const char *string);
+void json_widget(text *to, const Widgetd__V1__Widget *widget, const field_mask *mask);
+/* The lines of a frame, each with its end; none for a frame of a kind that is not known. */
+void json_frame(text *to, const Widgetd__V1__WatchWidgetsResponse *frame, const field_mask *mask);
+
+/* --- json_read.c --- */
+
+/* One KEY=VALUE: key=value, key==text, key:=json, key=@file, key:=@file, as widgetctl reads it. */
+typedef struct assignment {
+  char *key;
+  Widgetd__V1__Value *value;
+} assignment;
+
+/* `argument` is what wrong usage is said of: "<key=value>". */
+assignment read_assignment(const char *text, const char *argument);
+
+#endif

@@ -1,0 +1,304 @@
+/*
+ * widgetd-watch: prints what happens to widgets as lines of JSON, those of `widgetctl watch -o
+ * jsonl`, for what runs as long as a status bar does. It waits for the daemon, also at first, and
+ * goes on where it was when the daemon comes back.
+ *
+ * A frame is printed when it comes, before the watch reads on. So a reader that stops reading stops
+ * this program too, the daemon merges what it would have sent, and nothing grows. No widgets are
+ * held, except for --once.
+ */
+#include "programs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* Waits between attempts are short: somebody looks on. */
+#define FIRST_WAIT_MILLISECONDS 50
+#define LAST_WAIT_MILLISECONDS 2000
+/* What --once may hold. */
+#define ONCE_BYTES_MAX ((size_t)1 << 30)
+
+enum { LABELS, KIND, FAMILY, WHERE, FIELD, ONCE, EVENTS, MIN_INTERVAL, WAIT, SOCKET, TIMEOUT, HELP,
+       VERSION };
+
+static const option options[] = {
+    [LABELS] = {'l', "selector", "labels"},
+    [KIND] = {0, "kind", "kind"},
+    [FAMILY] = {0, "family", "family"},
+    [WHERE] = {0, "where", "expression"},
+    [FIELD] = {0, "field", "path"},
+    [ONCE] = {0, "once", NULL},
+    [EVENTS] = {0, "events", NULL},
+    [MIN_INTERVAL] = {0, "min-interval", "duration"},
+    [WAIT] = {0, "wait", NULL},
+    [SOCKET] = {0, "socket", "path"},
+    [TIMEOUT] = {0, "timeout", "duration"},
+    [HELP] = {'h', "help", NULL},
+    [VERSION] = {0, "version", NULL},
+};
+
+static const char help[] =
+    "Follows widgets of widgetd, as `widgetctl watch -o jsonl` does, in little time and memory.\n"
+    "\n"
+    "usage: widgetd-watch [options] [ID ...]\n"
+    "\n"
+    "  widgetd-watch\n"
+    "  widgetd-watch clock cpu --field data.text\n"
+    "  widgetd-watch -l panel=top --min-interval 100ms\n"
+    "\n"
+    "Each line is a JSON object, told apart by `type`: opened, snapshot, synced, changes, event, gap,\n"
+    "reset, disconnected, reconnected. It waits for the daemon, at first and after a restart, and\n"
+    "goes on where it stopped. It ends with an interrupt, or when its output is closed.\n"
+    "\n"
+    "  -l, --selector LABELS        by labels, as in 'a=b,c!=d,e in (x,y),f,!g'\n"
+    "      --kind KIND              of this kind; may be repeated\n"
+    "      --family FAMILY          of this family; may be repeated\n"
+    "      --where EXPRESSION       for which this expression is true: 'data.percent > 90'\n"
+    "      --field PATH             only this of each widget; may be repeated: data.KEY,\n"
+    "                               parameters.KEY, or a field's name, such as labels\n"
+    "      --once                   print the widgets that there are, a line each, and end\n"
+    "      --events                 also print the events of these widgets\n"
+    "      --min-interval DURATION  the least time between two lines of changes\n"
+    "      --wait                   with --once: wait for the daemon\n"
+    "      --socket PATH            the daemon's socket; default: $WIDGETD_SOCKET,\n"
+    "                               $XDG_RUNTIME_DIR/widgetd/widgetd.sock,\n"
+    "                               /run/widgetd/widgetd.sock\n"
+    "      --timeout DURATION       end after this long, with status 8; default: never\n"
+    "      --version                print the version, and exit\n"
+    "  -h, --help                   print this, and exit\n"
+    "\n"
+    "Exit status: 0 done, or the output was closed; 2 wrong usage, 6 permission denied,\n"
+    "7 no daemon (--once), 8 timeout, 9 a limit, 10 a wrong selection, 1 other errors.\n";
+
+typedef struct follower {
+  Widgetd__V1__WatchWidgetsRequest request;
+  Widgetd__V1__WidgetSelector selector;
+  field_mask mask;
+  const char *socket;
+  bool once, waits;
+  /* The stream was open at some time. */
+  bool was_open;
+  /* The reader was told of a loss, and is to be told when it is over. */
+  bool owes_reconnected;
+  /* A snapshot is read for the first time: which of the ids came is in `is_there`. */
+  bool looks_for_ids;
+  bool *is_there;
+  text line;
+} follower;
+
+/* --- Time --- */
+
+static char timed_out[128];
+
+static void end_in_time(int number) {
+  (void)number;
+  ssize_t written = write(STDERR_FILENO, timed_out, strlen(timed_out));
+  (void)written;
+  _exit(STATUS_TIMED_OUT);
+}
+
+static void set_limit(int64_t nanoseconds) {
+  struct itimerval limit = {.it_value = {.tv_sec = nanoseconds / 1000000000,
+                                         .tv_usec = nanoseconds % 1000000000 / 1000}};
+  if (nanoseconds == 0) return;
+  if (nanoseconds < 1000) limit.it_value.tv_usec = 1;
+  char seconds[32];
+  snprintf(seconds, sizeof seconds, "%lld.%09lld", (long long)(nanoseconds / 1000000000),
+           (long long)(nanoseconds % 1000000000));
+  size_t length = strlen(seconds);
+  while (seconds[length - 1] == '0') seconds[--length] = 0;
+  if (seconds[length - 1] == '.') seconds[--length] = 0;
+  snprintf(timed_out, sizeof timed_out,
+           "widgetd-watch: not done within %ss; allow more with --timeout\n", seconds);
+  sigaction(SIGALRM, &(struct sigaction){.sa_handler = end_in_time}, NULL);
+  setitimer(ITIMER_REAL, &limit, NULL);
+}
+
+/* --- What happens --- */
+
+static void print_line(follower *to) {
+  if (to->line.count > 0) print(&to->line);
+  clear(&to->line);
+}
+
+/* The connection is lost, or was never there. */
+static void lost(follower *to, const wc_error *error) {
+  if (!to->was_open && to->once && !to->waits) fail_error(error, to->socket);
+  if (!to->was_open) say("%s; waiting for it", error_words(error, to->socket));
+  else if (isatty(STDERR_FILENO)) say("reconnecting...");
+  to->owes_reconnected = true;
+  if (to->once) return;
+  add(&to->line, "{\"type\":\"disconnected\"}\n");
+  print_line(to);
+}
+
+static void look_for_ids(follower *to, const Widgetd__V1__WatchWidgetsResponse *frame) {
+  if (!to->looks_for_ids) return;
+  size_t count = to->selector.n_ids;
+  if (frame->frame_case == WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_SNAPSHOT) {
+    for (size_t i = 0; i < frame->snapshot->n_widgets; i++)
+      for (size_t n = 0; n < count; n++)
+        if (strcmp(frame->snapshot->widgets[i]->id, to->selector.ids[n]) == 0)
+          to->is_there[n] = true;
+  } else if (frame->frame_case == WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_SYNCED) {
+    bool selects = to->selector.n_labels + to->selector.n_kinds + to->selector.n_families > 0
+                   || to->selector.expression[0] != 0;
+    to->looks_for_ids = false;
+    for (size_t n = 0; n < count; n++)
+      if (!to->is_there[n])
+        say("no widget \"%s\"%s%s", to->selector.ids[n], selects ? " in the selection" : "",
+            to->once ? "" : " yet; waiting for it");
+  }
+}
+
+static void print_state(follower *to, wc_watch *watch) {
+  size_t count;
+  const Widgetd__V1__Widget *const *widgets = wc_watch_widgets(watch, &count);
+  for (size_t i = 0; i < count; i++) {
+    json_widget(&to->line, widgets[i], &to->mask);
+    add(&to->line, "\n");
+    print_line(to);
+  }
+}
+
+static void take_notice(wc_watch *watch, const wc_notice *notice, void *context) {
+  follower *to = context;
+  switch (notice->kind) {
+  case WC_NOTICE_DISCONNECTED: lost(to, notice->error); break;
+  case WC_NOTICE_RESET:
+    if (to->once) break;
+    addf(&to->line, "{\"reason\":\"%s\",\"type\":\"reset\"}\n",
+         strcmp(notice->error->reason, "EPOCH_CHANGED") == 0 ? "epochChanged" : "compacted");
+    print_line(to);
+    break;
+  case WC_NOTICE_FRAME: {
+    const Widgetd__V1__WatchWidgetsResponse *frame =
+        (const Widgetd__V1__WatchWidgetsResponse *)notice->frame;
+    if (frame->frame_case == WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_OPENED) {
+      if (to->owes_reconnected && !to->once) add(&to->line, "{\"type\":\"reconnected\"}\n");
+      to->owes_reconnected = false;
+      to->was_open = true;
+    }
+    if (!to->once) json_frame(&to->line, frame, &to->mask);
+    print_line(to);
+    look_for_ids(to, frame);
+    break;
+  }
+  case WC_NOTICE_SETTLED:
+    print_state(to, watch);
+    wc_watch_stop(watch);
+    break;
+  default: break;
+  }
+}
+
+/* Waits so long (below 0: as long as it takes) for the descriptor, or for the output's loss, which
+ * ends the process: who follows changes must not outlive the reader until the next change. */
+static void wait_for(int descriptor, int milliseconds) {
+  struct pollfd wanted[] = {{.fd = STDOUT_FILENO}, {.fd = descriptor, .events = POLLIN}};
+  if (poll(wanted, 2, milliseconds) < 0) return;
+  if (wanted[0].revents & (POLLERR | POLLHUP | POLLNVAL)) exit(STATUS_OK);
+}
+
+/* Makes the watch; waits for a socket in one of the usual places. */
+static wc_watch *make_watch(follower *to) {
+  wc_error error;
+  unsigned flags = WC_WATCH_FRAMES | (to->once ? 0 : WC_WATCH_NO_COPY);
+  for (int wait = FIRST_WAIT_MILLISECONDS;; wait *= 2) {
+    wc_watch *watch = wc_watch_new(to->socket, &to->request, flags, take_notice, to, &error);
+    if (watch != NULL) return watch;
+    if (strcmp(error.reason, "SOCKET_NOT_FOUND") != 0) fail_error(&error, to->socket);
+    if (!to->owes_reconnected) lost(to, &error);
+    if (wait > LAST_WAIT_MILLISECONDS) wait = LAST_WAIT_MILLISECONDS;
+    wait_for(-1, wait);
+  }
+}
+
+/* --- The command line --- */
+
+static void add_word(char ***list, size_t *count, char *word) {
+  char **longer = keep((*count + 1) * sizeof *longer);
+  if (*count > 0) memcpy(longer, *list, *count * sizeof *longer);
+  longer[(*count)++] = word;
+  *list = longer;
+}
+
+static void add_family(Widgetd__V1__WidgetSelector *to, Widgetd__V1__Family family) {
+  Widgetd__V1__Family *longer = keep((to->n_families + 1) * sizeof *longer);
+  if (to->n_families > 0) memcpy(longer, to->families, to->n_families * sizeof *longer);
+  longer[to->n_families++] = family;
+  to->families = longer;
+}
+
+static void set_min_interval(follower *to, int64_t nanoseconds) {
+  Google__Protobuf__Duration *interval = keep(sizeof *interval);
+  google__protobuf__duration__init(interval);
+  interval->seconds = nanoseconds / 1000000000;
+  interval->nanos = (int32_t)(nanoseconds % 1000000000);
+  to->request.min_interval = interval;
+}
+
+static void read_options(follower *to, int count, char **words) {
+  arguments left = {.count = count, .at = 1, .words = words, .options = options,
+                    .n_options = sizeof options / sizeof *options};
+  Widgetd__V1__WidgetSelector *selector = &to->selector;
+  char *value;
+  for (int found; (found = next_argument(&left, &value)) != ARGUMENTS_END;) {
+    switch (found) {
+    case LABELS: read_labels(value, selector); break;
+    case KIND:
+      check_kind(value);
+      add_word(&selector->kinds, &selector->n_kinds, value);
+      break;
+    case FAMILY: add_family(selector, read_family(value)); break;
+    case WHERE:
+      if (value[strspn(value, " \t\r\n")] == 0)
+        fail_usage("The value '%s' is invalid for '--where <expression>': the expression is empty; "
+                   "write one such as 'data.percent > 90'", value);
+      selector->expression = value;
+      break;
+    case FIELD: read_field(&to->mask, value); break;
+    case ONCE: to->once = true; break;
+    case EVENTS: to->request.include_events = true; break;
+    case MIN_INTERVAL: set_min_interval(to, duration_option("--min-interval", value)); break;
+    case WAIT: to->waits = true; break;
+    case SOCKET: to->socket = value; break;
+    case TIMEOUT: set_limit(duration_option("--timeout", value)); break;
+    case HELP: print(&(text){.bytes = (char *)help, .count = sizeof help - 1}); exit(STATUS_OK);
+    case VERSION: printf("%s\n", wc_version()); exit(STATUS_OK);
+    default:
+      check_id(value);
+      add_word(&selector->ids, &selector->n_ids, value);
+    }
+  }
+  if (to->once && to->request.include_events)
+    fail_usage("--once prints a state; --events follows changes");
+  to->looks_for_ids = selector->n_ids > 0;
+  to->is_there = keep(selector->n_ids * sizeof *to->is_there);
+  to->request.selector = selector;
+  if (to->mask.paths.n_paths > 0) to->request.read_mask = &to->mask.paths;
+}
+
+int main(int count, char **words) {
+  begin("widgetd-watch", count, words);
+  follower to = {.request = WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT,
+                 .selector = WIDGETD__V1__WIDGET_SELECTOR__INIT,
+                 .mask.paths = GOOGLE__PROTOBUF__FIELD_MASK__INIT};
+  wc_error error = {0};
+  read_options(&to, count, words);
+  wc_watch *watch = make_watch(&to);
+  wc_watch_set_backoff(watch, FIRST_WAIT_MILLISECONDS, LAST_WAIT_MILLISECONDS);
+  wc_watch_set_memory_max(watch, ONCE_BYTES_MAX);
+  while (wc_watch_process(watch, &error) == WC_OK && !wc_watch_is_over(watch))
+    wait_for(wc_watch_fd(watch), -1);
+  wc_watch_free(watch);
+  free(to.line.bytes);
+  if (error.code != WC_OK) fail_error(&error, to.socket);
+  return STATUS_OK;
+}
