@@ -22,7 +22,7 @@ extension LayoutPass {
     let facts = nodes[index].facts
     let parts = rowParts(index)
     var extent = parts.reduce(.zero, +)
-    let gaps = max(0, parts.count - 1) * facts.style.spacing.width
+    let gaps = max(0, parts.count - 1) * rowGap(index)
     if facts.style.distribution == .equal {
       let widest = parts.map(\.ideal).max() ?? 0
       extent.ideal = widest * parts.count
@@ -30,6 +30,17 @@ extension LayoutPass {
     extent = Extent(ideal: extent.ideal + gaps, firm: extent.firm + gaps, least: extent.least)
     guard facts.style.isScrolling else { return extent }
     return Extent(ideal: extent.ideal, firm: chrome.plot.firm, least: chrome.plot.least)
+  }
+
+  /// The room between the children of a row: at least for a line, if the row divides them.
+  private func rowGap(_ index: Int) -> Int {
+    let style = nodes[index].facts.style
+    guard isDividedRow(index) else { return style.spacing.width }
+    return max(style.spacing.width, chrome.separator)
+  }
+
+  private func isDividedRow(_ index: Int) -> Bool {
+    nodes[index].facts.style.isDividing && nodes[index].facts.type == .stack
   }
 
   private func rowParts(_ index: Int) -> [Extent] {
@@ -141,13 +152,14 @@ extension LayoutPass {
   private func rowWidths(_ index: Int, width: Int) -> (widths: [Int], gap: Int) {
     let facts = nodes[index].facts
     let parts = rowParts(index)
-    if facts.style.isScrolling { return (parts.map(\.ideal), facts.style.spacing.width) }
-    let gaps = max(0, parts.count - 1) * facts.style.spacing.width
+    let wanted = rowGap(index)
+    if facts.style.isScrolling { return (parts.map(\.ideal), wanted) }
+    let gaps = max(0, parts.count - 1) * wanted
     if facts.style.distribution == .equal, let widths = Distribution.equal(parts, to: width - gaps)
     {
-      return (widths, facts.style.spacing.width)
+      return (widths, wanted)
     }
-    var (widths, gap) = Distribution.shrink(parts, to: width, gap: facts.style.spacing.width)
+    var (widths, gap) = Distribution.shrink(parts, to: width, gap: wanted)
     let spare = width - widths.reduce(0, +) - gap * max(0, parts.count - 1)
     if spare > 0 { grow(&widths, of: index, by: spare, vertical: false) }
     return (widths, gap)
@@ -297,7 +309,15 @@ extension LayoutPass {
         Slot(
           rect: LayoutRect(x: x, y: y, width: width, height: min(height, inner.height)),
           clip: clip, hasSeparator: separator > 0))
-      x += width + gap + extra.next()
+      let room = gap + extra.next()
+      if position < flow.count - 1, isDividedRow(index), room >= chrome.separator {
+        let line = LayoutRect(
+          x: x + width + (room - chrome.separator) / 2, y: inner.y, width: chrome.separator,
+          height: inner.height
+        ).intersection(clip)
+        if !line.isEmpty { result.placed[node].dividers.append(line) }
+      }
+      x += width + room
     }
   }
 

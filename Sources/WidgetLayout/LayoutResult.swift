@@ -42,6 +42,8 @@ public struct PlacedNode: Hashable, Sendable {
   public var parts: [PlacedPart]
   /// The line below it; in its frame.
   public var separator: LayoutRect?
+  /// The lines between the children of a row that divides them; in its frame.
+  public var dividers: [LayoutRect]
   /// Its accessory; in its frame. Not there if the accessory is a child, which is placed as one.
   public var accessory: LayoutRect?
   /// If it can be scrolled.
@@ -54,7 +56,7 @@ public struct PlacedNode: Hashable, Sendable {
   ) {
     (self.index, self.id, self.type) = (index, id, type)
     (self.frame, self.inner, self.clip) = (frame, inner, clip)
-    (texts, parts, columns) = ([], [], [])
+    (texts, parts, columns, dividers) = ([], [], [], [])
   }
 }
 

@@ -119,13 +119,7 @@ struct LeafContent: Sendable {
       return
     }
     paragraphs = [""]
-    for (index, run) in runs.enumerated() {
-      let text: String
-      if case .map(let map) = run {
-        text = map["text"]?.plainText ?? ""
-      } else {
-        text = run.plainText
-      }
+    for (index, text) in Self.texts(of: runs).enumerated() {
       for (line, part) in DisplayText.lines(of: text).enumerated() {
         if line > 0 { paragraphs.append("") }
         let last = paragraphs.count - 1
@@ -133,6 +127,31 @@ struct LeafContent: Sendable {
         self.runs.append(RunEnd(paragraph: last, end: paragraphs[last].utf8.count, run: index))
       }
     }
+  }
+
+  /// What the runs say. What joins the last character of the run before it, as an accent does, is a part
+  /// of that run: a character is in one run, and is measured as a whole.
+  private static func texts(of runs: [Value]) -> [String] {
+    var texts: [String] = []
+    var last: Int?
+    for run in runs {
+      var text: String
+      if case .map(let map) = run {
+        text = map["text"]?.plainText ?? ""
+      } else {
+        text = run.plainText
+      }
+      if let last, let character = texts[last].last, let joined = (String(character) + text).first,
+        joined != character
+      {
+        let extra = joined.unicodeScalars.count - character.unicodeScalars.count
+        texts[last].unicodeScalars.append(contentsOf: text.unicodeScalars.prefix(extra))
+        text = String(text.unicodeScalars.dropFirst(extra))
+      }
+      texts.append(text)
+      if !text.isEmpty { last = texts.count - 1 }
+    }
+    return texts
   }
 
   private mutating func readInput(_ node: Node) {
@@ -158,6 +177,8 @@ struct LeafContent: Sendable {
     form = node.text("style")
     let values = node.list("values")
     count = values.count
+    // Words take the place of values that are not there: one line is enough for them.
+    if values.isEmpty, form == "bar" { form = "sparkline" }
     guard form == "bar" else { return }
     let labels = node.list("labels")
     for (index, value) in values.enumerated() {

@@ -39,9 +39,12 @@ public struct CellGrid: Hashable, Sendable {
   }
 
   /// The rows that are not the same as those of a grid of the same size; all if the size is another.
-  public func rows(differingFrom other: CellGrid) -> [Int] {
+  ///
+  /// - Parameter rows: The only rows that can differ, if they are known. Default: all.
+  public func rows(differingFrom other: CellGrid, among rows: [Int]? = nil) -> [Int] {
     guard other.width == width, other.height == height else { return Array(0..<height) }
-    return (0..<height).filter { row($0) != other.row($0) }
+    guard let rows else { return (0..<height).filter { row($0) != other.row($0) } }
+    return rows.filter { row($0) != other.row($0) }
   }
 
   /// Makes rows the same as those of a grid of the same size.

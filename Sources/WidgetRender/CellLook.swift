@@ -57,6 +57,15 @@ public struct CellLook: Sendable {
     return theme.color(name, appearance) ?? Theme.standard.color(name, appearance)
   }
 
+  /// The background that the theme sets itself; nil for the standard one, which nobody asked for.
+  public var ownBackground: CellColor? {
+    let name = "color.background"
+    guard usesColor, let color = theme.color(name, appearance),
+      color != Theme.standard.color(name, appearance)
+    else { return nil }
+    return opaque(color, over: nil)
+  }
+
   /// A colour over another one; over the theme's background if that is not known.
   func opaque(_ color: ThemeColor?, over background: CellColor?) -> CellColor? {
     guard let color, color.alpha > 0 else { return nil }

@@ -13,16 +13,24 @@ public struct CellPainter: Sendable {
 
   /// A picture of a layout, as large as the layout. O(cells + nodes).
   ///
-  /// - Parameter table: The nodes of which the layout was made.
-  public func grid(_ layout: LayoutResult, _ table: NodeTable) -> CellGrid {
-    var grid = CellGrid(width: layout.size.width, height: layout.size.height)
+  /// - Parameters:
+  ///   - table: The nodes of which the layout was made.
+  ///   - rows: The rows of the layout that are painted; the first is the first of the picture. Default: all.
+  public func grid(
+    _ layout: LayoutResult, _ table: NodeTable, rows: Range<Int>? = nil
+  ) -> CellGrid {
+    let whole = 0..<max(layout.size.height, 0)
+    let rows = rows?.clamped(to: whole) ?? whole
+    var grid = CellGrid(width: layout.size.width, height: rows.count)
     var base = Setting()
     if look.paintsBackground {
       base.background = look.opaque(look.token("color.background"), over: nil)
       grid.fill(grid.bounds, style: CellStyle(background: base.background))
     }
     var settings: [Int: Setting] = [:]
-    for placed in layout.placed {
+    let placedNodes =
+      rows.lowerBound == 0 ? layout.placed : layout.placed.map { $0.moved(up: rows.lowerBound) }
+    for placed in placedNodes {
       guard let entry = table[placed.index] else { continue }
       let parent = entry.parent.flatMap { table[$0] }
       let outer = entry.parent.flatMap { settings[$0] } ?? base
@@ -31,11 +39,11 @@ public struct CellPainter: Sendable {
       drawing.draw(on: &grid)
       settings[placed.index] = drawing.setting
     }
-    for placed in layout.placed {
+    for placed in placedNodes {
       guard let region = placed.scroll, region.offsetMax > 0 else { continue }
       markScroll(region, clip: placed.clip, &grid)
     }
-    if look.isStale { markStale(&grid) }
+    if look.isStale { markStale(&grid, row: -rows.lowerBound) }
     return grid
   }
 
@@ -62,11 +70,28 @@ public struct CellPainter: Sendable {
     }
   }
 
-  private func markStale(_ grid: inout CellGrid) {
+  private func markStale(_ grid: inout CellGrid, row: Int) {
     grid.restyle(grid.bounds) { $0.attributes.insert(.dim) }
     let color = look.opaque(look.token("color.warning"), over: nil)
     grid.put(
-      "↻", column: grid.width - 1, row: 0, style: CellStyle(foreground: color, attributes: .bold))
+      "↻", column: grid.width - 1, row: row, style: CellStyle(foreground: color, attributes: .bold))
+  }
+}
+
+extension PlacedNode {
+  /// The node so many rows further up.
+  fileprivate func moved(up rows: Int) -> PlacedNode {
+    var moved = self
+    moved.frame.y -= rows
+    moved.inner.y -= rows
+    moved.clip.y -= rows
+    for index in moved.texts.indices { moved.texts[index].frame.y -= rows }
+    for index in moved.parts.indices { moved.parts[index].frame.y -= rows }
+    moved.separator?.y -= rows
+    moved.accessory?.y -= rows
+    moved.scroll?.viewport.y -= rows
+    for index in moved.dividers.indices { moved.dividers[index].y -= rows }
+    return moved
   }
 }
 

@@ -15,6 +15,13 @@ public struct ChartScale: Hashable, Sendable {
     self.init(low ?? finite.min() ?? 0, high ?? finite.max() ?? 0)
   }
 
+  /// The scale of bars, whose length is the value: it begins at 0, or below it where values are, unless an
+  /// end is given. Nil if there is nothing between its ends.
+  public init?(ofBars values: [Double?], low: Double? = nil, high: Double? = nil) {
+    let finite = values.compactMap { $0 }.filter(\.isFinite)
+    self.init(low ?? min(finite.min() ?? 0, 0), high ?? max(finite.max() ?? 0, 0))
+  }
+
   /// Where a value stands, 0 to 1; nil for what is no number.
   public func share(of value: Double) -> Double? {
     value.isNaN ? nil : min(max((value - low) / (high - low), 0), 1)

@@ -170,6 +170,10 @@ extension NodeDrawing {
   private func drawPlot(_ frame: LayoutRect, on grid: inout CellGrid) {
     guard !setting.isPrivate else { return redact(frame, on: &grid) }
     let values = values
+    guard values.contains(where: { $0 != nil }) else {
+      let text = TextColumns.truncated("no values", to: frame.width)
+      return put(text, frame, quietStyle, on: &grid, row: max(frame.height - 1, 0) / 2)
+    }
     let scale = scale(of: values)
     if frame.height < 2 || node.text("style") == "sparkline" {
       grid.sparkline(values, scale: scale, in: frame, style: tintStyle, clip: placed.clip)
@@ -182,7 +186,8 @@ extension NodeDrawing {
     let values = values
     guard let item = part.item, values.indices.contains(item) else { return }
     guard !setting.isPrivate else { return redact(part.frame, on: &grid) }
-    let share = values[item].map { value in scale(of: values)?.share(of: value) ?? 0.5 }
+    let scale = ChartScale(ofBars: values, low: node.number("min"), high: node.number("max"))
+    let share = values[item].map { scale?.share(of: $0) ?? 0 }
     grid.bar(share, in: part.frame, style: tintStyle, track: trackStyle, clip: placed.clip)
   }
 

@@ -164,6 +164,7 @@ struct NodeDrawing {
   // MARK: Text
 
   private func draw(_ text: PlacedText, on grid: inout CellGrid) {
+    guard text.frame.y >= 0, text.frame.y < grid.height else { return }
     var style = textStyle
     var link: String?
     switch text.role {
@@ -244,15 +245,24 @@ struct NodeDrawing {
   // MARK: Marks
 
   private func drawSeparator(on grid: inout CellGrid) {
-    guard let line = placed.separator else { return }
+    let lines = placed.separator.map { [$0] } ?? []
+    guard !lines.isEmpty || !placed.dividers.isEmpty else { return }
     var style = style(token: "color.separator", look.usesColor ? [] : look.quiet)
     if let color = look.opaque(
       look.color(node.map("separator")?["color"]), over: setting.background)
     {
       style.foreground = color
     }
-    grid.horizontalLine(
-      column: line.x, row: line.y, length: line.width, style: style, clip: placed.clip)
+    for line in lines {
+      grid.horizontalLine(
+        column: line.x, row: line.y, length: line.width, style: style, clip: placed.clip)
+    }
+    for line in placed.dividers {
+      let seen = line.overlap(placed.clip).overlap(grid.bounds)
+      for row in seen.y..<seen.y + seen.height {
+        grid.put("│", column: line.x, row: row, style: style, clip: seen)
+      }
+    }
   }
 
   private func drawAccessory(on grid: inout CellGrid) {

@@ -176,6 +176,15 @@ import WidgetModel
       dividing.drawn(9) == [" one", " ───────", " two", " three", " ───────", " four"])
   }
 
+  @Test func `a row that divides its children has a line between them`() {
+    let row = Tree.row(
+      ["divider": true], Tree.column(.label("one"), .label("two")), .label("three"), .label("x"))
+    #expect(row.drawn(24) == [" one │ three │ x", " two │       │"])
+    // One that is too narrow for lines has none.
+    for width in 0...24 { _ = row.drawn(width) }
+    #expect(Tree.row(["divider": true], .label("one")).drawn(9) == [" one"])
+  }
+
   @Test func `an accessory has a column of its own`() {
     for width in 0...30 {
       let tree = Tree.column(
@@ -355,6 +364,17 @@ import WidgetModel
     #expect(texts.map(\.frame.x) == [1, 5, 1, 6])
     #expect(texts.map(\.frame.y) == [0, 0, 1, 1])
     #expect(tree.drawn(10) == [" one two", " three!"])
+  }
+
+  @Test func `an accent that begins a run is drawn with its letter`() {
+    let tree = Tree.label(
+      "", ["runs": [["text": "cafe"], ["text": ""], ["text": "\u{301}s", "weight": "bold"]]])
+    let texts = tree.layout(10).placed[0].texts
+    #expect(texts.map(\.text) == ["cafe\u{301}", "s"])
+    #expect(texts.map(\.run) == [0, 2])
+    #expect(texts.map(\.frame.x) == [1, 5])
+    let family = Tree.label("", ["runs": ["👩", "\u{200D}👧!"]]).layout(10).placed[0].texts
+    #expect(family.map(\.text) == ["👩\u{200D}👧", "!"])
   }
 
   @Test func `content of any depth is placed as deep as there is room for`() {

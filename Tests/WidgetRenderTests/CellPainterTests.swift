@@ -87,6 +87,49 @@ struct CellPainterTests {
     #expect(style(grid, of: "X")?.foreground == .rgb(0x1C, 0x1E, 0x21))
   }
 
+  @Test func `the background that a theme sets is its own, and the standard one is not`() {
+    var look = CellLook()
+    #expect(look.ownBackground == nil)
+    let blue = ThemeColor(red: 0, green: 0, blue: 99)
+    look.theme = Theme.standard.overridden(by: ["color.background": .color(ThemeColors(blue))])
+    #expect(look.ownBackground == .rgb(0, 0, 99))
+    look.usesColor = false
+    #expect(look.ownBackground == nil)
+  }
+
+  @Test(arguments: 0..<200)
+  func `rows that are painted alone are those of the whole picture`(seed: Int) {
+    var random = Seeded(UInt64(seed))
+    let parts = (0..<6).map { index -> Gallery.Part in
+      switch Int.random(in: 0..<4, using: &random) {
+      case 0: Gallery.part(.button, "n\(index)", ["text": "go"])
+      case 1: Gallery.part(.chart, "n\(index)", ["values": .list([1, 3, 2]), "height": 48])
+      case 2:
+        Gallery.part(
+          .stack, "n\(index)", ["background": "#102030", "corner": 4, "padding": 8],
+          [Gallery.part(.label, "t\(index)", ["text": "two\nlines", "accessory": "checkmark"])])
+      default: Gallery.part(.label, "n\(index)", ["text": "words 日本", "separator": true])
+      }
+    }
+    let table = NodeTable(
+      Gallery.content(Gallery.part(.stack, "all", ["axis": "vertical"], parts)))
+    var engine = LayoutEngine(metrics: .cells())
+    let layout = engine.layout(table, width: 30)
+    var look = CellLook()
+    look.isStale = Bool.random(using: &random)
+    let painter = CellPainter(look: look)
+    let whole = painter.grid(layout, table)
+    let first = Int.random(in: 0...whole.height, using: &random)
+    let rows = first..<Int.random(in: first...whole.height, using: &random)
+    let part = painter.grid(layout, table, rows: rows)
+    #expect(part.height == rows.count)
+    for row in rows {
+      for column in 0..<whole.width {
+        #expect(part[column, row - first] == whole[column, row])
+      }
+    }
+  }
+
   @Test func `what can be scrolled has a thumb where one is`() {
     let rows = (0..<20).map { Gallery.part(.label, "l\($0)", ["text": .string("line \($0)")]) }
     let table = NodeTable(

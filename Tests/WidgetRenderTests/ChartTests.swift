@@ -1,5 +1,6 @@
 import Testing
 import WidgetLayout
+import WidgetModel
 import WidgetRender
 
 struct ChartTests {
@@ -24,6 +25,36 @@ struct ChartTests {
     #expect(text(3, 1) { $0.bar(nil, in: $0.bounds, style: .plain, track: .plain) } == "···\n")
     let track = CellStyle(background: .palette(8))
     #expect(text(3, 1) { $0.bar(0.5, in: $0.bounds, style: .plain, track: track) } == "█▌\n")
+  }
+
+  private func chart(_ values: [Value], _ properties: ValueMap = [:]) -> String {
+    var properties = properties
+    properties["values"] = .list(values)
+    let content = Gallery.content(Gallery.part(.chart, "c", properties))
+    return WidgetPicture(format: .text).text(of: content, width: 12)
+  }
+
+  @Test func `bars begin at 0, unless an end is given`() {
+    #expect(
+      ChartScale(ofBars: [90, 100]).map { [$0.low, $0.high] } == [0, 100])
+    #expect(ChartScale(ofBars: [-1, 3]).map { [$0.low, $0.high] } == [-1, 3])
+    #expect(ChartScale(ofBars: [-4, nil]).map { [$0.low, $0.high] } == [-4, 0])
+    #expect(ChartScale(ofBars: [90, 100], low: 80).map { [$0.low, $0.high] } == [80, 100])
+    #expect(ChartScale(ofBars: [0, 0]) == nil)
+    let bars = chart([5, 10], ["style": "bar"]).split(separator: "\n")
+    #expect(bars.count == 2)
+    // Half as long, to an eighth of a cell.
+    #expect(abs(2 * bars[0].count { $0 == "█" } - bars[1].count { $0 == "█" }) <= 1)
+    #expect(!chart([0, 0], ["style": "bar"]).contains("█"))
+  }
+
+  @Test(arguments: ["bar", "sparkline", "line"])
+  func `a chart without values says so`(style: String) {
+    #expect(chart([], ["style": .string(style)]).contains("no values"))
+    if style != "bar" {
+      #expect(chart([.null], ["style": .string(style)]).contains("no values"))
+    }
+    #expect(!chart([1, 2], ["style": .string(style)]).contains("no values"))
   }
 
   @Test func `a sparkline has the newest values, as high as they are`() {

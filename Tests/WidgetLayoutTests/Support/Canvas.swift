@@ -15,6 +15,12 @@ struct Canvas {
       if let line = node.separator {
         put(String(repeating: "─", count: line.width), line, node.clip)
       }
+      for line in node.dividers {
+        for row in line.y..<line.endY {
+          let cell = LayoutRect(x: line.x, y: row, width: 1, height: 1)
+          put("│", cell, node.clip)
+        }
+      }
       if let mark = node.accessory { put(">", mark, node.clip) }
     }
   }
