@@ -30,12 +30,20 @@ public struct InputParser: Sendable {
     /// In a string, after ESC.
     case stringEscape(kind: UInt8)
     case paste
+    /// In what may be the rest of an answer whose first bytes were taken for a key; `answer` is how that
+    /// rest begins.
+    case late(answer: [UInt8])
   }
+
+  /// How the only answer begins that people would see as keys, after its ESC: that of OSC 11.
+  private static let lateAnswer = Array("]11;".utf8)
 
   private var state = State.ground
   private var pending: [UInt8] = []
   /// Whether the sequence began with two ESC: what rxvt sends for Alt with a key.
   private var hasAlt = false
+  /// How the rest of an answer begins, if the bytes before it were just taken for a key.
+  private var expected: [UInt8] = []
   private let pasteBytesMax: Int
 
   public init(pasteBytesMax: Int = InputParser.pasteBytesMaxDefault) {
@@ -47,6 +55,8 @@ public struct InputParser: Sendable {
     switch state {
     case .escape, .ss3: true
     case .csi, .string: pending.isEmpty
+    // One byte may be a key; nobody types more so quickly.
+    case .late: pending.count == 1
     default: false
     }
   }
@@ -62,7 +72,18 @@ public struct InputParser: Sendable {
   public mutating func timeout() -> [TerminalInput] {
     guard isAmbiguous else { return [] }
     var events: [TerminalInput] = []
+    if case .late = state {
+      flushLate(&events)
+      return events
+    }
     if hasAlt { events.append(.key(.escape, [])) }
+    var rest: [UInt8] = []
+    switch state {
+    case .string(kind: 0x5D): rest = Array(InputParser.lateAnswer.dropFirst())
+    case .escape: rest = InputParser.lateAnswer
+    default: break
+    }
+    defer { expected = rest }
     switch state {
     case .ss3: events.append(.key(.character("O"), .alt))
     case .csi: events.append(.key(.character("["), .alt))
@@ -115,12 +136,41 @@ public struct InputParser: Sendable {
         take(byte, &events)
       }
     case .paste: paste(byte, &events)
+    case .late(let answer): late(byte, answer, &events)
     }
+  }
+
+  private mutating func late(
+    _ byte: UInt8, _ answer: [UInt8], _ events: inout [TerminalInput]
+  ) {
+    guard byte == answer[pending.count] else {
+      flushLate(&events)
+      return take(byte, &events)
+    }
+    pending.append(byte)
+    guard pending.count == answer.count else { return }
+    reset()
+    state = .string(kind: 0x5D)
+    pending = Array(InputParser.lateAnswer.dropFirst())
+  }
+
+  /// It was no answer: the bytes are keys.
+  private mutating func flushLate(_ events: inout [TerminalInput]) {
+    let bytes = pending
+    reset()
+    for byte in bytes { ground(byte, modifiers: [], &events) }
   }
 
   private mutating func ground(
     _ byte: UInt8, modifiers: KeyModifiers, _ events: inout [TerminalInput]
   ) {
+    let rest = expected
+    expected = []
+    if byte == rest.first {
+      state = .late(answer: rest)
+      pending = [byte]
+      return
+    }
     switch byte {
     case 0x1B: state = .escape
     case 0..<0x20, 0x7F:

@@ -117,6 +117,34 @@ struct InputParserTests {
     #expect(parser.feed("5A".utf8) == [Self.key(.up, .control)])
   }
 
+  @Test(arguments: 1...20)
+  func `the answer about the background may come in parts with pauses between them`(length: Int) {
+    let answer = Array("\u{1B}]11;rgb:ffff/8080/0000\u{1B}\\".utf8)
+    var parser = InputParser()
+    var events = parser.feed(answer.prefix(length)) + parser.timeout()
+    for byte in answer.dropFirst(length) {
+      events += parser.feed([byte])
+      // Only what people may have typed is a key, and nobody types two bytes in so short a time.
+      if byte != UInt8(ascii: "]"), byte != UInt8(ascii: "1") { events += parser.timeout() }
+    }
+    events += parser.feed("x".utf8)
+    let lost: [TerminalInput] =
+      length == 1 ? [Self.key(.escape)] : length == 2 ? [Self.key(.character("]"), .alt)] : []
+    #expect(events == lost + [.background(255, 128, 0), Self.key(.character("x"))])
+  }
+
+  @Test func `keys that look like the rest of an answer are keys`() {
+    var parser = InputParser()
+    #expect(parser.feed([0x1B]) + parser.timeout() == [Self.key(.escape)])
+    #expect(parser.feed("]".utf8) == [])
+    #expect(parser.isAmbiguous)
+    #expect(parser.timeout() == [Self.key(.character("]"))])
+    #expect(parser.feed("1".utf8) == [Self.key(.character("1"))])
+    #expect(parser.feed([0x1B]) + parser.timeout() == [Self.key(.escape)])
+    #expect(
+      parser.feed("]1x".utf8) == ["]", "1", "x"].map { Self.key(.character($0)) })
+  }
+
   @Test func `bytes that are no UTF-8 are dropped`() {
     var parser = InputParser()
     #expect(parser.feed([0xFF, 0xC3, 0x41, 0xE6, 0x97, 0x1B]) == [Self.key(.character("A"))])
