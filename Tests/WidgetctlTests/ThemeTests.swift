@@ -1,6 +1,7 @@
 import Testing
 import WidgetModel
 import WidgetProto
+import WidgetRender
 
 @testable import widgetctl
 
@@ -85,23 +86,25 @@ struct ThemeTests {
   }
 
   @Test func `a preview has a patch for each appearance, and plain text without colours`() {
-    let preview = { (usesColour: Bool, colorTerm: String?) in
+    let preview = { (depth: ColorDepth) in
       ThemeText(
-        state: Self.state, painter: Painter(usesColour: usesColour),
-        depth: .init(usesColour: usesColour, colorTerm: colorTerm, term: "xterm-256color")
+        state: Self.state, painter: Painter(usesColour: depth != .none), depth: depth
       ).preview.split(separator: "\n").map(String.init)
     }
-    let plain = preview(false, "truecolor")
+    let plain = preview(.none)
     #expect(!plain.joined().contains("\u{1B}"))
     #expect(plain.contains("* color.brand       #ff6600    #000000    #01020304"))
     #expect(plain.contains("* font.title        20 points, bold, italic"))
     #expect(plain.contains("* offset.basic      6.5 points  ─"))
     #expect(plain.contains("  offset.none       0 points"))
-    let rich = preview(true, "truecolor").joined(separator: "\n")
-    #expect(rich.contains("\u{1B}[48;2;255;102;0m    \u{1B}[0m #ff6600"))
+    let rich = preview(.truecolor).joined(separator: "\n")
+    #expect(rich.contains("\u{1B}[48;2;255;102;0m    \u{1B}[m #ff6600"))
     #expect(rich.contains("\u{1B}[1;3m20 points, bold, italic\u{1B}[0m"))
-    let some = preview(true, nil).joined(separator: "\n")
-    #expect(some.contains("\u{1B}[48;5;202m    \u{1B}[0m #ff6600"))
+    let some = preview(.palette256).joined(separator: "\n")
+    #expect(some.contains("\u{1B}[48;5;202m    \u{1B}[m #ff6600"))
+    // One of the 16 that every terminal has.
+    let few = preview(.sixteen).joined(separator: "\n")
+    #expect(few.contains(/\u{1B}\[(4|10)[0-7]m    \u{1B}\[m #ff6600/))
   }
 
   @Test func `a change says what is other than before`() {

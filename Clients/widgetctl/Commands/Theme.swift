@@ -1,6 +1,8 @@
 import ArgumentParser
 import WidgetClient
 import WidgetModel
+import WidgetRender
+import WidgetTerminal
 
 /// `theme`: what the tokens in nodes' properties stand for.
 struct ThemeCommand: AsyncParsableCommand {
@@ -209,8 +211,8 @@ struct ThemePreviewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "preview", abstract: "Show what the theme looks like.",
     discussion: """
-      Each colour is a patch for each appearance, with its value. Without colours there are only \
-      names and values.
+      Each colour is a patch for each appearance, with its value. A terminal with 256 or 16 colours \
+      shows the nearest ones. Without colours there are only names and values.
 
       Examples:
         widgetctl theme preview
@@ -224,9 +226,8 @@ struct ThemePreviewCommand: AsyncParsableCommand {
     session.printer.print(theme.document) {
       ThemeText(
         state: theme, painter: session.printer.painter,
-        depth: ThemeText.Depth(
-          usesColour: session.printer.painter.usesColour,
-          colorTerm: Terminal.environment("COLORTERM"), term: Terminal.environment("TERM"))
+        depth: session.printer.painter.usesColour
+          ? TerminalCapabilities(environment: Terminal.environment).depth : .none
       ).preview
     }
   }

@@ -1,27 +1,13 @@
 import WidgetModel
 import WidgetProto
+import WidgetRender
 
 /// A theme as lines of text: each colour in each appearance, fonts, lengths.
 struct ThemeText {
-  /// How many colours the terminal shows.
-  enum Depth: Hashable {
-    case none, palette256, truecolor
-
-    /// What a terminal shows, from what its environment says.
-    init(usesColour: Bool, colorTerm: String?, term: String?) {
-      if !usesColour {
-        self = .none
-      } else if ["truecolor", "24bit"].contains(colorTerm) {
-        self = .truecolor
-      } else {
-        self = term?.contains("256color") == true ? .palette256 : .none
-      }
-    }
-  }
-
   let state: ThemeState
   let painter: Painter
-  let depth: Depth
+  /// How many colours the terminal shows.
+  let depth: ColorDepth
 
   private static let swatchColumns = 4
 
@@ -96,18 +82,12 @@ struct ThemeText {
   }
 
   private func swatch(_ color: ThemeColor) -> String {
-    let (red, green, blue) = (Int(color.red), Int(color.green), Int(color.blue))
-    let code: String
-    switch depth {
-    case .none: return ""
-    case .truecolor: code = "48;2;\(red);\(green);\(blue)"
-    case .palette256:
-      // The cube of 6 x 6 x 6 colours that begins at 16.
-      let step = { (part: Int) in part < 48 ? 0 : part < 115 ? 1 : (part - 35) / 40 }
-      code = "48;5;\(16 + 36 * step(red) + 6 * step(green) + step(blue))"
-    }
-    let blanks = String(repeating: " ", count: ThemeText.swatchColumns)
-    return "\u{1B}[\(code)m\(blanks)\u{1B}[0m "
+    guard depth != .none else { return "" }
+    var patch = CellGrid(width: ThemeText.swatchColumns, height: 1)
+    patch.fill(
+      patch.bounds,
+      style: CellStyle(background: .rgb(color.red, color.green, color.blue)))
+    return ANSIEncoder(depth: depth).text(patch).dropLast() + " "
   }
 
   private static func number(_ value: Double) -> String { Value.double(value).plainText }
