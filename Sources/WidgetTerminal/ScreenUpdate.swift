@@ -22,13 +22,18 @@ public struct ScreenUpdate: Sendable {
 
   public init(encoder: ANSIEncoder) { self.encoder = encoder }
 
-  /// What to write for a picture to be shown; empty if it is shown already. O(cells).
+  /// What to write for a picture to be shown; empty if it is shown already. O(cells that are compared).
   ///
-  /// - Parameter cursor: Where the text cursor stands. Default: it is hidden.
-  public mutating func next(_ grid: CellGrid, cursor: Cursor? = nil) -> String {
+  /// - Parameters:
+  ///   - cursor: Where the text cursor stands. Default: it is hidden.
+  ///   - drawn: The rows that were drawn since the last picture, in order: only these are compared.
+  ///     Default: all.
+  public mutating func next(
+    _ grid: CellGrid, cursor: Cursor? = nil, drawn: [Int]? = nil
+  ) -> String {
     let isFirst = shown == nil
     let isSameSize = shown?.width == grid.width && shown?.height == grid.height
-    let rows = isSameSize ? shown.map { grid.rows(differingFrom: $0) } : nil
+    let rows = isSameSize ? shown.map { grid.rows(differingFrom: $0, among: drawn) } : nil
     let changes =
       rows?.isEmpty == true ? "" : encoder.difference(from: shown, to: grid, rows: rows)
     defer {

@@ -114,6 +114,115 @@ import WidgetTerminal
     #expect(try painted(&board) { $0.timeHasPassed(turningSpinners: true) } == 2)
   }
 
+  // MARK: - Rows
+
+  @Test(arguments: 0..<20)
+  func `only rows that were drawn are compared, and the screen is the same`(seed: Int) throws {
+    var random = SeededGenerator(UInt64(seed))
+    var board = try LiveSamples.board(
+      (0..<9).map { LiveSamples.widget("w\($0)", says: "text \($0)", position: Int64($0)) },
+      columns: 80, rows: 16, look: CellLook()
+    ) { $0.moves = true }
+    let encoder = ANSIEncoder(depth: .truecolor)
+    var (some, all) = (ScreenUpdate(encoder: encoder), ScreenUpdate(encoder: encoder))
+    var compared: Int?
+    let keys: [TerminalKey] = [
+      .tab, .escape, .pageDown, .pageUp, .home, .character("?"), .character("/"), .character("w"),
+      .character("1"), .character("p"), .character("i"), .down,
+    ]
+    for step in 1...120 {
+      let id = "w\(Int.random(in: 0..<9, using: &random))"
+      switch Int.random(in: 0..<10, using: &random) {
+      case 0..<4:
+        let text = String(repeating: "new ", count: Int.random(in: 0..<20, using: &random))
+        if board.mirror[Samples.id(id)] != nil {
+          try board.take(LiveSamples.change(id, "n0", to: text, from: Revision(step)))
+        }
+      case 4..<6: _ = board.take(.key(keys[Int.random(in: 0..<keys.count, using: &random)], []))
+      case 6:
+        let size = TerminalSize(
+          columns: Int.random(in: 30..<100, using: &random),
+          rows: Int.random(in: 4..<30, using: &random))
+        board.resize(size)
+      case 7:
+        let change: WidgetChange =
+          board.mirror[Samples.id(id)] == nil
+          ? .added(LiveSamples.widget(id, position: 3, lines: 2), nil)
+          : .removed(Samples.id(id), nil)
+        try board.take(
+          .changes(
+            ChangeSet(
+              fromRevision: Revision(step), toRevision: Revision(step) + 1, changes: [change])))
+      case 8: board.look.appearance = board.look.appearance == .dark ? .light : .dark
+      default: if board.isMoving { board.moveOn() }
+      }
+      let picture = board.picture()
+      compared = picture.drawnRows?.count ?? compared
+      let output = some.next(picture.grid, cursor: picture.cursor, drawn: picture.drawnRows)
+      #expect(output == all.next(picture.grid, cursor: picture.cursor), "seed \(seed) step \(step)")
+    }
+    // It did compare less than all.
+    #expect(compared != nil)
+  }
+
+  @Test func `of a pane taller than the screen the rows that are seen are painted`() throws {
+    let tall = LiveSamples.widget("tall", lines: 100)
+    var whole = try LiveSamples.board([tall], columns: 40, rows: 140)
+    let page = whole.picture().grid
+    var board = try LiveSamples.board([tall], columns: 40, rows: 12)
+    for key in [TerminalKey.home, .pageDown, .pageDown, .down, .end, .pageUp] {
+      _ = board.take(.key(key, []))
+      let grid = board.picture().grid
+      for row in 0..<11 {
+        for column in 0..<40 { #expect(grid[column, row] == page[column, row + board.top]) }
+      }
+    }
+    #expect(board.top > 0)
+  }
+
+  // MARK: - Theme and privacy
+
+  @Test func `a background is painted if the theme sets it`() throws {
+    var board = try LiveSamples.board([LiveSamples.widget("a")], look: CellLook())
+    #expect(board.picture().grid[79, 20].style.background == nil)
+    let blue = ThemeColor(red: 0, green: 0, blue: 99)
+    board.look.theme = Theme.standard.overridden(by: ["color.background": .color(ThemeColors(blue))]
+    )
+    for key in [TerminalKey.escape, .character("?")] {
+      _ = board.take(.key(key, []))
+      let grid = board.picture().grid
+      for row in 0..<grid.height {
+        for column in 0..<grid.width {
+          #expect(grid[column, row].style.background == .rgb(0, 0, 99))
+        }
+      }
+    }
+  }
+
+  @Test func `p hides what is private, and its data too`() throws {
+    let content = Content(
+      rootID: "box",
+      nodes: [
+        Node(id: "box", type: .stack, childIDs: ["pin", "name"]),
+        Node(
+          id: "pin", type: .label,
+          properties: ["text": .string("secret 1234"), "privacy": .bool(true)]),
+        Node(id: "name", type: .label, properties: ["text": .string("name")]),
+      ])
+    var board = try LiveSamples.board([
+      LiveSamples.widget("a", content: content) { $0.data = ["pin": .int(1234)] }
+    ])
+    func says(_ text: String) -> Bool { LiveSamples.lines(&board).contains { $0.contains(text) } }
+    #expect(says("secret 1234"))
+    _ = board.take(.key(.character("p"), []))
+    #expect(!says("secret") && says("▒▒▒") && says("name"))
+    _ = board.take(.key(.character("i"), []))
+    #expect(!says("1234") && says("It is private"))
+    _ = board.take(.key(.escape, []))
+    _ = board.take(.key(.character("p"), []))
+    #expect(says("secret 1234"))
+  }
+
   // MARK: - Motion
 
   private func moving() throws -> LiveBoard {
@@ -205,5 +314,20 @@ import WidgetTerminal
       #expect(board.picture().grid == still(board))
       #expect(!board.isMoving)
     }
+  }
+}
+
+/// The same numbers for the same seed (SplitMix64).
+private struct SeededGenerator: RandomNumberGenerator {
+  private var state: UInt64
+
+  init(_ seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9E37_79B9_7F4A_7C15
+    var z = state
+    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+    return z ^ (z >> 31)
   }
 }

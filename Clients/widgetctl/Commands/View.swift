@@ -40,8 +40,10 @@ struct ViewCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("as"),
     help: ArgumentHelp(
-      "Show the content for this family, whatever the widgets' own is. With ids, --family does too.",
-      valueName: "family"),
+      """
+      Show each widget as another family shows it: \(Family.names). The widget stays as it is. With \
+      ids, --family does the same; without ids, --family selects widgets of that family.
+      """, valueName: "family"),
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var shownFamily: Family?
 
@@ -65,6 +67,10 @@ struct ViewCommand: AsyncParsableCommand {
   var defaults = false
 
   @OptionGroup var picture: PictureOptions
+
+  @Flag(
+    help: "Hide what is private: nodes with the property privacy are bars as wide as their text.")
+  var redact = false
 
   @Flag(help: "Show them full screen, with keys and mouse, as `dashboard` does.")
   var live = false
@@ -95,6 +101,10 @@ struct ViewCommand: AsyncParsableCommand {
     if live, let output = global.output, output != .table {
       throw ValidationError("--live draws; `widgetctl watch -o jsonl` prints changes")
     }
+    if redact, nodes { throw ValidationError("--redact is for pictures; leave out --nodes") }
+    if redact, let output = global.output, output != .table {
+      throw ValidationError("--redact is for pictures; leave out --output")
+    }
     if watch, nodes { throw ValidationError("--watch draws; leave out --nodes") }
     if let option = picture.given, watch || live || nodes {
       throw ValidationError(
@@ -121,6 +131,7 @@ struct ViewCommand: AsyncParsableCommand {
       var dashboard = DashboardOptions(ids: ids, selection: selection, global: global)
       dashboard.family = family
       dashboard.waits = waits
+      dashboard.redacts = redact
       dashboard.arrangement = arrangement
       return try await dashboard.run()
     }
@@ -156,6 +167,7 @@ struct ViewCommand: AsyncParsableCommand {
     try await kinds.look(for: widgets, session)
     var page = picture.page(
       isTitled: ids.count != 1, tellsAll: global.verbose, noColor: global.noColor)
+    page.isPrivate = redact
     // A daemon that knows no themes has the standard one.
     let answer = try? await session.client.getTheme(options: session.options)
     if let answer { page.theme = answer.theme.theme }
@@ -176,7 +188,7 @@ struct ViewCommand: AsyncParsableCommand {
     let watch = ViewWatch(
       ids: ids, showsStanding: showsStanding, picture: picture, session: session, watch: options,
       tellsAll: global.verbose,
-      noColor: global.noColor)
+      noColor: global.noColor, redacts: redact)
     try await follow.limited { try await watch.run(follow) }
   }
 }

@@ -14,6 +14,8 @@ struct ViewWatch: Sendable {
   /// Also the problems for which a placeholder stands in.
   let tellsAll: Bool
   let noColor: Bool
+  /// Whether what is private is hidden.
+  let redacts: Bool
 
   /// Draws until the daemon's answer is an error, the user ends it, or the terminal is gone.
   func run(_ follow: FollowOptions) async throws {
@@ -56,6 +58,7 @@ struct ViewWatch: Sendable {
   fileprivate func page(_ theme: Theme?) -> PicturePage {
     var page = picture.page(isTitled: ids.count != 1, tellsAll: tellsAll, noColor: noColor)
     if let theme { page.theme = theme }
+    page.isPrivate = redacts
     return page
   }
 

@@ -65,6 +65,9 @@ struct DashboardCommand: AsyncParsableCommand {
       valueName: "how"), completion: .list(ImageMethod.allCases.map(\.rawValue)))
   var images: ImageMethod?
 
+  @Flag(help: "Hide what is private: nodes with the property privacy. The key p shows it.")
+  var redact = false
+
   @Flag(name: .customLong("no-animation"), help: "Nothing turns, fades or slides.")
   var isStill = false
 
@@ -90,6 +93,7 @@ struct DashboardCommand: AsyncParsableCommand {
     dashboard.family = family
     dashboard.appearance = appearance
     dashboard.isStill = isStill
+    dashboard.redacts = redact
     dashboard.arrangement = arrangement
     dashboard.images = images
     dashboard.waits = waits
@@ -123,6 +127,8 @@ struct DashboardOptions {
   var appearance: Theme.Appearance?
   var isStill = false
   var waits = false
+  /// Whether it begins with what is private hidden.
+  var redacts = false
   /// Nil for what the terminal says.
   var images: ImageMethod?
   /// The file of the arrangement, or "none"; nil for the usual one.
@@ -150,9 +156,10 @@ struct DashboardOptions {
     options.moves = !isStill && capabilities.depth >= .palette256
     options.followsBackground = appearance == nil
     (options.arrangement, options.arrangementFile) = try readArrangement()
-    let look = CellLook(
+    var look = CellLook(
       appearance: appearance ?? (capabilities.isLight == true ? .light : .dark),
       usesColor: capabilities.depth != .none)
+    look.isPrivate = redacts
     var live = LiveSession(
       session: session,
       watch: WatchOptions(

@@ -6,8 +6,17 @@ import WidgetTerminal
 
 /// What a dashboard looks like.
 extension LiveBoard {
+  /// A picture of the board.
+  struct Picture {
+    var grid: CellGrid
+    /// Where the text cursor stands; nil if it is hidden.
+    var cursor: ScreenUpdate.Cursor?
+    /// The rows that were drawn since the last picture; nil if all may have been.
+    var drawnRows: [Int]?
+  }
+
   /// The screen, and where the cursor is in it. Paints only the panes that changed.
-  mutating func picture() -> (grid: CellGrid, cursor: ScreenUpdate.Cursor?) {
+  mutating func picture() -> Picture {
     let page = LayoutRect(x: 0, y: 0, width: size.columns, height: pageRows)
     var places: [WidgetID: LayoutRect] = [:]
     for id in order + awaited {
@@ -20,21 +29,27 @@ extension LiveBoard {
     self.canvas = LiveCanvas()
     canvas.update(
       width: size.columns, height: size.rows, places: places, clip: page, motion: motion,
-      key: { key(of: $0, places[$0] ?? .zero) }, paint: { paint($0, in: &$1) })
+      background: look.ownBackground,
+      key: { key(of: $0, places[$0] ?? .zero) }, paint: { paint($0, $1, in: &$2) })
     // On the page itself: it is copied only for what lies over the panes.
-    canvas.drawOver { drawStatus(in: &$0) }
+    canvas.draw(row: size.rows - 1) { drawStatus(in: &$0) }
+    var drawnRows = canvas.takeDrawnRows()
     self.canvas = canvas
     hasComings = false
     let hasPictures = pictures.usesProtocol && !pictures.states.isEmpty
-    guard places.isEmpty || overlay != nil || selection != nil || hasPictures else {
-      return (canvas.page, cursor)
+    let isCovered = places.isEmpty || overlay != nil || selection != nil || hasPictures
+    // What lies over the panes is drawn on no row of the page, and neither is what it leaves.
+    if isCovered || wasCovered { drawnRows = nil }
+    wasCovered = isCovered
+    guard isCovered else {
+      return Picture(grid: canvas.page, cursor: cursor, drawnRows: drawnRows)
     }
     var grid = canvas.page
     if places.isEmpty { drawNothing(in: &grid) }
     drawPictures(in: &grid)
     drawSelection(in: &grid)
     drawOverlay(in: &grid)
-    return (grid, overlay == nil ? cursor : nil)
+    return Picture(grid: grid, cursor: overlay == nil ? cursor : nil, drawnRows: drawnRows)
   }
 
   private func drawOverlay(in grid: inout CellGrid) {
@@ -110,39 +125,51 @@ extension LiveBoard {
     entries[id]?.title.map { DisplayText.onOneLine($0) } ?? id.rawValue
   }
 
-  /// Paints a pane with its border.
-  private func paint(_ id: WidgetID, in grid: inout CellGrid) {
+  /// Paints rows of a pane with its border.
+  private func paint(_ id: WidgetID, _ rows: Range<Int>, in grid: inout CellGrid) {
     let hasFocus = focus?.widget == id
-    grid.box(grid.bounds, style: style(hasFocus ? "color.focus" : "color.separator"))
+    let frame = LayoutRect(
+      x: 0, y: -rows.lowerBound, width: grid.width, height: frames[id]?.height ?? grid.height)
+    grid.box(frame, style: style(hasFocus ? "color.focus" : "color.separator"))
     guard let pane = panes[id] else {
-      drawTitle(title(of: id), [("not there yet", "color.secondary")], false, in: &grid)
+      drawTitle(
+        title(of: id), [("not there yet", "color.secondary")], false, row: frame.y, in: &grid)
       grid.put(
         TextColumns.truncated("waits for the widget \(id.rawValue)", to: grid.width - 4),
-        column: LiveBoard.border + 1, row: 1, style: style("color.secondary"))
+        column: LiveBoard.border + 1, row: frame.y + 1, style: style("color.secondary"))
       return
     }
-    drawTitle(title(of: id), marks(of: pane.widget), hasFocus, in: &grid)
+    drawTitle(title(of: id), marks(of: pane.widget), hasFocus, row: frame.y, in: &grid)
     if let error = pane.widget.error {
       grid.put(
         TextColumns.truncated(
           "! " + error.words(DateText(now: options.now())),
           to: grid.width - 2 * LiveBoard.border - 2),
-        column: LiveBoard.border + 1, row: 1, style: style("color.error"))
+        column: LiveBoard.border + 1, row: frame.y + 1, style: style("color.error"))
     }
     var look = pane.images.isEmpty ? look : withPictures(look)
     look.spinnerTick = spinnerTick
     look.isStale = pane.widget.isStale || !mirror.isConnected
     look.focusedID = hasFocus ? focus?.node : nil
     look.hoveredID = hover?.widget == id ? hover?.node : nil
-    let content = CellPainter(look: look).grid(pane.layout, pane.table)
-    grid.draw(content, column: LiveBoard.border, row: LiveBoard.border + troubleRows(of: id))
+    look.paintsBackground = look.ownBackground != nil
+    let top = frame.y + LiveBoard.border + troubleRows(of: id)
+    // Of a pane that is taller than the screen the rows that are seen.
+    let first = max(0, -top)
+    let content = CellPainter(look: look).grid(
+      pane.layout, pane.table, rows: first..<max(first, grid.height - top))
+    grid.draw(
+      content, column: LiveBoard.border, row: top + first,
+      clip: LayoutRect(
+        x: 0, y: frame.y, width: frame.width, height: frame.height - LiveBoard.border))
     if !pane.widget.presence.isEnabled {
       grid.restyle(grid.bounds) { $0.attributes.insert(.dim) }
     }
   }
 
   private func drawTitle(
-    _ title: String, _ marks: [(String, String)], _ hasFocus: Bool, in grid: inout CellGrid
+    _ title: String, _ marks: [(String, String)], _ hasFocus: Bool, row: Int,
+    in grid: inout CellGrid
   ) {
     let room = grid.width - 4
     guard room > 2 else { return }
@@ -150,13 +177,13 @@ extension LiveBoard {
     let title = TextColumns.truncated(" \(title) ", to: room)
     var titleStyle = style(hasFocus ? "color.focus" : "color.text")
     titleStyle.attributes.insert(.bold)
-    grid.put(title, column: column, row: 0, style: titleStyle)
+    grid.put(title, column: column, row: row, style: titleStyle)
     column += TextColumns.width(of: title)
     for (mark, token) in marks {
       let left = grid.width - 2 - column
       guard left > 3 else { return }
       let text = TextColumns.truncated("\(mark) ", to: left)
-      grid.put(text, column: column, row: 0, style: style(token))
+      grid.put(text, column: column, row: row, style: style(token))
       column += TextColumns.width(of: text)
     }
   }
@@ -216,7 +243,9 @@ extension LiveBoard {
   private func drawStatus(in grid: inout CellGrid) {
     let row = size.rows - 1
     guard row >= 0 else { return }
-    grid.fill(LayoutRect(x: 0, y: row, width: size.columns, height: 1), style: .plain)
+    grid.fill(
+      LayoutRect(x: 0, y: row, width: size.columns, height: 1),
+      style: CellStyle(background: look.ownBackground))
     var column = 0
     func put(_ part: StatusPart) {
       guard column < size.columns else { return }
@@ -301,6 +330,7 @@ extension LiveBoard {
     "Ctrl+U, Ctrl+W   in an input: delete to the start, a word",
     "Alt+Enter        in an input of several lines: submit",
     "i                details: why it is so, data, events",
+    "p                hide what is private, and show it again",
     "Delete           delete the row of a table",
     "drag, y          mark text and copy it, copy again",
     "r                read its sources again",
@@ -318,6 +348,7 @@ extension LiveBoard {
       host: WidgetID("widgetd-host").flatMap { mirror[$0] }, dates: DateText(now: options.now()))
     details.isConnected = mirror.isConnected
     details.theme = look.theme
+    details.isPrivate = look.isPrivate
     return details.lines
   }
 
@@ -332,7 +363,7 @@ extension LiveBoard {
     let frame = LayoutRect(
       x: (size.columns - width) / 2, y: max(0, (pageRows - rows - 2) / 2), width: width,
       height: rows + 2)
-    grid.fill(frame, style: .plain)
+    grid.fill(frame, style: CellStyle(background: look.ownBackground))
     grid.box(frame, style: style("color.focus"))
     var titleStyle = style("color.focus")
     titleStyle.attributes.insert(.bold)

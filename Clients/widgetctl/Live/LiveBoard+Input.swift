@@ -2,6 +2,7 @@ import WidgetClient
 import WidgetLayout
 import WidgetModel
 import WidgetProto
+import WidgetRender
 import WidgetTerminal
 
 /// What keys and the mouse do.
@@ -60,6 +61,7 @@ extension LiveBoard {
       guard let id = focus?.widget ?? hover?.widget ?? order.first else { break }
       overlay = .details(id, 0)
       return panes[id].map { [.describe($0.widget.kind)] } ?? []
+    case .character("p"): look.isPrivate.toggle()
     case .character("y"): return copySelection()
     case .delete: return deleteRow()
     case .character("r"):

@@ -93,6 +93,8 @@ struct LiveBoard {
   var isLinkSlow = false
   /// What was painted last, so that only what changed is painted again.
   var canvas = LiveCanvas()
+  /// Whether something lay over the panes in the last picture.
+  var wasCovered = true
   /// What the status line says until the next key.
   var notice = ""
   private(set) var trouble: String?

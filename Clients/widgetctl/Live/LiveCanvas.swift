@@ -14,6 +14,8 @@ struct LiveCanvas {
     var version: LivePane.Version?
     var width: Int
     var height: Int
+    /// The rows of it that are painted: all, unless it is taller than the screen.
+    var rows = 0..<0
     var lookVersion: Int
     /// Only while something turns in it.
     var spinnerTick: Int?
@@ -47,6 +49,9 @@ struct LiveCanvas {
   private(set) var page = CellGrid(width: 0, height: 0)
   private var panes: [WidgetID: (key: Key, grid: CellGrid)] = [:]
   private var places: [WidgetID: LayoutRect] = [:]
+  private var background: CellColor?
+  /// Which rows of the page were drawn since `takeDrawnRows`; nil for all.
+  private var drawn: [Bool]?
   /// How many panes were painted so far.
   private(set) var paintedCount = 0
 
@@ -71,36 +76,54 @@ struct LiveCanvas {
     slideStep = LiveCanvas.steps
   }
 
-  /// Draws on the page what is not a pane and changes with each picture.
-  mutating func drawOver(_ draw: (inout CellGrid) -> Void) { draw(&page) }
+  /// Draws on one row of the page what is not a pane and changes with each picture.
+  mutating func draw(row: Int, _ draw: (inout CellGrid) -> Void) {
+    note(row..<row + 1)
+    draw(&page)
+  }
+
+  /// The rows of the page that were drawn since the last call, in order; nil if all may have been.
+  mutating func takeDrawnRows() -> [Int]? {
+    defer { drawn = Array(repeating: false, count: page.height) }
+    return drawn.map { flags in flags.indices.filter { flags[$0] } }
+  }
+
+  private mutating func note(_ rows: Range<Int>) {
+    for row in rows.clamped(to: 0..<(drawn?.count ?? 0)) { drawn?[row] = true }
+  }
 
   /// Brings the page up to date.
   ///
   /// - Parameters:
   ///   - places: Where on the screen the panes are that can be seen; they may reach beyond the clip.
-  ///   - paint: Paints a pane from its upper left corner on.
+  ///   - background: What is behind the panes; nil for the terminal's.
+  ///   - paint: Paints rows of a pane, of which the first is the grid's first.
   mutating func update(
     width: Int, height: Int, places: [WidgetID: LayoutRect], clip: LayoutRect,
-    motion: Motion = Motion(), key: (WidgetID) -> Key, paint: (WidgetID, inout CellGrid) -> Void
+    motion: Motion = Motion(), background: CellColor? = nil, key: (WidgetID) -> Key,
+    paint: (WidgetID, Range<Int>, inout CellGrid) -> Void
   ) {
     let isSameScreen = page.width == width && page.height == height
     let hasMoved = places != self.places
     if hasMoved { slide(to: isSameScreen && motion.slides ? places : nil) }
     let isSliding = !sliding.isEmpty
     if slideStep >= LiveCanvas.steps { sliding = [:] }
-    let isFresh = !isSameScreen || hasMoved || isSliding
+    let isFresh = !isSameScreen || hasMoved || isSliding || background != self.background
     if isFresh {
       page = CellGrid(width: width, height: height)
-      self.places = places
+      if background != nil { page.fill(page.bounds, style: CellStyle(background: background)) }
+      (self.places, self.background, drawn) = (places, background, nil)
       panes = panes.filter { places[$0.key] != nil }
       fading = fading.filter { places[$0.key] != nil }
     }
     for (id, place) in places {
-      let key = key(id)
+      var key = key(id)
+      key.rows = LiveCanvas.rows(of: place, in: clip)
       var isDue = isFresh
       if panes[id]?.key != key {
-        var grid = CellGrid(width: place.width, height: place.height)
-        paint(id, &grid)
+        var grid = CellGrid(width: place.width, height: key.rows.count)
+        if background != nil { grid.fill(grid.bounds, style: CellStyle(background: background)) }
+        paint(id, key.rows, &grid)
         fading[id] = motion.fades ? fade(from: panes[id], to: key, grid) : nil
         panes[id] = (key, grid)
         paintedCount += 1
@@ -119,8 +142,17 @@ struct LiveCanvas {
         }
       }
       let (row, shown) = slid(id, place)
-      page.draw(grid, column: place.x, row: row, clip: shown.intersection(clip))
+      let seen = shown.intersection(clip)
+      page.draw(grid, column: place.x, row: row + key.rows.lowerBound, clip: seen)
+      note(seen.y..<seen.y + max(seen.height, 0))
     }
+  }
+
+  /// The rows of a pane that are painted: what is seen of one that is taller than the screen.
+  private static func rows(of place: LayoutRect, in clip: LayoutRect) -> Range<Int> {
+    guard place.height > clip.height else { return 0..<max(place.height, 0) }
+    let first = min(max(clip.y - place.y, 0), place.height)
+    return first..<min(max(clip.y + clip.height - place.y, first), place.height)
   }
 
   // MARK: - Motion
@@ -159,8 +191,10 @@ struct LiveCanvas {
         sliding[id] = .some(nil)
         continue
       }
-      // Only down and up: what changes its column jumps.
-      if old.x == place.x, old.width == place.width, old.y != place.y {
+      // Only down and up: what changes its column jumps, and so does what is not painted whole.
+      if panes[id]?.key.rows.count == place.height, old.x == place.x, old.width == place.width,
+        old.y != place.y
+      {
         sliding[id] = .some(old.y - place.y)
       }
     }

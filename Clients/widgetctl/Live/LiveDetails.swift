@@ -23,6 +23,8 @@ struct LiveDetails {
   /// The theme that the nodes' tokens are of.
   var theme = Theme.standard
   var dates: DateText
+  /// Whether nodes with `privacy` are hidden: then nothing is said of what such a widget holds.
+  var isPrivate = false
 
   /// The most nodes that each part names.
   static let nodesMax = 100
@@ -31,9 +33,15 @@ struct LiveDetails {
     var lines = part("Why it is stale", staleness)
     lines += part("Error", errors)
     lines += part("Sources and actions", sources)
-    lines += part("Problems of nodes", problems)
+    let isHidden = isPrivate && hasPrivateNodes
+    if !isHidden { lines += part("Problems of nodes", problems) }
     lines += part("Events", events)
     lines += part("Widget", facts)
+    guard !isHidden else {
+      lines += part("Data", [Line(text: "It is private; p shows it.", token: "color.secondary")])
+      if lines.first?.text.isEmpty == true { lines.removeFirst() }
+      return lines
+    }
     lines += part("Data", document(widget.data))
     if !widget.parameters.isEmpty { lines += part("Parameters", document(widget.parameters)) }
     if lines.first?.text.isEmpty == true { lines.removeFirst() }
@@ -43,6 +51,10 @@ struct LiveDetails {
   private func part(_ title: String, _ lines: [Line]) -> [Line] {
     lines.isEmpty
       ? [] : [Line(text: ""), Line(text: title, token: "color.tint", isHeading: true)] + lines
+  }
+
+  private var hasPrivateNodes: Bool {
+    (0..<nodes.indexEnd).contains { nodes[$0]?.node.properties["privacy"] == .bool(true) }
   }
 
   private func ago(_ time: Timestamp) -> String { "\(dates.age(of: time)) ago" }

@@ -241,13 +241,15 @@ struct LiveSession {
     }
 
     mutating func draw(to terminal: TerminalSession) throws {
-      let (grid, cursor) = board.picture()
+      let picture = board.picture()
+      let (grid, cursor) = (picture.grid, picture.cursor)
       let pictures = sprites.next(board.sprites, board.pictures)
       if pictures.isScreenLost { screen.forget() }
-      var text = screen.next(grid, cursor: pictures.text.isEmpty ? cursor : nil)
+      var text = screen.next(
+        grid, cursor: pictures.text.isEmpty ? cursor : nil, drawn: picture.drawnRows)
       if !pictures.text.isEmpty {
         // The cursor is put back behind the pictures, which are drawn where it stands.
-        text += pictures.text + screen.next(grid, cursor: cursor)
+        text += pictures.text + screen.next(grid, cursor: cursor, drawn: [])
       }
       let start = ContinuousClock.now
       if !text.isEmpty { try terminal.write(text) }

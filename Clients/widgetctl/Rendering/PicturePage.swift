@@ -20,6 +20,8 @@ struct PicturePage: Sendable {
   var dates: DateText
   /// Whether problems are told of for which a placeholder stands in.
   var tellsAll = false
+  /// Whether nodes with `privacy` are hidden.
+  var isPrivate = false
   /// Whether the reader knows links in ANSI text; URLs are written out otherwise.
   var writesLinks = true
 
@@ -97,6 +99,7 @@ struct PicturePage: Sendable {
       dates.text(of: $0)
     }
     picture.writesLinks = writesLinks
+    picture.look.isPrivate = isPrivate
     return picture
   }
 
