@@ -1,8 +1,8 @@
 import WidgetExpression
-import WidgetModel
+public import WidgetModel
 
 /// Values and templates as source text of expressions.
-enum CELText {
+public enum CELText {
   static func source(of template: Template) -> String {
     switch template {
     case .constant(let value): literal(value)
@@ -17,11 +17,12 @@ enum CELText {
 
   /// An expression in parentheses, as a part of another one. A comment at its end must not hide the
   /// rest.
-  static func wrapped(_ source: String) -> String {
+  public static func wrapped(_ source: String) -> String {
     source.contains("//") || source.contains("\n") ? "(\(source)\n)" : "(\(source))"
   }
 
-  static func literal(_ value: Value) -> String {
+  /// A value that an expression gives back as it is.
+  public static func literal(_ value: Value) -> String {
     switch value {
     case .null: "null"
     case .bool(let flag): "\(flag)"

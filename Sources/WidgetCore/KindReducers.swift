@@ -60,6 +60,11 @@ struct KindReducers {
     self.problem = problem
   }
 
+  /// Whether a reducer runs for an event on a node.
+  func answer(_ event: String, on nodeID: String) -> Bool {
+    byEvent[event]?.contains { $0.nodeID.isEmpty || NodeID.isNode(nodeID, of: $0.nodeID) } ?? false
+  }
+
   // MARK: - Running
 
   /// What an event does to a widget; nil for nothing.

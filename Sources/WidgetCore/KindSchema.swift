@@ -7,6 +7,7 @@ struct KindSchema {
   let kind: Kind
   let reducers: KindReducers
   let content: KindContent
+  private let forms: FormInputs
   private let parameters: [String: Field]
   private let data: [String: Field]
   private let events: [String: EventType]
@@ -16,6 +17,7 @@ struct KindSchema {
   ) {
     self.kind = kind
     reducers = KindReducers(kind, timeZones: timeZones)
+    forms = FormInputs(kind)
     content = KindContent(kind, limits: limits, timeZones: timeZones)
     let named = { (fields: [Field]) in
       Dictionary(fields.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -160,6 +162,15 @@ struct KindSchema {
     }
     draft.payload = payload
     return draft
+  }
+
+  /// Checks what is submitted to a form that a reducer answers. Other forms are checked by who answers them.
+  func checkForm(_ draft: EventDraft, on node: NodeType?) throws(StoreError) {
+    guard node == .form, draft.name == "submit",
+      reducers.answer(draft.name, on: draft.nodeID),
+      let (name, words) = forms.complaint(about: draft.payload, of: draft.nodeID)
+    else { return }
+    throw .invalid(field: "payload[values][\(name)]", description: words)
   }
 
   /// The patch that makes a widget of the `former` kind fit this kind; nil if the widget fits.

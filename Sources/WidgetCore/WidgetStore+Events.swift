@@ -14,6 +14,7 @@ extension WidgetStore {
     let draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
     // After the defaults are filled in, because they count too.
     try checkPayload(of: draft)
+    try schemas[record.kind]?.checkForm(draft, on: node?.type)
     if !draft.isForced {
       if !record.presence.isVisible { throw .widgetHidden(record.id) }
       if !record.presence.isEnabled { throw .widgetDisabled(record.id) }

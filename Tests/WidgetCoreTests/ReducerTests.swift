@@ -52,6 +52,60 @@ struct ReducerTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test(
+    arguments: [
+      ([:], "Title is needed."), (["title": .string("  ")], "Title is needed."),
+      (["title": .string("x"), "n": .string("many")], "n takes a number, not \"many\"."),
+      (["title": .string("x"), "n": .bool(true)], "n takes a number."),
+      (["title": .string("x")], nil), (["title": .string("x"), "n": .string(" 1.5 ")], nil),
+      (["title": .string("x"), "n": .int(3)], nil),
+      (["title": .int(5), "n": .null], nil),
+    ] as [(ValueMap, String?)])
+  func `a form that a reducer answers is checked before`(values: ValueMap, words: String?) throws {
+    let form = NodeTemplate(
+      id: "form", type: .form,
+      children: [
+        NodeTemplate(
+          id: "title", type: .input,
+          properties: [
+            "name": Binding(value: .string("title")), "text": Binding(value: .string("Title")),
+            "required": Binding(value: .bool(true)),
+          ]),
+        NodeTemplate(
+          id: "box", type: .stack,
+          children: [
+            NodeTemplate(
+              id: "n", type: .input,
+              properties: [
+                "name": Binding(value: .string("n")),
+                "mode": Binding(value: .string("number")),
+              ])
+          ]),
+      ])
+    let content = [ContentTemplate(root: form)]
+    let submit = Command.sendEvent(
+      EventDraft(
+        widgetID: "a", nodeID: "form", name: "submit", payload: ["values": .map(values)]))
+    var kind = Kind(name: "k", isOpen: true, content: content)
+    var store = Store()
+    try store.register([kind])
+    try store.create("a", kind: "k")
+    // Whoever answers it checks it.
+    try store.run(submit)
+    kind.reducers = [Reducer(event: "submit", nodeID: "form", assignments: ["n": "1"])]
+    try store.register([kind])
+    guard let words else {
+      try store.run(submit)
+      #expect(store.widget("a")?.data["n"] == .int(1))
+      return
+    }
+    let name = words.hasPrefix("Title") ? "title" : "n"
+    #expect(
+      store.refusal(of: submit)
+        == .invalid(field: "payload[values][\(name)]", description: words))
+    #expect(store.widget("a")?.data["n"] == nil)
+  }
+
   @Test func `an event without a reducer changes nothing`() throws {
     var store = try store([Reducer(event: "click", assignments: ["count": "1"])])
     #expect(try !store.send("reset", to: "a").isChange)

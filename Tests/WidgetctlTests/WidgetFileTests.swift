@@ -108,6 +108,29 @@ struct WidgetFileTests {
     #expect(file.located(failure).message == "refused")
   }
 
+  @Test func `expressions in lists and maps of a property are expressions`() throws {
+    let file = try Self.read(
+      """
+      kinds:
+      - name: k
+        content:
+        - root:
+            {type: stack, id: r, margin: {top: =data.n, left: 2}, children: [
+              {type: label, id: a, runs: [{text: =data.name, weight: bold}, ["==x", 1], =data.n]},
+              {type: label, id: b, runs: {value: [=data.n], placeholder: ["==y"]}},
+              {type: label, id: c, runs: [{text: "==z"}]}]}
+      """)
+    let kind = try #require(file.kinds?.first)
+    let root = try #require(kind.content.first?.root)
+    #expect(root.properties["margin"]?.expression == #"{"left": 2, "top": (data.n)}"#)
+    let runs = root.children.map { $0.properties["runs"] }
+    #expect(
+      runs[0]?.expression == #"[{"text": (data.name), "weight": "bold"}, ["=x", 1], (data.n)]"#)
+    #expect(runs[1] == Binding("[(data.n)]", placeholder: .list([.string("=y")])))
+    #expect(runs[2] == Binding(value: .list([.map(["text": .string("=z")])])))
+    #expect(try ContentTemplate.read(kind.content[0].document) == kind.content[0])
+  }
+
   @Test func `what is printed can be applied`() throws {
     let widget = Samples.widget
     let printed = YAMLWriter.document(

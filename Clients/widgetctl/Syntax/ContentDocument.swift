@@ -1,3 +1,4 @@
+import WidgetBundle
 import WidgetModel
 
 // What kinds show, as documents. A node is an object of its `type`, `id`, `if`, `rows`, `children`, and
@@ -106,6 +107,7 @@ extension NodeTemplate {
 extension Binding {
   fileprivate static func read(_ value: Value, type: FieldType?) throws(FieldFailure) -> Binding {
     if let expression = expression(in: value) { return Binding(expression) }
+    // `value` and `placeholder` are a binding; other maps and lists may have expressions in them.
     if case .map(let map) = value, let inner = map["value"],
       map.keys.allSatisfy({ ["value", "placeholder"].contains($0) })
     {
@@ -115,9 +117,44 @@ extension Binding {
       if let expression = expression(in: inner) {
         return Binding(expression, placeholder: placeholder)
       }
+      if hasExpression(inner) {
+        return Binding(try source(of: inner, at: "value"), placeholder: placeholder)
+      }
       return Binding(value: try constant(inner, type, at: "value"))
     }
+    if hasExpression(value) { return Binding(try source(of: value, at: "")) }
     return Binding(value: try constant(value, type, at: ""))
+  }
+
+  /// Whether a list or a map has an expression in it, however deep.
+  private static func hasExpression(_ value: Value) -> Bool {
+    switch value {
+    case .list(let values): values.contains(where: hasExpression)
+    case .map(let map): map.entries.contains { hasExpression($0.value) }
+    default: expression(in: value) != nil
+    }
+  }
+
+  /// The expression that gives a list or a map of expressions and constants.
+  private static func source(of value: Value, at place: String) throws(FieldFailure) -> String {
+    if let expression = expression(in: value) { return CELText.wrapped(expression) }
+    guard hasExpression(value) else { return CELText.literal(try constant(value, nil, at: place)) }
+    var parts: [String] = []
+    switch value {
+    case .list(let values):
+      for (index, value) in values.enumerated() {
+        parts.append(try source(of: value, at: "\(place)[\(index)]"))
+      }
+      return "[\(parts.joined(separator: ", "))]"
+    case .map(let map):
+      for entry in map.entries {
+        let value = try source(
+          of: entry.value, at: place.isEmpty ? entry.key : "\(place).\(entry.key)")
+        parts.append("\(CELText.literal(.string(entry.key))): \(value)")
+      }
+      return "{\(parts.joined(separator: ", "))}"
+    default: return CELText.literal(value)
+    }
   }
 
   private static func expression(in value: Value) -> String? {
@@ -130,23 +167,33 @@ extension Binding {
   private static func constant(
     _ value: Value, _ type: FieldType?, at place: String
   ) throws(FieldFailure) -> Value {
-    if case .string(let text) = value, text.utf8.starts(with: "==".utf8) {
-      return .string(String(text.dropFirst()))
-    }
     do throws(DataDocument.Failure) {
-      let value = try DataDocument.untagged(value)
+      let value = try DataDocument.untagged(unescaped(value))
       return type?.fitted(value) ?? value
     } catch {
       throw FieldFailure(place, "\(error)")
     }
   }
 
+  /// Text that begins with `==` begins with `=`, at any depth.
+  private static func unescaped(_ value: Value) -> Value {
+    mapTexts(of: value) { $0.utf8.starts(with: "==".utf8) ? String($0.dropFirst()) : $0 }
+  }
+
+  private static func mapTexts(of value: Value, _ change: (String) -> String) -> Value {
+    switch value {
+    case .string(let text): .string(change(text))
+    case .list(let values): .list(values.map { mapTexts(of: $0, change) })
+    case .map(let map):
+      .map(
+        ValueMap(map.entries.map { .init(key: $0.key, value: mapTexts(of: $0.value, change)) }))
+    default: value
+    }
+  }
+
   fileprivate var document: Value {
-    let constant = value.map { value in
-      if case .string(let text) = value, text.utf8.first == UInt8(ascii: "=") {
-        return Value.string("=\(text)")
-      }
-      return value
+    let constant = value.map {
+      Binding.mapTexts(of: $0) { $0.utf8.first == UInt8(ascii: "=") ? "=\($0)" : $0 }
     }
     guard !expression.isEmpty else {
       // A map of these names is not taken for a binding.

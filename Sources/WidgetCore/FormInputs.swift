@@ -1,0 +1,88 @@
+import WidgetModel
+
+/// What the inputs of a kind's forms ask for, as far as its templates say so with constants.
+///
+/// A form that a reducer answers is checked before the reducer runs, by the rules by which the host checks
+/// the forms of bundles.
+struct FormInputs {
+  private struct Input {
+    let name: String
+    let label: String
+    let isRequired: Bool
+    let isNumber: Bool
+  }
+
+  /// The inputs of each form, by the form's id. Templates of several families may have a form of one id:
+  /// what one of them takes is taken.
+  private var forms: [String: [[Input]]] = [:]
+
+  init(_ kind: Kind) {
+    for template in kind.content { find(in: template.root) }
+  }
+
+  private mutating func find(in node: NodeTemplate) {
+    if node.type == .form {
+      var inputs: [Input] = []
+      for child in node.children { FormInputs.collect(child, &inputs) }
+      forms[node.id, default: []].append(inputs)
+    }
+    for child in node.children { find(in: child) }
+  }
+
+  /// Inputs in rows are left out: there may be any number of them.
+  private static func collect(_ node: NodeTemplate, _ inputs: inout [Input]) {
+    guard node.rows == nil, node.type != .form else { return }
+    if node.type == .input, let name = text("name", of: node), !name.isEmpty {
+      inputs.append(
+        Input(
+          name: name, label: text("text", of: node) ?? "",
+          isRequired: constant("required", of: node) == .bool(true),
+          isNumber: constant("mode", of: node) == .string("number")))
+    }
+    for child in node.children { collect(child, &inputs) }
+  }
+
+  private static func text(_ name: String, of node: NodeTemplate) -> String? {
+    if case .string(let text)? = constant(name, of: node) { text } else { nil }
+  }
+
+  private static func constant(_ name: String, of node: NodeTemplate) -> Value? {
+    node.properties[name].flatMap { $0.expression.isEmpty ? $0.value : nil }
+  }
+
+  /// The first input that is not as its form asks, and what is wrong with it; nil for none.
+  func complaint(
+    about payload: ValueMap, of node: String
+  ) -> (name: String, words: String)? {
+    guard let form = forms.first(where: { NodeID.isNode(node, of: $0.key) })?.value else {
+      return nil
+    }
+    var values: ValueMap = [:]
+    if case .map(let map)? = payload["values"] { values = map }
+    var first: (name: String, words: String)?
+    for inputs in form {
+      let complaint = inputs.lazy.compactMap { input in
+        FormInputs.words(about: input, values[input.name] ?? .null).map { (input.name, $0) }
+      }.first
+      guard let complaint else { return nil }
+      first = first ?? complaint
+    }
+    return first
+  }
+
+  private static func words(about input: Input, _ value: Value) -> String? {
+    let label = input.label.isEmpty ? input.name : input.label
+    switch value {
+    case .null: return input.isRequired ? "\(label) is needed." : nil
+    case .string(let text) where text.allSatisfy(\.isWhitespace):
+      return input.isRequired ? "\(label) is needed." : nil
+    case .string(let text) where input.isNumber:
+      let number = Double(text.filter { !$0.isWhitespace })
+      return number?.isFinite == true
+        ? nil : "\(label) takes a number, not \"\(text.prefix(40))\"."
+    case .int: return nil
+    case .double(let number) where number.isFinite: return nil
+    default: return input.isNumber ? "\(label) takes a number." : nil
+    }
+  }
+}
