@@ -68,8 +68,9 @@ extension NodeType {
       .init(
         "align", .choice(["start", "center", "end", "fill"]), .string("start"),
         "Where its content stands if there is more room than it needs."),
-      .init("padding", .edges, .double(padding), .points, "Room inside: a length, or by edge."),
-      .init("margin", .edges, .double(0.0), .points, "Room outside: a length, or by edge."),
+      .init(
+        "padding", .edges, .double(padding), .points, "The room between its edge and its content."),
+      .init("margin", .edges, .double(0.0), .points, "The room around it."),
       .init("width", .length, nil, .points, "Its width; what its content needs without."),
       .init("height", .length, nil, .points, "Its height; what its content needs without."),
       .init("minWidth", .length, nil, .points, "The least width it can be given."),
@@ -82,12 +83,16 @@ extension NodeType {
       .init("corner", .length, .double(0.0), .points, "The radius of its corners."),
       .init(
         "separator", .separator, .bool(true),
-        "Whether a line is drawn below it: by default where its parent has divider."),
+        "The line below it. By default there is one if the parent has divider, but not below the last child."
+      ),
       .init(
         "accessory", .accessory, .string("none"),
-        "What stands at its end: disclosure, activity, checkmark, an image or a child node."),
+        "The mark at its right end: an arrow, a spinner, a check mark, an image, or one of its children."
+      ),
       .init("tooltip", .field(.string), nil, "What it is, in words."),
-      .init("privacy", .field(.bool), .bool(false), "Whether it is hidden while nobody may look."),
+      .init(
+        "privacy", .field(.bool), .bool(false),
+        "Whether viewers can hide it, as view --redact does."),
     ]
   }
 
@@ -168,7 +173,9 @@ extension NodeType {
         .init("labels", .field(.list(.string)), nil, "What the numbers are called."),
         .init(
           "style", .choice(["line", "bar", "sparkline"]), .string("line"), "What it looks like."),
-        .init("min", PropertyType.anyNumber, nil, "The axis' start; the lowest without."),
+        .init(
+          "min", PropertyType.anyNumber, nil,
+          "The axis' start; by default the lowest value, or 0 for bars."),
         .init("max", PropertyType.anyNumber, nil, "The axis' end; the highest without."),
         .init("text", .field(.string), .string(""), "What it is called."),
       ]
@@ -205,7 +212,8 @@ extension NodeType {
         .init("empty", .field(.string), .string(""), "What it says while it has no rows."),
         .init(
           "more", .field(.bool), .bool(false),
-          "Whether there are more rows to come; at its end clients then send more."),
+          "Whether there are more rows than these. Clients send the event more when users reach the end."
+        ),
         .init("divider", .field(.bool), .bool(false), "Whether lines are drawn between its rows."),
         .init(
           "selection", .choice(["none", "single", "multiple"]), .string("none"),
@@ -224,7 +232,9 @@ extension NodeType {
         .init(
           "style", .choice(["date", "time", "datetime", "relative", "timer"]), .string("datetime"),
           "How it is written."),
-        .init("format", .field(.string), nil, "A date pattern, instead of a style."),
+        .init(
+          "format", .field(.string), nil, "A pattern such as \"d MMMM yyyy\", which replaces style."
+        ),
         .init("zone", .field(.string), nil, "A time zone; the client's without."),
       ]
     case .form:
