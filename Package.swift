@@ -96,6 +96,9 @@ let package = Package(
     // What widgets look like, in cells: text, escape sequences, HTML.
     .target(
       name: "WidgetRender", dependencies: ["WidgetLayout", "WidgetModel"], swiftSettings: strict),
+    // What widgets look like in status bars.
+    .target(
+      name: "WidgetBar", dependencies: ["WidgetLayout", "WidgetModel"], swiftSettings: strict),
     // The terminal of a live view: modes, keys, size, putting it right.
     .target(name: "WidgetTerminal", dependencies: ["WidgetRender"], swiftSettings: strict),
 
@@ -156,8 +159,8 @@ let package = Package(
     .executableTarget(
       name: "widgetctl",
       dependencies: [
-        "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression", "WidgetLayout",
-        "WidgetModel", "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones",
+        "WidgetBar", "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression",
+        "WidgetLayout", "WidgetModel", "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones",
         "WidgetYAML", arguments,
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
@@ -233,6 +236,8 @@ let package = Package(
       name: "WidgetRenderTests", dependencies: ["WidgetRender", "WidgetLayout", "WidgetModel"],
       exclude: ["Golden"], swiftSettings: strict),
     .testTarget(
+      name: "WidgetBarTests", dependencies: ["WidgetBar", "WidgetModel"], swiftSettings: strict),
+    .testTarget(
       name: "WidgetTerminalTests", dependencies: ["WidgetTerminal", "WidgetRender"],
       swiftSettings: strict),
     .testTarget(
@@ -281,8 +286,8 @@ let package = Package(
     .testTarget(
       name: "WidgetctlTests",
       dependencies: [
-        "widgetctl", "WidgetClient", "WidgetLayout", "WidgetModel", "WidgetProto", "WidgetRender",
-        "WidgetTerminal",
+        "widgetctl", "WidgetBar", "WidgetClient", "WidgetLayout", "WidgetModel", "WidgetProto",
+        "WidgetRender", "WidgetTerminal",
       ],
       exclude: ["Golden"], swiftSettings: strict),
   ]

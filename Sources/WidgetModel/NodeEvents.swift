@@ -42,7 +42,8 @@ extension NodeType {
   /// The events that such nodes take if their template does not list any.
   public var defaultEvents: [String] {
     switch self {
-    case .button, .toggle, .input, .form, .link: events.map(\.name)
+    case .button, .toggle, .input, .form, .link:
+      events.map(\.name).filter { !["click", "scroll"].contains($0) }
     case .label, .image, .gauge, .chart, .stack, .grid, .table, .space, .date, .spinner: []
     }
   }

@@ -91,6 +91,9 @@ extension NodeType {
       ),
       .init("tooltip", .field(.string), nil, "What it is, in words."),
       .init(
+        "classes", .field(.list(.string)), nil, "Names that a bar's style sheet can choose by."),
+      .init("urgent", .field(.bool), .bool(false), "Whether it asks for attention: bars mark it."),
+      .init(
         "privacy", .field(.bool), .bool(false),
         "Whether viewers can hide it, as view --redact does."),
     ]
@@ -115,6 +118,7 @@ extension NodeType {
     case .label:
       [
         .init("text", .field(.string), .string(""), "What it says."),
+        .init("shortText", .field(.string), nil, "What it says in a bar with little room."),
         .init("runs", .runs, nil, "What it says in pieces, each with its look; instead of text."),
         .init(
           "lines", .whole(0...1000), .int(0), .lines, "How many lines at most; 0 for any number."),

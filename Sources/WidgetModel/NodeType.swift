@@ -53,8 +53,9 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
     let value = { (type: FieldType) in Field(name: "value", type: type, isRequired: true) }
     let link = Field(name: "url", type: .string)
     switch self {
-    case .button: return [EventType(name: "press")]
-    case .toggle: return [EventType(name: "change", payload: [value(.bool)])]
+    case .button: return [EventType(name: "press")] + NodeType.pointerEvents
+    case .toggle:
+      return [EventType(name: "change", payload: [value(.bool)])] + NodeType.pointerEvents
     case .input:
       return [
         EventType(name: "change", payload: [value(.string)]),
@@ -77,14 +78,29 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
       ]
     case .label:
       return [EventType(name: "press"), EventType(name: "open", payload: [link])]
+        + NodeType.pointerEvents
     case .image:
       let source = Field(name: "source", type: .string)
       return [
         EventType(name: "press"), EventType(name: "load", payload: [source]),
         EventType(name: "error", payload: [source, Field(name: "reason", type: .string)]),
-      ]
-    case .stack, .grid: return [EventType(name: "press")]
-    case .gauge, .chart, .space, .date, .spinner: return []
+      ] + NodeType.pointerEvents
+    case .stack, .grid: return [EventType(name: "press")] + NodeType.pointerEvents
+    case .gauge, .chart, .date: return NodeType.pointerEvents
+    case .space, .spinner: return []
     }
   }
+
+  /// What status bars tell of beside a press: the other buttons, and the wheel.
+  private static let pointerEvents: [EventType] = {
+    let button = Field(name: "button", type: .int, summary: "1 left, 2 middle, 3 right")
+    return [
+      EventType(name: "click", payload: [button]),
+      EventType(
+        name: "scroll",
+        payload: [
+          button, Field(name: "direction", type: .string, summary: "up, down, left or right"),
+        ]),
+    ]
+  }()
 }

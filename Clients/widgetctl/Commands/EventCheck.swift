@@ -68,7 +68,10 @@ struct EventCheck: Hashable, Sendable {
 }
 
 extension Node {
-  fileprivate var eventNames: [String] { type?.events.map(\.name) ?? [] }
+  /// What it takes, or would without a template's list.
+  fileprivate var eventNames: [String] {
+    events + (type?.events.map(\.name).filter { !["click", "scroll"].contains($0) } ?? [])
+  }
 }
 
 extension RequestWarning {

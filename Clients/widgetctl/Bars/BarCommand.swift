@@ -1,0 +1,191 @@
+import ArgumentParser
+import WidgetBar
+import WidgetClient
+import WidgetModel
+
+/// `bar`: widgets in a status bar.
+struct BarCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "bar",
+    abstract: "Feed a status bar: waybar, i3bar, polybar, tmux and others.",
+    discussion: """
+      Writes what the widgets show in their family inline, in the format of a bar: one text now, \
+      and one at every change. Hidden widgets are left out. One process can feed a whole bar. It \
+      may start before the daemon, waits for it, and goes on after a restart; meanwhile the last \
+      state stays, marked as stale. It ends when the bar does.
+
+      Formats:
+        waybar            a custom module with "return-type": "json"
+        i3bar, swaybar    a status_command, with clicks
+        i3blocks          a block with interval=persist and format=json, with clicks
+        polybar           a module custom/script with tail = true, with clicks
+        yambar            a module script: the tags text, short, icon, percentage, urgent, …
+        eww               a deflisten variable: a list of blocks
+        tmux              #(widgetctl bar --format tmux) in status-right
+        json, plain       a list of blocks a line; text alone
+
+      Clicks are events: the left button presses a button or toggle, or a node that takes `press`. \
+      Other buttons and the wheel are `click` and `scroll`, with the button's number as `button`, \
+      where the node or the widget's kind takes them. i3bar, swaybar and i3blocks say by themselves \
+      what was clicked; other bars run `widgetctl bar --click BUTTON ID`. --print-config prints \
+      what to copy into a bar's configuration.
+
+      Examples:
+        widgetctl bar --format waybar battery
+        widgetctl bar --format swaybar -l panel=top
+        widgetctl bar --format polybar cpu memory --print-config
+        widgetctl bar --click 3 volume
+      """)
+
+  @Argument(
+    help: "These widgets, in this order, the ones to come included.", completion: idCompletion,
+    transform: parseID)
+  var ids: [WidgetID] = []
+
+  @OptionGroup var selection: SelectorOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "\(BarFormat.allCases.map(\.rawValue).joined(separator: ", ")).", valueName: "format"),
+    completion: .list(BarFormat.allCases.map(\.rawValue)), transform: parseBarFormat)
+  var format: BarFormat?
+
+  @Option(
+    name: .customLong("as"),
+    help: ArgumentHelp("Show the content for this family.", valueName: "family"),
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var family: Family = .inline
+
+  @Option(
+    help: ArgumentHelp(
+      "What stands between two widgets where the bar does not keep them apart.", valueName: "text"))
+  var separator = " | "
+
+  @Option(
+    help: ArgumentHelp(
+      "A widget's text is cut after so many columns; the tooltip then has all of it.",
+      valueName: "columns"))
+  var maxLength = 60
+
+  @Option(
+    help: ArgumentHelp(
+      "light, dark or high-contrast: whose colours to use.", valueName: "appearance"),
+    completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
+  var appearance: Theme.Appearance = .dark
+
+  @Flag(help: "Write one text and end.")
+  var once = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Tell the widget of a click, and end: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, left and right.",
+      valueName: "button"))
+  var click: Int?
+
+  @Option(help: ArgumentHelp("With --click: the node that was clicked.", valueName: "node"))
+  var node: String?
+
+  @Flag(help: "Print what to copy into the bar's configuration, and end.")
+  var printConfig = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    if let output = global.output, output != .table {
+      throw ValidationError("--format says how; `widgetctl bar --format json` prints blocks")
+    }
+    if let click {
+      guard (1...BarClick.buttonMax).contains(click) else {
+        throw ValidationError("--click is 1 to \(BarClick.buttonMax)")
+      }
+      guard ids.count == 1, selection.isEmpty else {
+        throw ValidationError("--click needs the id of one widget")
+      }
+      guard format == nil, !once, !printConfig else {
+        throw ValidationError(
+          "--click sends an event; leave out --format, --once and --print-config")
+      }
+      return
+    }
+    guard node == nil else { throw ValidationError("--node needs --click") }
+    guard format != nil else {
+      throw ValidationError(
+        "say which bar reads it: --format \(BarFormat.allCases.map(\.rawValue).joined(separator: "|"))"
+      )
+    }
+    guard ids.isEmpty || selection.isEmpty else {
+      throw ValidationError("ids and a selection exclude each other; use one of them")
+    }
+    guard (1...1000).contains(maxLength) else {
+      throw ValidationError("--max-length is 1 to 1000")
+    }
+    guard !separator.contains(where: \.isNewline) else {
+      throw ValidationError("--separator must be on one line")
+    }
+  }
+
+  func run() async throws {
+    if let click { return try await send(click) }
+    guard let format else { return }
+    if printConfig {
+      return Output.write(BarConfiguration(format: format, arguments: selected).text)
+    }
+    let follow = FollowOptions(global: global, waits: !once)
+    let session = try follow.session()
+    if !once { Output.endWithReader() }
+    let socket = global.socket
+    let board = BarBoard(
+      ids: ids, leavesOutStanding: ids.isEmpty && selection.isEmpty,
+      encoder: BarEncoder(format: format, separator: separator) { button, widget, part in
+        BarConfiguration.command(button, widget, part, socket: socket)
+      }, appearance: appearance, columnsMax: maxLength)
+    var bar = BarSession(
+      session: session, selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
+      family: family)
+    bar.isOnce = once
+    let running = bar
+    try await follow.limited { try await running.run(board) }
+  }
+
+  private func send(_ button: Int) async throws {
+    let session = try global.session()
+    let widget = try await session.client.getWidget(
+      GetWidgetRequest(id: ids[0], contentFamily: family), options: session.options
+    ).widget
+    let kind = try? await session.client.getKind(
+      GetKindRequest(name: widget.kind), options: session.options
+    ).kind.kind
+    let click = BarClick(button: button, node: node ?? "")
+    guard click.event(for: widget, kind: kind) != nil else {
+      throw CommandFailure(
+        .invalidArgument,
+        "neither widget \"\(widget.id)\" nor a node of it takes a click with button \(button); "
+          + "`widgetctl view \(widget.id) --as \(family.name) --nodes` lists what they take")
+    }
+    try await BarSession.send(click, on: widget, kind: kind, session)
+  }
+
+  /// The arguments of this command that are for the bar's configuration too, as a shell reads them.
+  private var selected: String {
+    var words = CommandLine.arguments.dropFirst().drop { $0 != "bar" }.dropFirst()
+    var result: [String] = []
+    while let word = words.popFirst() {
+      switch word {
+      case "--format": words = words.dropFirst()
+      case "--print-config": break
+      case _ where word.hasPrefix("--format="): break
+      default: result.append(word.inShell)
+      }
+    }
+    return result.joined(separator: " ")
+  }
+}
+
+@Sendable private func parseBarFormat(_ text: String) throws -> BarFormat {
+  guard let format = BarFormat(rawValue: text) else {
+    let names = BarFormat.allCases.map(\.rawValue)
+    let nearest = text.closest(among: names).map { "; did you mean \"\($0)\"?" } ?? ""
+    throw ValidationError("use one of \(names.joined(separator: ", "))\(nearest)")
+  }
+  return format
+}

@@ -1,0 +1,96 @@
+public import WidgetModel
+
+/// A click on a widget in a bar, and the event that it is for the widget's contract.
+public struct BarClick: Hashable, Sendable {
+  /// 1 left, 2 middle, 3 right, 4 up, 5 down, 6 left and 7 right with the wheel, 8 back, 9 forward.
+  public var button: Int
+  /// The node that was clicked; empty if the bar does not know.
+  public var node: String
+
+  /// The buttons that bars tell of.
+  public static let buttons = 1...5
+  public static let buttonMax = 9
+
+  public init(button: Int, node: String = "") {
+    self.button = button
+    self.node = node
+  }
+
+  /// An event of a node, or of the widget if `node` is empty.
+  public struct Event: Hashable, Sendable {
+    public var node: String
+    public var name: String
+    public var payload: ValueMap
+
+    public init(node: String = "", name: String, payload: ValueMap = [:]) {
+      self.node = node
+      self.name = name
+      self.payload = payload
+    }
+  }
+
+  /// The event for the widget; nil if neither it nor a node takes one.
+  ///
+  /// 1. The left button presses: the clicked node or the nearest around it that takes `press`, or a
+  ///    toggle. If the bar does not know the node, the first one that does.
+  /// 2. Otherwise the wheel is `scroll`, with `button` and `direction`, and every button is `click`,
+  ///    with `button`: of such a node, else of the widget if its kind takes that event.
+  ///
+  /// - Parameter kind: What the widget's kind declares; nil if that is not known.
+  public func event(for widget: Widget, kind: Kind?) -> Event? {
+    guard widget.presence.isEnabled, (1...BarClick.buttonMax).contains(button) else { return nil }
+    let chain = candidates(in: widget.content)
+    if button == 1 {
+      for node in chain {
+        if node.events.contains("press") { return Event(node: node.id, name: "press") }
+        if node.type == .toggle, node.events.contains("change") {
+          let isOn = node.properties["value"] == .bool(true)
+          return Event(node: node.id, name: "change", payload: ["value": .bool(!isOn)])
+        }
+      }
+    }
+    let name = (4...7).contains(button) ? "scroll" : "click"
+    var payload: ValueMap = ["button": .int(Int64(button))]
+    if name == "scroll" {
+      payload["direction"] = .string(["up", "down", "left", "right"][button - 4])
+    }
+    if let node = chain.first(where: { $0.events.contains(name) }) {
+      return Event(node: node.id, name: name, payload: payload)
+    }
+    guard let kind, let declared = kind.events.first(where: { $0.name == name }) else {
+      // A kind that declares no events takes any.
+      return kind?.events.isEmpty == false && kind?.isOpen == false
+        ? nil : Event(name: name, payload: payload)
+    }
+    let fields = Set(declared.payload.map(\.name))
+    return Event(
+      name: name,
+      payload: ValueMap(payload.entries.filter { fields.contains($0.key) }))
+  }
+
+  /// The nodes that may be meant, the nearest first. What is hidden or disabled takes nothing.
+  private func candidates(in content: Content?) -> [Node] {
+    guard let content else { return [] }
+    let table = NodeTable(content)
+    if let index = table.index(of: node) {
+      let path = Array(sequence(first: index) { table.parent(of: $0) })
+      guard path.allSatisfy({ table[$0]?.node.takesEvents == true }) else { return [] }
+      return path.compactMap { table[$0]?.node }
+    }
+    var result: [Node] = []
+    var waiting = table.root.map { [$0] } ?? []
+    while let index = waiting.popLast() {
+      guard let entry = table[index], entry.node.takesEvents else { continue }
+      result.append(entry.node)
+      waiting += entry.children.reversed()
+    }
+    return result
+  }
+}
+
+extension Node {
+  /// Whether it takes its events as far as it is up to itself.
+  fileprivate var takesEvents: Bool {
+    properties["visible"] != .bool(false) && properties["enabled"] != .bool(false)
+  }
+}

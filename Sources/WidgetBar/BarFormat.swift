@@ -1,0 +1,242 @@
+public import WidgetModel
+
+/// What a status bar reads.
+public enum BarFormat: String, Hashable, Sendable, CaseIterable {
+  /// A custom module with `"return-type": "json"`.
+  case waybar
+  /// i3's status line protocol, also with clicks.
+  case i3bar
+  /// The same protocol, as sway speaks it.
+  case swaybar
+  /// A block with `interval=persist` and `format=json`.
+  case i3blocks
+  /// A module `custom/script` with `tail = true`.
+  case polybar
+  /// A module `script`.
+  case yambar
+  /// A `deflisten` variable.
+  case eww
+  /// `#(…)` in a status line.
+  case tmux
+  /// All of each block, one list a line.
+  case json
+  /// Text alone.
+  case plain
+
+  /// Whether the bar writes clicks to standard input.
+  public var takesClicks: Bool {
+    switch self {
+    case .i3bar, .swaybar, .i3blocks: true
+    case .waybar, .polybar, .yambar, .eww, .tmux, .json, .plain: false
+    }
+  }
+
+  /// Whether widgets keep apart, so that nothing has to stand between them.
+  public var keepsApart: Bool {
+    switch self {
+    case .i3bar, .swaybar, .eww, .json: true
+    case .waybar, .i3blocks, .polybar, .yambar, .tmux, .plain: false
+    }
+  }
+}
+
+/// What is written for one state of a bar.
+public enum BarOutput: Hashable, Sendable {
+  /// With all newlines it needs but the last.
+  case text(String)
+  case json(Value)
+}
+
+/// Writes blocks in the format of a bar.
+///
+/// Text of widgets cannot become markup, an action or a line of its own in any of them.
+public struct BarEncoder: Sendable {
+  public var format: BarFormat
+  /// What stands between two widgets where the bar does not keep them apart.
+  public var separator: String
+  /// The shell command that tells the daemon of a click on a part; nil for none. It is for bars that
+  /// run a command at a click, and must hold no newline.
+  public var command: @Sendable (_ button: Int, _ widget: WidgetID, _ part: BarPart) -> String?
+
+  public init(
+    format: BarFormat, separator: String = " | ",
+    command: @escaping @Sendable (_ button: Int, _ widget: WidgetID, _ part: BarPart) -> String? = {
+      _, _, _ in nil
+    }
+  ) {
+    self.format = format
+    self.separator = separator
+    self.command = command
+  }
+
+  /// What the bar reads for the blocks.
+  public func output(_ blocks: [BarBlock]) -> BarOutput {
+    switch format {
+    case .i3bar, .swaybar: .json(.list(blocks.flatMap(i3Blocks)))
+    case .i3blocks: .json(.map(i3Properties(joined(blocks, PangoMarkup.text), blocks)))
+    case .waybar: .json(waybar(blocks))
+    case .polybar: .text(joined(blocks, polybar))
+    case .tmux: .text(joined(blocks, TmuxMarkup.text))
+    case .yambar: .text(yambar(blocks))
+    case .plain: .text(joined(blocks, \.text))
+    case .eww, .json: .json(.list(blocks.map(document)))
+    }
+  }
+
+  private func joined(_ blocks: [BarBlock], _ text: (BarBlock) -> String) -> String {
+    blocks.map(text).joined(separator: escaped(separator))
+  }
+
+  /// The separator, which is text and no markup either.
+  private func escaped(_ separator: String) -> String {
+    switch format {
+    case .waybar, .i3blocks: PangoMarkup.escaped(separator)
+    case .polybar: PolybarMarkup.escaped(separator)
+    case .tmux: TmuxMarkup.escaped(separator)
+    default: separator
+    }
+  }
+
+  // MARK: - i3bar
+
+  /// A block for each run of parts with the same node, so that the bar says which one was clicked.
+  private func i3Blocks(_ block: BarBlock) -> [Value] {
+    var groups: [[BarPart]] = []
+    for part in block.parts {
+      if groups.last?.last?.node == part.node {
+        groups[groups.count - 1].append(part)
+      } else {
+        groups.append([part])
+      }
+    }
+    return groups.enumerated().map { index, parts in
+      var group = block
+      group.parts = parts
+      var map = i3Properties(i3Text(group).text, [group])
+      map["markup"] = .string(i3Text(group).isMarkup ? "pango" : "none")
+      map["name"] = .string(block.widget?.rawValue ?? "")
+      map["instance"] = .string(parts[0].node)
+      if groups.count == 1, let short = block.shortText {
+        map["short_text"] = .string(
+          i3Text(group).isMarkup ? PangoMarkup.escaped(short) : short)
+      }
+      if index < groups.count - 1 {
+        map["separator"] = .bool(false)
+        map["separator_block_width"] = .int(0)
+      }
+      return .map(map)
+    }
+  }
+
+  /// As plain text if one colour is all of its look: bars without Pango show it too.
+  private func i3Text(_ block: BarBlock) -> (text: String, isMarkup: Bool) {
+    if block.parts.count == 1, let part = block.parts.first, !part.hasAttributes {
+      return (part.text, false)
+    }
+    return (PangoMarkup.text(of: block), true)
+  }
+
+  private func i3Properties(_ text: String, _ blocks: [BarBlock]) -> ValueMap {
+    var map: ValueMap = ["full_text": .string(text)]
+    let first = blocks.first
+    if blocks.count == 1, let first {
+      let color = first.color ?? (first.parts.count == 1 ? first.parts[0].color : nil)
+      if let color { map["color"] = .string(color.description) }
+      let background =
+        first.background ?? (first.parts.count == 1 ? first.parts[0].background : nil)
+      if let background { map["background"] = .string(background.description) }
+      if format == .i3blocks, let short = first.shortText {
+        map["short_text"] = .string(PangoMarkup.escaped(short))
+      }
+    }
+    if format == .i3blocks { map["markup"] = .string("pango") }
+    map["urgent"] = .bool(blocks.contains { $0.isUrgent })
+    return map
+  }
+
+  // MARK: - waybar
+
+  private func waybar(_ blocks: [BarBlock]) -> Value {
+    let tooltips = blocks.map(\.tooltip).filter { !$0.isEmpty }
+    let classes = blocks.flatMap(\.classes)
+    var map: ValueMap = [
+      "text": .string(joined(blocks, PangoMarkup.text)),
+      "tooltip": .string(PangoMarkup.escaped(tooltips.joined(separator: "\n"))),
+      "class": .list(classes.map { .string($0) }),
+      "alt": .string(blocks.first?.icon ?? ""),
+    ]
+    if let percentage = blocks.lazy.compactMap(\.percentage).first {
+      map["percentage"] = .int(Int64(percentage))
+    }
+    return .map(map)
+  }
+
+  // MARK: - polybar
+
+  /// The text with an action for each button that it takes.
+  private func polybar(_ block: BarBlock) -> String {
+    block.parts.map { part in
+      let actions = part.buttons.compactMap { button in
+        block.widget.flatMap { command(button, $0, part) }
+          .map { PolybarMarkup.action(button, $0) }
+      }
+      let text = PolybarMarkup.text(of: part, in: block)
+      return actions.joined() + text + String(repeating: "%{A}", count: actions.count)
+    }.joined()
+  }
+
+  // MARK: - yambar
+
+  /// Tags, which yambar's configuration puts where it wants to. A blank line ends them.
+  private func yambar(_ blocks: [BarBlock]) -> String {
+    let classes = Set(blocks.flatMap(\.classes))
+    var tags = [
+      "text|string|\(joined(blocks, \.text).onOneLine)",
+      "short|string|\(joined(blocks) { $0.shortText ?? $0.text }.onOneLine)",
+      "icon|string|\((blocks.first?.icon ?? "").onOneLine)",
+      "tooltip|string|\(blocks.map(\.tooltip).filter { !$0.isEmpty }.joined(separator: " ").onOneLine)",
+      "urgent|bool|\(blocks.contains { $0.isUrgent })",
+    ]
+    for state in ["stale", "failed", "disabled"] {
+      tags.append("\(state)|bool|\(classes.contains(state))")
+    }
+    let percentage = blocks.lazy.compactMap(\.percentage).first
+    tags.append("percentage|range:0-100|\(percentage ?? 0)")
+    return tags.joined(separator: "\n") + "\n"
+  }
+
+  // MARK: - JSON
+
+  private func document(_ block: BarBlock) -> Value {
+    .map([
+      "id": .string(block.widget?.rawValue ?? ""), "text": .string(block.text),
+      "shortText": .string(block.shortText ?? block.text), "tooltip": .string(block.tooltip),
+      "color": .string(block.color?.description ?? ""),
+      "background": .string(block.background?.description ?? ""),
+      "percentage": block.percentage.map { .int(Int64($0)) } ?? .null,
+      "icon": .string(block.icon), "urgent": .bool(block.isUrgent),
+      "classes": .list(block.classes.map { .string($0) }),
+      "parts": .list(
+        block.parts.map { part in
+          .map([
+            "text": .string(part.text), "color": .string(part.color?.description ?? ""),
+            "background": .string(part.background?.description ?? ""),
+            "bold": .bool(part.isBold), "italic": .bool(part.isItalic),
+            "underline": .bool(part.isUnderlined), "strikethrough": .bool(part.isStruckThrough),
+            "node": .string(part.node),
+          ])
+        }),
+    ])
+  }
+}
+
+extension BarPart {
+  /// Whether its look is more than colours.
+  fileprivate var hasAttributes: Bool { isBold || isItalic || isUnderlined || isStruckThrough }
+}
+
+extension String {
+  fileprivate var onOneLine: String {
+    String(map { $0.isNewline ? " " : $0 })
+  }
+}

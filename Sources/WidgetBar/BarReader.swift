@@ -1,0 +1,426 @@
+import WidgetLayout
+public import WidgetModel
+
+/// Makes blocks of widgets: their content as a line of text.
+///
+/// - A stack's and grid's children stand beside each other, with a blank between them unless
+///   `spacing` is `offset.none` or 0. Of a layered stack the last child is shown.
+/// - A gauge is its text and its percentage, a chart is a sparkline of its last values, a toggle is
+///   `[x]` or `[ ]` and its text.
+/// - A stale widget is dim. A failed one ends with `!` in the colour of errors; its tooltip says why.
+public struct BarReader: Sendable {
+  public var theme: Theme
+  public var appearance: Theme.Appearance
+  /// The most columns of a block's text; `…` stands for the rest.
+  public var columnsMax: Int
+  /// The most bytes of a tooltip.
+  public static let tooltipBytesMax = 4096
+  /// The most values of a chart that are shown.
+  public static let sparklineMax = 16
+  /// Nodes that are nested deeper are left out.
+  public static let depthMax = 64
+  /// What a date says.
+  public var dateText: @Sendable (Node) -> String
+  /// What is wrong with a widget, in words: one line each.
+  public var failures: @Sendable (Widget) -> [String]
+
+  public init(
+    theme: Theme = .standard, appearance: Theme.Appearance = .dark, columnsMax: Int = 60,
+    dateText: @escaping @Sendable (Node) -> String = { _ in "" },
+    failures: @escaping @Sendable (Widget) -> [String] = { _ in [] }
+  ) {
+    self.theme = theme
+    self.appearance = appearance
+    self.columnsMax = columnsMax
+    self.dateText = dateText
+    self.failures = failures
+  }
+
+  /// The block of a widget.
+  ///
+  /// - Parameter isConnected: False if the widget is as it was when the daemon was last heard of.
+  public func block(of widget: Widget, isConnected: Bool = true) -> BarBlock {
+    var block = BarBlock(widget: widget.id)
+    var line = BarLine(columnsMax: columnsMax)
+    var short = BarLine(columnsMax: columnsMax)
+    let isStale = widget.isStale || !isConnected
+    let isEnabled = widget.presence.isEnabled
+    if let content = widget.content {
+      var reading = Reading(reader: self, content: content)
+      reading.read(content.rootID, Surroundings(isEnabled: isEnabled), depth: 0)
+      line.append(reading.parts)
+      short.append(reading.shortParts)
+      block.tooltip = reading.tooltips.joined(separator: "\n")
+      block.icon = reading.icon
+      block.percentage = reading.percentage
+      block.isUrgent = reading.isUrgent
+      block.classes = reading.classes
+      block.background = reading.background
+    } else {
+      let data = widget.data.entries.map { "\($0.key): \($0.value.plainText)" }
+      line.append([BarPart(DisplayText.onOneLine(data.joined(separator: ", ")))])
+      short = line
+    }
+    let failures = failures(widget)
+    if widget.error != nil {
+      let mark = BarPart(" !", color: color("color.error"), isBold: true)
+      line.end(with: mark)
+      short.end(with: mark)
+    }
+    block.parts = line.parts
+    block.shortText = short.text == line.text ? nil : short.text
+    if isStale || !isEnabled {
+      let dim = color(isStale ? "color.secondary" : "color.disabled")
+      for index in block.parts.indices where widget.error == nil || index < block.parts.count - 1 {
+        block.parts[index].color = dim
+      }
+    }
+    if line.isCut {
+      block.tooltip = line.whole + (block.tooltip.isEmpty ? "" : "\n" + block.tooltip)
+    }
+    let problems = (isConnected ? [] : ["no connection to the daemon"]) + failures
+    block.tooltip = (problems + (block.tooltip.isEmpty ? [] : [block.tooltip]))
+      .joined(separator: "\n").prefix(bytes: BarReader.tooltipBytesMax)
+    let states = [
+      isStale ? "stale" : nil, widget.error == nil ? nil : "failed", isEnabled ? nil : "disabled",
+      block.isUrgent ? "urgent" : nil,
+    ]
+    block.classes = ([widget.kind.rawValue] + states.compactMap(\.self) + block.classes)
+      .map(BarReader.className).removingDuplicates()
+    return block
+  }
+
+  /// The name as a class of a style sheet: letters, digits, `_` and `-`.
+  static func className(_ name: String) -> String {
+    String(
+      name.map { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "_" || $0 == "-" ? $0 : "-" })
+  }
+
+  /// The colour that a text names: `#rrggbb`, `#rrggbbaa` or a token. Nil for none.
+  func color(_ text: String) -> ThemeColor? {
+    ThemeColor(text)
+      ?? ThemeToken(text, of: .color).flatMap { token in
+        theme.color(token.name, appearance) ?? Theme.standard.color(token.name, appearance)
+      }
+  }
+
+  func color(_ value: Value?) -> ThemeColor? {
+    if case .string(let text)? = value { color(text) } else { nil }
+  }
+}
+
+/// What a node has from those around it.
+private struct Surroundings {
+  var color: ThemeColor?
+  var background: ThemeColor?
+  var isBold = false
+  var isItalic = false
+  /// The nearest node around it that can be pressed.
+  var node = ""
+  var isEnabled = true
+}
+
+/// The nodes of one content, read once from the top.
+private struct Reading {
+  let reader: BarReader
+  let nodes: [String: Node]
+  var parts: [BarPart] = []
+  var shortParts: [BarPart] = []
+  var tooltips: [String] = []
+  var classes: [String] = []
+  var icon = ""
+  var percentage: Int?
+  var isUrgent = false
+  var background: ThemeColor?
+
+  init(reader: BarReader, content: Content) {
+    self.reader = reader
+    nodes = Dictionary(content.nodes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  mutating func read(_ id: String, _ around: Surroundings, depth: Int) {
+    guard depth < BarReader.depthMax, let node = nodes[id],
+      node.properties["visible"] != .bool(false)
+    else { return }
+    var around = around
+    around.isEnabled = around.isEnabled && node.properties["enabled"] != .bool(false)
+    if !around.isEnabled {
+      around.color = reader.color("color.disabled")
+    } else if let color = reader.color(node.properties["color"]) {
+      around.color = color
+    }
+    if let background = reader.color(node.properties["background"]) {
+      around.background = background
+      if depth == 0 { self.background = background }
+    }
+    readFont(node.properties["font"], &around)
+    if node.isPressable, around.isEnabled { around.node = node.id }
+    if !around.isEnabled { around.node = "" }
+    let tooltip = node.text("tooltip")
+    if !tooltip.isEmpty {
+      tooltips.append(DisplayText.lines(of: tooltip).joined(separator: "\n"))
+    }
+    if case .list(let names)? = node.properties["classes"] {
+      classes += names.map(\.plainText).filter { !$0.isEmpty }
+    }
+    if node.properties["urgent"] == .bool(true) { isUrgent = true }
+    readContent(of: node, around, depth: depth)
+  }
+
+  private func readFont(_ value: Value?, _ around: inout Surroundings) {
+    guard let value else { return }
+    switch value {
+    case .string(let name):
+      guard let token = ThemeToken(name, of: .font),
+        let font = reader.theme.font(token.name) ?? Theme.standard.font(token.name)
+      else { return }
+      (around.isBold, around.isItalic) = (font.weight == .bold, font.isItalic)
+    case .map(let map):
+      if case .string(let weight)? = map["weight"] { around.isBold = weight == "bold" }
+      if case .bool(let isItalic)? = map["italic"] { around.isItalic = isItalic }
+    default: break
+    }
+  }
+
+  private mutating func readContent(of node: Node, _ around: Surroundings, depth: Int) {
+    switch node.type {
+    case .label: readLabel(node, around)
+    case .button:
+      add(node.text("text"), around)
+      readIcon(node)
+      if node.text("text").isEmpty, node.childIDs.isEmpty { add(node.text("icon"), around) }
+      readChildren(of: node, around, depth: depth)
+    case .toggle:
+      add("[\(node.properties["value"] == .bool(true) ? "x" : " ")] \(node.text("text"))", around)
+    case .input:
+      let title = node.text("text")
+      let value = node.text("mode") == "secret" ? "••••" : node.text("value")
+      add(title.isEmpty ? value : "\(title): \(value)", around)
+    case .gauge:
+      let share = node.share
+      if percentage == nil { percentage = share }
+      let title = node.text("text")
+      let value = share.map { "\($0)%" } ?? "-"
+      add(title.isEmpty ? value : "\(title) \(value)", around)
+    case .chart:
+      add(
+        [node.text("text"), node.sparkline].filter { !$0.isEmpty }.joined(separator: " "), around)
+    case .date: add(reader.dateText(node), around)
+    case .image:
+      readIcon(node)
+      add(node.text("alt"), around)
+    case .spinner:
+      if node.properties["active"] != .bool(false) { add("\(node.text("text"))…", around) }
+    case .link:
+      var link = around
+      if link.color == nil { link.color = reader.color("color.link") }
+      add(node.text("text"), link)
+      readChildren(of: node, link, depth: depth)
+    case .form: add(node.text("text"), around)
+    case .table where node.childIDs.isEmpty: add(node.text("empty"), around)
+    case .stack where node.properties["axis"] == .string("layered"):
+      if let last = node.childIDs.last(where: { nodes[$0]?.properties["visible"] != .bool(false) })
+      {
+        read(last, around, depth: depth + 1)
+      }
+    case .stack, .grid, .table, nil: readChildren(of: node, around, depth: depth)
+    case .space: add(" ", around)
+    }
+  }
+
+  private mutating func readIcon(_ node: Node) {
+    guard icon.isEmpty else { return }
+    icon = DisplayText.onOneLine(node.text(node.type == .image ? "source" : "icon"))
+  }
+
+  private mutating func readChildren(of node: Node, _ around: Surroundings, depth: Int) {
+    let gap: String
+    switch node.properties["spacing"] {
+    case .double(0), .int(0), .string("offset.none"), .string("none"): gap = ""
+    default: gap = " "
+    }
+    for id in node.childIDs {
+      let (start, shortStart) = (parts.count, shortParts.count)
+      read(id, around, depth: depth + 1)
+      // Nothing stands between a child and one that shows nothing.
+      if !gap.isEmpty, start > 0, parts.count > start, !parts[start - 1].text.hasSuffix(" ") {
+        parts.insert(BarPart(gap, background: around.background, node: around.node), at: start)
+      }
+      if !gap.isEmpty, shortStart > 0, shortParts.count > shortStart,
+        !shortParts[shortStart - 1].text.hasSuffix(" ")
+      {
+        shortParts.insert(BarPart(gap), at: shortStart)
+      }
+    }
+  }
+
+  private mutating func readLabel(_ node: Node, _ around: Surroundings) {
+    let short = node.text("shortText")
+    let shortCount = shortParts.count
+    if case .list(let runs)? = node.properties["runs"], !runs.isEmpty {
+      for run in runs {
+        guard case .map(let map) = run else {
+          add(run.plainText, around)
+          continue
+        }
+        var look = around
+        if around.isEnabled, let color = reader.color(map["color"]) { look.color = color }
+        if case .string(let weight)? = map["weight"] { look.isBold = weight == "bold" }
+        if case .bool(let isItalic)? = map["italic"] { look.isItalic = isItalic }
+        add(
+          map["text"]?.plainText ?? "", look, isUnderlined: map["underline"] == .bool(true),
+          isStruckThrough: map["strikethrough"] == .bool(true))
+      }
+    } else {
+      add(node.text("text"), around)
+    }
+    if !short.isEmpty {
+      shortParts.removeSubrange(shortCount...)
+      shortParts.append(BarPart(DisplayText.onOneLine(short)))
+    }
+  }
+
+  private mutating func add(
+    _ text: String, _ around: Surroundings, isUnderlined: Bool = false,
+    isStruckThrough: Bool = false
+  ) {
+    let text = DisplayText.lines(of: text).joined(separator: " ").filter { $0 != "\u{200B}" }
+    guard !text.isEmpty else { return }
+    let part = BarPart(
+      text, color: around.color, background: around.background, isBold: around.isBold,
+      isItalic: around.isItalic, isUnderlined: isUnderlined, isStruckThrough: isStruckThrough,
+      node: around.node)
+    parts.append(part)
+    shortParts.append(part)
+  }
+}
+
+/// Parts that take a number of columns at most.
+private struct BarLine {
+  let columnsMax: Int
+  private(set) var parts: [BarPart] = []
+  private(set) var isCut = false
+  /// All of the text, if it was cut.
+  private(set) var whole = ""
+
+  init(columnsMax: Int) { self.columnsMax = columnsMax }
+
+  var text: String { parts.map(\.text).joined() }
+
+  /// The last of these parts that fits is cut.
+  mutating func append(_ more: [BarPart]) {
+    whole = more.map(\.text).joined()
+    var room = columnsMax
+    for part in more {
+      let width = TextColumns.width(of: part.text)
+      guard width > room else {
+        room -= width
+        join(part)
+        continue
+      }
+      var cut = part
+      cut.text = TextColumns.truncated(part.text, to: max(room, 1))
+      // A part that ends where the room does is followed by something that has none.
+      if room == 0 { cut.text = TextColumns.ellipsis }
+      join(cut)
+      isCut = true
+      return
+    }
+  }
+
+  mutating func end(with part: BarPart) {
+    var part = part
+    if parts.isEmpty { part.text = String(part.text.drop { $0 == " " }) }
+    parts.append(part)
+  }
+
+  private mutating func join(_ part: BarPart) {
+    if let last = parts.last, last.looksLike(part) {
+      parts[parts.count - 1].text += part.text
+    } else {
+      parts.append(part)
+    }
+  }
+}
+
+extension Node {
+  /// A property as text; empty if there is none.
+  func text(_ name: String) -> String { properties[name]?.plainText ?? "" }
+
+  /// Whether a press on it is an event.
+  var isPressable: Bool {
+    !Set(events).isDisjoint(with: ["press", "click", "scroll"])
+      || type == .toggle && events.contains("change")
+  }
+
+  /// How full a gauge is, in percent; nil if nobody can say.
+  fileprivate var share: Int? {
+    let (low, high) = (properties["min"]?.number ?? 0, properties["max"]?.number ?? 1)
+    guard let value = properties["value"]?.number, low < high, (high - low).isFinite else {
+      return nil
+    }
+    return Int(min(max((value - low) / (high - low), 0), 1) * 100 + 0.5)
+  }
+
+  /// The last values of a chart as blocks of eight heights.
+  fileprivate var sparkline: String {
+    guard case .list(let values)? = properties["values"] else { return "" }
+    let numbers = values.suffix(BarReader.sparklineMax).compactMap(\.number)
+    guard let low = properties["min"]?.number ?? numbers.min(),
+      let high = properties["max"]?.number ?? numbers.max()
+    else { return "" }
+    let blocks: [Character] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
+    return String(
+      numbers.map { number in
+        guard low < high, (high - low).isFinite else { return "▄" }
+        let share = min(max((number - low) / (high - low), 0), 1)
+        return blocks[min(Int(share * 8), 7)]
+      })
+  }
+}
+
+extension Value {
+  /// A number; nil for what is none, or not finite.
+  fileprivate var number: Double? {
+    switch self {
+    case .int(let number): Double(number)
+    case .double(let number) where number.isFinite: number
+    default: nil
+    }
+  }
+
+  /// Text as it is, whole numbers without a point, nothing for what is no scalar.
+  var plainText: String {
+    switch self {
+    case .string(let text): text
+    case .bool(let flag): flag ? "true" : "false"
+    case .int(let number): "\(number)"
+    case .double(let number) where number.magnitude < 1e15 && number == number.rounded():
+      "\(Int64(number))"
+    case .double(let number): "\(number)"
+    default: ""
+    }
+  }
+}
+
+extension String {
+  /// As many characters as fit into the bytes.
+  fileprivate func prefix(bytes limit: Int) -> String {
+    guard utf8.count > limit else { return self }
+    var result = ""
+    var used = 3  // Of the ellipsis.
+    for character in self {
+      used += character.utf8.count
+      guard used <= limit else { break }
+      result.append(character)
+    }
+    return result + "…"
+  }
+}
+
+extension [String] {
+  fileprivate func removingDuplicates() -> [String] {
+    var seen: Set<String> = []
+    return filter { seen.insert($0).inserted }
+  }
+}

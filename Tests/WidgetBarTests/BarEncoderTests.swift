@@ -1,0 +1,168 @@
+import Testing
+import WidgetBar
+import WidgetModel
+
+private func text(_ output: BarOutput) -> String {
+  switch output {
+  case .text(let text): text
+  case .json(let value): fullText(value)
+  }
+}
+
+/// What of a JSON output is drawn.
+private func fullText(_ value: Value) -> String {
+  switch value {
+  case .list(let values): values.map(fullText).joined()
+  case .map(let map):
+    if case .string(let text)? = map["full_text"] ?? map["text"] { text } else { "" }
+  default: ""
+  }
+}
+
+private func block(_ text: String, node: String = "") -> BarBlock {
+  BarBlock(
+    widget: WidgetID("w")!,
+    parts: [BarPart(text, color: ThemeColor("#ff0000"), isBold: true, node: node)])
+}
+
+@Suite struct BarEncoderTests {
+  private let hostile =
+    "<b>&amp;'\"</b> %{A1:rm -rf ~:}x%{A} %%{F#f00} #[fg=red]#(id)##{pane} }] ]\\ {{\"a\":1}}"
+
+  @Test func `pango shows the text and nothing else`() {
+    let waybar = text(BarEncoder(format: .waybar).output([block("<b>&\"'")]))
+    #expect(
+      waybar == "<span foreground=\"#ff0000\" weight=\"bold\">&lt;b&gt;&amp;&quot;&#39;</span>")
+    #expect(text(BarEncoder(format: .swaybar).output([block("<b>")])).contains("&lt;b&gt;"))
+    // Without markup the bar takes the text as it is.
+    let plain = BarBlock(widget: WidgetID("w")!, parts: [BarPart("<b>")])
+    let output = BarEncoder(format: .swaybar).output([plain])
+    #expect(text(output) == "<b>")
+    guard case .json(.list(let list)) = output, case .map(let map) = list[0] else {
+      Issue.record("\(output)")
+      return
+    }
+    #expect(map["markup"] == .string("none"))
+  }
+
+  @Test func `polybar's tags cannot come from a text`() {
+    let encoded = text(
+      BarEncoder(format: .polybar).output([block(hostile), block("%"), block("{F-}")]))
+    // What is left after the encoder's own tags has no tag in it.
+    var rest = encoded
+    for tag in ["%{F#ff0000}", "%{F-}", "%{T-}"] {
+      rest = rest.split(separator: tag, omittingEmptySubsequences: false).joined(separator: "\u{0}")
+    }
+    #expect(!rest.contains("%{"), "\(encoded)")
+    #expect(rest.filter { $0 != "\u{0}" }.contains("%{A1:rm -rf ~:}") == true)
+  }
+
+  @Test func `polybar runs a command at a click`() {
+    var clicked = block("x", node: "a")
+    clicked.parts[0].buttons = [1, 4]
+    let encoder = BarEncoder(format: .polybar) { button, id, part in
+      "go \(button) \(id):\(part.node)"
+    }
+    #expect(
+      text(encoder.output([clicked]))
+        == "%{A1:go 1 w\\:a:}%{A4:go 4 w\\:a:}%{F#ff0000}x%{F-}%{A}%{A}")
+  }
+
+  @Test func `tmux's formats cannot come from a text`() {
+    let encoded = text(BarEncoder(format: .tmux).output([block("#[fg=red]#(id)#")]))
+    #expect(encoded == "#[fg=#ff0000,bold]##[fg=red]##(id)###[default]")
+  }
+
+  @Test func `yambar's tags are one line each, and end`() {
+    var long = block("a|b")
+    long.tooltip = "x\ntext|string|y"
+    let lines = text(BarEncoder(format: .yambar).output([long])).split(
+      separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines[0] == "text|string|a|b")
+    #expect(lines.filter { $0.hasPrefix("text|") }.count == 1)
+    #expect(
+      lines.last == ""
+        && lines.dropLast().allSatisfy { $0.split(separator: "|").count >= 2 || $0.hasSuffix("|") })
+  }
+
+  @Test func `i3bar has a block for each node that can be clicked`() {
+    let both = BarBlock(
+      widget: WidgetID("w")!, parts: [BarPart("<", node: "back"), BarPart(">", node: "next")],
+      shortText: "x")
+    guard case .json(.list(let list)) = BarEncoder(format: .i3bar).output([both]) else {
+      Issue.record("no list")
+      return
+    }
+    let maps = list.compactMap { if case .map(let map) = $0 { map } else { nil } }
+    #expect(maps.map { $0["instance"] } == [.string("back"), .string("next")])
+    #expect(maps.map { $0["name"] } == [.string("w"), .string("w")])
+    #expect(maps.map { $0["separator"] } == [.bool(false), nil])
+    #expect(maps.allSatisfy { $0["short_text"] == nil })
+  }
+
+  @Test func `nothing to show is a text of nothing`() {
+    for format in BarFormat.allCases where format != .yambar {
+      #expect(text(BarEncoder(format: format).output([])) == "", "\(format)")
+    }
+  }
+}
+
+@Suite struct BarClickTests {
+  private let button = Node(
+    id: "mute", type: .button, properties: ["text": .string("m")], events: ["press"])
+
+  @Test func `the left button presses`() {
+    let widget = widget(stack([button, label("x")]))
+    #expect(
+      BarClick(button: 1, node: "mute").event(for: widget, kind: nil)
+        == .init(node: "mute", name: "press"))
+    // A bar that does not know the node means the first.
+    #expect(BarClick(button: 1).event(for: widget, kind: nil)?.node == "mute")
+  }
+
+  @Test func `a toggle flips`() {
+    let toggle = Node(
+      id: "t", type: .toggle, properties: ["value": .bool(true)], events: ["change"])
+    #expect(
+      BarClick(button: 1).event(for: widget([toggle]), kind: nil)
+        == .init(node: "t", name: "change", payload: ["value": .bool(false)]))
+  }
+
+  @Test func `the wheel and other buttons are events where something takes them`() {
+    var volume = label("50%", id: "volume")
+    volume.events = ["scroll"]
+    let widget = widget(stack([volume, button]))
+    let up = BarClick(button: 4, node: "volume").event(for: widget, kind: nil)
+    #expect(
+      up
+        == .init(
+          node: "volume", name: "scroll", payload: ["button": .int(4), "direction": .string("up")]))
+    let none = Kind(name: KindName("cpu")!, events: [EventType(name: "other")])
+    #expect(BarClick(button: 3).event(for: widget, kind: none) == nil)
+    let declared = Kind(name: KindName("cpu")!, events: [EventType(name: "click")])
+    // Only details that the kind declares.
+    #expect(BarClick(button: 3).event(for: widget, kind: declared) == .init(name: "click"))
+    #expect(BarClick(button: 10).event(for: widget, kind: nil) == nil)
+  }
+
+  @Test func `what is hidden or disabled takes nothing`() {
+    var disabled = button
+    disabled.properties["enabled"] = .bool(false)
+    let kind = Kind(name: KindName("cpu")!, events: [EventType(name: "other")])
+    #expect(BarClick(button: 1).event(for: widget([disabled]), kind: kind) == nil)
+    var off = widget([button])
+    off.presence.isEnabled = false
+    #expect(BarClick(button: 1).event(for: off, kind: nil) == nil)
+  }
+
+  @Test func `lines of i3bar are clicks`() {
+    #expect(I3Click.json(in: "[") == nil)
+    #expect(I3Click.json(in: ",{\"a\":[1]}") == "{\"a\":[1]}")
+    #expect(I3Click.json(in: "{\"button\":1},") == "{\"button\":1}")
+    let click = I3Click(
+      .map(["name": .string("cpu"), "instance": .string("n"), "button": .int(3)]))
+    #expect(click?.widget == WidgetID("cpu") && click?.click == BarClick(button: 3, node: "n"))
+    #expect(I3Click(.int(2))?.click.button == 2)
+    #expect(I3Click(.string("x")) == nil && I3Click(.map(["button": .string("1")])) == nil)
+  }
+}

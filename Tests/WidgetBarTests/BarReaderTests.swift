@@ -1,0 +1,119 @@
+import Testing
+import WidgetBar
+import WidgetModel
+
+func widget(_ nodes: [Node], isStale: Bool = false, error: WidgetError? = nil) -> Widget {
+  Widget(
+    id: WidgetID("cpu")!, kind: KindName("cpu")!, isStale: isStale, error: error,
+    content: Content(rootID: nodes[0].id, nodes: nodes))
+}
+
+func stack(_ children: [Node], _ properties: ValueMap = [:]) -> [Node] {
+  [Node(id: "root", type: .stack, properties: properties, childIDs: children.map(\.id))] + children
+}
+
+func label(_ text: String, id: String = "label", _ more: ValueMap = [:]) -> Node {
+  var properties = more
+  properties["text"] = .string(text)
+  return Node(id: id, type: .label, properties: properties)
+}
+
+private let red: ThemeColor = ThemeColor("#ff0000")!
+
+@Suite struct BarReaderTests {
+  private let reader = BarReader(failures: { $0.error.map { [$0.message] } ?? [] })
+
+  @Test func `children stand beside each other, with blanks between those that show something`() {
+    let nodes = stack([
+      label("cpu", id: "a"), label("", id: "b"),
+      label("hidden", id: "c", ["visible": .bool(false)]),
+      Node(id: "d", type: .gauge, properties: ["value": .double(0.426), "text": .string("load")]),
+      Node(id: "e", type: .toggle, properties: ["value": .bool(true), "text": .string("on")]),
+    ])
+    let block = reader.block(of: widget(nodes))
+    #expect(block.text == "cpu load 43% [x] on")
+    #expect(block.percentage == 43)
+    #expect(block.classes == ["cpu"])
+    #expect(
+      reader.block(
+        of: widget(stack([label("a", id: "a"), label("b", id: "b")], ["spacing": .int(0)]))
+      ).text == "ab")
+  }
+
+  @Test func `a chart is a sparkline of its last values`() {
+    let values = (0..<20).map { Value.double(Double($0)) }
+    let chart = Node(id: "c", type: .chart, properties: ["values": .list(values)])
+    let text = reader.block(of: widget([chart])).text
+    #expect(text.count == BarReader.sparklineMax)
+    #expect(text.first == "▁" && text.last == "█")
+    let flat = Node(
+      id: "c", type: .chart, properties: ["values": .list([.double(1), .double(1)])])
+    #expect(reader.block(of: widget([flat])).text == "▄▄")
+  }
+
+  @Test func `looks come from nodes, runs and those around them`() {
+    let run: Value = .map([
+      "text": .string("x"), "weight": .string("bold"), "color": .string("#ff0000"),
+    ])
+    let nodes = stack(
+      [Node(id: "a", type: .label, properties: ["runs": .list([.string("n "), run])])],
+      ["color": .string("color.error")])
+    let parts = reader.block(of: widget(nodes)).parts
+    #expect(parts.map(\.text) == ["n ", "x"])
+    #expect(parts[0].color == Theme.standard.color("color.error", .dark))
+    #expect(parts[1].color == red && parts[1].isBold)
+  }
+
+  @Test func `what is too long is cut, and the tooltip has all of it`() {
+    var short = reader
+    short.columnsMax = 10
+    let long = String(repeating: "日本", count: 5000)
+    let block = short.block(of: widget([label(long)]))
+    #expect(block.text == "日本日本…")
+    #expect(block.tooltip.hasPrefix("日本日本日本"))
+    #expect(block.tooltip.utf8.count <= BarReader.tooltipBytesMax)
+  }
+
+  @Test func `a label says something shorter where there is little room`() {
+    let nodes = stack([
+      label("battery", id: "a", ["shortText": .string("B")]), label("43%", id: "b"),
+    ])
+    #expect(reader.block(of: widget(nodes)).shortText == "B 43%")
+    #expect(reader.block(of: widget([label("x")])).shortText == nil)
+  }
+
+  @Test func `failures show by themselves`() {
+    let error = WidgetError(reason: "SOURCE_FAILED", message: "no such file")
+    let block = reader.block(of: widget([label("5")], error: error))
+    #expect(block.text == "5 !")
+    #expect(block.classes == ["cpu", "failed"])
+    #expect(block.tooltip == "no such file")
+    let stale = reader.block(of: widget([label("5")], isStale: true))
+    #expect(stale.classes == ["cpu", "stale"])
+    #expect(stale.parts[0].color == Theme.standard.color("color.secondary", .dark))
+    let lost = reader.block(of: widget([label("5")]), isConnected: false)
+    #expect(lost.classes.contains("stale") && lost.tooltip.contains("no connection"))
+  }
+
+  @Test func `an author names classes, and asks for attention`() {
+    let node = label(
+      "5", ["classes": .list([.string("charging"), .string("a b\"c")]), "urgent": .bool(true)])
+    let block = reader.block(of: widget([node]))
+    #expect(block.isUrgent)
+    #expect(block.classes == ["cpu", "urgent", "charging", "a-b-c"])
+  }
+
+  @Test func `text is on one line and does nothing`() {
+    let block = reader.block(of: widget([label("a\nb\u{1b}[31m\tc\u{202E}d\u{7}")]))
+    #expect(!block.text.contains { $0.isNewline })
+    let unsafe = block.text.unicodeScalars.filter { $0.value < 0x20 || $0.value == 0x202E }
+    #expect(unsafe.isEmpty)
+  }
+
+  @Test func `a content that is a circle, or deep, ends`() {
+    let circle = [
+      Node(id: "a", type: .stack, childIDs: ["b"]), Node(id: "b", type: .stack, childIDs: ["a"]),
+    ]
+    #expect(reader.block(of: widget(circle)).text == "")
+  }
+}
