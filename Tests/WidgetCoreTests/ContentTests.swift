@@ -783,7 +783,7 @@ struct ContentTests {
     ),
     (
       NodeTemplate(id: "a", type: .gauge, events: ["x"]),
-      "content[0].root.events[0]: a gauge takes no event \"x\"; leave it out, or add a reducer for it"
+      "content[0].root.events[0]: a gauge takes no event \"x\"; use click, scroll, or add a reducer for it"
     ),
     (
       NodeTemplate(id: "a", type: .label, rows: RowTemplate(list: "[1]")),
