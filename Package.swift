@@ -160,8 +160,8 @@ let package = Package(
       name: "widgetctl",
       dependencies: [
         "WidgetBar", "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression",
-        "WidgetLayout", "WidgetModel", "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones",
-        "WidgetYAML", arguments,
+        "WidgetLayout", "WidgetModel", "WidgetProto", "WidgetRender", "WidgetTerminal",
+        "WidgetTimeZones", "WidgetYAML", arguments,
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
     .executableTarget(

@@ -21,7 +21,7 @@ private func fullText(_ value: Value) -> String {
 
 private func block(_ text: String, node: String = "") -> BarBlock {
   BarBlock(
-    widget: WidgetID("w")!,
+    widget: "w",
     parts: [BarPart(text, color: ThemeColor("#ff0000"), isBold: true, node: node)])
 }
 
@@ -35,7 +35,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
       waybar == "<span foreground=\"#ff0000\" weight=\"bold\">&lt;b&gt;&amp;&quot;&#39;</span>")
     #expect(text(BarEncoder(format: .swaybar).output([block("<b>")])).contains("&lt;b&gt;"))
     // Without markup the bar takes the text as it is.
-    let plain = BarBlock(widget: WidgetID("w")!, parts: [BarPart("<b>")])
+    let plain = BarBlock(widget: "w", parts: [BarPart("<b>")])
     let output = BarEncoder(format: .swaybar).output([plain])
     #expect(text(output) == "<b>")
     guard case .json(.list(let list)) = output, case .map(let map) = list[0] else {
@@ -87,7 +87,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
 
   @Test func `i3bar has a block for each node that can be clicked`() {
     let both = BarBlock(
-      widget: WidgetID("w")!, parts: [BarPart("<", node: "back"), BarPart(">", node: "next")],
+      widget: "w", parts: [BarPart("<", node: "back"), BarPart(">", node: "next")],
       shortText: "x")
     guard case .json(.list(let list)) = BarEncoder(format: .i3bar).output([both]) else {
       Issue.record("no list")
@@ -137,9 +137,9 @@ private func block(_ text: String, node: String = "") -> BarBlock {
       up
         == .init(
           node: "volume", name: "scroll", payload: ["button": .int(4), "direction": .string("up")]))
-    let none = Kind(name: KindName("cpu")!, events: [EventType(name: "other")])
+    let none = Kind(name: "cpu", events: [EventType(name: "other")])
     #expect(BarClick(button: 3).event(for: widget, kind: none) == nil)
-    let declared = Kind(name: KindName("cpu")!, events: [EventType(name: "click")])
+    let declared = Kind(name: "cpu", events: [EventType(name: "click")])
     // Only details that the kind declares.
     #expect(BarClick(button: 3).event(for: widget, kind: declared) == .init(name: "click"))
     #expect(BarClick(button: 10).event(for: widget, kind: nil) == nil)
@@ -148,7 +148,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
   @Test func `what is hidden or disabled takes nothing`() {
     var disabled = button
     disabled.properties["enabled"] = .bool(false)
-    let kind = Kind(name: KindName("cpu")!, events: [EventType(name: "other")])
+    let kind = Kind(name: "cpu", events: [EventType(name: "other")])
     #expect(BarClick(button: 1).event(for: widget([disabled]), kind: kind) == nil)
     var off = widget([button])
     off.presence.isEnabled = false

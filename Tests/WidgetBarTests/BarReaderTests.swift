@@ -4,7 +4,7 @@ import WidgetModel
 
 func widget(_ nodes: [Node], isStale: Bool = false, error: WidgetError? = nil) -> Widget {
   Widget(
-    id: WidgetID("cpu")!, kind: KindName("cpu")!, isStale: isStale, error: error,
+    id: "cpu", kind: "cpu", isStale: isStale, error: error,
     content: Content(rootID: nodes[0].id, nodes: nodes))
 }
 
@@ -18,7 +18,7 @@ func label(_ text: String, id: String = "label", _ more: ValueMap = [:]) -> Node
   return Node(id: id, type: .label, properties: properties)
 }
 
-private let red: ThemeColor = ThemeColor("#ff0000")!
+private let red = ThemeColor(red: 255, green: 0, blue: 0)
 
 @Suite struct BarReaderTests {
   private let reader = BarReader(failures: { $0.error.map { [$0.message] } ?? [] })
