@@ -38,6 +38,14 @@ import WidgetTerminal
     #expect(try now == String(contentsOf: file, encoding: .utf8))
   }
 
+  @Test func `the documentation shows it`() throws {
+    var board = try Self.board(80, 24, CellLook(appearance: .dark))
+    let now = PlainTextEncoder.text(board.picture().grid)
+    let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../docs/dashboard.md")
+    #expect(try String(contentsOf: page, encoding: .utf8).contains("```text\n\(now)```"))
+  }
+
   private static func board(_ columns: Int, _ rows: Int, _ look: CellLook) throws -> LiveBoard {
     func node(
       _ id: String, _ type: NodeType, _ properties: ValueMap = [:], _ children: [String] = [],

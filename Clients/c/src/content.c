@@ -46,6 +46,48 @@ static void reach(wc_content_plan *plan, const place *places, size_t count, cons
   }
 }
 
+static bool same_children(const node *a, const node *b) {
+  if (a->n_child_ids != b->n_child_ids) return false;
+  for (size_t i = 0; i < a->n_child_ids; i++)
+    if (strcmp(a->child_ids[i], b->child_ids[i]) != 0) return false;
+  return true;
+}
+
+/* More nodes than these are looked up in a sorted list, which is faster then. */
+enum { replaced_max = 8 };
+
+/*
+ * Plans a change that leaves the tree as it is: every node that is set replaces one with the same id
+ * and the same children. Most changes are of this kind, and cost no sorting. Returns false, with
+ * nothing allocated, if the change is another one or memory is used up.
+ */
+static bool plan_replacements(wc_content_plan *plan, const Widgetd__V1__Content *held,
+                              const Widgetd__V1__ContentChange *change) {
+  if (held == NULL || change->replace || change->n_removed_node_ids > 0
+      || change->n_set_nodes > replaced_max
+      || (change->root_id[0] != 0 && strcmp(change->root_id, held->root_id) != 0))
+    return false;
+  size_t n_held = held->n_nodes, total = n_held + change->n_set_nodes;
+  plan->stays = malloc((total + 1) * sizeof *plan->stays);
+  plan->nodes = malloc((n_held + 1) * sizeof *plan->nodes);
+  bool fits = plan->stays != NULL && plan->nodes != NULL;
+  for (size_t i = 0; fits && i < total; i++) plan->stays[i] = true;
+  if (fits && n_held > 0) memcpy(plan->nodes, held->nodes, n_held * sizeof *plan->nodes);
+  for (size_t i = 0; fits && i < change->n_set_nodes; i++) {
+    node *new = change->set_nodes[i];
+    size_t at = 0;
+    while (at < n_held && strcmp(held->nodes[at]->id, new->id) != 0) at++;
+    /* A node that is set twice is for the general case. */
+    fits = at < n_held && plan->stays[at] && same_children(held->nodes[at], new);
+    if (!fits) break;
+    plan->stays[at] = false;
+    plan->nodes[at] = new;
+  }
+  plan->n_nodes = n_held;
+  if (!fits) wc_content_plan_free(plan);
+  return fits;
+}
+
 void wc_content_plan_free(wc_content_plan *plan) {
   free(plan->nodes);
   free(plan->stays);
@@ -57,6 +99,7 @@ bool wc_content_make_plan(wc_content_plan *plan, const Widgetd__V1__Content *hel
                           const Widgetd__V1__ContentChange *change) {
   memset(plan, 0, sizeof *plan);
   if (change == NULL) return true;
+  if (plan_replacements(plan, held, change)) return true;
   const char *root_id = change->root_id;
   if (root_id[0] == 0 && !change->replace && held != NULL) root_id = held->root_id;
   size_t n_held = held == NULL ? 0 : held->n_nodes, kept = change->replace ? 0 : n_held;

@@ -363,8 +363,28 @@ class Content:
     def _by_id(self) -> dict[str, Node]:
         return {node.id: node for node in self.nodes}
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {node.id: place for place, node in enumerate(self.nodes)}
+
     def __bool__(self) -> bool:
         return True
+
+    def _replacing(self, change: node_pb2.ContentChange) -> Optional[Content]:
+        """The content after a change that leaves the tree as it is, which most changes do; None if
+        the change is another one."""
+        if change.removed_node_ids:
+            return None
+        nodes = list(self.nodes)
+        for message in change.set_nodes:
+            place = self._places.get(message.id)
+            if place is None or nodes[place].child_ids != tuple(message.child_ids):
+                return None
+            nodes[place] = Node.from_pb(message)
+        content = Content(self.root_id, tuple(nodes))
+        # Every node is where it was.
+        content.__dict__["_places"] = self._places
+        return content
 
     @staticmethod
     def changed(held: Optional[Content], change: node_pb2.ContentChange) -> Optional[Content]:
@@ -375,6 +395,10 @@ class Content:
             root_id = held.root_id
         if not root_id:
             return None
+        if held is not None and root_id == held.root_id and not change.replace:
+            replaced = held._replacing(change)
+            if replaced is not None:
+                return replaced
         table = {} if held is None or change.replace else {node.id: node for node in held.nodes}
         for id in change.removed_node_ids:
             table.pop(id, None)
