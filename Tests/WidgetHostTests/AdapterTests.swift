@@ -341,7 +341,7 @@ struct AdapterTests {
 
     func send(
       _ id: WidgetID, name: String, payload: ValueMap, force: Bool
-    ) async throws(Failure) {}
+    ) async throws(Failure) -> UInt64 { 0 }
 
     func widget(_ id: WidgetID) async throws(Failure) -> Widget {
       guard let widget = widgets[id] else { throw Failure("NOT_FOUND", "gone") }

@@ -136,6 +136,46 @@ struct RequestTests {
     #expect(scene.status("send", "code") == .string("FAILED_PRECONDITION"))
   }
 
+  @Test func `a blob goes on with an event that steps emit, for the user who began it`() throws {
+    var scene = try Scene(
+      #"""
+      data: {n: 0}
+      actions:
+        send: {do: [{http: {method: post, url: "http://a.example/", multipart: {photo: {blob: =event.payload.photo}}}}]}
+      on: {go: {emit: on, payload: {photo: =event.payload.photo}}, on: send}
+      """#, permissions: "{hosts: [a.example]}")
+    func blob(_ scene: inout Scene) -> (id: String, uid: UInt32)? {
+      guard case .multipart(let parts, _)? = scene.webRequest()?.request.body,
+        case .blob(let id, let uid, _, _)? = parts.first?.content
+      else { return nil }
+      return (id, uid)
+    }
+    try scene.event("go", ["photo": .string("mine")], client: "bar", uid: 1001)
+    let emitted = try #require(
+      scene.effects.compactMap { effect in
+        if case .send(let id, _, _, _, _) = effect { id } else { nil }
+      }.last)
+    // The next event is somebody else's.
+    scene.tell(.emitted(emitted, sequence: scene.sequence + 2))
+    // Somebody claims to be the host, with another event.
+    try scene.event(
+      "on", ["photo": .string("theirs")], client: "widgetd-host", uid: 1002)
+    #expect(blob(&scene) == nil)
+    #expect(scene.status("send", "code") == .string("FAILED_PRECONDITION"))
+    try scene.event(
+      "on", ["photo": .string("mine")], client: "widgetd-host", uid: 0)
+    let sent = try #require(blob(&scene))
+    #expect(sent == ("mine", 1001))
+  }
+
+  @Test func `a new session forgets who is behind events, and the oldest are forgotten first`() {
+    var senders = EventSenders()
+    for sequence in 0...UInt64(EventSenders.countMax) { senders.add(7, of: sequence) }
+    #expect(senders[0] == nil && senders[1] == 7 && senders.count == EventSenders.countMax)
+    senders.removeAll()
+    #expect(senders[1] == nil)
+  }
+
   // MARK: Redirects and addresses
 
   @Test(arguments: [

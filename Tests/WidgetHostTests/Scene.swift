@@ -20,7 +20,7 @@ struct Scene {
   /// Changes are not answered until a test does it, and widgets not given.
   var isBusy = false
   private var revision: Revision = 0
-  private var sequence: UInt64 = 0
+  private(set) var sequence: UInt64 = 0
 
   /// - Parameter body: a kind's, as in `Scene.bundle`.
   init(

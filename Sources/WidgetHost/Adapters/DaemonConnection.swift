@@ -33,9 +33,10 @@ public protocol DaemonConnection: Sendable {
     _ id: WidgetID, _ patch: WidgetPatch, for provider: String
   ) async throws(Failure) -> Revision
   func setPresence(_ ids: [WidgetID], _ action: PresenceAction) async throws(Failure)
+  /// - Returns: the event's sequence number.
   func send(
     _ id: WidgetID, name: String, payload: ValueMap, force: Bool
-  ) async throws(Failure)
+  ) async throws(Failure) -> UInt64
   func widget(_ id: WidgetID) async throws(Failure) -> Widget
   /// A file that `uid` uploaded. Fails with NOT_FOUND if the blob is another user's.
   func blob(
@@ -213,12 +214,13 @@ public struct ClientConnection: DaemonConnection {
 
   public func send(
     _ id: WidgetID, name: String, payload: ValueMap, force: Bool
-  ) async throws(Failure) {
+  ) async throws(Failure) -> UInt64 {
     do throws(ClientError) {
-      _ = try await client.sendEvent(
+      return try await client.sendEvent(
         SendEventRequest(
           widgetID: id, name: name, payload: payload, force: force, client: BundleInstance.sender),
-        options: options)
+        options: options
+      ).sequence
     } catch {
       throw Failure(error)
     }

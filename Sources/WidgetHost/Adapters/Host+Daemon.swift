@@ -350,8 +350,8 @@ extension Host {
       }
     case .send(let request, let id, let name, let payload, let force):
       do throws(Failure) {
-        try await daemon.send(id, name: name, payload: payload, force: force)
-        return .sent(request, 0)
+        let sequence = try await daemon.send(id, name: name, payload: payload, force: force)
+        return .emitted(request, sequence: sequence)
       } catch {
         return .failed(request, error)
       }

@@ -56,7 +56,7 @@ extension Host {
         trace.lines, dropped: trace.dropped, bytesMax: options.limits.traceEventBytesMax)
       {
         do throws(Failure) {
-          try await daemon.send(
+          _ = try await daemon.send(
             widgetID, name: "traced",
             payload: [
               "lines": .list(batch.lines.map(\.value)), "dropped": .int(Int64(batch.dropped)),

@@ -175,7 +175,7 @@ extension BundleInstance {
           .init(
             name: part.name,
             content: .blob(
-              id: id, uid: try BundleInstance.sender(of: moment.event),
+              id: id, uid: try sender(of: moment.event),
               bytesMax: limits.uploadBytesMax, contentType: type)))
       }
     }
@@ -184,15 +184,15 @@ extension BundleInstance {
 
   /// The user who sent the event that names a blob. The daemon gives only that user's blobs, so
   /// nobody can make the host send another user's blob.
-  private static func sender(of event: Event?) throws(Failure) -> UInt32 {
-    // An event that steps have sent does not tell which user started the steps.
-    guard let origin = event?.origin, origin.client != BundleInstance.sender else {
+  private func sender(of event: Event?) throws(Failure) -> UInt32 {
+    guard let uid = user(behind: event) else {
       throw Failure(
         "FAILED_PRECONDITION",
-        "only steps of the event that a client sent can send its blob; a source, an interval, and"
-          + " the steps of an event from emit or from the host cannot")
+        "only steps of the event that a client sent, and of events that they emit to widgets of the"
+          + " same bundle, can send its blob; a source, an interval, and an event from elsewhere"
+          + " cannot")
     }
-    return origin.uid
+    return uid
   }
 
   // MARK: Headers

@@ -44,6 +44,7 @@ public struct BundleInstance: Sendable {
   /// back, by receiver and name. After that, by the event's number, until its runs have ended.
   var sentChains: [SentEvent: [[String]]] = [:]
   var chains: [UInt64: [String]] = [:]
+  var senders = EventSenders()
   /// Events whose sender waits for the outcome, by their numbers.
   var outcomes: [UInt64: PendingOutcome] = [:]
   /// When the trace ends, the lines since the last flush, and how many more lines there were.
@@ -181,6 +182,7 @@ public struct BundleInstance: Sendable {
     case .removed(let id): remove(id)
     case .opened(let epoch, let tellsAudience):
       duties.begin(epoch: epoch)
+      senders.removeAll()
       beginAudience(isTold: tellsAudience)
     case .audience(let attached, let detached): take(attached: attached, detached: detached)
     case .event(let event): take(event)
@@ -193,6 +195,9 @@ public struct BundleInstance: Sendable {
     case .web(let request, let answer): take(answer, for: request)
     case .progress(let request, let progress): take(progress: progress, of: request)
     case .sent(let request, let revision): take(sent: request, revision)
+    case .emitted(let request, let sequence):
+      noteSender(of: sequence, by: request)
+      take(sent: request, 0)
     case .fetched(let request, let widget):
       guard case .event(let event)? = purposes.removeValue(forKey: request) else { return }
       take(widget, isAnew: false)

@@ -185,6 +185,8 @@ public enum BundleInput: Hashable, Sendable {
   case progress(RequestID, Double)
   /// A change was made, at this revision of the widget; 0 for what has none.
   case sent(RequestID, Revision)
+  /// An event was sent; the daemon gave it this sequence number.
+  case emitted(RequestID, sequence: UInt64)
   case fetched(RequestID, Widget)
   case fileChanged(RequestID)
   case failed(RequestID, Failure)
