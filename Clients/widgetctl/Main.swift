@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import WidgetClient
+import WidgetModel
 
 /// Parses the arguments, runs the command, and turns every error into a line on standard error and
 /// an exit status.

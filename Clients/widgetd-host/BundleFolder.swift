@@ -8,6 +8,8 @@ import WidgetTimeZones
 /// `widgetctl bundle`.
 struct BundleFolder: Sendable {
   let path: String
+  /// Texts of the differences in an answer, together.
+  var differenceBytesMax = 1 << 20
 
   func carryOut(_ request: ProvideBundleRequest.Request) -> ProvideBundleAnswer.Outcome {
     let store = BundleStore(path: path, timeZones: SystemTimeZones().rules)
@@ -34,6 +36,14 @@ struct BundleFolder: Sendable {
           RollbackBundleResponse(
             bundle: installed(outcome, in: store), formerVersion: outcome.former ?? "",
             warnings: outcome.warnings))
+      case .setDefaults(let set):
+        if !set.values.isEmpty || !set.unset.isEmpty {
+          try store.changeSettings(of: set.id, to: set.values, unset: set.unset)
+        }
+        return .setDefaults(BundleFolder.settings(try store.configured(set.id).defaults))
+      case .diff(let diff):
+        let found = try store.read(bytes: diff.content, name: diff.fileName)
+        return .diff(answer(found, try store.differences(to: found)))
       case .unknown:
         return .error(
           RPCStatus(
@@ -53,6 +63,33 @@ struct BundleFolder: Sendable {
     return InstalledBundle(
       id: outcome.bundle.id, version: outcome.bundle.version, folder: "\(path)/\(outcome.bundle.id)"
     )
+  }
+
+  private static func settings(_ defaults: BundleDefaults) -> SetBundleDefaultsResponse {
+    SetBundleDefaultsResponse(
+      settings: defaults.fields.map { field in
+        BundleSetting(
+          name: field.name, type: "\(field.type)", value: defaults.values[field.name],
+          defaultValue: field.defaultValue, summary: field.summary)
+      }, warnings: defaults.problems)
+  }
+
+  private func answer(
+    _ found: BundleStore.Found, _ change: (isInstalled: Bool, differences: [BundleDifference])
+  ) -> DiffBundleResponse {
+    var response = DiffBundleResponse(
+      id: found.bundle.id, version: found.bundle.version, isInstalled: change.isInstalled)
+    var bytes = 0
+    for difference in change.differences {
+      bytes += difference.path.utf8.count
+      bytes += (difference.before?.utf8.count ?? 0) + (difference.after?.utf8.count ?? 0)
+      guard bytes <= differenceBytesMax else { break }
+      response.differences.append(
+        .init(path: difference.path, before: difference.before, after: difference.after))
+    }
+    response.omitted = UInt32(
+      clamping: change.differences.count - response.differences.count)
+    return response
   }
 
   private static func installed(_ item: BundleStore.Installed) -> InstalledBundle {
@@ -85,9 +122,9 @@ struct BundleFolder: Sendable {
         (lines + (invalid.untold > 0 ? ["and \(invalid.untold) more"] : [])).joined(separator: "\n")
       )
     case .refused(let message, let hint):
-      return status(.invalidArgument, "BUNDLE_INVALID", "\(message); \(hint)")
+      return status(.invalidArgument, "BUNDLE_INVALID", BundleStoreError.text(message, hint: hint))
     case .notFound(let message, let hint):
-      return status(.notFound, "BUNDLE_NOT_FOUND", "\(message); \(hint)")
+      return status(.notFound, "BUNDLE_NOT_FOUND", BundleStoreError.text(message, hint: hint))
     case .system(let message, let number):
       return status(
         .failedPrecondition, "BUNDLE_FOLDER_FAILED",

@@ -8,6 +8,12 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
   public let before: String?
   public let after: String?
 
+  public init(path: String, before: String?, after: String?) {
+    self.path = path
+    self.before = before
+    self.after = after
+  }
+
   /// `+ path: after`, `- path: before`, or `~ path: before → after`.
   public var description: String {
     switch (before, after) {
@@ -20,6 +26,9 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
 
   /// What all of a bundle is different from, each permission by itself.
   public static let nothing = "permissions: {read: [], hosts: [], commands: []}\n"
+
+  /// Whether it is a part of what the bundle may do.
+  public var isPermission: Bool { path.hasPrefix("permissions") }
 
   /// The differences, in the order of the new text, then what is gone. Texts that cannot be read are
   /// taken for empty.

@@ -1,5 +1,6 @@
 import Glibc
 public import WidgetBundle
+public import WidgetModel
 
 // The user's values for the settings of a bundle.
 extension BundleStore {
@@ -12,6 +13,35 @@ extension BundleStore {
   public func configured(_ id: String) throws(BundleStoreError) -> Bundle {
     let folder = try folder(of: id)
     return try read(in: folder, settings: settings(in: folder)).bundle
+  }
+
+  /// Changes the user's values for settings: all, or none.
+  ///
+  /// - Parameter unset: settings that go back to their default.
+  public func changeSettings(
+    of id: String, to values: ValueMap, unset: [String] = []
+  ) throws(BundleStoreError) {
+    try changeSettings(of: id) { (bundle) throws(BundleStoreError) in
+      let defaults = bundle.defaults
+      var chosen = defaults.passedOver
+      for entry in defaults.chosen.entries { chosen[entry.key] = entry.value }
+      for entry in values.entries {
+        do throws(BundleDefaults.UnfitSetting) {
+          chosen[entry.key] = try defaults.fitted(entry.value, for: entry.key)
+        } catch {
+          throw .refused("bundle \(id): \(error.message)", hint: "")
+        }
+      }
+      for key in unset {
+        guard chosen[key] != nil || defaults.fields.contains(where: { $0.name == key }) else {
+          throw .refused(
+            "bundle \(id): there is no setting \"\(key.prefix(64))\"",
+            hint: "`widgetctl bundle set \(id)` lists them")
+        }
+        chosen[key] = nil
+      }
+      return chosen.isEmpty ? nil : JSONWriter.compact(.map(chosen)) + "\n"
+    }
   }
 
   /// Changes the user's settings. Holds the lock of the store meanwhile. Replaces the file in one

@@ -195,6 +195,21 @@ public struct BundleStore: Sendable {
     return result
   }
 
+  /// What installing a bundle would change, what it may do first. If no bundle with its id is
+  /// installed, all that is new.
+  ///
+  /// - Throws: also if the installed bundle cannot be read.
+  public func differences(
+    to found: Found
+  ) throws(BundleStoreError) -> (isInstalled: Bool, differences: [BundleDifference]) {
+    let file = try list().first { $0.id == found.bundle.id }?.file
+    let before: String? =
+      if let file { String(decoding: try bytes(at: file), as: UTF8.self) } else { nil }
+    let all = BundleDifference.between(before ?? BundleDifference.nothing, found.text)
+      .filter { before != nil || $0.after != nil }
+    return (before != nil, all.filter(\.isPermission) + all.filter { !$0.isPermission })
+  }
+
   // MARK: - Installing
 
   /// Installs what a path leads to: a bundle's file, its folder, or an archive of that.

@@ -10,6 +10,11 @@ public enum BundleStoreError: Error, Sendable {
   case notFound(String, hint: String)
   /// The system would not.
   case system(String, errno: Int32)
+
+  /// A message with its hint, if there is one.
+  public static func text(_ message: String, hint: String) -> String {
+    hint.isEmpty ? message : "\(message); \(hint)"
+  }
 }
 
 /// How large a bundle may be, so that no archive fills a disk or keeps a machine busy.

@@ -58,6 +58,8 @@ struct RPCMethod: Hashable, Sendable {
   static let listBundles = RPCMethod(catalog: "ListBundles")
   static let deleteBundle = RPCMethod(catalog: "DeleteBundle")
   static let rollbackBundle = RPCMethod(catalog: "RollbackBundle")
+  static let setBundleDefaults = RPCMethod(catalog: "SetBundleDefaults")
+  static let diffBundle = RPCMethod(catalog: "DiffBundle")
   static let uploadBlob = RPCMethod(blob: "UploadBlob")
   static let readBlob = RPCMethod(blob: "ReadBlob")
   static let deleteBlob = RPCMethod(blob: "DeleteBlob")

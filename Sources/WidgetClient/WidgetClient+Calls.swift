@@ -144,6 +144,20 @@ extension WidgetClient {
     try await call(.rollbackBundle, request, options)
   }
 
+  /// Changes the user's values for the settings of a bundle, and lists all its settings.
+  public func setBundleDefaults(
+    _ request: SetBundleDefaultsRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> SetBundleDefaultsResponse {
+    try await call(.setBundleDefaults, request, options)
+  }
+
+  /// Says what installing a bundle would change.
+  public func diffBundle(
+    _ request: DiffBundleRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> DiffBundleResponse {
+    try await call(.diffBundle, request, options)
+  }
+
   /// Adds a piece to a blob, or begins one; see `upload`.
   public func uploadBlob(
     _ request: UploadBlobRequest, options: CallOptions = CallOptions()

@@ -273,6 +273,8 @@ public struct ProvideBundleRequest: Hashable, Sendable {
     case list(ListBundlesRequest)
     case delete(DeleteBundleRequest)
     case rollback(RollbackBundleRequest)
+    case setDefaults(SetBundleDefaultsRequest)
+    case diff(DiffBundleRequest)
     /// A request of a newer daemon.
     case unknown
   }
@@ -299,6 +301,10 @@ extension ProvideBundleRequest: ConvertibleMessage {
       request = .delete(try reader.required("delete_bundle", c.pointee.delete_bundle))
     case WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_ROLLBACK:
       request = .rollback(try reader.required("rollback", c.pointee.rollback))
+    case WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_SET_DEFAULTS:
+      request = .setDefaults(try reader.required("set_defaults", c.pointee.set_defaults))
+    case WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_DIFF:
+      request = .diff(try reader.required("diff", c.pointee.diff))
     default: request = .unknown
     }
   }
@@ -320,6 +326,12 @@ extension ProvideBundleRequest: ConvertibleMessage {
     case .rollback(let message):
       c.pointee.request_case = WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_ROLLBACK
       c.pointee.rollback = try writer.message("rollback", message)
+    case .setDefaults(let message):
+      c.pointee.request_case = WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_SET_DEFAULTS
+      c.pointee.set_defaults = try writer.message("set_defaults", message)
+    case .diff(let message):
+      c.pointee.request_case = WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_DIFF
+      c.pointee.diff = try writer.message("diff", message)
     case .unknown: break
     }
   }
@@ -332,6 +344,8 @@ public struct ProvideBundleAnswer: Hashable, Sendable {
     case list(ListBundlesResponse)
     case delete(DeleteBundleResponse)
     case rollback(RollbackBundleResponse)
+    case setDefaults(SetBundleDefaultsResponse)
+    case diff(DiffBundleResponse)
     /// The caller gets this as the status of the call.
     case error(RPCStatus)
   }
@@ -361,12 +375,18 @@ extension ProvideBundleAnswer: ConvertibleMessage {
       outcome = .delete(try reader.required("delete_bundle", c.pointee.delete_bundle))
     case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ROLLBACK:
       outcome = .rollback(try reader.required("rollback", c.pointee.rollback))
+    case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_SET_DEFAULTS:
+      outcome = .setDefaults(try reader.required("set_defaults", c.pointee.set_defaults))
+    case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_DIFF:
+      outcome = .diff(try reader.required("diff", c.pointee.diff))
     case WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ERROR:
       let error: ProvideError = try reader.required("error", c.pointee.error)
       outcome = .error(error.status)
     default:
       throw .invalidField(
-        path: "outcome", description: "must be install, list, delete_bundle, rollback or error")
+        path: "outcome",
+        description:
+          "must be install, list, delete_bundle, rollback, set_defaults, diff or error")
     }
   }
 
@@ -388,6 +408,12 @@ extension ProvideBundleAnswer: ConvertibleMessage {
     case .rollback(let message):
       c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ROLLBACK
       c.pointee.rollback = try writer.message("rollback", message)
+    case .setDefaults(let message):
+      c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_SET_DEFAULTS
+      c.pointee.set_defaults = try writer.message("set_defaults", message)
+    case .diff(let message):
+      c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_DIFF
+      c.pointee.diff = try writer.message("diff", message)
     case .error(let status):
       c.pointee.outcome_case = WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ERROR
       c.pointee.error = try writer.message("error", ProvideError(status))

@@ -7,7 +7,7 @@ enum Method: UInt8, CaseIterable, Sendable {
     requestProgress
   case getStats, reload, setLogLevel
   case applyKinds, getKind, listKinds, deleteKind, getTheme, updateTheme
-  case installBundle, listBundles, deleteBundle, rollbackBundle
+  case installBundle, listBundles, deleteBundle, rollbackBundle, setBundleDefaults, diffBundle
   case uploadBlob, readBlob, deleteBlob
   case provide
   case checkHealth, listHealth, watchHealth
@@ -17,7 +17,7 @@ enum Method: UInt8, CaseIterable, Sendable {
     switch self {
     case .getStats, .reload, .setLogLevel: "widgetd.v1.AdminService"
     case .applyKinds, .getKind, .listKinds, .deleteKind, .getTheme, .updateTheme, .installBundle,
-      .listBundles, .deleteBundle, .rollbackBundle:
+      .listBundles, .deleteBundle, .rollbackBundle, .setBundleDefaults, .diffBundle:
       "widgetd.v1.CatalogService"
     case .uploadBlob, .readBlob, .deleteBlob: "widgetd.v1.BlobService"
     case .provide: "widgetd.v1.ProviderService"
@@ -55,6 +55,8 @@ enum Method: UInt8, CaseIterable, Sendable {
     case .listBundles: "ListBundles"
     case .deleteBundle: "DeleteBundle"
     case .rollbackBundle: "RollbackBundle"
+    case .setBundleDefaults: "SetBundleDefaults"
+    case .diffBundle: "DiffBundle"
     case .uploadBlob: "UploadBlob"
     case .readBlob: "ReadBlob"
     case .deleteBlob: "DeleteBlob"
@@ -101,8 +103,8 @@ enum Method: UInt8, CaseIterable, Sendable {
   var readsStore: Bool {
     switch self {
     case .unsubscribe, .requestProgress, .reload, .setLogLevel, .checkHealth, .listHealth,
-      .watchHealth, .installBundle, .listBundles, .deleteBundle, .rollbackBundle, .uploadBlob,
-      .readBlob, .deleteBlob:
+      .watchHealth, .installBundle, .listBundles, .deleteBundle, .rollbackBundle,
+      .setBundleDefaults, .diffBundle, .uploadBlob, .readBlob, .deleteBlob:
       false
     default: true
     }
@@ -119,7 +121,7 @@ enum Method: UInt8, CaseIterable, Sendable {
       .client
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
       .getStats, .reload, .setLogLevel, .applyKinds, .deleteKind, .updateTheme, .provide,
-      .installBundle, .deleteBundle, .rollbackBundle:
+      .installBundle, .deleteBundle, .rollbackBundle, .setBundleDefaults, .diffBundle:
       .owner
     }
   }

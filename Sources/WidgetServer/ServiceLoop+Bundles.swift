@@ -23,13 +23,17 @@ extension ServiceLoop {
     switch method {
     case .installBundle:
       let install = try decode(InstallBundleRequest.self, payload)
-      guard install.content.count <= limits.bundleArchiveBytesMax else {
-        throw .quotaExceeded("bundle_archive_bytes_max", limits.bundleArchiveBytesMax)
-      }
+      try checkArchive(install.content)
       request = .install(install)
     case .listBundles: request = .list(try decode(ListBundlesRequest.self, payload))
     case .deleteBundle: request = .delete(try decode(DeleteBundleRequest.self, payload))
     case .rollbackBundle: request = .rollback(try decode(RollbackBundleRequest.self, payload))
+    case .setBundleDefaults:
+      request = .setDefaults(try decode(SetBundleDefaultsRequest.self, payload))
+    case .diffBundle:
+      let diff = try decode(DiffBundleRequest.self, payload)
+      try checkArchive(diff.content)
+      request = .diff(diff)
     default: throw .wrongShape(method)
     }
     guard let session = bundleManager else { throw .noBundleHost }
@@ -47,6 +51,12 @@ extension ServiceLoop {
     bundleCalls[number] = BundleCall(
       method: method, call: call, responder: responder, session: session, timer: timer)
     send(.bundleRequest(ProvideBundleRequest(id: lastBundleCall, request: request)), to: session)
+  }
+
+  private func checkArchive(_ content: [UInt8]) throws(RPCStatus) {
+    guard content.count <= limits.bundleArchiveBytesMax else {
+      throw .quotaExceeded("bundle_archive_bytes_max", limits.bundleArchiveBytesMax)
+    }
   }
 
   /// The session that was opened last among those that manage bundles.
@@ -69,6 +79,10 @@ extension ServiceLoop {
     case (.delete(let response), .deleteBundle):
       responder.answerNow { responder.respond(response, to: call) }
     case (.rollback(let response), .rollbackBundle):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.setDefaults(let response), .setBundleDefaults):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.diff(let response), .diffBundle):
       responder.answerNow { responder.respond(response, to: call) }
     case (.error(let status), _):
       note(waiting.method, status, of: responder.peer)

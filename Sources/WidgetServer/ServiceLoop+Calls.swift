@@ -140,7 +140,8 @@ extension ServiceLoop {
       }
     case .applyKinds, .getKind, .listKinds, .deleteKind, .getTheme, .updateTheme:
       try performCatalog(method, payload, call, responder)
-    case .installBundle, .listBundles, .deleteBundle, .rollbackBundle:
+    case .installBundle, .listBundles, .deleteBundle, .rollbackBundle, .setBundleDefaults,
+      .diffBundle:
       try performBundles(method, payload, call, responder)
     case .uploadBlob, .readBlob, .deleteBlob: try performBlob(method, payload, call, responder)
     case .refreshWidgets:

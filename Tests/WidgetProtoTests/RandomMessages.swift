@@ -242,16 +242,32 @@ struct RandomMessages {
     let rollback = RollbackBundleRequest(id: text(), version: text())
     let didRollBack = RollbackBundleResponse(
       bundle: installed, formerVersion: text(), warnings: many { $0.text() })
+    let setting = BundleSetting(
+      name: text(), type: text(), value: maybe { $0.value() }, defaultValue: maybe { $0.value() },
+      summary: text())
+    let setDefaults = SetBundleDefaultsRequest(
+      id: text(), values: map(), unset: many { $0.text() })
+    let didSetDefaults = SetBundleDefaultsResponse(
+      settings: [setting], warnings: many { $0.text() })
+    let diff = DiffBundleRequest(
+      content: many { UInt8(truncatingIfNeeded: $0.number()) }, fileName: text())
+    let difference = DiffBundleResponse.Difference(
+      path: text(), before: maybe { $0.text() }, after: maybe { $0.text() })
+    let didDiff = DiffBundleResponse(
+      id: text(), version: text(), isInstalled: flag(), differences: [difference],
+      omitted: UInt32(truncatingIfNeeded: number()))
     let bundleRequest = ProvideBundleRequest(
       id: number(),
       request: pick([
         .install(install), .list(ListBundlesRequest()), .delete(delete), .rollback(rollback),
+        .setDefaults(setDefaults), .diff(diff),
       ]))
     let bundleAnswer = ProvideBundleAnswer(
       id: number(), bundleRequestID: number(),
       outcome: pick([
         .install(didInstall), .list(listed), .delete(DeleteBundleResponse()),
-        .rollback(didRollBack), .error(provideError().status),
+        .rollback(didRollBack), .setDefaults(didSetDefaults), .diff(didDiff),
+        .error(provideError().status),
       ]))
     let audience = ProvideAudience(attached: many { $0.id() }, detached: many { $0.id() })
     let kindRemoval = ProvidedKindRemoval(kinds: many { $0.kind() })
@@ -267,6 +283,8 @@ struct RandomMessages {
       Sample(synced), Sample(audience), Sample(kindRemoval), Sample(installed), Sample(install),
       Sample(didInstall), Sample(ListBundlesRequest()), Sample(listed), Sample(delete),
       Sample(DeleteBundleResponse()), Sample(rollback), Sample(didRollBack),
+      Sample(setting), Sample(setDefaults), Sample(didSetDefaults), Sample(diff),
+      Sample(difference), Sample(didDiff),
       Sample(bundleRequest), Sample(bundleAnswer),
       Sample(
         pick([

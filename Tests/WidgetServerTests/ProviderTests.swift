@@ -739,7 +739,7 @@ import WidgetTransport
 
   @Test(arguments: [
     ("InstallBundle", false), ("DeleteBundle", false), ("RollbackBundle", false),
-    ("ListBundles", true),
+    ("SetBundleDefaults", false), ("DiffBundle", false), ("ListBundles", true),
   ])
   func `those who may only read can only list bundles`(method: String, isAllowed: Bool)
     async throws

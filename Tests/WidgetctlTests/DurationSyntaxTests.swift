@@ -98,12 +98,12 @@ struct Base64Tests {
     ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
   ])
   func `the vectors of RFC 4648 hold both ways`(_ bytes: String, text: String) {
-    #expect(Base64.encode(bytes.utf8) == text)
-    #expect(Base64.decode(text) == Array(bytes.utf8))
+    #expect(PaddedBase64.encode(bytes.utf8) == text)
+    #expect(PaddedBase64.decode(text) == Array(bytes.utf8))
   }
 
   @Test(arguments: ["Z", "Zg=", "Zg", "Zh==", "Z===", "Zm9v====", "Zg==Zg==", "Z!==", "===="])
   func `what is not base64 is refused`(_ text: String) {
-    #expect(Base64.decode(text) == nil)
+    #expect(PaddedBase64.decode(text) == nil)
   }
 }

@@ -55,6 +55,10 @@ extension SocketClient {
       "RollbackBundle": typed { c, r, o throws(ClientError) in
         try await c.rollbackBundle(r, options: o)
       },
+      "SetBundleDefaults": typed { c, r, o throws(ClientError) in
+        try await c.setBundleDefaults(r, options: o)
+      },
+      "DiffBundle": typed { c, r, o throws(ClientError) in try await c.diffBundle(r, options: o) },
     ]
     let blobs: [String: Call] = [
       "UploadBlob": typed { c, r, o throws(ClientError) in try await c.uploadBlob(r, options: o) },

@@ -294,6 +294,33 @@ class CallTests(DaemonCase):
             ),
             change,
         )
+        self.check(
+            lambda c: c.set_bundle_defaults("b", {"unit": "F"}, unset=["city"]),
+            catalog,
+            pb.SetBundleDefaultsRequest(
+                id="b", values={"unit": pb.Value(string_value="F")}, unset=["city"]
+            ),
+            pb.SetBundleDefaultsResponse(
+                settings=[
+                    pb.BundleSetting(
+                        name="unit",
+                        type="string",
+                        value=pb.Value(string_value="F"),
+                        default_value=pb.Value(string_value="C"),
+                    )
+                ]
+            ),
+            (widgetd.BundleSetting("unit", "string", "F", "C"),),
+        )
+        self.check(
+            lambda c: c.diff_bundle(b"x", "b.zip"),
+            catalog,
+            pb.DiffBundleRequest(content=b"x", file_name="b.zip"),
+            pb.DiffBundleResponse(
+                id="b", differences=[pb.BundleDifference(path="name", before="")]
+            ),
+            (widgetd.BundleDifference("name", before=""),),
+        )
         admin = "widgetd.v1.AdminService"
         self.check(
             lambda c: c.reload(),

@@ -15,7 +15,7 @@ from . import errors, frames, kinds, messages, methods
 from ._address import socket_path
 from ._resume import RetryPolicy
 from .aio import AsyncClient, AsyncWatch
-from .bundles import BundleChange, InstalledBundle
+from .bundles import BundleChange, BundleDifference, BundleSetting, InstalledBundle
 from .client import Client, Watch
 from .errors import (
     Aborted,
@@ -196,6 +196,8 @@ __all__ = [
     "KindResult",
     "LostField",
     "BundleChange",
+    "BundleDifference",
+    "BundleSetting",
     "InstalledBundle",
     "KindsApplied",
     "LabelOperator",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Optional
 
 from ._proto.v1 import catalog_service_pb2
+from .model import from_value
 
 
 @dataclass(frozen=True)
@@ -50,3 +52,46 @@ class BundleChange:
     former_version: str = ""
     #: Warnings: what may be a mistake.
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BundleSetting:
+    """A setting of a bundle."""
+
+    name: str
+    #: The type of its values: "list(string)".
+    type: str
+    #: The value in use: the user's, or else the default.
+    value: Any
+    default_value: Any
+    description: str = ""
+
+    @staticmethod
+    def from_pb(message: catalog_service_pb2.BundleSetting) -> BundleSetting:
+        return BundleSetting(
+            message.name,
+            message.type,
+            from_value(message.value),
+            from_value(message.default_value),
+            message.description,
+        )
+
+
+@dataclass(frozen=True)
+class BundleDifference:
+    """A part of a bundle's file that an installation would change."""
+
+    #: "kinds.todo.sources.load.every"
+    path: str
+    #: As it is installed; None if the part is new.
+    before: Optional[str] = None
+    #: As it would be; None if the part goes.
+    after: Optional[str] = None
+
+    @staticmethod
+    def from_pb(message: catalog_service_pb2.BundleDifference) -> BundleDifference:
+        return BundleDifference(
+            message.path,
+            message.before if message.HasField("before") else None,
+            message.after if message.HasField("after") else None,
+        )

@@ -35,7 +35,7 @@ from ._requests import Length
 from ._resume import EventSession, F, RetryPolicy, Session, StartOver, WidgetSession
 from .errors import CallError, ConnectionLost, WidgetdError
 from .frames import EventFrame, Frame, ResetReason
-from .bundles import BundleChange, InstalledBundle
+from .bundles import BundleChange, BundleDifference, BundleSetting, InstalledBundle
 from .kinds import Kind, KindPage, KindsApplied
 from .methods import Method, Request, Response
 from .theme import Theme, ThemeChanged, ThemeValue, value_pb
@@ -510,6 +510,37 @@ class Client:
         return BundleChange(
             InstalledBundle.from_pb(answer.bundle), answer.former_version, tuple(answer.warnings)
         )
+
+    def set_bundle_defaults(
+        self,
+        id: str,
+        values: Optional[Mapping[str, Any]] = None,
+        *,
+        unset: Iterable[str] = (),
+        timeout: Optional[float] = None,
+    ) -> tuple[BundleSetting, ...]:
+        """Changes the user's values for the settings of a bundle, all of them or none, and returns all its
+        settings. The settings in unset go back to their defaults. Raises InvalidArgument if a value does
+        not fit."""
+        request = catalog_service_pb2.SetBundleDefaultsRequest(
+            id=_text(id),
+            values=_requests.to_values(values),
+            unset=[_text(name) for name in unset],
+        )
+        answer = self.call(methods.SET_BUNDLE_DEFAULTS, request, timeout=timeout)
+        return tuple(BundleSetting.from_pb(setting) for setting in answer.settings)
+
+    def diff_bundle(
+        self, content: bytes, file_name: str, *, timeout: Optional[float] = None
+    ) -> tuple[BundleDifference, ...]:
+        """What installing a bundle would change, permissions first. If no bundle with its id is installed,
+        all that is new."""
+        request = catalog_service_pb2.DiffBundleRequest(
+            content=content, file_name=_text(file_name)
+        )
+        answer = self.call(methods.DIFF_BUNDLE, request, timeout=timeout)
+        return tuple(BundleDifference.from_pb(difference) for difference in answer.differences)
+
     # --- Files ---
 
     def upload(

@@ -97,6 +97,13 @@ DELETE_BUNDLE = Method(
 ROLLBACK_BUNDLE = Method(
     _CATALOG, "RollbackBundle", _kinds.RollbackBundleRequest, _kinds.RollbackBundleResponse
 )
+SET_BUNDLE_DEFAULTS = Method(
+    _CATALOG,
+    "SetBundleDefaults",
+    _kinds.SetBundleDefaultsRequest,
+    _kinds.SetBundleDefaultsResponse,
+)
+DIFF_BUNDLE = Method(_CATALOG, "DiffBundle", _kinds.DiffBundleRequest, _kinds.DiffBundleResponse)
 UPLOAD_BLOB = Method(_BLOBS, "UploadBlob", _blobs.UploadBlobRequest, _blobs.UploadBlobResponse)
 READ_BLOB = Method(_BLOBS, "ReadBlob", _blobs.ReadBlobRequest, _blobs.ReadBlobResponse)
 DELETE_BLOB = Method(_BLOBS, "DeleteBlob", _blobs.DeleteBlobRequest, _blobs.DeleteBlobResponse)

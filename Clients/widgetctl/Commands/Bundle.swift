@@ -61,9 +61,7 @@ struct BundleFolderOptions: ParsableArguments {
           failure.exit, "\(failure.message); with --remote, widgetd-host does this in its folder")
       }
       throw CommandFailure(
-        folder == nil
-          ? error
-          : error.advising("`widgetctl bundle ls`", instead: "`\(command("ls"))`"))
+        folder.map { error.advising("--dir \($0.asArgument)") } ?? error)
     }
   }
 
@@ -109,8 +107,10 @@ extension CommandFailure {
         .invalidArgument,
         BundleText.problems(invalid, file: file)
           + "\(file) has \(count == 1 ? "a problem" : "\(count) problems")")
-    case .refused(let message, let hint): self.init(.invalidArgument, "\(message); \(hint)")
-    case .notFound(let message, let hint): self.init(.notFound, "\(message); \(hint)")
+    case .refused(let message, let hint):
+      self.init(.invalidArgument, BundleStoreError.text(message, hint: hint))
+    case .notFound(let message, let hint):
+      self.init(.notFound, BundleStoreError.text(message, hint: hint))
     case .system(let message, let number):
       self.init(
         number == EACCES || number == EPERM || number == EROFS ? .permissionDenied : .otherError,
@@ -120,13 +120,13 @@ extension CommandFailure {
 }
 
 extension BundleStoreError {
-  /// The same with another command in its hint.
-  fileprivate func advising(_ command: String, instead other: String) -> BundleStoreError {
+  /// The same with an option in the commands of its hint.
+  fileprivate func advising(_ option: String) -> BundleStoreError {
     switch self {
     case .refused(let message, let hint):
-      .refused(message, hint: hint.replacing(command, with: other))
+      .refused(message, hint: BundleText.advice(hint, with: option))
     case .notFound(let message, let hint):
-      .notFound(message, hint: hint.replacing(command, with: other))
+      .notFound(message, hint: BundleText.advice(hint, with: option))
     case .invalid, .system: self
     }
   }
@@ -150,8 +150,22 @@ func inStore<T>(_ body: () throws(BundleStoreError) -> T) throws(CommandFailure)
   do throws(BundleStoreError) { return try body() } catch { throw CommandFailure(error) }
 }
 
+extension BundleStore {
+  /// Reads bundles, wherever they are; has no folder.
+  static var anywhere: BundleStore { BundleStore(path: "", timeZones: SystemTimeZones().rules) }
+}
+
 /// How bundles and what is wrong with them are told.
 enum BundleText {
+  /// A text with an option in the commands of `widgetctl bundle` that it advises.
+  static func advice(_ text: String, with option: String) -> String {
+    var words = text.split(separator: "`", omittingEmptySubsequences: false).map(String.init)
+    for index in words.indices where words[index].hasPrefix("widgetctl bundle ") {
+      if !words[index].contains(" \(option)") { words[index] += " \(option)" }
+    }
+    return words.joined(separator: "`")
+  }
+
   /// For each problem `FILE:LINE:COLUMN: MESSAGE`, the line with a caret, and a hint.
   static func problems(_ invalid: InvalidBundle, file: String) -> String {
     var text = ""
@@ -248,7 +262,7 @@ struct BundleValidateCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
-    let store = BundleStore(path: "", timeZones: SystemTimeZones().rules)
+    let store = BundleStore.anywhere
     var documents: [Value] = []
     var lines = ""
     var problems = ""

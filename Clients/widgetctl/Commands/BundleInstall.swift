@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import WidgetBundle
 import WidgetBundleStore
+import WidgetClient
 import WidgetModel
 
 /// `bundle install`: puts a bundle where widgetd-host finds it.
@@ -344,6 +345,7 @@ struct BundleDiffCommand: AsyncParsableCommand {
         widgetctl bundle diff clock
         widgetctl bundle diff desk.zip
         widgetctl bundle diff https://example.org/desk.zip
+        widgetctl bundle diff desk --remote
       """)
 
   @Argument(
@@ -351,31 +353,38 @@ struct BundleDiffCommand: AsyncParsableCommand {
     completion: .file())
   var source: String
 
+  @OptionGroup var remote: BundleRemoteOptions
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws { try remote.validate(folder) }
+
   func run() async throws {
-    let store = try folder.store()
+    let store = try remote.remote ? BundleStore.anywhere : folder.store()
     let source = try BundleSource(
       source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
     let found = try folder.inStore { () throws(BundleStoreError) in try store.read(source) }
     let bundle = found.bundle
-    let former = try folder.inStore { () throws(BundleStoreError) in try store.list() }
-      .first { $0.id == bundle.id }
-    let before = try former.map { try Input.text($0.file) }
-    let all = BundleDifference.between(before ?? BundleDifference.nothing, found.text)
-      .filter { before != nil || $0.after != nil }
-    let isPermission = { (difference: BundleDifference) in
-      difference.path.hasPrefix("permissions")
+    let isInstalled: Bool
+    let differences: [BundleDifference]
+    if remote.remote {
+      let answer = try await BundleRemote.diff(source, global)
+      isInstalled = answer.isInstalled
+      differences = answer.differences.map {
+        BundleDifference(path: $0.path, before: $0.before, after: $0.after)
+      }
+    } else {
+      (isInstalled, differences) = try folder.inStore { () throws(BundleStoreError) in
+        try store.differences(to: found)
+      }
     }
-    let differences = all.filter(isPermission) + all.filter { !isPermission($0) }
     let outlook = await BundleOutlook.of(bundle, global) ?? BundleOutlook()
     let kept = outlook.kept.map { $0.text.safeForTerminal + "\n" }.joined()
     let printer = global.session(socketPath: "").printer
     if printer.format == .table { for remark in outlook.remarks { BundleText.warn(remark.text) } }
     printer.print(
       .map([
-        "id": .string(bundle.id), "installed": .bool(former != nil),
+        "id": .string(bundle.id), "installed": .bool(isInstalled),
         "differences": .list(
           differences.map {
             .map([
@@ -387,9 +396,10 @@ struct BundleDiffCommand: AsyncParsableCommand {
         "warnings": .list(outlook.remarks.map { .string($0.text) }),
       ])
     ) {
-      guard former != nil else {
+      guard isInstalled else {
         return "bundle \(bundle.id) \(bundle.version) is not installed; all of it is new\n"
-          + differences.filter(isPermission).map { "\($0)".safeForTerminal + "\n" }.joined() + kept
+          + differences.filter(\.isPermission).map { "\($0)".safeForTerminal + "\n" }.joined()
+          + kept
       }
       guard !differences.isEmpty else {
         return "bundle \(bundle.id) \(bundle.version) is installed like this\n" + kept

@@ -68,13 +68,7 @@ enum BundleRemote {
   static let bytesMax = 3 << 20
 
   /// A text of the host with `--remote` in the commands of `widgetctl bundle` that it advises.
-  static func advice(_ text: String) -> String {
-    var words = text.split(separator: "`", omittingEmptySubsequences: false).map(String.init)
-    for index in words.indices where words[index].hasPrefix("widgetctl bundle ") {
-      if !words[index].contains(" --remote") { words[index] += " --remote" }
-    }
-    return words.joined(separator: "`")
-  }
+  static func advice(_ text: String) -> String { BundleText.advice(text, with: "--remote") }
 
   /// Makes a call. The advice in its error says `--remote`, as the command did.
   private static func advising<T: Sendable>(
@@ -172,6 +166,37 @@ enum BundleRemote {
     session.printer.print(.map(["removed": .list(ids.map { .string($0) })])) {
       ids.map { "bundle \($0) removed\n" }.joined()
     }
+  }
+
+  /// Changes settings, and lists them all.
+  static func set(
+    _ request: SetBundleDefaultsRequest, _ global: GlobalOptions
+  ) async throws -> SetBundleDefaultsResponse {
+    let session = try global.session()
+    let answer = try await advising(global) { () async throws(ClientError) in
+      try await session.client.setBundleDefaults(request, options: session.options)
+    }
+    for warning in answer.warnings {
+      BundleText.warn(advice("bundle \(request.id): \(warning)"))
+    }
+    return answer
+  }
+
+  /// The differences from what the host has installed. The answer names at most those that fit.
+  static func diff(
+    _ source: BundleSource, _ global: GlobalOptions
+  ) async throws -> DiffBundleResponse {
+    let session = try global.session()
+    let content = try source.content(bytesMax: bytesMax)
+    let answer = try await advising(global) { () async throws(ClientError) in
+      try await session.client.diffBundle(
+        DiffBundleRequest(content: content.content, fileName: content.fileName),
+        options: session.options)
+    }
+    if answer.omitted > 0 {
+      BundleText.warn("\(answer.omitted) more differences are left out")
+    }
+    return answer
   }
 
   private static func document(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import WidgetBundle
 import WidgetBundleStore
+import WidgetClient
 import WidgetModel
 
 /// `bundle set`: the user's values for the settings of a bundle.
@@ -16,6 +17,7 @@ struct BundleSetCommand: AsyncParsableCommand {
         widgetctl bundle set weather
         widgetctl bundle set weather unit=F city=='New York'
         widgetctl bundle set weather --unset unit
+        widgetctl bundle set weather unit=F --remote
       """)
 
   @Argument(help: "The bundle's id.")
@@ -30,79 +32,55 @@ struct BundleSetCommand: AsyncParsableCommand {
     help: ArgumentHelp("Go back to the bundle's default; may be repeated.", valueName: "key"))
   var unset: [String] = []
 
+  @OptionGroup var remote: BundleRemoteOptions
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws { try remote.validate(folder) }
+
   func run() async throws {
+    let values = try assignments.values()
+    if remote.remote {
+      let request = SetBundleDefaultsRequest(id: id, values: values, unset: unset)
+      show(try await BundleRemote.set(request, global).settings)
+      return
+    }
     let store = try folder.store()
     if !assignments.isEmpty || !unset.isEmpty {
-      let values = try assignments.values()
-      var refusal: CommandFailure?
-      do throws(CommandFailure) {
-        try folder.inStore { () throws(BundleStoreError) in
-          try store.changeSettings(of: id) { (bundle) throws(BundleStoreError) in
-            do throws(CommandFailure) { return try changed(bundle.defaults, values) } catch {
-              refusal = error
-              throw .refused(error.message, hint: "")
-            }
-          }
-        }
-      } catch {
-        throw refusal ?? error
+      try folder.inStore { () throws(BundleStoreError) in
+        try store.changeSettings(of: id, to: values, unset: unset)
       }
       let host = await BundleHost.ask(global)
       if host != .unknown, let problem = host.problem(of: store.path) { BundleText.warn(problem) }
     }
-    let bundle = try configured(store)
-    for problem in bundle.defaults.problems { BundleText.warn("bundle \(id): \(problem)") }
-    show(bundle.defaults)
-  }
-
-  private func configured(_ store: BundleStore) throws(CommandFailure) -> Bundle {
-    try folder.inStore { () throws(BundleStoreError) in try store.configured(id) }
-  }
-
-  /// The new text of the file of settings; nil if all values are defaults again.
-  private func changed(
-    _ defaults: BundleDefaults, _ values: ValueMap
-  ) throws(CommandFailure) -> String? {
-    var chosen = defaults.passedOver
-    for entry in defaults.chosen.entries { chosen[entry.key] = entry.value }
-    for entry in values.entries {
-      do throws(BundleDefaults.UnfitSetting) {
-        chosen[entry.key] = try defaults.fitted(entry.value, for: entry.key)
-      } catch {
-        throw CommandFailure(.invalidArgument, "bundle \(id): \(error.message)")
-      }
+    let defaults = try folder.inStore { () throws(BundleStoreError) in
+      try store.configured(id).defaults
     }
-    for key in unset {
-      guard chosen[key] != nil || defaults.fields.contains(where: { $0.name == key }) else {
-        throw CommandFailure(
-          .invalidArgument,
-          "bundle \(id): there is no setting \"\(key)\"; "
-            + "`\(folder.command("set \(id)"))` lists them")
-      }
-      chosen[key] = nil
-    }
-    return chosen.isEmpty ? nil : JSONWriter.compact(.map(chosen)) + "\n"
+    for problem in defaults.problems { BundleText.warn("bundle \(id): \(problem)") }
+    show(
+      defaults.fields.map { field in
+        BundleSetting(
+          name: field.name, type: "\(field.type)", value: defaults.values[field.name],
+          defaultValue: field.defaultValue, summary: field.summary)
+      })
   }
 
-  private func show(_ defaults: BundleDefaults) {
+  private func show(_ settings: [BundleSetting]) {
     let printer = global.session(socketPath: "").printer
-    let settings = defaults.fields.map { field in
+    let documents = settings.map { setting in
       Value.map([
-        "name": .string(field.name), "value": defaults.values[field.name] ?? .null,
-        "default": field.defaultValue ?? .null, "type": .string("\(field.type)"),
-        "description": .string(field.summary),
+        "name": .string(setting.name), "value": setting.value ?? .null,
+        "default": setting.defaultValue ?? .null,
+        "type": .string(setting.type), "description": .string(setting.summary),
       ])
     }
-    printer.print(list: settings, around: { .map(["bundle": .string(id), "settings": $0]) }) {
+    printer.print(list: documents, around: { .map(["bundle": .string(id), "settings": $0]) }) {
       guard !settings.isEmpty else { return "bundle \(id) has no settings\n" }
       var table = Table("SETTING", "VALUE", "DEFAULT", "DESCRIPTION")
-      for field in defaults.fields {
+      for setting in settings {
         table.add(
-          .init(field.name), .init(BundleSetCommand.text(defaults.values[field.name])),
-          .init(BundleSetCommand.text(field.defaultValue)), .init(field.summary))
+          .init(setting.name), .init(BundleSetCommand.text(setting.value)),
+          .init(BundleSetCommand.text(setting.defaultValue)), .init(setting.summary))
       }
       return table.text(width: printer.width, printer.painter)
     }

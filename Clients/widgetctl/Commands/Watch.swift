@@ -61,7 +61,7 @@ struct WatchCommand: AsyncParsableCommand {
       selection and fields.
       """, valueName: "token"),
     transform: { text in
-      guard let token = Base64.decode(text), !token.isEmpty else {
+      guard let token = PaddedBase64.decode(text), !token.isEmpty else {
         throw ValidationError("a token is what a frame's resumeToken says")
       }
       return token
@@ -169,7 +169,7 @@ struct WatchCommand: AsyncParsableCommand {
         list: mirror.widgets.map { $0.document(mask: mask) },
         around: {
           .map([
-            "revision": .revision(revision), "resumeToken": .string(Base64.encode(token)),
+            "revision": .revision(revision), "resumeToken": .string(PaddedBase64.encode(token)),
             "widgets": $0,
           ])
         }

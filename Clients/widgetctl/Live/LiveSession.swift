@@ -300,7 +300,7 @@ struct LiveSession {
       case .describe(let name): live.describe(name, post)
       case .copy(let text):
         // OSC 52: what the terminal makes of it is its user's setting.
-        try? terminal.write("\u{1B}]52;c;\(Base64.encode(Array(text.utf8)))\u{1B}\\")
+        try? terminal.write("\u{1B}]52;c;\(PaddedBase64.encode(Array(text.utf8)))\u{1B}\\")
       case .save(let text, let replaces):
         guard let file = live.options.arrangementFile else { break }
         board.saved(text, file.write(text, replaces: replaces), path: file.path)

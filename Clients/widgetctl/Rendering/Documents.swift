@@ -173,7 +173,7 @@ extension ContentChange {
 extension WatchFrame {
   /// One object a frame, told apart by `type`. An event batch is one object an event.
   func documents(mask: ReadMask) -> [Value] {
-    func token(_ bytes: [UInt8]) -> Value { .string(Base64.encode(bytes)) }
+    func token(_ bytes: [UInt8]) -> Value { .string(PaddedBase64.encode(bytes)) }
     switch self {
     case .opened(let opened):
       return [

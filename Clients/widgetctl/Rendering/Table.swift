@@ -1,4 +1,5 @@
 import WidgetLayout
+import WidgetModel
 
 /// Text in aligned columns, two spaces apart, no trailing blanks.
 struct Table {

@@ -106,6 +106,10 @@ wp_descriptor_widgetd__v1__apply_widgets_response(void) { return &widgetd__v1__a
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__binding(void) { return &widgetd__v1__binding__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__bundle_difference(void) { return &widgetd__v1__bundle_difference__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__bundle_setting(void) { return &widgetd__v1__bundle_setting__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__change_set(void) { return &widgetd__v1__change_set__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__content(void) { return &widgetd__v1__content__descriptor; }
@@ -135,6 +139,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__delete_widget_request(void) { return &widgetd__v1__delete_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__delete_widget_response(void) { return &widgetd__v1__delete_widget_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__diff_bundle_request(void) { return &widgetd__v1__diff_bundle_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__diff_bundle_response(void) { return &widgetd__v1__diff_bundle_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__event(void) { return &widgetd__v1__event__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -301,6 +309,12 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__send_event_request__payload_entry(void) { return &widgetd__v1__send_event_request__payload_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__send_event_response(void) { return &widgetd__v1__send_event_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__set_bundle_defaults_request(void) { return &widgetd__v1__set_bundle_defaults_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__set_bundle_defaults_request__values_entry(void) { return &widgetd__v1__set_bundle_defaults_request__values_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__set_bundle_defaults_response(void) { return &widgetd__v1__set_bundle_defaults_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__set_log_level_request(void) { return &widgetd__v1__set_log_level_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

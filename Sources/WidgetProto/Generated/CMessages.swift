@@ -159,6 +159,14 @@ extension Widgetd__V1__Binding: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__binding() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__binding__init(message) }
 }
+extension Widgetd__V1__BundleDifference: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__bundle_difference() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__bundle_difference__init(message) }
+}
+extension Widgetd__V1__BundleSetting: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__bundle_setting() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__bundle_setting__init(message) }
+}
 extension Widgetd__V1__ChangeSet: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__change_set() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__change_set__init(message) }
@@ -218,6 +226,14 @@ extension Widgetd__V1__DeleteWidgetRequest: CMessage {
 extension Widgetd__V1__DeleteWidgetResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__delete_widget_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__delete_widget_response__init(message) }
+}
+extension Widgetd__V1__DiffBundleRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__diff_bundle_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__diff_bundle_request__init(message) }
+}
+extension Widgetd__V1__DiffBundleResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__diff_bundle_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__diff_bundle_response__init(message) }
 }
 extension Widgetd__V1__Event: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__event() }
@@ -550,6 +566,18 @@ extension Widgetd__V1__SendEventRequest__PayloadEntry: CValueEntry {
 extension Widgetd__V1__SendEventResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__send_event_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__send_event_response__init(message) }
+}
+extension Widgetd__V1__SetBundleDefaultsRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__set_bundle_defaults_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__set_bundle_defaults_request__init(message) }
+}
+extension Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__set_bundle_defaults_request__values_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__set_bundle_defaults_request__values_entry__init(message) }
+}
+extension Widgetd__V1__SetBundleDefaultsResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__set_bundle_defaults_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__set_bundle_defaults_response__init(message) }
 }
 extension Widgetd__V1__SetLogLevelRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__set_log_level_request() }

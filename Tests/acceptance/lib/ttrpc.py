@@ -11,7 +11,8 @@ SERVICES = {
     "ApplyKinds": "CatalogService", "GetKind": "CatalogService", "ListKinds": "CatalogService",
     "DeleteKind": "CatalogService", "GetTheme": "CatalogService", "UpdateTheme": "CatalogService", "InstallBundle": "CatalogService",
     "ListBundles": "CatalogService", "DeleteBundle": "CatalogService",
-    "RollbackBundle": "CatalogService", "UploadBlob": "BlobService", "ReadBlob": "BlobService",
+    "RollbackBundle": "CatalogService", "SetBundleDefaults": "CatalogService",
+    "DiffBundle": "CatalogService", "UploadBlob": "BlobService", "ReadBlob": "BlobService",
     "DeleteBlob": "BlobService", "Provide": "ProviderService"}
 REQUEST, RESPONSE, DATA = 1, 2, 3
 REMOTE_CLOSED, REMOTE_OPEN = 1, 2

@@ -64,33 +64,41 @@ class ProvideBundleAnswer(_message.Message):
     __slots__: tuple[str, ...]
     BUNDLE_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     DELETE_BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    DIFF_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     INSTALL_FIELD_NUMBER: _ClassVar[int]
     LIST_FIELD_NUMBER: _ClassVar[int]
     ROLLBACK_FIELD_NUMBER: _ClassVar[int]
+    SET_DEFAULTS_FIELD_NUMBER: _ClassVar[int]
     bundle_request_id: int
     delete_bundle: _catalog_service_pb2.DeleteBundleResponse
+    diff: _catalog_service_pb2.DiffBundleResponse
     error: ProvideError
     id: int
     install: _catalog_service_pb2.InstallBundleResponse
     list: _catalog_service_pb2.ListBundlesResponse
     rollback: _catalog_service_pb2.RollbackBundleResponse
-    def __init__(self, id: _Optional[int] = ..., bundle_request_id: _Optional[int] = ..., install: _Optional[_Union[_catalog_service_pb2.InstallBundleResponse, _Mapping[str, object]]] = ..., list: _Optional[_Union[_catalog_service_pb2.ListBundlesResponse, _Mapping[str, object]]] = ..., delete_bundle: _Optional[_Union[_catalog_service_pb2.DeleteBundleResponse, _Mapping[str, object]]] = ..., rollback: _Optional[_Union[_catalog_service_pb2.RollbackBundleResponse, _Mapping[str, object]]] = ..., error: _Optional[_Union[ProvideError, _Mapping[str, object]]] = ...) -> None: ...
+    set_defaults: _catalog_service_pb2.SetBundleDefaultsResponse
+    def __init__(self, id: _Optional[int] = ..., bundle_request_id: _Optional[int] = ..., install: _Optional[_Union[_catalog_service_pb2.InstallBundleResponse, _Mapping[str, object]]] = ..., list: _Optional[_Union[_catalog_service_pb2.ListBundlesResponse, _Mapping[str, object]]] = ..., delete_bundle: _Optional[_Union[_catalog_service_pb2.DeleteBundleResponse, _Mapping[str, object]]] = ..., rollback: _Optional[_Union[_catalog_service_pb2.RollbackBundleResponse, _Mapping[str, object]]] = ..., error: _Optional[_Union[ProvideError, _Mapping[str, object]]] = ..., set_defaults: _Optional[_Union[_catalog_service_pb2.SetBundleDefaultsResponse, _Mapping[str, object]]] = ..., diff: _Optional[_Union[_catalog_service_pb2.DiffBundleResponse, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideBundleRequest(_message.Message):
     __slots__: tuple[str, ...]
     DELETE_BUNDLE_FIELD_NUMBER: _ClassVar[int]
+    DIFF_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     INSTALL_FIELD_NUMBER: _ClassVar[int]
     LIST_FIELD_NUMBER: _ClassVar[int]
     ROLLBACK_FIELD_NUMBER: _ClassVar[int]
+    SET_DEFAULTS_FIELD_NUMBER: _ClassVar[int]
     delete_bundle: _catalog_service_pb2.DeleteBundleRequest
+    diff: _catalog_service_pb2.DiffBundleRequest
     id: int
     install: _catalog_service_pb2.InstallBundleRequest
     list: _catalog_service_pb2.ListBundlesRequest
     rollback: _catalog_service_pb2.RollbackBundleRequest
-    def __init__(self, id: _Optional[int] = ..., install: _Optional[_Union[_catalog_service_pb2.InstallBundleRequest, _Mapping[str, object]]] = ..., list: _Optional[_Union[_catalog_service_pb2.ListBundlesRequest, _Mapping[str, object]]] = ..., delete_bundle: _Optional[_Union[_catalog_service_pb2.DeleteBundleRequest, _Mapping[str, object]]] = ..., rollback: _Optional[_Union[_catalog_service_pb2.RollbackBundleRequest, _Mapping[str, object]]] = ...) -> None: ...
+    set_defaults: _catalog_service_pb2.SetBundleDefaultsRequest
+    def __init__(self, id: _Optional[int] = ..., install: _Optional[_Union[_catalog_service_pb2.InstallBundleRequest, _Mapping[str, object]]] = ..., list: _Optional[_Union[_catalog_service_pb2.ListBundlesRequest, _Mapping[str, object]]] = ..., delete_bundle: _Optional[_Union[_catalog_service_pb2.DeleteBundleRequest, _Mapping[str, object]]] = ..., rollback: _Optional[_Union[_catalog_service_pb2.RollbackBundleRequest, _Mapping[str, object]]] = ..., set_defaults: _Optional[_Union[_catalog_service_pb2.SetBundleDefaultsRequest, _Mapping[str, object]]] = ..., diff: _Optional[_Union[_catalog_service_pb2.DiffBundleRequest, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideError(_message.Message):
     __slots__: tuple[str, ...]

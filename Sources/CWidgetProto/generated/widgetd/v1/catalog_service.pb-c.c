@@ -1049,6 +1049,282 @@ void   widgetd__v1__rollback_bundle_response__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__rollback_bundle_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__bundle_setting__init
+                     (Widgetd__V1__BundleSetting         *message)
+{
+  static const Widgetd__V1__BundleSetting init_value = WIDGETD__V1__BUNDLE_SETTING__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__bundle_setting__get_packed_size
+                     (const Widgetd__V1__BundleSetting *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__bundle_setting__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__bundle_setting__pack
+                     (const Widgetd__V1__BundleSetting *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__bundle_setting__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__bundle_setting__pack_to_buffer
+                     (const Widgetd__V1__BundleSetting *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__bundle_setting__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__BundleSetting *
+       widgetd__v1__bundle_setting__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__BundleSetting *)
+     protobuf_c_message_unpack (&widgetd__v1__bundle_setting__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__bundle_setting__free_unpacked
+                     (Widgetd__V1__BundleSetting *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__bundle_setting__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__set_bundle_defaults_request__values_entry__init
+                     (Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry         *message)
+{
+  static const Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry init_value = WIDGETD__V1__SET_BUNDLE_DEFAULTS_REQUEST__VALUES_ENTRY__INIT;
+  *message = init_value;
+}
+void   widgetd__v1__set_bundle_defaults_request__init
+                     (Widgetd__V1__SetBundleDefaultsRequest         *message)
+{
+  static const Widgetd__V1__SetBundleDefaultsRequest init_value = WIDGETD__V1__SET_BUNDLE_DEFAULTS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__set_bundle_defaults_request__get_packed_size
+                     (const Widgetd__V1__SetBundleDefaultsRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_bundle_defaults_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__set_bundle_defaults_request__pack
+                     (const Widgetd__V1__SetBundleDefaultsRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_bundle_defaults_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__set_bundle_defaults_request__pack_to_buffer
+                     (const Widgetd__V1__SetBundleDefaultsRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_bundle_defaults_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__SetBundleDefaultsRequest *
+       widgetd__v1__set_bundle_defaults_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__SetBundleDefaultsRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__set_bundle_defaults_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__set_bundle_defaults_request__free_unpacked
+                     (Widgetd__V1__SetBundleDefaultsRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__set_bundle_defaults_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__set_bundle_defaults_response__init
+                     (Widgetd__V1__SetBundleDefaultsResponse         *message)
+{
+  static const Widgetd__V1__SetBundleDefaultsResponse init_value = WIDGETD__V1__SET_BUNDLE_DEFAULTS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__set_bundle_defaults_response__get_packed_size
+                     (const Widgetd__V1__SetBundleDefaultsResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_bundle_defaults_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__set_bundle_defaults_response__pack
+                     (const Widgetd__V1__SetBundleDefaultsResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_bundle_defaults_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__set_bundle_defaults_response__pack_to_buffer
+                     (const Widgetd__V1__SetBundleDefaultsResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_bundle_defaults_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__SetBundleDefaultsResponse *
+       widgetd__v1__set_bundle_defaults_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__SetBundleDefaultsResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__set_bundle_defaults_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__set_bundle_defaults_response__free_unpacked
+                     (Widgetd__V1__SetBundleDefaultsResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__set_bundle_defaults_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__diff_bundle_request__init
+                     (Widgetd__V1__DiffBundleRequest         *message)
+{
+  static const Widgetd__V1__DiffBundleRequest init_value = WIDGETD__V1__DIFF_BUNDLE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__diff_bundle_request__get_packed_size
+                     (const Widgetd__V1__DiffBundleRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__diff_bundle_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__diff_bundle_request__pack
+                     (const Widgetd__V1__DiffBundleRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__diff_bundle_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__diff_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__DiffBundleRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__diff_bundle_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__DiffBundleRequest *
+       widgetd__v1__diff_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__DiffBundleRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__diff_bundle_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__diff_bundle_request__free_unpacked
+                     (Widgetd__V1__DiffBundleRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__diff_bundle_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__diff_bundle_response__init
+                     (Widgetd__V1__DiffBundleResponse         *message)
+{
+  static const Widgetd__V1__DiffBundleResponse init_value = WIDGETD__V1__DIFF_BUNDLE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__diff_bundle_response__get_packed_size
+                     (const Widgetd__V1__DiffBundleResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__diff_bundle_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__diff_bundle_response__pack
+                     (const Widgetd__V1__DiffBundleResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__diff_bundle_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__diff_bundle_response__pack_to_buffer
+                     (const Widgetd__V1__DiffBundleResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__diff_bundle_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__DiffBundleResponse *
+       widgetd__v1__diff_bundle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__DiffBundleResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__diff_bundle_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__diff_bundle_response__free_unpacked
+                     (Widgetd__V1__DiffBundleResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__diff_bundle_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__bundle_difference__init
+                     (Widgetd__V1__BundleDifference         *message)
+{
+  static const Widgetd__V1__BundleDifference init_value = WIDGETD__V1__BUNDLE_DIFFERENCE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__bundle_difference__get_packed_size
+                     (const Widgetd__V1__BundleDifference *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__bundle_difference__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__bundle_difference__pack
+                     (const Widgetd__V1__BundleDifference *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__bundle_difference__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__bundle_difference__pack_to_buffer
+                     (const Widgetd__V1__BundleDifference *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__bundle_difference__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__BundleDifference *
+       widgetd__v1__bundle_difference__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__BundleDifference *)
+     protobuf_c_message_unpack (&widgetd__v1__bundle_difference__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__bundle_difference__free_unpacked
+                     (Widgetd__V1__BundleDifference *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__bundle_difference__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor widgetd__v1__apply_kinds_request__field_descriptors[5] =
 {
   {
@@ -2421,7 +2697,468 @@ const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descript
   (ProtobufCMessageInit) widgetd__v1__rollback_bundle_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor widgetd__v1__catalog_service__method_descriptors[10] =
+static const ProtobufCFieldDescriptor widgetd__v1__bundle_setting__field_descriptors[5] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__BundleSetting, name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "type",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__BundleSetting, type),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__BundleSetting, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "default_value",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__BundleSetting, default_value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "description",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__BundleSetting, description),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__bundle_setting__field_indices_by_name[] = {
+  3,   /* field[3] = default_value */
+  4,   /* field[4] = description */
+  0,   /* field[0] = name */
+  1,   /* field[1] = type */
+  2,   /* field[2] = value */
+};
+static const ProtobufCIntRange widgetd__v1__bundle_setting__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__bundle_setting__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.BundleSetting",
+  "BundleSetting",
+  "Widgetd__V1__BundleSetting",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__BundleSetting),
+  5,
+  widgetd__v1__bundle_setting__field_descriptors,
+  widgetd__v1__bundle_setting__field_indices_by_name,
+  1,  widgetd__v1__bundle_setting__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__bundle_setting__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__set_bundle_defaults_request__values_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__set_bundle_defaults_request__values_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__set_bundle_defaults_request__values_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__set_bundle_defaults_request__values_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SetBundleDefaultsRequest.ValuesEntry",
+  "ValuesEntry",
+  "Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry),
+  2,
+  widgetd__v1__set_bundle_defaults_request__values_entry__field_descriptors,
+  widgetd__v1__set_bundle_defaults_request__values_entry__field_indices_by_name,
+  1,  widgetd__v1__set_bundle_defaults_request__values_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__set_bundle_defaults_request__values_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__set_bundle_defaults_request__field_descriptors[3] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SetBundleDefaultsRequest, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "values",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__SetBundleDefaultsRequest, n_values),
+    offsetof(Widgetd__V1__SetBundleDefaultsRequest, values),
+    &widgetd__v1__set_bundle_defaults_request__values_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "unset",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__SetBundleDefaultsRequest, n_unset),
+    offsetof(Widgetd__V1__SetBundleDefaultsRequest, unset),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__set_bundle_defaults_request__field_indices_by_name[] = {
+  0,   /* field[0] = id */
+  2,   /* field[2] = unset */
+  1,   /* field[1] = values */
+};
+static const ProtobufCIntRange widgetd__v1__set_bundle_defaults_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__set_bundle_defaults_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SetBundleDefaultsRequest",
+  "SetBundleDefaultsRequest",
+  "Widgetd__V1__SetBundleDefaultsRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SetBundleDefaultsRequest),
+  3,
+  widgetd__v1__set_bundle_defaults_request__field_descriptors,
+  widgetd__v1__set_bundle_defaults_request__field_indices_by_name,
+  1,  widgetd__v1__set_bundle_defaults_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__set_bundle_defaults_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__set_bundle_defaults_response__field_descriptors[2] =
+{
+  {
+    "settings",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__SetBundleDefaultsResponse, n_settings),
+    offsetof(Widgetd__V1__SetBundleDefaultsResponse, settings),
+    &widgetd__v1__bundle_setting__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "warnings",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__SetBundleDefaultsResponse, n_warnings),
+    offsetof(Widgetd__V1__SetBundleDefaultsResponse, warnings),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__set_bundle_defaults_response__field_indices_by_name[] = {
+  0,   /* field[0] = settings */
+  1,   /* field[1] = warnings */
+};
+static const ProtobufCIntRange widgetd__v1__set_bundle_defaults_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__set_bundle_defaults_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SetBundleDefaultsResponse",
+  "SetBundleDefaultsResponse",
+  "Widgetd__V1__SetBundleDefaultsResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SetBundleDefaultsResponse),
+  2,
+  widgetd__v1__set_bundle_defaults_response__field_descriptors,
+  widgetd__v1__set_bundle_defaults_response__field_indices_by_name,
+  1,  widgetd__v1__set_bundle_defaults_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__set_bundle_defaults_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__diff_bundle_request__field_descriptors[2] =
+{
+  {
+    "content",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__DiffBundleRequest, content),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "file_name",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__DiffBundleRequest, file_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__diff_bundle_request__field_indices_by_name[] = {
+  0,   /* field[0] = content */
+  1,   /* field[1] = file_name */
+};
+static const ProtobufCIntRange widgetd__v1__diff_bundle_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__diff_bundle_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.DiffBundleRequest",
+  "DiffBundleRequest",
+  "Widgetd__V1__DiffBundleRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__DiffBundleRequest),
+  2,
+  widgetd__v1__diff_bundle_request__field_descriptors,
+  widgetd__v1__diff_bundle_request__field_indices_by_name,
+  1,  widgetd__v1__diff_bundle_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__diff_bundle_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__diff_bundle_response__field_descriptors[5] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__DiffBundleResponse, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "version",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__DiffBundleResponse, version),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "installed",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__DiffBundleResponse, installed),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "differences",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__DiffBundleResponse, n_differences),
+    offsetof(Widgetd__V1__DiffBundleResponse, differences),
+    &widgetd__v1__bundle_difference__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "omitted",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__DiffBundleResponse, omitted),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__diff_bundle_response__field_indices_by_name[] = {
+  3,   /* field[3] = differences */
+  0,   /* field[0] = id */
+  2,   /* field[2] = installed */
+  4,   /* field[4] = omitted */
+  1,   /* field[1] = version */
+};
+static const ProtobufCIntRange widgetd__v1__diff_bundle_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__diff_bundle_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.DiffBundleResponse",
+  "DiffBundleResponse",
+  "Widgetd__V1__DiffBundleResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__DiffBundleResponse),
+  5,
+  widgetd__v1__diff_bundle_response__field_descriptors,
+  widgetd__v1__diff_bundle_response__field_indices_by_name,
+  1,  widgetd__v1__diff_bundle_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__diff_bundle_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__bundle_difference__field_descriptors[3] =
+{
+  {
+    "path",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__BundleDifference, path),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "before",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__BundleDifference, _before_case),
+    offsetof(Widgetd__V1__BundleDifference, before),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "after",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__V1__BundleDifference, _after_case),
+    offsetof(Widgetd__V1__BundleDifference, after),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__bundle_difference__field_indices_by_name[] = {
+  2,   /* field[2] = after */
+  1,   /* field[1] = before */
+  0,   /* field[0] = path */
+};
+static const ProtobufCIntRange widgetd__v1__bundle_difference__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__bundle_difference__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.BundleDifference",
+  "BundleDifference",
+  "Widgetd__V1__BundleDifference",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__BundleDifference),
+  3,
+  widgetd__v1__bundle_difference__field_descriptors,
+  widgetd__v1__bundle_difference__field_indices_by_name,
+  1,  widgetd__v1__bundle_difference__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__bundle_difference__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCMethodDescriptor widgetd__v1__catalog_service__method_descriptors[12] =
 {
   { "ApplyKinds", &widgetd__v1__apply_kinds_request__descriptor, &widgetd__v1__apply_kinds_response__descriptor },
   { "GetKind", &widgetd__v1__get_kind_request__descriptor, &widgetd__v1__get_kind_response__descriptor },
@@ -2433,17 +3170,21 @@ static const ProtobufCMethodDescriptor widgetd__v1__catalog_service__method_desc
   { "ListBundles", &widgetd__v1__list_bundles_request__descriptor, &widgetd__v1__list_bundles_response__descriptor },
   { "DeleteBundle", &widgetd__v1__delete_bundle_request__descriptor, &widgetd__v1__delete_bundle_response__descriptor },
   { "RollbackBundle", &widgetd__v1__rollback_bundle_request__descriptor, &widgetd__v1__rollback_bundle_response__descriptor },
+  { "SetBundleDefaults", &widgetd__v1__set_bundle_defaults_request__descriptor, &widgetd__v1__set_bundle_defaults_response__descriptor },
+  { "DiffBundle", &widgetd__v1__diff_bundle_request__descriptor, &widgetd__v1__diff_bundle_response__descriptor },
 };
 const unsigned widgetd__v1__catalog_service__method_indices_by_name[] = {
   0,        /* ApplyKinds */
   8,        /* DeleteBundle */
   3,        /* DeleteKind */
+  11,        /* DiffBundle */
   1,        /* GetKind */
   4,        /* GetTheme */
   6,        /* InstallBundle */
   7,        /* ListBundles */
   2,        /* ListKinds */
   9,        /* RollbackBundle */
+  10,        /* SetBundleDefaults */
   5         /* UpdateTheme */
 };
 const ProtobufCServiceDescriptor widgetd__v1__catalog_service__descriptor =
@@ -2453,7 +3194,7 @@ const ProtobufCServiceDescriptor widgetd__v1__catalog_service__descriptor =
   "CatalogService",
   "Widgetd__V1__CatalogService",
   "widgetd.v1",
-  10,
+  12,
   widgetd__v1__catalog_service__method_descriptors,
   widgetd__v1__catalog_service__method_indices_by_name
 };
@@ -2536,6 +3277,22 @@ void widgetd__v1__catalog_service__rollback_bundle(ProtobufCService *service,
 {
   assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
   service->invoke(service, 9, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void widgetd__v1__catalog_service__set_bundle_defaults(ProtobufCService *service,
+                                                       const Widgetd__V1__SetBundleDefaultsRequest *input,
+                                                       Widgetd__V1__SetBundleDefaultsResponse_Closure closure,
+                                                       void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
+  service->invoke(service, 10, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void widgetd__v1__catalog_service__diff_bundle(ProtobufCService *service,
+                                               const Widgetd__V1__DiffBundleRequest *input,
+                                               Widgetd__V1__DiffBundleResponse_Closure closure,
+                                               void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__catalog_service__descriptor);
+  service->invoke(service, 11, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__catalog_service__init (Widgetd__V1__CatalogService_Service *service,
                                          Widgetd__V1__CatalogService_ServiceDestroy destroy)

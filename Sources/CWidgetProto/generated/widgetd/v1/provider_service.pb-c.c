@@ -1434,7 +1434,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_answer__descriptor =
   (ProtobufCMessageInit) widgetd__v1__provide_answer__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_answer__field_descriptors[7] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_answer__field_descriptors[9] =
 {
   {
     "id",
@@ -1520,20 +1520,46 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_answer__field_
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "set_defaults",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleAnswer, outcome_case),
+    offsetof(Widgetd__V1__ProvideBundleAnswer, set_defaults),
+    &widgetd__v1__set_bundle_defaults_response__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "diff",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleAnswer, outcome_case),
+    offsetof(Widgetd__V1__ProvideBundleAnswer, diff),
+    &widgetd__v1__diff_bundle_response__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_bundle_answer__field_indices_by_name[] = {
   1,   /* field[1] = bundle_request_id */
   4,   /* field[4] = delete_bundle */
+  8,   /* field[8] = diff */
   6,   /* field[6] = error */
   0,   /* field[0] = id */
   2,   /* field[2] = install */
   3,   /* field[3] = list */
   5,   /* field[5] = rollback */
+  7,   /* field[7] = set_defaults */
 };
 static const ProtobufCIntRange widgetd__v1__provide_bundle_answer__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_answer__descriptor =
 {
@@ -1543,7 +1569,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_answer__descriptor 
   "Widgetd__V1__ProvideBundleAnswer",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideBundleAnswer),
-  7,
+  9,
   widgetd__v1__provide_bundle_answer__field_descriptors,
   widgetd__v1__provide_bundle_answer__field_indices_by_name,
   1,  widgetd__v1__provide_bundle_answer__number_ranges,
@@ -2134,7 +2160,7 @@ const ProtobufCMessageDescriptor widgetd__v1__data_request__descriptor =
   (ProtobufCMessageInit) widgetd__v1__data_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_request__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_request__field_descriptors[7] =
 {
   {
     "id",
@@ -2196,18 +2222,44 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_request__field
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "set_defaults",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleRequest, request_case),
+    offsetof(Widgetd__V1__ProvideBundleRequest, set_defaults),
+    &widgetd__v1__set_bundle_defaults_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "diff",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideBundleRequest, request_case),
+    offsetof(Widgetd__V1__ProvideBundleRequest, diff),
+    &widgetd__v1__diff_bundle_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_bundle_request__field_indices_by_name[] = {
   3,   /* field[3] = delete_bundle */
+  6,   /* field[6] = diff */
   0,   /* field[0] = id */
   1,   /* field[1] = install */
   2,   /* field[2] = list */
   4,   /* field[4] = rollback */
+  5,   /* field[5] = set_defaults */
 };
 static const ProtobufCIntRange widgetd__v1__provide_bundle_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_request__descriptor =
 {
@@ -2217,7 +2269,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_request__descriptor
   "Widgetd__V1__ProvideBundleRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideBundleRequest),
-  5,
+  7,
   widgetd__v1__provide_bundle_request__field_descriptors,
   widgetd__v1__provide_bundle_request__field_indices_by_name,
   1,  widgetd__v1__provide_bundle_request__number_ranges,

@@ -17,6 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "widgetd/v1/kind.pb-c.h"
 #include "widgetd/v1/theme.pb-c.h"
+#include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"
 
 typedef struct Widgetd__V1__ApplyKindsRequest Widgetd__V1__ApplyKindsRequest;
@@ -43,6 +44,13 @@ typedef struct Widgetd__V1__DeleteBundleRequest Widgetd__V1__DeleteBundleRequest
 typedef struct Widgetd__V1__DeleteBundleResponse Widgetd__V1__DeleteBundleResponse;
 typedef struct Widgetd__V1__RollbackBundleRequest Widgetd__V1__RollbackBundleRequest;
 typedef struct Widgetd__V1__RollbackBundleResponse Widgetd__V1__RollbackBundleResponse;
+typedef struct Widgetd__V1__BundleSetting Widgetd__V1__BundleSetting;
+typedef struct Widgetd__V1__SetBundleDefaultsRequest Widgetd__V1__SetBundleDefaultsRequest;
+typedef struct Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry;
+typedef struct Widgetd__V1__SetBundleDefaultsResponse Widgetd__V1__SetBundleDefaultsResponse;
+typedef struct Widgetd__V1__DiffBundleRequest Widgetd__V1__DiffBundleRequest;
+typedef struct Widgetd__V1__DiffBundleResponse Widgetd__V1__DiffBundleResponse;
+typedef struct Widgetd__V1__BundleDifference Widgetd__V1__BundleDifference;
 
 
 /* --- enums --- */
@@ -336,6 +344,114 @@ struct  Widgetd__V1__RollbackBundleResponse
 #define WIDGETD__V1__ROLLBACK_BUNDLE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__rollback_bundle_response__descriptor) \
     , NULL, (char *)protobuf_c_empty_string, 0,NULL }
+
+
+struct  Widgetd__V1__BundleSetting
+{
+  ProtobufCMessage base;
+  char *name;
+  char *type;
+  Widgetd__V1__Value *value;
+  Widgetd__V1__Value *default_value;
+  char *description;
+};
+#define WIDGETD__V1__BUNDLE_SETTING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__bundle_setting__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string }
+
+
+struct  Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  Widgetd__V1__Value *value;
+};
+#define WIDGETD__V1__SET_BUNDLE_DEFAULTS_REQUEST__VALUES_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__set_bundle_defaults_request__values_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Widgetd__V1__SetBundleDefaultsRequest
+{
+  ProtobufCMessage base;
+  char *id;
+  size_t n_values;
+  Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry **values;
+  size_t n_unset;
+  char **unset;
+};
+#define WIDGETD__V1__SET_BUNDLE_DEFAULTS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__set_bundle_defaults_request__descriptor) \
+    , (char *)protobuf_c_empty_string, 0,NULL, 0,NULL }
+
+
+struct  Widgetd__V1__SetBundleDefaultsResponse
+{
+  ProtobufCMessage base;
+  size_t n_settings;
+  Widgetd__V1__BundleSetting **settings;
+  size_t n_warnings;
+  char **warnings;
+};
+#define WIDGETD__V1__SET_BUNDLE_DEFAULTS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__set_bundle_defaults_response__descriptor) \
+    , 0,NULL, 0,NULL }
+
+
+struct  Widgetd__V1__DiffBundleRequest
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData content;
+  char *file_name;
+};
+#define WIDGETD__V1__DIFF_BUNDLE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__diff_bundle_request__descriptor) \
+    , {0,NULL}, (char *)protobuf_c_empty_string }
+
+
+struct  Widgetd__V1__DiffBundleResponse
+{
+  ProtobufCMessage base;
+  char *id;
+  char *version;
+  protobuf_c_boolean installed;
+  size_t n_differences;
+  Widgetd__V1__BundleDifference **differences;
+  uint32_t omitted;
+};
+#define WIDGETD__V1__DIFF_BUNDLE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__diff_bundle_response__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, 0,NULL, 0 }
+
+
+typedef enum {
+  WIDGETD__V1__BUNDLE_DIFFERENCE___BEFORE__NOT_SET = 0,
+  WIDGETD__V1__BUNDLE_DIFFERENCE___BEFORE_BEFORE = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__BUNDLE_DIFFERENCE___BEFORE__CASE)
+} Widgetd__V1__BundleDifference__BeforeCase;
+
+typedef enum {
+  WIDGETD__V1__BUNDLE_DIFFERENCE___AFTER__NOT_SET = 0,
+  WIDGETD__V1__BUNDLE_DIFFERENCE___AFTER_AFTER = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__BUNDLE_DIFFERENCE___AFTER__CASE)
+} Widgetd__V1__BundleDifference__AfterCase;
+
+struct  Widgetd__V1__BundleDifference
+{
+  ProtobufCMessage base;
+  char *path;
+  Widgetd__V1__BundleDifference__BeforeCase _before_case;
+  union {
+    char *before;
+  };
+  Widgetd__V1__BundleDifference__AfterCase _after_case;
+  union {
+    char *after;
+  };
+};
+#define WIDGETD__V1__BUNDLE_DIFFERENCE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__bundle_difference__descriptor) \
+    , (char *)protobuf_c_empty_string, WIDGETD__V1__BUNDLE_DIFFERENCE___BEFORE__NOT_SET, {0}, WIDGETD__V1__BUNDLE_DIFFERENCE___AFTER__NOT_SET, {0} }
 
 
 /* Widgetd__V1__ApplyKindsRequest methods */
@@ -778,6 +894,123 @@ Widgetd__V1__RollbackBundleResponse *
 void   widgetd__v1__rollback_bundle_response__free_unpacked
                      (Widgetd__V1__RollbackBundleResponse *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__BundleSetting methods */
+void   widgetd__v1__bundle_setting__init
+                     (Widgetd__V1__BundleSetting         *message);
+size_t widgetd__v1__bundle_setting__get_packed_size
+                     (const Widgetd__V1__BundleSetting   *message);
+size_t widgetd__v1__bundle_setting__pack
+                     (const Widgetd__V1__BundleSetting   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__bundle_setting__pack_to_buffer
+                     (const Widgetd__V1__BundleSetting   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__BundleSetting *
+       widgetd__v1__bundle_setting__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__bundle_setting__free_unpacked
+                     (Widgetd__V1__BundleSetting *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry methods */
+void   widgetd__v1__set_bundle_defaults_request__values_entry__init
+                     (Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry         *message);
+/* Widgetd__V1__SetBundleDefaultsRequest methods */
+void   widgetd__v1__set_bundle_defaults_request__init
+                     (Widgetd__V1__SetBundleDefaultsRequest         *message);
+size_t widgetd__v1__set_bundle_defaults_request__get_packed_size
+                     (const Widgetd__V1__SetBundleDefaultsRequest   *message);
+size_t widgetd__v1__set_bundle_defaults_request__pack
+                     (const Widgetd__V1__SetBundleDefaultsRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__set_bundle_defaults_request__pack_to_buffer
+                     (const Widgetd__V1__SetBundleDefaultsRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__SetBundleDefaultsRequest *
+       widgetd__v1__set_bundle_defaults_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__set_bundle_defaults_request__free_unpacked
+                     (Widgetd__V1__SetBundleDefaultsRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__SetBundleDefaultsResponse methods */
+void   widgetd__v1__set_bundle_defaults_response__init
+                     (Widgetd__V1__SetBundleDefaultsResponse         *message);
+size_t widgetd__v1__set_bundle_defaults_response__get_packed_size
+                     (const Widgetd__V1__SetBundleDefaultsResponse   *message);
+size_t widgetd__v1__set_bundle_defaults_response__pack
+                     (const Widgetd__V1__SetBundleDefaultsResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__set_bundle_defaults_response__pack_to_buffer
+                     (const Widgetd__V1__SetBundleDefaultsResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__SetBundleDefaultsResponse *
+       widgetd__v1__set_bundle_defaults_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__set_bundle_defaults_response__free_unpacked
+                     (Widgetd__V1__SetBundleDefaultsResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__DiffBundleRequest methods */
+void   widgetd__v1__diff_bundle_request__init
+                     (Widgetd__V1__DiffBundleRequest         *message);
+size_t widgetd__v1__diff_bundle_request__get_packed_size
+                     (const Widgetd__V1__DiffBundleRequest   *message);
+size_t widgetd__v1__diff_bundle_request__pack
+                     (const Widgetd__V1__DiffBundleRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__diff_bundle_request__pack_to_buffer
+                     (const Widgetd__V1__DiffBundleRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__DiffBundleRequest *
+       widgetd__v1__diff_bundle_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__diff_bundle_request__free_unpacked
+                     (Widgetd__V1__DiffBundleRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__DiffBundleResponse methods */
+void   widgetd__v1__diff_bundle_response__init
+                     (Widgetd__V1__DiffBundleResponse         *message);
+size_t widgetd__v1__diff_bundle_response__get_packed_size
+                     (const Widgetd__V1__DiffBundleResponse   *message);
+size_t widgetd__v1__diff_bundle_response__pack
+                     (const Widgetd__V1__DiffBundleResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__diff_bundle_response__pack_to_buffer
+                     (const Widgetd__V1__DiffBundleResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__DiffBundleResponse *
+       widgetd__v1__diff_bundle_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__diff_bundle_response__free_unpacked
+                     (Widgetd__V1__DiffBundleResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__BundleDifference methods */
+void   widgetd__v1__bundle_difference__init
+                     (Widgetd__V1__BundleDifference         *message);
+size_t widgetd__v1__bundle_difference__get_packed_size
+                     (const Widgetd__V1__BundleDifference   *message);
+size_t widgetd__v1__bundle_difference__pack
+                     (const Widgetd__V1__BundleDifference   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__bundle_difference__pack_to_buffer
+                     (const Widgetd__V1__BundleDifference   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__BundleDifference *
+       widgetd__v1__bundle_difference__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__bundle_difference__free_unpacked
+                     (Widgetd__V1__BundleDifference *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Widgetd__V1__ApplyKindsRequest_Closure)
@@ -852,6 +1085,27 @@ typedef void (*Widgetd__V1__RollbackBundleRequest_Closure)
 typedef void (*Widgetd__V1__RollbackBundleResponse_Closure)
                  (const Widgetd__V1__RollbackBundleResponse *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__BundleSetting_Closure)
+                 (const Widgetd__V1__BundleSetting *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry_Closure)
+                 (const Widgetd__V1__SetBundleDefaultsRequest__ValuesEntry *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__SetBundleDefaultsRequest_Closure)
+                 (const Widgetd__V1__SetBundleDefaultsRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__SetBundleDefaultsResponse_Closure)
+                 (const Widgetd__V1__SetBundleDefaultsResponse *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__DiffBundleRequest_Closure)
+                 (const Widgetd__V1__DiffBundleRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__DiffBundleResponse_Closure)
+                 (const Widgetd__V1__DiffBundleResponse *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__BundleDifference_Closure)
+                 (const Widgetd__V1__BundleDifference *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -899,6 +1153,14 @@ struct Widgetd__V1__CatalogService_Service
                           const Widgetd__V1__RollbackBundleRequest *input,
                           Widgetd__V1__RollbackBundleResponse_Closure closure,
                           void *closure_data);
+  void (*set_bundle_defaults)(Widgetd__V1__CatalogService_Service *service,
+                              const Widgetd__V1__SetBundleDefaultsRequest *input,
+                              Widgetd__V1__SetBundleDefaultsResponse_Closure closure,
+                              void *closure_data);
+  void (*diff_bundle)(Widgetd__V1__CatalogService_Service *service,
+                      const Widgetd__V1__DiffBundleRequest *input,
+                      Widgetd__V1__DiffBundleResponse_Closure closure,
+                      void *closure_data);
 };
 typedef void (*Widgetd__V1__CatalogService_ServiceDestroy)(Widgetd__V1__CatalogService_Service *);
 void widgetd__v1__catalog_service__init (Widgetd__V1__CatalogService_Service *service,
@@ -916,7 +1178,9 @@ void widgetd__v1__catalog_service__init (Widgetd__V1__CatalogService_Service *se
       function_prefix__ ## install_bundle,\
       function_prefix__ ## list_bundles,\
       function_prefix__ ## delete_bundle,\
-      function_prefix__ ## rollback_bundle  }
+      function_prefix__ ## rollback_bundle,\
+      function_prefix__ ## set_bundle_defaults,\
+      function_prefix__ ## diff_bundle  }
 void widgetd__v1__catalog_service__apply_kinds(ProtobufCService *service,
                                                const Widgetd__V1__ApplyKindsRequest *input,
                                                Widgetd__V1__ApplyKindsResponse_Closure closure,
@@ -957,6 +1221,14 @@ void widgetd__v1__catalog_service__rollback_bundle(ProtobufCService *service,
                                                    const Widgetd__V1__RollbackBundleRequest *input,
                                                    Widgetd__V1__RollbackBundleResponse_Closure closure,
                                                    void *closure_data);
+void widgetd__v1__catalog_service__set_bundle_defaults(ProtobufCService *service,
+                                                       const Widgetd__V1__SetBundleDefaultsRequest *input,
+                                                       Widgetd__V1__SetBundleDefaultsResponse_Closure closure,
+                                                       void *closure_data);
+void widgetd__v1__catalog_service__diff_bundle(ProtobufCService *service,
+                                               const Widgetd__V1__DiffBundleRequest *input,
+                                               Widgetd__V1__DiffBundleResponse_Closure closure,
+                                               void *closure_data);
 
 /* --- descriptors --- */
 
@@ -984,6 +1256,13 @@ extern const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_request__desc
 extern const ProtobufCMessageDescriptor widgetd__v1__delete_bundle_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__rollback_bundle_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__bundle_setting__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__set_bundle_defaults_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__set_bundle_defaults_request__values_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__set_bundle_defaults_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__diff_bundle_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__diff_bundle_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__bundle_difference__descriptor;
 extern const ProtobufCServiceDescriptor widgetd__v1__catalog_service__descriptor;
 
 PROTOBUF_C__END_DECLS

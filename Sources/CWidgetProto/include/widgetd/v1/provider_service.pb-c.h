@@ -192,7 +192,9 @@ typedef enum {
   WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_LIST = 4,
   WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_DELETE_BUNDLE = 5,
   WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ROLLBACK = 6,
-  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ERROR = 7
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_ERROR = 7,
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_SET_DEFAULTS = 8,
+  WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME_DIFF = 9
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME__CASE)
 } Widgetd__V1__ProvideBundleAnswer__OutcomeCase;
 
@@ -208,6 +210,8 @@ struct  Widgetd__V1__ProvideBundleAnswer
     Widgetd__V1__DeleteBundleResponse *delete_bundle;
     Widgetd__V1__RollbackBundleResponse *rollback;
     Widgetd__V1__ProvideError *error;
+    Widgetd__V1__SetBundleDefaultsResponse *set_defaults;
+    Widgetd__V1__DiffBundleResponse *diff;
   };
 };
 #define WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__INIT \
@@ -336,7 +340,9 @@ typedef enum {
   WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_INSTALL = 2,
   WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_LIST = 3,
   WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_DELETE_BUNDLE = 4,
-  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_ROLLBACK = 5
+  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_ROLLBACK = 5,
+  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_SET_DEFAULTS = 6,
+  WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST_DIFF = 7
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__REQUEST__CASE)
 } Widgetd__V1__ProvideBundleRequest__RequestCase;
 
@@ -350,6 +356,8 @@ struct  Widgetd__V1__ProvideBundleRequest
     Widgetd__V1__ListBundlesRequest *list;
     Widgetd__V1__DeleteBundleRequest *delete_bundle;
     Widgetd__V1__RollbackBundleRequest *rollback;
+    Widgetd__V1__SetBundleDefaultsRequest *set_defaults;
+    Widgetd__V1__DiffBundleRequest *diff;
   };
 };
 #define WIDGETD__V1__PROVIDE_BUNDLE_REQUEST__INIT \

@@ -1,5 +1,3 @@
-import WidgetModel
-
 /// How values that JSON and YAML have no type for are written, and read again.
 ///
 /// | value | written as |
@@ -11,11 +9,11 @@ import WidgetModel
 /// | a map whose only key starts with `$` | the same with one more `$` |
 ///
 /// Every value survives being written and read; `untagged` undoes `tagged`.
-enum DataDocument {
+package enum DataDocument {
   /// One level of the value with only the types that JSON has.
-  static func tagged(_ value: Value) -> Value {
+  package static func tagged(_ value: Value) -> Value {
     switch value {
-    case .bytes(let bytes): .map(["$bytes": .string(Base64.encode(bytes))])
+    case .bytes(let bytes): .map(["$bytes": .string(PaddedBase64.encode(bytes))])
     case .timestamp(let time): .map(["$timestamp": .string(RFC3339.text(time))])
     case .duration(let duration): .map(["$duration": .string(DurationSyntax.seconds(duration))])
     case .double(let double) where !double.isFinite:
@@ -34,14 +32,14 @@ enum DataDocument {
   }
 
   /// Why a tagged value cannot be read.
-  struct Failure: Error, Hashable, CustomStringConvertible {
-    let tag: String
-    let expected: String
-    var description: String { "\(tag) needs \(expected)" }
+  package struct Failure: Error, Hashable, CustomStringConvertible {
+    package let tag: String
+    package let expected: String
+    package var description: String { "\(tag) needs \(expected)" }
   }
 
   /// The value with all tags read, at every level.
-  static func untagged(_ value: Value) throws(Failure) -> Value {
+  package static func untagged(_ value: Value) throws(Failure) -> Value {
     switch value {
     case .list(let values):
       var result: [Value] = []
@@ -67,7 +65,7 @@ enum DataDocument {
     let text: String? = if case .string(let text) = entry.value { text } else { nil }
     switch entry.key {
     case "$bytes":
-      guard let bytes = text.flatMap(Base64.decode) else {
+      guard let bytes = text.flatMap(PaddedBase64.decode) else {
         throw Failure(tag: entry.key, expected: "base64 text")
       }
       return .bytes(bytes)

@@ -1,28 +1,26 @@
-import WidgetModel
-
 /// Writes a `Value` as JSON: keys sorted by their bytes, so the same content is the same text.
 ///
 /// A double always has a point or an exponent, so that it stays one when read again. Characters
 /// that could act on a terminal (C0, DEL, C1, and Unicode's direction controls) are escaped
 /// wherever they occur. Values that JSON has no type for must have been tagged before; see
 /// `DataDocument`.
-enum JSONWriter {
+package enum JSONWriter {
   /// On one line, without spaces.
-  static func compact(_ value: Value) -> String {
+  package static func compact(_ value: Value) -> String {
     var text = ""
     write(value, to: &text, indent: nil)
     return text
   }
 
   /// On several lines, indented by two spaces.
-  static func pretty(_ value: Value) -> String {
+  package static func pretty(_ value: Value) -> String {
     var text = ""
     write(value, to: &text, indent: 0)
     return text
   }
 
   /// A JSON string literal.
-  static func quoted(_ string: String) -> String {
+  package static func quoted(_ string: String) -> String {
     var text = ""
     write(string, to: &text)
     return text
@@ -88,7 +86,7 @@ enum JSONWriter {
 extension Unicode.Scalar {
   /// Whether a terminal could take it for an order, or show text in another order because of it.
   /// All of them have at most four hexadecimal digits.
-  var actsOnTerminal: Bool {
+  package var actsOnTerminal: Bool {
     switch value {
     case 0..<0x20, 0x7F..<0xA0, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
     default: false
@@ -98,7 +96,7 @@ extension Unicode.Scalar {
 
 extension String {
   /// The text with everything that could act on a terminal shown as an escape.
-  var safeForTerminal: String {
+  package var safeForTerminal: String {
     guard unicodeScalars.contains(where: \.actsOnTerminal) else { return self }
     var text = ""
     for scalar in unicodeScalars {

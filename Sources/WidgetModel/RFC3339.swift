@@ -1,9 +1,7 @@
-import WidgetModel
-
 /// Points in time as text: `2026-01-02T03:04:05.678Z`, always in UTC when written.
-enum RFC3339 {
+package enum RFC3339 {
   /// With 0, 3, 6 or 9 digits of the second's fraction, as many as it takes.
-  static func text(_ time: Timestamp) -> String {
+  package static func text(_ time: Timestamp) -> String {
     let days = time.seconds.flooredDivision(by: 86_400)
     let second = Int(time.seconds - days * 86_400)
     let (year, month, day) = date(days)
@@ -28,7 +26,7 @@ enum RFC3339 {
 
   /// Reads `YYYY-MM-DDTHH:MM:SS[.fraction](Z|±HH:MM)`; nil if it is not that, or not within the
   /// years 1 to 9999.
-  static func timestamp(_ text: String) -> Timestamp? {
+  package static func timestamp(_ text: String) -> Timestamp? {
     var rest = text.utf8[...]
     func number(_ count: Int) -> Int? {
       let digits = rest.prefix(count)
@@ -109,7 +107,7 @@ enum RFC3339 {
 }
 
 extension UInt8 {
-  var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+  package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 }
 
 extension Int64 {

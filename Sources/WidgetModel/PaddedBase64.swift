@@ -1,9 +1,9 @@
 /// Base64 with padding (RFC 4648, section 4).
-enum Base64 {
+package enum PaddedBase64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  static func encode(_ bytes: some Collection<UInt8>) -> String {
+  package static func encode(_ bytes: some Collection<UInt8>) -> String {
     var text: [UInt8] = []
     var bits: UInt32 = 0
     var count = 0
@@ -22,7 +22,7 @@ enum Base64 {
   }
 
   /// Returns nil if the text is not base64, padding and unused bits included.
-  static func decode(_ text: String) -> [UInt8]? {
+  package static func decode(_ text: String) -> [UInt8]? {
     guard text.utf8.count % 4 == 0 else { return nil }
     var bytes: [UInt8] = []
     var bits: UInt32 = 0
