@@ -79,13 +79,16 @@ struct HostCommand: AsyncParsableCommand {
       notifier = try ServiceNotifier()
       let zones = SystemTimeZones()
       host = try Host(
-        Host.Options(roots: roots, home: home, isStub: stub),
+        Host.Options(
+          roots: roots, home: home, programFolders: programFolders, variables: variables,
+          isStub: stub),
         daemon: ClientConnection(WidgetClient(socketPath: socketPath)),
-        read: { text, settings in
+        read: { [variables] text, settings in
           do throws(InvalidBundle) {
             return .success(
               try BundleReader.read(
-                text, settings: settings, timeZones: { zones.rules($0) }))
+                text, settings: settings, environment: variables,
+                timeZones: { zones.rules($0) }))
           } catch {
             return .failure(BundleRefusal(problems: error.problems.map { "\($0)" }))
           }
@@ -137,6 +140,26 @@ struct HostCommand: AsyncParsableCommand {
     guard missing.count == roots.count || !bundles.isEmpty, !missing.isEmpty else { return }
     let list = missing.joined(separator: ", ")
     errorLog.write("not there yet: \(list); bundles are run as soon as they come", .warning)
+  }
+
+  /// As in a login shell: the user's programs come first. Root runs the system's alone.
+  private var programFolders: [String] {
+    (geteuid() == 0 ? [] : ["\(home)/.local/bin"]) + BundlePermissions.systemFolders
+  }
+
+  /// This process's environment, as far as it is UTF-8.
+  private var variables: [String: String] {
+    var variables: [String: String] = [:]
+    var entry = environ
+    while let text = entry.pointee {
+      if let parts = String(validatingCString: text)?.split(
+        separator: "=", maxSplits: 1, omittingEmptySubsequences: false), parts.count == 2
+      {
+        variables[String(parts[0])] = String(parts[1])
+      }
+      entry += 1
+    }
+    return variables
   }
 
   private var home: String {

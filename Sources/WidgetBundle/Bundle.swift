@@ -45,14 +45,20 @@ public struct Permissions: Hashable, Sendable {
   public var read: [String]
   /// Hosts for HTTP: `api.example.org` (ports 80 and 443), `127.0.0.1:8080`, `*.example.org`.
   public var hosts: [String]
-  /// Programs: absolute paths, or names that are looked up in /usr/local/bin, /usr/bin and /bin. What
+  /// Programs: absolute paths, or names that are looked up in /usr/local/bin, /usr/bin and /bin,
+  /// and for a host that is no root in ~/.local/bin. What
   /// begins with `${bundle}/` is a program of the bundle.
   public var commands: [String]
+  /// Variables of the host's environment that programs get and expressions read: `SWAYSOCK`, `XDG_*`.
+  public var environment: [String]
 
-  public init(read: [String] = [], hosts: [String] = [], commands: [String] = []) {
+  public init(
+    read: [String] = [], hosts: [String] = [], commands: [String] = [], environment: [String] = []
+  ) {
     self.read = read
     self.hosts = hosts
     self.commands = commands
+    self.environment = environment
   }
 }
 

@@ -15,10 +15,11 @@ public enum BundleReader {
   ///
   /// - Parameters:
   ///   - settings: the user's values for the bundle's settings: the text of `BundleDefaults.fileName`.
+  ///   - environment: the host's variables, for `environment.NAME` in expressions.
   ///   - timeZones: the rules of time zones, for expressions.
   /// - Throws: all mistakes in the text.
   public static func read(
-    _ text: String, settings: String? = nil,
+    _ text: String, settings: String? = nil, environment: [String: String] = [:],
     timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
   ) throws(InvalidBundle) -> Bundle {
     let lines = SourceLines(text)
@@ -35,6 +36,7 @@ public enum BundleReader {
         ], lines)
     }
     let reading = Reading(lines, timeZones: timeZones)
+    reading.environment = environment
     let bundle = DocumentReader(reading).read(Item(node: root, path: ""), settings: settings)
     guard reading.problems.isEmpty, var bundle else {
       throw InvalidBundle(reading.problems, lines)
@@ -130,6 +132,7 @@ struct DocumentReader {
     bundle.name = reading.text(object["name"]) ?? ""
     bundle.summary = reading.text(object["description"]) ?? ""
     if let item = object["permissions"] { bundle.permissions = permissions(item) }
+    reading.permissions = bundle.permissions
     bundle.defaults = defaults(object["defaults"], settings: settings)
     reading.defaults = bundle.defaults
     let kinds = self.kinds(object["kinds"])
@@ -196,6 +199,21 @@ struct DocumentReader {
           hint: "name the program alone; its arguments are not part of the permission")
       }
       permissions.commands.append(text)
+    }
+    for (text, item) in reading.texts(object["environment"], of: "variables") {
+      if let permission = EnvironmentPermission(text) {
+        if let danger = permission.danger {
+          reading.report(
+            item, "no bundle may have \(danger): it decides what code programs run",
+            hint: permission.isPattern
+              ? "write out the names that are meant" : "leave \(text.prefix(80)) out")
+        }
+      } else {
+        reading.report(
+          item, "\"\(text.prefix(80))\" is no variable's name",
+          hint: "use letters, digits and _, and * at the end for all that begin so: XDG_*")
+      }
+      permissions.environment.append(text)
     }
     return permissions
   }

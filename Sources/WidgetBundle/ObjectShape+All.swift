@@ -48,6 +48,10 @@ extension ObjectShape {
       Key(
         "commands", .list(.text),
         "Programs: absolute paths, names, or what begins with `${bundle}/`."),
+      Key(
+        "environment", .list(.text),
+        "Variables of the host's environment that programs get, and that expressions read as "
+          + "`environment.NAME`: `SWAYSOCK`, `XDG_*`."),
     ])
 
   public static let service = ObjectShape(

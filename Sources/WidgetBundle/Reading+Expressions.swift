@@ -44,8 +44,12 @@ extension Reading {
     let source = String(decoding: text.utf8.dropFirst(skipped), as: UTF8.self)
     var compiled: CompiledExpression
     let isFree = !variables.environment.variables.contains { $0.name == "defaults" }
-    let known =
+    var known =
       isFree && !defaults.fields.isEmpty ? variables.adding("defaults", defaults.type) : variables
+    let hasEnvironment =
+      !permissions.environment.isEmpty
+      && !variables.environment.variables.contains { $0.name == "environment" }
+    if hasEnvironment { known = known.adding("environment", .dyn) }
     do throws(ExpressionError) {
       compiled = try CompiledExpression(source, in: known.environment)
     } catch {
@@ -70,10 +74,20 @@ extension Reading {
           + "of type \(wanted)", hint: conversion(to: wanted))
       return nil
     }
-    if isFree, compiled.references.contains(where: { $0.variable == "defaults" }),
-      let bound = try? CompiledExpression(bindingDefaults(source), in: variables.environment)
+    let read = compiled.references
+    var bound = source
+    if isFree, read.contains(where: { $0.variable == "defaults" }) {
+      bound = bindingDefaults(bound)
+    }
+    let ofEnvironment = read.filter { hasEnvironment && $0.variable == "environment" }
+    if !ofEnvironment.isEmpty {
+      guard mayRead(ofEnvironment, item) else { return nil }
+      bound = bindingEnvironment(bound, ofEnvironment)
+    }
+    if bound != source,
+      let constant = try? CompiledExpression(bound, in: variables.environment)
     {
-      compiled = bound
+      compiled = constant
     }
     onCompiled?(compiled)
     return Expression(compiled: compiled, place: item.path)
@@ -116,6 +130,34 @@ extension Reading {
   /// setting.
   private func bindingDefaults(_ source: String) -> String {
     "cel.bind(defaults, \(CELText.literal(.map(defaults.values))), \(CELText.wrapped(source)))"
+  }
+
+  /// Reports variables of the host that the permissions do not name.
+  private func mayRead(_ references: [ExpressionReference], _ item: Item) -> Bool {
+    for case .field(let name)? in references.map(\.path.first)
+    where !permissions.allowVariable(name) {
+      report(
+        item, "the bundle may not read the variable \(name.prefix(80))",
+        hint: "add \(name.prefix(80)) to permissions.environment")
+      return false
+    }
+    return true
+  }
+
+  /// The source with the host's variables as constants: all that are permitted, and null for those that
+  /// the source names and the host does not have.
+  private func bindingEnvironment(_ source: String, _ references: [ExpressionReference]) -> String {
+    var values = ValueMap()
+    for name in permissions.environment where EnvironmentPermission(name)?.isPattern == false {
+      values[name] = .null
+    }
+    for case .field(let name)? in references.map(\.path.first) { values[name] = .null }
+    for (name, value) in environment where permissions.allowVariable(name) {
+      values[name] = .string(value)
+    }
+    // As `dyn`, so that an expression has the same type whatever the host has.
+    return
+      "cel.bind(environment, dyn(\(CELText.literal(.map(values)))), \(CELText.wrapped(source)))"
   }
 
   private func conversion(to type: FieldType) -> String {

@@ -50,6 +50,9 @@ final class Reading {
   let lines: SourceLines
   /// The settings that expressions read as `defaults`.
   var defaults = BundleDefaults()
+  /// The host's variables that expressions read as `environment`, as far as permissions allow.
+  var environment: [String: String] = [:]
+  var permissions = Permissions()
   /// Told of each expression that is right.
   var onCompiled: ((CompiledExpression) -> Void)?
 

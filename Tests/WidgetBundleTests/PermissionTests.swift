@@ -1,5 +1,6 @@
 import Testing
 import WidgetBundle
+import WidgetModel
 
 @Suite struct PermissionTests {
   private let permissions = Permissions(
@@ -34,5 +35,49 @@ import WidgetBundle
     #expect(permissions.allowRunning("${bundle}/run"))
     #expect(!permissions.allowRunning("/bin/df"))
     #expect(!permissions.allowRunning("${bundle}/other"))
+  }
+
+  @Test(arguments: [
+    ("SWAYSOCK", "SWAYSOCK", true), ("SWAYSOCK", "SWAYSOCK2", false), ("XDG_*", "XDG_SEAT", true),
+    ("XDG_*", "XDG", false), ("XDG_*", "AXDG_SEAT", false),
+  ])
+  func `variables are permitted by name or by beginning`(rule: String, name: String, allowed: Bool)
+  {
+    #expect(Permissions(environment: [rule]).allowVariable(name) == allowed)
+  }
+
+  @Test(arguments: [
+    "LD_PRELOAD", "LD_*", "L*", "PATH", "P*", "*", "BASH_ENV", "PYTHONPATH", "PYTHONSTARTUP",
+    "GLIBC_TUNABLES", "A=B", "", "1A", "A B", "A*B",
+  ])
+  func `a variable that decides what code runs, or is none, is refused`(name: String) {
+    func problems(_ name: String) -> [BundleProblem] {
+      Samples.problems(
+        Samples.kind("displayName: K", permissions: "{environment: [\"\(name)\"]}"))
+    }
+    #expect(problems(name).count == 1)
+    #expect(problems("SWAYSOCK").isEmpty)
+  }
+
+  @Test func `expressions read the variables that permissions name`() throws {
+    func label(_ text: String, _ permissions: String = "[SWAYSOCK, 'XDG_*']") throws -> String {
+      let bundle = try BundleReader.read(
+        Samples.kind(
+          "on: {go: {set: {text: '\(text)'}}}",
+          permissions: "{environment: \(permissions)}"),
+        environment: ["SWAYSOCK": "/run/s", "XDG_SEAT": "seat0", "SECRET": "x"])
+      return bundle.kinds[0].kind.reducers.first?.assignments["text"] ?? "none"
+    }
+    #expect(try label("string(environment.SWAYSOCK)").contains("/run/s"))
+    #expect(try label("string(environment.XDG_SEAT)").contains("seat0"))
+    #expect(
+      try label("environment.XDG_NONE == null ? \"a\" : \"b\"").contains("\"XDG_NONE\": null"))
+    #expect(try !label("string(environment.SWAYSOCK)").contains("SECRET"))
+    #expect {
+      _ = try label("string(environment.SECRET)")
+    } throws: { error in
+      "\((error as? InvalidBundle)?.problems ?? [])".contains(
+        "the bundle may not read the variable SECRET")
+    }
   }
 }

@@ -20,11 +20,15 @@ struct AdapterTests {
     folder = try Folder()
   }
 
-  private func permissions(read: [String] = [], commands: [String] = []) -> BundlePermissions {
+  private func permissions(
+    read: [String] = [], commands: [String] = [], environment: [String] = [],
+    programFolders: [String] = BundlePermissions.systemFolders
+  ) -> BundlePermissions {
     BundlePermissions(
       Bundle(
-        id: "b", version: "1.0.0", permissions: Permissions(read: read, commands: commands)),
-      folder: folder.path, home: "/")
+        id: "b", version: "1.0.0",
+        permissions: Permissions(read: read, commands: commands, environment: environment)),
+      folder: folder.path, home: "/", programFolders: programFolders)
   }
 
   // MARK: Files
@@ -118,7 +122,7 @@ struct AdapterTests {
     _ script: String, input: String = "", timeout: Duration? = .seconds(60),
     bytesMax: Int = 1 << 20,
     isContinuous: Bool = false,
-    _ runner: ProcessRunner = ProcessRunner(home: "/home/me", variable: { _ in nil }),
+    _ runner: ProcessRunner = ProcessRunner(home: "/home/me"),
     line: @escaping @Sendable ([UInt8]) async -> Void = { _ in }
   ) async throws(Failure) -> String {
     let bytes = try await runner.run(
@@ -150,12 +154,40 @@ struct AdapterTests {
     let ofUser = [
       "XDG_RUNTIME_DIR": "/run/user/7", "DBUS_SESSION_BUS_ADDRESS": "", "SECRET": "x",
     ]
-    let withSession = ProcessRunner(home: "/", variable: { ofUser[$0] })
+    let withSession = ProcessRunner(home: "/", variables: ofUser)
     #expect(
       try await run("env | grep -v -e ^PWD -e ^SHLVL -e ^_ | sort", withSession)
         == "HOME=/\nLANG=C.UTF-8\nPATH=/usr/local/bin:/usr/bin:/bin\nXDG_RUNTIME_DIR=/run/user/7\n")
     // An input that nobody reads to its end holds up nobody.
     #expect(try await run("head -c 1", input: String(repeating: "x", count: 1 << 20)) == "x")
+  }
+
+  @Test func `a program gets the variables that permissions name`() {
+    let runner = ProcessRunner(
+      home: "/", programFolders: ["/me/bin", "/bin"],
+      variables: ["SWAYSOCK": "/run/s", "XDG_SEAT": "seat0", "SECRET": "x", "LANG": "de"])
+    #expect(
+      runner.environment(permissions(environment: ["SWAYSOCK", "XDG_*", "NONE", "LANG"]))
+        == ["PATH=/me/bin:/bin", "HOME=/", "LANG=de", "SWAYSOCK=/run/s", "XDG_SEAT=seat0"])
+    #expect(
+      runner.environment(permissions()) == ["PATH=/me/bin:/bin", "HOME=/", "LANG=C.UTF-8"])
+  }
+
+  @Test func `a program is looked for in the user's folder, if the host is told of it`()
+    async throws
+  {
+    let bin = "\(folder.path)/bin"
+    folder.makeFolder("bin")
+    try folder.write("bin/tool", "#!/bin/sh\necho mine\n")
+    chmod("\(bin)/tool", 0o755)
+    let folders = [bin] + BundlePermissions.systemFolders
+    let bytes = try await ProcessRunner(home: "/", programFolders: folders).run(
+      CommandRequest(
+        program: "tool", arguments: [], input: [], timeout: .seconds(60), outputBytesMax: 100,
+        stderrBytesMax: 64, isContinuous: false,
+        permissions: permissions(commands: ["tool"], programFolders: folders))
+    ) { _ in }
+    #expect(String(decoding: bytes, as: UTF8.self) == "mine\n")
   }
 
   @Test func `a program that fails says why, with the end of its own words`() async {

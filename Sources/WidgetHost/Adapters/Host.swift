@@ -24,6 +24,10 @@ public actor Host {
     /// Folders that hold bundles' folders. They need not exist yet.
     public var roots: [String]
     public var home: String
+    /// Where bundles' programs are looked for by their name; their `PATH`.
+    public var programFolders: [String]
+    /// This process's environment. Bundles get what their permissions name.
+    public var variables: [String: String]
     public var isStub: Bool
     public var limits: HostLimits
     /// Rest before changed folders are looked into, and the longest that a change can wait.
@@ -32,11 +36,15 @@ public actor Host {
     public var seed: UInt64
 
     public init(
-      roots: [String], home: String, isStub: Bool = false, limits: HostLimits = HostLimits(),
+      roots: [String], home: String,
+      programFolders: [String] = BundlePermissions.systemFolders,
+      variables: [String: String] = [:], isStub: Bool = false, limits: HostLimits = HostLimits(),
       seed: UInt64 = .random(in: 0 ... .max)
     ) {
       self.roots = roots
       self.home = home
+      self.programFolders = programFolders
+      self.variables = variables
       self.isStub = isStub
       self.limits = limits
       self.seed = seed
@@ -146,9 +154,11 @@ public actor Host {
     held = HeldReports(countMax: options.limits.heldReportsMax)
     self.status = status
     watcher = try FileWatcher()
-    processes = ProcessRunner(home: options.home)
+    processes = ProcessRunner(
+      home: options.home, programFolders: options.programFolders, variables: options.variables)
     state = HostState(
-      limits: options.limits, isStub: options.isStub, home: options.home, seed: options.seed)
+      limits: options.limits, isStub: options.isStub, home: options.home,
+      programFolders: options.programFolders, seed: options.seed)
     start = clock.now
   }
 

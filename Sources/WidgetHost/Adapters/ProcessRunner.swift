@@ -2,7 +2,6 @@ import CHostSystem
 import Dispatch
 import Glibc
 import Synchronization
-import WidgetClient
 
 /// Runs programs for bundles: each in a process group of its own, with an environment of a few variables,
 /// bounded output and a bounded life.
@@ -29,18 +28,34 @@ final class ProcessRunner: Sendable {
   }
 
   private let table = Mutex(Table())
-  /// `NAME=value`, for every program.
-  private let environment: [String]
+  /// For every program.
+  private let standard: [(name: String, value: String)]
+  /// This process's environment, from which a program gets what its bundle's permissions name.
+  private let variables: [String: String]
 
   /// - Parameters:
   ///   - home: the user's folder.
-  ///   - variable: what this process' environment says, by name.
-  init(home: String, variable: (String) -> String? = SocketPath.ofProcess) {
-    environment =
-      ["PATH=/usr/local/bin:/usr/bin:/bin", "HOME=\(home)", "LANG=C.UTF-8"]
+  ///   - programFolders: the `PATH` of programs.
+  ///   - variables: this process's environment.
+  init(
+    home: String, programFolders: [String] = BundlePermissions.systemFolders,
+    variables: [String: String] = [:]
+  ) {
+    self.variables = variables
+    standard =
+      [
+        ("PATH", programFolders.joined(separator: ":")), ("HOME", home), ("LANG", "C.UTF-8"),
+      ]
       + ProcessRunner.ofSession.compactMap { name in
-        variable(name).flatMap { $0.isEmpty ? nil : "\(name)=\($0)" }
+        variables[name].flatMap { $0.isEmpty ? nil : (name, $0) }
       }
+  }
+
+  /// `NAME=value`, for the programs of a bundle.
+  func environment(_ permissions: BundlePermissions) -> [String] {
+    let named = variables.filter { permissions.allowsVariable($0.key) }
+    return standard.filter { named[$0.name] == nil }.map { "\($0.name)=\($0.value)" }
+      + named.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
   }
 
   /// What leads to the user's own services, such as systemd's: passed on where it is set.
@@ -123,7 +138,7 @@ final class ProcessRunner: Sendable {
   /// Where the program is: the first place that has it, if permissions name that place.
   private static func find(_ request: CommandRequest) throws(Failure) -> String {
     let permitted = Set(request.permissions.commandCandidates.compactMap { canonical($0) })
-    for candidate in BundlePermissions.candidates(request.program) {
+    for candidate in request.permissions.candidates(request.program) {
       guard let path = canonical(candidate), access(path, X_OK) == 0 else { continue }
       guard permitted.contains(path) else { throw request.permissions.programRefused(path) }
       return path
@@ -162,6 +177,7 @@ final class ProcessRunner: Sendable {
       }
       let arguments = [program] + request.arguments
       let folder = request.permissions.folder
+      let environment = environment(request.permissions)
       // In the lock, so that nobody takes the new process for an orphan.
       let (code, process) = table.withLock { table in
         var process: pid_t = 0

@@ -95,11 +95,13 @@ public struct BundleInstance: Sendable {
   ///   - folder: the bundle's, absolute, without symbolic links.
   public init(
     _ bundle: Bundle, generation: UInt64, folder: String, home: String,
+    programFolders: [String] = BundlePermissions.systemFolders,
     limits: HostLimits = HostLimits(), isStub: Bool = false, seed: UInt64
   ) {
     self.bundle = bundle
     self.generation = generation
-    permissions = BundlePermissions(bundle, folder: folder, home: home)
+    permissions = BundlePermissions(
+      bundle, folder: folder, home: home, programFolders: programFolders)
     self.limits = limits
     self.isStub = isStub
     costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)

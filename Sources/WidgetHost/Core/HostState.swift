@@ -90,6 +90,7 @@ public struct HostState: Sendable {
   private let limits: HostLimits
   private let isStub: Bool
   private let home: String
+  private let programFolders: [String]
   private var numbers: SeededNumbers
   private var lastGeneration: UInt64 = 0
   private var folders: [String: Folder] = [:]
@@ -103,7 +104,11 @@ public struct HostState: Sendable {
   /// When the traces of these bundles end.
   private var traceEnds: [String: Duration] = [:]
 
-  public init(limits: HostLimits = HostLimits(), isStub: Bool = false, home: String, seed: UInt64) {
+  public init(
+    limits: HostLimits = HostLimits(), isStub: Bool = false, home: String,
+    programFolders: [String] = BundlePermissions.systemFolders, seed: UInt64
+  ) {
+    self.programFolders = programFolders
     self.limits = limits
     self.isStub = isStub
     self.home = home
@@ -197,8 +202,8 @@ public struct HostState: Sendable {
     }
     lastGeneration += 1
     var instance = BundleInstance(
-      bundle, generation: lastGeneration, folder: path, home: home, limits: limits, isStub: isStub,
-      seed: numbers.next())
+      bundle, generation: lastGeneration, folder: path, home: home,
+      programFolders: programFolders, limits: limits, isStub: isStub, seed: numbers.next())
     let isTraced = traceEnds[bundle.id].map { $0 > now.uptime } ?? false
     if isTraced, let end = traceEnds[bundle.id] { instance.trace(until: end) }
     running[bundle.id] = Running(

@@ -11,8 +11,17 @@ public struct BundlePermissions: Hashable, Sendable {
   public let folder: String
   public let home: String
   private let permissions: Permissions
+  /// Where programs are looked for by their name.
+  public let programFolders: [String]
 
-  public init(_ bundle: Bundle, folder: String, home: String) {
+  /// The folders of the system's programs.
+  public static let systemFolders = ["/usr/local/bin", "/usr/bin", "/bin"]
+
+  public init(
+    _ bundle: Bundle, folder: String, home: String,
+    programFolders: [String] = BundlePermissions.systemFolders
+  ) {
+    self.programFolders = programFolders
     bundleID = bundle.id
     self.folder = folder
     self.home = home
@@ -69,18 +78,22 @@ public struct BundlePermissions: Hashable, Sendable {
         + " add \"\(address.hostForRules)\" to permissions.hosts in its file")
   }
 
+  // MARK: Variables
+
+  /// Whether programs get a variable of the host's environment.
+  public func allowsVariable(_ name: String) -> Bool { permissions.allowVariable(name) }
+
   // MARK: Programs
 
   /// Where a program of this name can be, in the order in which it is looked for.
-  public static func candidates(_ program: String) -> [String] {
+  public func candidates(_ program: String) -> [String] {
     program.contains("/")
-      ? [Paths.normalized(program)]
-      : ["/usr/local/bin", "/usr/bin", "/bin"].map { "\($0)/\(program)" }
+      ? [Paths.normalized(program)] : programFolders.map { "\($0)/\(program)" }
   }
 
   /// Everywhere a permitted program can be.
   public var commandCandidates: [String] {
-    permissions.commands.flatMap { BundlePermissions.candidates(expanded($0)) }
+    permissions.commands.flatMap { candidates(expanded($0)) }
   }
 
   /// The program's name with `${bundle}` replaced, if permissions name it in some way; the adapter

@@ -1,0 +1,65 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+struct SendTargetTests {
+  private let id: WidgetID
+
+  init() throws { id = try #require(WidgetID("w")) }
+
+  private func form(_ id: String) -> Node { Node(id: id, type: .form) }
+  private func input(_ id: String, _ name: String, mode: String? = nil) -> Node {
+    var properties: ValueMap = ["name": .string(name)]
+    if let mode { properties["mode"] = .string(mode) }
+    return Node(id: id, type: .input, properties: properties)
+  }
+
+  @Test func `a submit without a node is for the only form`() throws {
+    #expect(
+      try SendTarget(nodes: [form("new"), input("a", "a")]).form(for: "submit", of: id) == "new")
+    #expect(try SendTarget(nodes: [form("new")]).form(for: "press", of: id) == nil)
+    #expect(try SendTarget(nodes: []).form(for: "submit", of: id) == nil)
+    #expect(
+      try SendTarget(nodes: [form("new")], handled: ["submit"]).form(for: "submit", of: id) == nil)
+  }
+
+  @Test func `among several forms the command asks which`() {
+    #expect {
+      try SendTarget(nodes: [form("a"), form("b")]).form(for: "submit", of: id)
+    } throws: {
+      ($0 as? CommandFailure)?.message == "widget \"w\" has 2 forms; say which: --node a, --node b"
+    }
+  }
+
+  @Test(arguments: [
+    ("value=123", Value.string("123")), ("value=true", .string("true")), ("value:=123", .int(123)),
+    ("value==1", .string("1")), ("value=hi", .string("hi")),
+  ])
+  func `an input of text takes text, whatever it looks like`(written: String, value: Value) throws {
+    let assignment = try Assignment(written)
+    let target = SendTarget(nodes: [input("q", "q"), input("n", "n", mode: "number")])
+    func sent(_ node: String) throws -> Value? {
+      try target.typed(
+        ["value": try assignment.value { _ in "" }], [assignment], [], event: "change", node: node)[
+          "value"]
+    }
+    #expect(try sent("q") == value)
+    #expect(try sent("n") == assignment.value { _ in "" })
+  }
+
+  @Test func `declared types and the inputs of a form decide too`() throws {
+    let detail = try Assignment("who=7")
+    let target = SendTarget(
+      nodes: [input("q", "title"), input("n", "count", mode: "number")],
+      events: [EventType(name: "alarm", payload: [Field(name: "who", type: .string)])])
+    #expect(
+      try target.typed(["who": .int(7)], [detail], [], event: "alarm", node: nil)["who"]
+        == .string("7"))
+    let values = [try Assignment("title=7"), try Assignment("count=7")]
+    #expect(
+      try target.typed(
+        ["values": .map(["title": .int(7), "count": .int(7)])], [], values, event: "submit",
+        node: "new")["values"] == .map(["title": .string("7"), "count": .int(7)]))
+  }
+}
