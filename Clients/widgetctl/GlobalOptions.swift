@@ -154,6 +154,14 @@ struct SelectorOptions: ParsableArguments {
     labels.isEmpty && kinds.isEmpty && families.isEmpty && condition == nil
   }
 
+  /// Says on standard error that nothing was selected.
+  ///
+  /// - Parameter ending: what follows of it.
+  func noteNothing(_ ending: String = "") {
+    let what = condition.map { "--where '\($0)'" } ?? "the selection"
+    Output.writeError("widgetctl: no widget matches \(what.safeForTerminal)\(ending)\n")
+  }
+
   func selector(ids: [WidgetID] = []) -> Selector {
     Selector(
       ids: ids, kinds: kinds, families: families, labels: labels.flatMap(\.self),

@@ -55,7 +55,7 @@ final class SelectionPredicate {
     self.costMax = costMax
     do throws(ExpressionError) {
       expression = try CompiledExpression(
-        source,
+        NullText.comparingEmpty("widget.error", in: source),
         in: ExpressionEnvironment(
           variables: SelectionPredicate.variables, timeZones: timeZones))
     } catch {

@@ -14,6 +14,7 @@ struct SelectionTests {
     ("data.n > 5", ["b"]), ("data.n > 5 || widget.id == 'c'", ["b", "c"]),
     ("!has(data.n)", ["c"]), ("widget.labels['room'] == 'x'", ["a"]),
     ("widget.visible", ["b", "c"]), ("widget.stale", ["c"]), ("widget.error == 'BROKEN'", ["c"]),
+    ("widget.error != null", ["c"]), ("null != widget.error && widget.id == 'c'", ["c"]),
     ("status.save.failed", ["b"]), ("parameters.max == 10", ["a"]), ("data.n / 0 == 1", []),
     ("data['n'] == 7", ["b"]), ("size(data) == 0", ["c"]), ("true", ["a", "b", "c"]),
   ])

@@ -59,6 +59,36 @@ struct BundleOutlookTests {
         + " set g --release labels.on\" gives it back to the file")
   }
 
+  @Test func `a new default under a value that somebody set is told`() throws {
+    let id = try #require(WidgetID("g"))
+    let widget = Widget(
+      id: id, kind: try kind(), data: ["a": .int(9), "b": .int(9), "c": .int(2)])
+    let known = TaggedWidget(
+      widget: widget,
+      owners: ["a", "b", "c"].map { FieldOwner(path: "data.\($0)", owner: "events of kind gauge") })
+    func shape(_ a: Int64) throws -> Kind {
+      Kind(
+        name: try kind(),
+        data: [
+          Field(name: "a", type: .int, defaultValue: .int(a)),
+          Field(name: "b", type: .int, defaultValue: .int(5)),
+          Field(name: "c", type: .int, defaultValue: .int(a)),
+        ])
+    }
+    let kept = BundleOutlook.kept(
+      WidgetSpec(id: id, kind: try kind()), known, try shape(2), by: "bundle/b",
+      before: try shape(1))
+    #expect(kept.map(\.owner.path) == ["data.a"])
+    #expect(
+      kept.first?.news
+        == "widget g keeps the value of data.a that events of kind gauge set; the new default is 2;"
+        + " `widgetctl set g --release data.a` takes it")
+    let same = BundleOutlook.kept(
+      WidgetSpec(id: id, kind: try kind()), known, try shape(1), by: "bundle/b",
+      before: try shape(1))
+    #expect(same.isEmpty)
+  }
+
   @Test func `the list of bundles names widgets that others made`() {
     func standing(_ state: String, _ problem: String, others: Int64) -> BundleStanding {
       var widget = Samples.widget

@@ -68,6 +68,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let host = await BundleHost.ask(global)
     if let problem = host.problem(of: store.path) { BundleText.warn(problem) }
     for remark in outlook?.remarks ?? [] { BundleText.warn(remark.text) }
+    for news in outlook?.kept.compactMap(\.news) ?? [] { BundleText.warn(news) }
     global.session(socketPath: "").printer.print(
       BundleText.document(outcome, in: store, isLive: host.runs(store.path))
     ) {

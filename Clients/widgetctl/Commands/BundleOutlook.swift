@@ -20,6 +20,8 @@ struct BundleOutlook: Hashable, Sendable {
     /// What the widget has, and what the file says.
     let value: Value?
     let declared: Value
+    /// What the installed version says, if it is something else.
+    var former: Value?
   }
 
   private(set) var remarks: [Remark] = []
@@ -42,11 +44,13 @@ struct BundleOutlook: Hashable, Sendable {
   ) async throws -> BundleOutlook {
     var outlook = BundleOutlook()
     let set = "bundle/\(bundle.id)"
+    var registered: [KindName: Kind] = [:]
     for name in bundle.kinds.map(\.kind.name) {
       var provider: String?
       do throws(ClientError) {
         let answer = try await client.getKind(GetKindRequest(name: name), options: options)
         provider = answer.kind.provider
+        registered[name] = answer.kind.kind
       } catch {
         guard error.status?.code == .notFound else { throw error }
       }
@@ -68,7 +72,7 @@ struct BundleOutlook: Hashable, Sendable {
     for spec in bundle.widgets {
       guard let widget = known.first(where: { $0.widget.id == spec.id }) else { continue }
       let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
-      outlook.kept += kept(spec, widget, kind, by: set)
+      outlook.kept += kept(spec, widget, kind, by: set, before: registered[spec.kind])
     }
     return outlook
   }
@@ -102,8 +106,11 @@ struct BundleOutlook: Hashable, Sendable {
   }
 
   /// The fields that stay as they are, though the file says something else.
+  ///
+  /// - Parameter before: the kind as it is registered.
   static func kept(
-    _ spec: WidgetSpec, _ known: TaggedWidget, _ kind: Kind?, by manager: String
+    _ spec: WidgetSpec, _ known: TaggedWidget, _ kind: Kind?, by manager: String,
+    before: Kind? = nil
   ) -> [KeptField] {
     known.owners.compactMap { owner in
       guard owner.owner != manager, let (part, key) = FieldOwner.parse(owner.path) else {
@@ -115,12 +122,20 @@ struct BundleOutlook: Hashable, Sendable {
         case .parameters: spec.parameters[key]
         case .labels: spec.labels[key].map { .string($0) }
         }
-      guard let declared else { return nil }
       let fields = part == .data ? kind?.data : part == .parameters ? kind?.parameters : nil
-      let type = fields?.first { $0.name == key }?.type ?? .any
+      let field = fields?.first { $0.name == key }
+      let type = field?.type ?? .any
       let value = owner.value(in: known.widget)
-      guard value != type.fitted(declared) ?? declared else { return nil }
-      return KeptField(widget: known.widget.id, owner: owner, value: value, declared: declared)
+      let fitted = declared.map { type.fitted($0) ?? $0 } ?? field?.defaultValue
+      guard let fitted, value != fitted else { return nil }
+      let defaults = part == .data ? before?.data : part == .parameters ? before?.parameters : nil
+      let former = owner.declared ?? defaults?.first { $0.name == key }?.defaultValue
+      let isNew = former.map { $0 != fitted } ?? false
+      // A default that stays the same is no news.
+      guard declared != nil || isNew else { return nil }
+      return KeptField(
+        widget: known.widget.id, owner: owner, value: value, declared: declared ?? fitted,
+        former: isNew ? former : nil)
     }
   }
 }
@@ -140,6 +155,14 @@ extension BundleOutlook.KeptField {
     return "! widget \(widget): \(owner.path) stays \(now), not \(JSONWriter.compact(declared)): "
       + "\(owner.ownerName(Facts.name(ofUser:))) has set it; \"widgetctl set \(widget) --release "
       + "\(owner.path)\" gives it back to the file"
+  }
+
+  /// What an installation says of it; nil if the file says what it said before.
+  var news: String? {
+    guard former != nil else { return nil }
+    return "widget \(widget) keeps the value of \(owner.path) that "
+      + "\(owner.ownerName(Facts.name(ofUser:))) set; the new default is "
+      + "\(JSONWriter.compact(declared)); `widgetctl set \(widget) --release \(owner.path)` takes it"
   }
 
   var document: Value {

@@ -232,13 +232,23 @@ struct RemoveCommand: AsyncParsableCommand {
       With --force it removes the widget, but widgetd-host restores the widget while it runs the \
       bundle.
 
+      A selection (-l, --kind, --family, --where) is removed only with --yes. Without it, the command \
+      lists the widgets that it would remove, and ends with status 5.
+
       Examples:
         widgetctl rm clock
         widgetctl rm clock cpu --allow-missing
+        widgetctl rm --where 'widget.error != null'
+        widgetctl rm --where 'widget.error != null' --yes
       """, aliases: ["remove", "delete"])
 
   @Argument(help: "The widgets' ids.", completion: idCompletion, transform: parseID)
-  var ids: [WidgetID]
+  var ids: [WidgetID] = []
+
+  @OptionGroup var selection: SelectorOptions
+
+  @Flag(help: "Remove all that the selection selects.")
+  var yes = false
 
   @Flag(help: "A widget that is not there is no error.")
   var allowMissing = false
@@ -253,6 +263,15 @@ struct RemoveCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
+    guard ids.isEmpty != selection.isEmpty else {
+      throw ValidationError(
+        ids.isEmpty
+          ? "which widgets? Name ids, or select with -l, --kind, --family or --where"
+          : "ids and a selection exclude each other; use one of them")
+    }
+    guard !yes || ids.isEmpty else {
+      throw ValidationError("--yes is for a selection; leave it out")
+    }
     guard etag == nil || ids.count == 1 else {
       throw ValidationError("--etag belongs to one widget; name only that one")
     }
@@ -261,6 +280,7 @@ struct RemoveCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     var firstFailure: ExitStatus?
+    let ids = try await selected(session)
     for (index, id) in ids.enumerated() {
       do throws(ClientError) {
         if !force, let failure = try await refusal(of: id, session) {
@@ -285,6 +305,24 @@ struct RemoveCommand: AsyncParsableCommand {
       }
     }
     if let firstFailure { throw firstFailure }
+  }
+
+  /// The widgets to remove. Lists them and fails if they are selected without --yes.
+  private func selected(_ session: Session) async throws -> [WidgetID] {
+    guard ids.isEmpty else { return ids }
+    let found = try await session.list(selection.selector(), mask: .idsOnly).widgets
+      .map(\.widget.id)
+    guard !found.isEmpty else {
+      selection.noteNothing("; nothing was done")
+      return []
+    }
+    guard !yes else { return found }
+    Output.write(found.map { "\($0)\n" }.joined())
+    throw CommandFailure(
+      .refused,
+      found.count == 1
+        ? "nothing was done: add --yes to remove this widget"
+        : "nothing was done: add --yes to remove these \(found.count) widgets")
   }
 
   /// The refusal to remove a widget that a bundle declares; nil for other widgets.

@@ -11,7 +11,8 @@ struct EvalCommand: AsyncParsableCommand {
     discussion: """
       Expressions are CEL. Needs no daemon. --data and --parameters read a JSON or YAML object each; \
       with --widget, the daemon's widget is asked for them. The expression can read `data`, \
-      `parameters`, `event`, `widget` and `now`. What is wrong with it is shown with its place \
+      `parameters`, `event` and `now`, and with --widget all that --where of other commands can: \
+      `status`, and `widget` with `stale` and `error`. What is wrong with it is shown with its place \
       (status 10); what fails when it is evaluated ends with status 5. Put `--` before an expression \
       that begins with a minus.
 
@@ -19,6 +20,7 @@ struct EvalCommand: AsyncParsableCommand {
         widgetctl eval '"load: " + formatPercent(0.42)'
         widgetctl eval 'data.load.map(x, x * 100.0)' --data load.json
         widgetctl eval 'data.percent > 80.0' --widget cpu
+        widgetctl eval 'widget.stale || widget.error != null' --widget cpu
         widgetctl eval 'formatDate(now, "%H:%M", "Asia/Tokyo")'
       """)
 
@@ -64,6 +66,7 @@ struct EvalCommand: AsyncParsableCommand {
       ExpressionValue(try object(data)), ExpressionValue(try object(parameters)),
       ExpressionValue(try object(event)), nil, .timestamp(Terminal.now),
     ]
+    if widget == nil { bindings.append(nil) }
     if let widget {
       let found = try await session.client.getWidget(
         GetWidgetRequest(id: widget), options: session.options
@@ -78,7 +81,9 @@ struct EvalCommand: AsyncParsableCommand {
           "id": .string(found.id.rawValue), "kind": .string(found.kind.rawValue),
           "family": .string(found.family.name), "labels": .map(ValueMap(labels)),
           "visible": .bool(found.presence.isVisible), "enabled": .bool(found.presence.isEnabled),
+          "stale": .bool(found.isStale), "error": .string(found.error?.reason ?? ""),
         ] as ValueMap)
+      bindings.append(ExpressionValue(found.data["status"] ?? .map([:])))
     }
     let result = try EvalCommand.evaluate(source, SlotBindings(bindings))
     session.printer.print(result) {
@@ -115,11 +120,12 @@ struct EvalCommand: AsyncParsableCommand {
   ) throws(CommandFailure) -> Value {
     let environment = ExpressionEnvironment(
       variables: ["data", "parameters", "event", "widget"].map { ExpressionVariable($0) }
-        + [ExpressionVariable("now", .timestamp)],
+        + [ExpressionVariable("now", .timestamp), ExpressionVariable("status")],
       timeZones: SystemTimeZones().rules)
     let compiled: CompiledExpression
     do throws(ExpressionError) {
-      compiled = try CompiledExpression(source, in: environment)
+      compiled = try CompiledExpression(
+        NullText.comparingEmpty("widget.error", in: source), in: environment)
     } catch {
       throw CommandFailure(.invalidArgument, error.rendered)
     }

@@ -28,6 +28,7 @@ struct ListCommand: AsyncParsableCommand {
     // The list is sorted here, by position.
     let (widgets, revision) = try await session.list(
       selection.selector(), mask: try fields.mask(adding: ["position"]))
+    if widgets.isEmpty, !selection.isEmpty { selection.noteNothing() }
     session.printer.print(
       list: widgets.map { $0.widget.document(etag: $0.etag, mask: mask) },
       around: { .map(["revision": .revision(revision), "widgets": $0]) }
@@ -111,7 +112,18 @@ struct GetCommand: AsyncParsableCommand {
     let document = answer.widget.document(etag: answer.etag, mask: try fields.mask())
     var values: [String] = []
     if session.printer.format == .table, !fields.paths.isEmpty {
-      values = try fields.paths.map { try GetCommand.text(of: $0, in: document, id: id) }
+      do throws(CommandFailure) {
+        for path in fields.paths {
+          values.append(try GetCommand.text(of: path, in: document, id: id))
+        }
+      } catch {
+        // Read all of it, to name what is nearest.
+        let whole = try await session.client.getWidget(
+          GetWidgetRequest(id: id), options: session.options
+        ).widget.document(etag: "")
+        for path in fields.paths { _ = try GetCommand.text(of: path, in: whole, id: id) }
+        throw error
+      }
     }
     session.printer.print(document) {
       fields.paths.isEmpty
@@ -161,6 +173,18 @@ struct GetCommand: AsyncParsableCommand {
       + "others set; `widgetctl apply --own` records owners"
   }
 
+  /// `; did you mean data.items?`, `; it has data.items and data.n`
+  private static func nearest(
+    to key: String, in entries: ValueMap, _ scope: String, of id: WidgetID
+  )
+    -> String
+  {
+    let start = ValuePath(key).keys.first ?? key
+    guard entries[start] == nil else { return "" }
+    if let near = start.closest(among: entries.keys) { return "; did you mean \(scope).\(near)?" }
+    return entries.isEmpty ? "" : "; `widgetctl get \(id) --field \(scope)` shows what it has"
+  }
+
   /// The value that a field's path names, as text.
   static func text(of path: String, in document: Value, id: WidgetID) throws(CommandFailure)
     -> String
@@ -173,10 +197,12 @@ struct GetCommand: AsyncParsableCommand {
     if path == "stale" { value = value ?? .bool(false) }
     for scope in ["data", "parameters"] {
       guard let key = path[...].droppingPrefix(scope + "."), !key.isEmpty else { continue }
-      guard case .map(let entries)? = map[scope],
-        let entry = ValuePath(String(key)).value(in: entries)
-      else {
-        throw CommandFailure(.notFound, "widget \"\(id)\" has no \(path)")
+      let entries: ValueMap = if case .map(let map)? = map[scope] { map } else { [:] }
+      guard let entry = ValuePath(String(key)).value(in: entries) else {
+        throw CommandFailure(
+          .notFound,
+          "widget \"\(id)\" has no \(path)"
+            + nearest(to: String(key), in: entries, scope, of: id))
       }
       value = entry
     }

@@ -30,6 +30,14 @@ struct TargetOptions: ParsableArguments {
     }
   }
 
+  /// Says so if the selection selects no widget.
+  func noteIfNothing(_ session: Session) async throws(ClientError) {
+    guard !selection.isEmpty else { return }
+    let answer = try await session.client.listWidgets(
+      ListWidgetsRequest(selector: selection.selector(), pageSize: 1, readMask: .idsOnly),
+      options: session.options)
+    if answer.widgets.isEmpty { selection.noteNothing("; nothing was done") }
+  }
 }
 
 /// What `show`, `hide`, `enable`, `disable` and `toggle` have in common: all of them set presence,
@@ -45,6 +53,7 @@ struct PresenceOptions: ParsableArguments {
       SetPresenceRequest(
         target: try target.target(), action: action, transition: transition.transition,
         requestID: global.requestId ?? ""), options: session.options)
+    if answer.changedIDs.isEmpty { try await target.noteIfNothing(session) }
     let words = try await PresenceOptions.words(action, of: answer.changedIDs, session)
     session.printer.print(
       .map([

@@ -23,6 +23,7 @@ struct RefreshCommand: AsyncParsableCommand {
     let session = try global.session()
     let answer = try await session.client.refreshWidgets(
       RefreshWidgetsRequest(try target.target()), options: session.options)
+    if answer.askedCount + answer.unprovidedCount == 0 { try await target.noteIfNothing(session) }
     session.printer.print(
       .map([
         "askedCount": .revision(answer.askedCount),

@@ -114,6 +114,11 @@ struct SendCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     var payload = try allOfPayload()
+    let target = try await SendTarget.look(for: self, session)
+    let node = try node ?? target?.form(for: name, of: id)
+    if let target {
+      payload = try target.typed(payload, self.payload, values, event: name, node: node)
+    }
     if !uploads.isEmpty {
       let widget = try await session.client.getWidget(
         GetWidgetRequest(id: id), options: session.options

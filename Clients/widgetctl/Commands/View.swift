@@ -172,6 +172,14 @@ struct ViewCommand: AsyncParsableCommand {
     let answer = try? await session.client.getTheme(options: session.options)
     if let answer { page.theme = answer.theme.theme }
     let text = page.text(of: widgets, kinds: kinds)
+    defer {
+      let unknown = kinds.unknown.union(widgets.filter(\.isOfUnknownKind).map(\.kind))
+      for kind in unknown.map(\.rawValue).sorted() {
+        Output.writeError(
+          "widgetctl: nobody has registered the kind \"\(kind)\"; `widgetctl apply -f FILE` registers a "
+            + "kind, `widgetctl bundle install` a bundle with kinds\n")
+      }
+    }
     let isNothing = text.isEmpty && ids.isEmpty && Terminal.outputIsTerminal
     let nothing =
       selection.isEmpty ? "no visible widgets" : "no visible widget matches the selection"

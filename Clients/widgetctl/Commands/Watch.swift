@@ -103,18 +103,18 @@ struct WatchCommand: AsyncParsableCommand {
     try await follow.limited {
       if once {
         try await WatchCommand.printState(
-          session, options, follow, mask: mask, paths: paths, ids: ids)
+          session, options, follow, mask: mask, paths: paths, ids: ids, selection)
       } else {
         try await WatchCommand.follow(
           session, options, follow, printer: printer, until: until,
-          ids: ids.isEmpty ? until.filter { $0.test != .removed }.map(\.id) : ids)
+          ids: ids.isEmpty ? until.filter { $0.test != .removed }.map(\.id) : ids, selection)
       }
     }
   }
 
   private static func follow(
     _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, printer: WatchPrinter,
-    until conditions: [Condition], ids: [WidgetID]
+    until conditions: [Condition], ids: [WidgetID], _ selection: SelectorOptions
   ) async throws {
     // Those of a snapshot that is being read; nil when one was read, or none will come.
     var found: Set<WidgetID>? = options.resumeToken.isEmpty ? [] : nil
@@ -145,6 +145,9 @@ struct WatchCommand: AsyncParsableCommand {
       case .synced:
         if let there = found {
           await FollowOptions.noteMissing(of: ids, among: there, waits: true, session)
+          if there.isEmpty, !selection.isEmpty, Terminal.errorIsTerminal {
+            selection.noteNothing(" yet; waiting")
+          }
         }
         found = nil
       default: break
@@ -154,7 +157,7 @@ struct WatchCommand: AsyncParsableCommand {
 
   private static func printState(
     _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, mask: ReadMask,
-    paths: [String], ids: [WidgetID]
+    paths: [String], ids: [WidgetID], _ selection: SelectorOptions
   ) async throws {
     var progress = ConnectionNotes(follow)
     var mirror = WidgetMirror()
@@ -164,6 +167,7 @@ struct WatchCommand: AsyncParsableCommand {
       guard mirror.isSynced else { continue }
       await FollowOptions.noteMissing(
         of: ids, among: Set(mirror.widgets.map(\.id)), waits: false, session)
+      if mirror.widgets.isEmpty, !selection.isEmpty { selection.noteNothing() }
       let (revision, token) = (mirror.revision, mirror.resumeToken)
       session.printer.print(
         list: mirror.widgets.map { $0.document(mask: mask) },

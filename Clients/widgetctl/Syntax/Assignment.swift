@@ -27,6 +27,8 @@ struct Assignment: Hashable {
 
   let key: String
   let source: Source
+  /// The value as it was written, if its type is a guess.
+  private(set) var guessed: String?
 
   /// Throws what is wrong, in words.
   init(_ text: String) throws(SyntaxFailure) {
@@ -52,8 +54,12 @@ struct Assignment: Hashable {
       source = .textFile(String(rest.dropFirst()))
     } else {
       source = .value(try Assignment.inferred(rest))
+      guessed = String(rest)
     }
   }
+
+  /// The value where a text is declared: what is written, if the type was a guess.
+  var asText: Value? { guessed.map { .string($0) } }
 
   /// JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error rather
   /// than text, so that a key's type does not depend on a number's size. So is text that begins as

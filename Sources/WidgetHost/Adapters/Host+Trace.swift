@@ -62,8 +62,8 @@ extension Host {
               "lines": .list(batch.lines.map(\.value)), "dropped": .int(Int64(batch.dropped)),
             ], force: true)
         } catch {
-          // Lines are lost while the daemon is away. Refused lines count as dropped in the next event.
-          guard !error.isTransient else { continue }
+          // Lines are lost if the event is refused, or while the daemon is away. They count as dropped
+          // in the next event.
           tracesRefused[id, default: 0] += batch.lines.count + batch.dropped
         }
       }
