@@ -84,7 +84,7 @@ public struct BarEncoder: Sendable {
   }
 
   private func joined(_ blocks: [BarBlock], _ text: (BarBlock) -> String) -> String {
-    blocks.map(text).joined(separator: escaped(separator))
+    blocks.filter { !$0.parts.isEmpty }.map(text).joined(separator: escaped(separator))
   }
 
   /// The separator, which is text and no markup either.

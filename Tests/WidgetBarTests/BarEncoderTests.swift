@@ -100,6 +100,12 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(maps.allSatisfy { $0["short_text"] == nil })
   }
 
+  @Test func `a block without text has no separator`() {
+    let empty = BarBlock(widget: "empty")
+    let encoder = BarEncoder(format: .plain, separator: " | ")
+    #expect(text(encoder.output([empty, block("a"), empty, block("b"), empty])) == "a | b")
+  }
+
   @Test func `nothing to show is a text of nothing`() {
     for format in BarFormat.allCases where format != .yambar {
       #expect(text(BarEncoder(format: format).output([])) == "", "\(format)")
