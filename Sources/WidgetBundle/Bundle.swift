@@ -51,10 +51,14 @@ public struct Permissions: Hashable, Sendable {
   public var commands: [String]
   /// Variables of the host's environment that programs get and expressions read: `SWAYSOCK`, `XDG_*`.
   public var environment: [String]
+  /// Paths of Unix sockets, with `${environment.NAME}` replaced.
+  public var sockets: [String]
 
   public init(
-    read: [String] = [], hosts: [String] = [], commands: [String] = [], environment: [String] = []
+    read: [String] = [], hosts: [String] = [], commands: [String] = [], environment: [String] = [],
+    sockets: [String] = []
   ) {
+    self.sockets = sockets
     self.read = read
     self.hosts = hosts
     self.commands = commands

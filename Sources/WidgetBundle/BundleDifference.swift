@@ -25,7 +25,8 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// What all of a bundle is different from, each permission by itself.
-  public static let nothing = "permissions: {read: [], hosts: [], commands: [], environment: []}\n"
+  public static let nothing =
+    "permissions: {read: [], hosts: [], commands: [], environment: [], sockets: []}\n"
 
   /// Whether it is a part of what the bundle may do.
   public var isPermission: Bool { path.hasPrefix("permissions") }

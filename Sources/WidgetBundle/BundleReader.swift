@@ -215,6 +215,22 @@ struct DocumentReader {
       }
       permissions.environment.append(text)
     }
+    for (text, item) in reading.texts(object["sockets"], of: "paths") {
+      let marks = text.split(separator: "${environment.").dropFirst(
+        text.hasPrefix("${environment.") ? 0 : 1)
+      for name in marks.map({ String($0.prefix { $0 != "}" }) })
+      where !permissions.allowVariable(name) {
+        reading.report(
+          item, "the bundle may not read the variable \(name.prefix(80))",
+          hint: "add \(name.prefix(80)) to permissions.environment")
+      }
+      // A socket whose place nobody knows is none that is permitted.
+      guard let path = reading.replacingVariables(text) else { continue }
+      if let problem = PathText.problem(with: path) {
+        reading.report(item, problem.message, hint: problem.hint)
+      }
+      permissions.sockets.append(path)
+    }
     return permissions
   }
 

@@ -44,14 +44,19 @@ public struct Source: Sendable {
     /// The output of a program: once, or, with `isContinuous`, line by line while the program runs.
     case command(Command, isContinuous: Bool)
     case http(HTTPRequest)
+    /// Lines from a Unix socket, as long as it is connected.
+    case socket(SocketInput)
     /// The time: `result` is now.
     case timer
     case constant(Template)
   }
 
-  /// Whether it is a program that goes on.
+  /// Whether it is a program or a socket that goes on.
   public var isContinuous: Bool {
-    if case .command(_, true) = input { true } else { false }
+    switch input {
+    case .command(_, isContinuous: true), .socket: true
+    default: false
+    }
   }
 
   public init(
@@ -126,6 +131,18 @@ public struct Parse: Hashable, Sendable {
     self.shape = shape
     self.path = path
     self.errorPath = errorPath
+  }
+}
+
+/// A Unix stream socket to read lines from.
+public struct SocketInput: Sendable {
+  public var path: Template
+  /// Sent as a line once it is connected.
+  public var send: Template?
+
+  public init(path: Template, send: Template? = nil) {
+    self.path = path
+    self.send = send
   }
 }
 

@@ -8,7 +8,7 @@ extension KindReader {
 
   func source(_ named: Named) -> Source? {
     guard let object = reading.object(named.item, .source) else { return nil }
-    let inputs = ["file", "http", "command", "timer", "value"]
+    let inputs = ["file", "http", "command", "socket", "timer", "value"]
     let given = inputs.filter { object.has($0) }
     guard given.count == 1, let inputName = given.first, let inputItem = object[inputName] else {
       reading.report(
@@ -35,6 +35,11 @@ extension KindReader {
     case "http": input = http(inputItem, variables).map { .http($0) }
     case "command":
       input = command(inputItem, object, variables).map { .command($0, isContinuous: isContinuous) }
+    case "socket":
+      input = socket(inputItem, variables).map { .socket($0) }
+      if let item = object["every"] {
+        reading.report(item, "a socket gives lines when it has some", hint: "leave out every")
+      }
     case "timer":
       if let item = object["every"] {
         reading.report(item, "a timer says how often already", hint: "leave out every")
@@ -262,6 +267,31 @@ extension KindReader {
       }
     }
     return template
+  }
+
+  private func socket(_ item: Item, _ variables: Variables) -> SocketInput? {
+    var (pathItem, sendItem): (Item?, Item?) = (item, nil)
+    if case .map = item.node.content {
+      guard let object = reading.object(item, .socket) else { return nil }
+      if !object.has("path") { reading.report(item, "the path is missing", hint: "add path: PATH") }
+      (pathItem, sendItem) = (object["path"], object["send"])
+    }
+    guard
+      let path = reading.template(
+        pathItem, variables, giving: .string, for: "the path of a socket")
+    else { return nil }
+    if let text = path.constantText, let pathItem {
+      if let problem = PathText.problem(with: text) {
+        reading.report(pathItem, problem.message, hint: problem.hint)
+      } else if !context.permissions.sockets.contains(text) {
+        reading.report(
+          pathItem, "the bundle may not use the socket \(text)",
+          hint: "add \(text) to permissions.sockets")
+      }
+    }
+    return SocketInput(
+      path: path,
+      send: reading.template(sendItem, variables, giving: .string, for: "what is sent"))
   }
 
   /// - Parameter object: has `input` and `timeout`.

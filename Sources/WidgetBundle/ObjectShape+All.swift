@@ -52,6 +52,10 @@ extension ObjectShape {
         "environment", .list(.text),
         "Variables of the host's environment that programs get, and that expressions read as "
           + "`environment.NAME`: `SWAYSOCK`, `XDG_*`."),
+      Key(
+        "sockets", .list(.text),
+        "Paths of Unix sockets: absolute, below `${home}`, or with a variable, "
+          + "`${environment.XDG_RUNTIME_DIR}/mpd.sock`."),
     ])
 
   public static let service = ObjectShape(
@@ -68,6 +72,14 @@ extension ObjectShape {
         "auth", .any([.textTemplate, .shape("auth")]),
         "A file that holds what to authenticate with, which no client sees; a bearer token."),
       Key("timeout", .duration, "How long a request may take. Default: 15 s."),
+    ])
+
+  public static let socket = ObjectShape(
+    "socket",
+    "A Unix stream socket that goes on giving lines. The host connects again if it is closed.",
+    [
+      Key("path", .textTemplate, "The path of the socket.", isRequired: true),
+      Key("send", .textTemplate, "What is sent once it is connected, as a line."),
     ])
 
   public static let kind = ObjectShape(
@@ -254,11 +266,15 @@ extension ObjectShape {
     ])
 
   public static let source = ObjectShape(
-    "source", "Where data comes from. Has one of `file`, `http`, `command`, `timer` and `value`.",
+    "source",
+    "Where data comes from. Has one of `file`, `http`, `command`, `socket`, `timer` and `value`.",
     [
       Key("file", .textTemplate, "A file; watched, so that changes are seen at once."),
       Key("http", .any([.textTemplate, .shape("http")]), "A request, or just a URL."),
       Key("command", .list(.textTemplate), "A program and its arguments. No shell is involved."),
+      Key(
+        "socket", .any([.textTemplate, .shape("socket")]),
+        "A Unix socket, or just its path: every line that comes from it is a result."),
       Key("timer", .duration, "Nothing but the time: `result` is now, so often."),
       Key("value", .template, "A value."),
       Key("every", .duration, "How often it is read again; 100 ms or more."),
@@ -443,7 +459,8 @@ extension ObjectShape {
     ])
 
   public static let all = [
-    bundle, permissions, service, kind, field, event, reducer, node, binding, rows, source, http,
+    bundle, permissions, service, kind, field, event, reducer, node, binding, rows, source, socket,
+    http,
     auth, part,
     parse,
     action, handler, require, step, on, every, widget,

@@ -132,6 +132,23 @@ extension Reading {
     "cel.bind(defaults, \(CELText.literal(.map(defaults.values))), \(CELText.wrapped(source)))"
   }
 
+  /// The text with the host's variables in the place of `${environment.NAME}`; nil if the host does not
+  /// have one of them.
+  func replacingVariables(_ text: String) -> String? {
+    var result = ""
+    var rest = text[...]
+    while let start = rest.firstRange(of: "${environment.") {
+      result += rest[..<start.lowerBound]
+      rest = rest[start.upperBound...]
+      guard let end = rest.firstIndex(of: "}"), let value = environment[String(rest[..<end])],
+        !value.isEmpty
+      else { return nil }
+      result += value
+      rest = rest[rest.index(after: end)...]
+    }
+    return result + rest
+  }
+
   /// Reports variables of the host that the permissions do not name.
   private func mayRead(_ references: [ExpressionReference], _ item: Item) -> Bool {
     for case .field(let name)? in references.map(\.path.first)

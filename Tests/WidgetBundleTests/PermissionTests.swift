@@ -80,4 +80,29 @@ import WidgetModel
         "the bundle may not read the variable SECRET")
     }
   }
+
+  @Test func `sockets are permitted by path, also with a variable`() throws {
+    func read(_ sockets: String, _ source: String) throws -> Bundle {
+      try BundleReader.read(
+        Samples.kind(
+          "sources: {s: {socket: \(source), set: {text: result}}}",
+          permissions: "{environment: [RUN], sockets: [\(sockets)]}"),
+        environment: ["RUN": "/run/me"])
+    }
+    #expect(
+      try read("'${environment.RUN}/a'", "'=string(environment.RUN) + \"/a\"'").permissions.sockets
+        == ["/run/me/a"])
+    #expect(try read("/run/b", "{path: /run/b, send: hello}").kinds[0].sources[0].isContinuous)
+    for (sockets, source, message) in [
+      ("/run/b", "/run/c", "may not use the socket /run/c"), ("b", "/run/b", "no absolute path"),
+      ("'${environment.OTHER}/a'", "/run/b", "may not read the variable OTHER"),
+      ("/run/b", "{send: x}", "path is missing"),
+    ] {
+      #expect {
+        _ = try read(sockets, source)
+      } throws: {
+        "\(($0 as? InvalidBundle)?.problems ?? [])".contains(message)
+      }
+    }
+  }
 }

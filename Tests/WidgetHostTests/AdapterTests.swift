@@ -162,6 +162,68 @@ struct AdapterTests {
     #expect(try await run("head -c 1", input: String(repeating: "x", count: 1 << 20)) == "x")
   }
 
+  @Test func `a socket gets its greeting and gives lines until it is closed`() async throws {
+    let path = "\(folder.path)/s"
+    let listener = try listen(path)
+    defer { close(listener) }
+    let peer = Task.detached { () -> String in
+      let connection = accept(listener, nil, nil)
+      defer { close(connection) }
+      var buffer = [UInt8](repeating: 0, count: 64)
+      let count = Glibc.read(connection, &buffer, buffer.count)
+      _ = Glibc.write(connection, "one\ntw", 6)
+      _ = Glibc.write(connection, "o\nrest", 6)
+      return String(decoding: buffer[..<max(0, count)], as: UTF8.self)
+    }
+    let lines = Mutex<[String]>([])
+    let failure = await SocketReading.run(
+      SocketRequest(path: path, greeting: Array("hello\n".utf8), lineBytesMax: 100)
+    ) { line in lines.withLock { $0.append(String(decoding: line, as: UTF8.self)) } }
+    #expect(await peer.value == "hello\n")
+    #expect(lines.withLock { $0 } == ["one", "two"])
+    #expect(failure.code == "UNAVAILABLE" && failure.isTransient)
+  }
+
+  @Test func `a socket that is missing, too talkative or not wanted any more is told`() async throws
+  {
+    func run(_ path: String, lineBytesMax: Int = 100) async -> String {
+      await SocketReading.run(
+        SocketRequest(path: path, greeting: [], lineBytesMax: lineBytesMax)
+      ) { _ in }.code
+    }
+    #expect(await run("\(folder.path)/none") == "NOT_FOUND")
+    #expect(await run("/" + String(repeating: "x", count: 107)) == "INVALID_ARGUMENT")
+    let path = "\(folder.path)/s"
+    let listener = try listen(path)
+    defer { close(listener) }
+    let talker = Task.detached {
+      let connection = accept(listener, nil, nil)
+      _ = Glibc.write(connection, String(repeating: "x", count: 50), 50)
+      return connection
+    }
+    #expect(await run(path, lineBytesMax: 20) == "OUT_OF_RANGE")
+    close(await talker.value)
+    let waiting = Task { await run(path) }
+    let connection = await Task.detached { accept(listener, nil, nil) }.value
+    waiting.cancel()
+    #expect(await waiting.value == "CANCELLED")
+    close(connection)
+  }
+
+  private func listen(_ path: String) throws -> CInt {
+    let listener = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+    let code = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    try #require(code == 0 && Glibc.listen(listener, 4) == 0)
+    return listener
+  }
+
   @Test func `a program gets the variables that permissions name`() {
     let runner = ProcessRunner(
       home: "/", programFolders: ["/me/bin", "/bin"],

@@ -343,6 +343,11 @@ public actor Host {
           return .failed(id, error)
         }
       }
+    case .connect(let id, let request):
+      begin(id) {
+        .failed(
+          id, await SocketReading.run(request) { await self.tell(.line(id, $0), id.generation) })
+      }
     case .web(let id, let request):
       begin(id) { [web, daemon] in
         do throws(Failure) {

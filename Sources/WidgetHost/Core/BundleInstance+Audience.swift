@@ -64,7 +64,7 @@ extension BundleInstance {
   private func wait(for source: Source, _ state: SourceState) -> Duration? {
     switch source.input {
     // Nobody looked at the file meanwhile, and the program was ended.
-    case .file, .command(_, isContinuous: true): return nil
+    case .file, .command(_, isContinuous: true), .socket: return nil
     case .command, .http, .timer, .constant: break
     }
     guard state.attempts == 0 else { return nil }

@@ -50,6 +50,17 @@ extension BundleInstance {
       isContinuous: isContinuous, permissions: permissions)
   }
 
+  mutating func socketRequest(
+    _ input: SocketInput, _ moment: BundleScope.Moment
+  ) throws(Failure) -> SocketRequest {
+    var greeting = ""
+    if let template = input.send { greeting = try text(template, moment) }
+    return SocketRequest(
+      path: try permissions.socket(try text(input.path, moment)),
+      greeting: greeting.isEmpty ? [] : Array(greeting.utf8) + [UInt8(ascii: "\n")],
+      lineBytesMax: limits.outputBytesMax)
+  }
+
   mutating func webRequest(
     _ request: HTTPRequest, _ parse: Parse, _ moment: BundleScope.Moment
   ) throws(Failure) -> WebRequest {

@@ -76,7 +76,7 @@ extension BundleInstance {
     case .constant(let template):
       widgets[id]?.sources[index].lastRead = now.uptime
       return deliver(id, index, try value(template, moment))
-    case .file, .command, .http: break
+    case .file, .command, .http, .socket: break
     }
     if isStub {
       widgets[id]?.sources[index].lastRead = now.uptime
@@ -94,7 +94,7 @@ extension BundleInstance {
       guard count < limits.continuousMax else {
         throw Failure(
           "RESOURCE_EXHAUSTED",
-          "the bundle has \(count) programs that go on already, and may have no more")
+          "the bundle has \(count) programs and sockets that go on already, and may have no more")
       }
     } else if !hasRoom {
       guard !state(id, index).isQueued else { return }
@@ -110,6 +110,9 @@ extension BundleInstance {
     case .command(let command, _):
       let request = try commandRequest(command, moment, isContinuous: isContinuous)
       begin(id, index, source, isAsked: isAsked, isContinuous: isContinuous) { .run($0, request) }
+    case .socket(let socket):
+      let request = try socketRequest(socket, moment)
+      begin(id, index, source, isAsked: isAsked, isContinuous: true) { .connect($0, request) }
     case .http(let http):
       var request = try webRequest(http, source.parse, moment)
       widgets[id]?.sources[index].asked = AskedRequest(request)
@@ -356,7 +359,7 @@ extension BundleInstance {
         case let inputs = inputs(of: source, widget), inputs != known
       else { continue }
       widgets[id]?.sources[index].inputs = inputs
-      if case .command(_, true) = source.input, let request = state(id, index).request {
+      if source.isContinuous, let request = state(id, index).request {
         // A continuous program would keep its old arguments for ever.
         cancel(request)
         widgets[id]?.sources[index].request = nil

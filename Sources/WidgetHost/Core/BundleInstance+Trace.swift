@@ -158,6 +158,7 @@ extension BundleInstance {
     case .readFile(_, let file): return "reads \(file.path)"
     case .run(_, let command):
       return "runs \(command.program)"
+    case .connect(_, let request): return "connects to \(request.path)"
     case .web(_, let request):
       // The query and the path often contain API keys.
       let names = request.address.query.split(separator: "&").map { $0.prefix { $0 != "=" } }

@@ -47,6 +47,15 @@ public struct CommandRequest: Hashable, Sendable {
   public var permissions: BundlePermissions
 }
 
+/// A Unix socket to read lines from.
+public struct SocketRequest: Hashable, Sendable {
+  public var path: String
+  /// Sent once it is connected; empty for nothing.
+  public var greeting: [UInt8]
+  /// The longest line.
+  public var lineBytesMax: Int
+}
+
 /// A request to an HTTP server.
 public struct WebRequest: Hashable, Sendable {
   public struct Header: Hashable, Sendable {
@@ -149,6 +158,8 @@ public enum Effect: Hashable, Sendable {
   case acknowledge(RequestID, Event)
   /// Answers a data request: the widget's data is as fresh as possible. Nobody waits for an answer.
   case answer(RequestID, WidgetID, WidgetPatch)
+  /// Gives lines until it fails.
+  case connect(RequestID, SocketRequest)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
   /// Lines of a trace; `dropped` counts the lines that were left out. Nobody waits for an answer.

@@ -78,6 +78,19 @@ public struct BundlePermissions: Hashable, Sendable {
         + " add \"\(address.hostForRules)\" to permissions.hosts in its file")
   }
 
+  // MARK: Sockets
+
+  /// The path of a socket that may be used.
+  func socket(_ text: String) throws(Failure) -> String {
+    let path = try path(text)
+    let allowed = permissions.sockets.map { Paths.normalized(expanded($0)) }
+    guard !allowed.contains(path) else { return path }
+    throw Failure(
+      "PERMISSION_DENIED",
+      "the permissions \(whose) do not allow the socket \(path);"
+        + " add \"\(path)\" to permissions.sockets in its file")
+  }
+
   // MARK: Variables
 
   /// Whether programs get a variable of the host's environment.
