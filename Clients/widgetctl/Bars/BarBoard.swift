@@ -3,20 +3,20 @@ import WidgetClient
 import WidgetLayout
 import WidgetModel
 
-/// What a status bar shows: a value that takes frames and says what to write.
+/// The state machine of a status bar: takes frames, and returns the text to write.
 struct BarBoard: Sendable {
-  /// The widgets in the order of the command line; empty for a selection in display order.
+  /// The ids of the command line, in their order. Empty: all widgets of the watch in display order.
   let ids: [WidgetID]
-  /// Whether the widgets that say how a host and its bundles stand are left out while all is well.
+  /// Whether to leave out status widgets of hosts and bundles that run without errors.
   let leavesOutStanding: Bool
   var encoder: BarEncoder
   var appearance: Theme.Appearance
   var columnsMax: Int
   private(set) var mirror = WidgetMirror()
   private var theme = Theme.standard
-  /// Why there is no connection; nil if there is one.
+  /// Why the connection is lost. Nil while it is up.
   private var loss: String?
-  /// What the kinds of the widgets declare, as far as it is known.
+  /// The kinds of the widgets, as far as the daemon has described them.
   private(set) var kinds: [KindName: Kind] = [:]
   private var printed: String?
 
@@ -51,9 +51,9 @@ struct BarBoard: Sendable {
     }
   }
 
-  /// The next text to write, with its newline; nil if the bar shows it already.
+  /// The next text to write, with its newline. Nil if it equals the last one.
   mutating func next(_ dates: DateText) -> String? {
-    // Until the state is there, nothing is known to be missing.
+    // Before the first snapshot, an absent widget is not yet a missing one.
     guard mirror.isSynced || loss != nil else { return nil }
     let line = text(blocks(dates))
     guard line != printed else { return nil }
@@ -61,7 +61,7 @@ struct BarBoard: Sendable {
     return line
   }
 
-  /// What is written before all else; empty for most bars.
+  /// The text to write once at the start. Empty for most bars.
   var header: String {
     switch encoder.format {
     case .i3bar, .swaybar:
@@ -74,7 +74,7 @@ struct BarBoard: Sendable {
     }
   }
 
-  /// How long until a date in a shown widget says something else; nil if none does.
+  /// The time until a date in a shown widget reads differently. Nil for never.
   func quiet(_ dates: DateText) -> Duration? {
     widgets.lazy.compactMap { $0.content }.flatMap(\.nodes)
       .compactMap { dates.untilChange(of: $0) }.min()
@@ -109,7 +109,7 @@ struct BarBoard: Sendable {
     return blocks
   }
 
-  /// A block that says what is wrong.
+  /// A block that shows a problem.
   private func notice(_ text: String, _ tooltip: String, _ reader: BarReader) -> BarBlock {
     let color = reader.theme.color("color.error", appearance)
     return BarBlock(
@@ -117,8 +117,8 @@ struct BarBoard: Sendable {
       tooltip: DisplayText.lines(of: tooltip).joined(separator: "\n"), classes: ["missing"])
   }
 
-  /// What is wrong with a widget. Times are points, so that the text stays the same while nothing
-  /// happens.
+  /// The problems of a widget, one per line. Times are absolute: an age would change the text, and
+  /// so wake the bar.
   private static func failures(of widget: Widget, _ dates: DateText) -> [String] {
     var lines = widget.isStale ? ["stale: its data may be old"] : []
     if let error = widget.error {

@@ -165,7 +165,7 @@ struct BarCommand: AsyncParsableCommand {
     try await BarSession.send(click, on: widget, kind: kind, session)
   }
 
-  /// The arguments of this command that are for the bar's configuration too, as a shell reads them.
+  /// The arguments of this command, quoted for a shell, without `--format` and `--print-config`.
   private var selected: String {
     var words = CommandLine.arguments.dropFirst().drop { $0 != "bar" }.dropFirst()
     var result: [String] = []

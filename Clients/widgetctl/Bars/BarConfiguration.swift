@@ -1,10 +1,10 @@
 import WidgetBar
 import WidgetModel
 
-/// What people copy into the configuration of a bar.
+/// The text of `--print-config`: a snippet for the configuration of a bar.
 struct BarConfiguration {
   let format: BarFormat
-  /// Which widgets, as a shell reads it.
+  /// The arguments of `widgetctl bar`, quoted for a shell.
   let arguments: String
 
   private var name: String {
@@ -94,7 +94,7 @@ struct BarConfiguration {
     }
   }
 
-  /// The command that sends a click on a part of a widget.
+  /// The shell command that sends a click on a part of a widget.
   static func command(
     _ button: Int, _ widget: WidgetID, _ part: BarPart, socket: String?
   ) -> String {
@@ -106,7 +106,7 @@ struct BarConfiguration {
 }
 
 extension String {
-  /// The text as one word of a shell.
+  /// The text quoted as one shell word.
   var inShell: String {
     let isPlain =
       !isEmpty
@@ -124,6 +124,6 @@ extension String {
         + "'"
   }
 
-  /// In single quotes of tmux a single quote cannot stand.
+  /// The text with double quotes for single ones: tmux cannot escape a quote in single quotes.
   fileprivate var replacingQuotes: String { map { $0 == "'" ? "\"" : String($0) }.joined() }
 }

@@ -4,15 +4,16 @@ import WidgetBar
 import WidgetClient
 import WidgetModel
 
-/// The signals by which i3bar and swaybar say that the bar is hidden, and shown again.
+/// The signals that i3bar and swaybar send when the bar is hidden and shown again.
 ///
-/// Not SIGSTOP, which they send by default: the watch goes on, and what changed is there at once.
+/// Their default is SIGSTOP. With these signals the watch keeps running while the bar is hidden, so
+/// the bar is up to date as soon as it is shown.
 enum BarSignals {
   static let stop = SIGUSR1
   static let go = SIGUSR2
 }
 
-/// Runs a status bar's text: brings frames, clicks and time to a board, and writes what it says.
+/// Runs a status bar: feeds frames, clicks and time to a `BarBoard`, and writes its text.
 struct BarSession: Sendable {
   private enum News: Sendable {
     case frame(WatchFrame)
@@ -23,20 +24,20 @@ struct BarSession: Sendable {
     case failed(any Error)
   }
 
-  /// The least time between two texts: what happens in between is in the later one.
+  /// The least time between two frames of the watch. The daemon conflates changes in between.
   static let pause = Duration.milliseconds(50)
-  /// A bar waits for a daemon for as long as it takes, and is started before it.
+  /// Retries without end: a bar often starts before the daemon.
   static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(5))
-  /// The longest line that a bar may write to say where it was clicked.
+  /// The longest line of a click, in bytes. Longer lines are dropped.
   static let clickBytesMax = 64 << 10
 
   let session: Session
   let selector: Selector
   let family: Family
-  /// Whether one text is wanted, as soon as there is one.
+  /// Whether to write one text and end.
   var isOnce = false
 
-  /// Writes texts until the bar is gone.
+  /// Writes a text at every change. Runs until it is cancelled, or after one text with `isOnce`.
   func run(_ board: BarBoard) async throws {
     let (news, post) = AsyncStream<News>.makeStream()
     let (taken, take) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -45,7 +46,8 @@ struct BarSession: Sendable {
       includeTheme: true)
     let watch = Task {
       do {
-        // While the bar takes no text, no frames are read: the daemon conflates them.
+        // Backpressure: the watch reads its next frame after the last one was handled. Meanwhile
+        // the daemon conflates changes.
         var taken = taken.makeAsyncIterator()
         for try await frame in session.client.watch(options) {
           post.yield(.frame(frame))
@@ -85,7 +87,7 @@ struct BarSession: Sendable {
     }
   }
 
-  /// What changes while it runs.
+  /// The mutable state of the loop.
   private struct State {
     var board: BarBoard
     var isShown = true
@@ -94,7 +96,7 @@ struct BarSession: Sendable {
 
     init(board: BarBoard) { self.board = board }
 
-    /// Sleeps until a date says something else.
+    /// Sets the timer for the next change of a date.
     mutating func wakeUp(_ dates: DateText, _ post: AsyncStream<News>.Continuation) {
       let delay = board.quiet(dates)
       guard delay != timer?.delay else { return }
@@ -108,7 +110,7 @@ struct BarSession: Sendable {
       }
     }
 
-    /// Asks what kinds declare, once for each, if the bar must know which buttons they take.
+    /// Asks the daemon for each kind once, if the bar sends clicks.
     mutating func look(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
       guard board.encoder.format == .polybar || board.encoder.format.takesClicks else { return }
       let new = Set(board.widgets.map(\.kind)).subtracting(asked)
@@ -131,7 +133,7 @@ struct BarSession: Sendable {
 
   // MARK: - What the bar says
 
-  /// Tells of clicks and of signals, if the bar sends any.
+  /// Starts to read clicks and signals, if the bar sends any.
   private func follow(
     _ format: BarFormat, _ post: AsyncStream<News>.Continuation
   ) -> [any DispatchSourceProtocol] {
@@ -149,7 +151,7 @@ struct BarSession: Sendable {
     }
   }
 
-  /// Reads standard input to its end. Lines that are too long are dropped.
+  /// Reads lines from standard input until its end. Drops lines over `clickBytesMax`.
   private static func readLines(_ body: (String) -> Void) {
     var line: [UInt8] = []
     var isTooLong = false
@@ -172,7 +174,7 @@ struct BarSession: Sendable {
     }
   }
 
-  /// Sends what a line says was clicked. Lines that say nothing are left out.
+  /// Sends the click that a line describes. Ignores lines that it cannot parse or assign.
   private func click(_ line: String, _ board: BarBoard) {
     guard let json = I3Click.json(in: line), let value = try? JSONReader.value(of: json),
       let click = I3Click(value),
@@ -195,7 +197,7 @@ struct BarSession: Sendable {
     }
   }
 
-  /// Sends the event that a click on a widget is. Does nothing if it takes none.
+  /// Sends the event for a click on a widget. Does nothing if the widget takes no such event.
   static func send(
     _ click: BarClick, on widget: Widget, kind: Kind?, _ session: Session
   ) async throws {
@@ -208,7 +210,7 @@ struct BarSession: Sendable {
 }
 
 extension BarBoard {
-  /// The widget that was clicked; the only one, if the bar does not say which.
+  /// The clicked widget. If the bar does not name it: the only shown widget, or nil.
   func clicked(_ click: I3Click) -> Widget? {
     if let id = click.widget { return mirror[id] }
     let all = widgets

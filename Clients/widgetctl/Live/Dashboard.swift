@@ -101,7 +101,7 @@ struct DashboardCommand: AsyncParsableCommand {
   }
 }
 
-/// How pictures are shown, as people say it.
+/// The values of `--images`: the protocol, or another way, that draws pictures.
 enum ImageMethod: String, CaseIterable, ExpressibleByArgument {
   case kitty, sixel, iterm, blocks, none
 
@@ -118,7 +118,7 @@ enum ImageMethod: String, CaseIterable, ExpressibleByArgument {
   }
 }
 
-/// What a dashboard is started with.
+/// The options of a dashboard, from `dashboard` or `view --live`.
 struct DashboardOptions {
   let ids: [WidgetID]
   let selection: SelectorOptions
@@ -127,11 +127,11 @@ struct DashboardOptions {
   var appearance: Theme.Appearance?
   var isStill = false
   var waits = false
-  /// Whether it begins with what is private hidden.
+  /// Whether private nodes are hidden at the start.
   var redacts = false
-  /// Nil for what the terminal says.
+  /// How pictures are drawn. Nil: as the terminal's capabilities allow.
   var images: ImageMethod?
-  /// The file of the arrangement, or "none"; nil for the usual one.
+  /// The path of the arrangement, or "none". Nil: `LiveArrangement.standardPath`.
   var arrangement: String?
 
   init(ids: [WidgetID], selection: SelectorOptions, global: GlobalOptions) {
@@ -172,7 +172,7 @@ struct DashboardOptions {
     try await live.run()
   }
 
-  /// The arrangement, and the file that `w` writes.
+  /// Reads the arrangement. Returns it with the file that the key `w` writes.
   private func readArrangement() throws(CommandFailure) -> (LiveArrangement?, ArrangementFile?) {
     let standard = LiveArrangement.standardPath.map { ArrangementFile(path: $0) }
     if arrangement == "none" { return (nil, standard) }

@@ -1,23 +1,23 @@
 import WidgetModel
 
-/// Where a dashboard's widgets go: boxes in columns and rows, as a user's file says.
+/// The layout of a dashboard: nested boxes in columns and rows, read from a user's file.
 struct LiveArrangement: Hashable, Sendable {
-  /// How wide something in columns is.
+  /// The width of a box in columns.
   enum Width: Hashable, Sendable {
-    /// Columns of the terminal.
+    /// A number of terminal columns.
     case cells(Int)
-    /// A share of the room.
+    /// A percentage of the available width.
     case percent(Int)
   }
 
-  /// In which order a selection's widgets stand.
+  /// The sort order of a selection's widgets.
   enum Order: String, Hashable, Sendable, CaseIterable { case position, id }
 
-  /// Which widgets, and how they are shown.
+  /// One widget or a selection of widgets, and how to show them.
   struct Entry: Hashable, Sendable {
-    /// A widget that is named has a place before it exists.
+    /// The widget's id. Its place is reserved before the widget exists. Nil: use `selector`.
     var id: WidgetID?
-    /// Without an id: all widgets for which this holds and that have no place yet.
+    /// If `id` is nil: takes every matching widget that no earlier entry took.
     var selector = Selector()
     var title: String?
     var family: Family?
@@ -38,10 +38,10 @@ struct LiveArrangement: Hashable, Sendable {
   }
 
   var root: Box
-  /// Whether widgets that have no place follow below.
+  /// Whether widgets that no entry takes flow below the arrangement.
   var showsRest = true
 
-  /// What a watch of its own brings: widgets with the content for a family that is not theirs.
+  /// A separate watch for widgets that are shown with the content for another family.
   struct Feed: Hashable, Sendable {
     let family: Family
     let selector: Selector
@@ -50,7 +50,7 @@ struct LiveArrangement: Hashable, Sendable {
   /// The entries, in reading order.
   var entries: [Entry] { LiveArrangement.entries(of: root) }
 
-  /// The watches that its families take: one for all ids of a family, and one for each selection.
+  /// The watches that entries with a family need: one for all ids of a family, one per selection.
   var feeds: [Feed] {
     var ids: [Family: [WidgetID]] = [:]
     var feeds: [Feed] = []
@@ -68,7 +68,7 @@ struct LiveArrangement: Hashable, Sendable {
     } + feeds
   }
 
-  /// The entry that gives a widget its place, if it is shown; nil for none.
+  /// The entry that places a widget: first by id, then by selector. Nil if no entry matches.
   func entry(of widget: Widget) -> Entry? {
     let entries = entries
     return entries.first { $0.id == widget.id }
@@ -88,7 +88,7 @@ struct LiveArrangement: Hashable, Sendable {
 
   // MARK: - Which widget goes where
 
-  /// The boxes with the widgets that are in them.
+  /// A box after its entries were replaced by widgets.
   indirect enum Place {
     case widget(WidgetID)
     case columns([Column])
@@ -100,17 +100,17 @@ struct LiveArrangement: Hashable, Sendable {
     let place: Place
   }
 
-  /// What became of an arrangement with the widgets that there are.
+  /// An arrangement applied to the present widgets. `place` is nil if no widget has a place.
   struct Resolved {
     var place: Place?
     var entries: [WidgetID: Entry] = [:]
   }
 
-  /// Gives widgets their places. The first entry that fits a widget has it.
+  /// Assigns each widget to the first entry that matches it. Entries with its id go first.
   ///
   /// - Parameters:
-  ///   - widgets: Those to show, in display order.
-  ///   - awaits: Whether a widget that is not among them keeps its place.
+  ///   - widgets: The widgets to show, in display order.
+  ///   - awaits: Whether to reserve the place of a named widget that is missing from `widgets`.
   func resolved(_ widgets: [Widget], awaits: (WidgetID) -> Bool) -> Resolved {
     var result = Resolved()
     let named = Set(entries.compactMap(\.id))
@@ -147,7 +147,10 @@ struct LiveArrangement: Hashable, Sendable {
     return result
   }
 
-  /// The widths of columns in some room, with gaps between them; nil if there is too little.
+  /// Divides `room` cells among columns with gaps between them.
+  ///
+  /// - Parameter least: The minimum width of a column.
+  /// - Returns: Nil if the columns do not fit with this width.
   static func widths(
     _ wanted: [Width?], in room: Int, gap: Int, least: Int
   ) -> [Int]? {
@@ -162,7 +165,7 @@ struct LiveArrangement: Hashable, Sendable {
     }
     let open = widths.count { $0 == nil }
     let fixed = widths.reduce(0) { $0 + ($1 ?? 0) }
-    // What was asked for is cut in its proportions, and the others keep the least.
+    // If the requested widths exceed the room, shrink them in proportion. Open ones get `least`.
     let most = room - open * least
     if fixed > most {
       var over = fixed - most
@@ -186,8 +189,8 @@ struct LiveArrangement: Hashable, Sendable {
 
   // MARK: - The present arrangement
 
-  /// The boxes that frames on a page come to: cut between columns where no frame is cut, else
-  /// between rows.
+  /// Turns frames on a page into boxes. Splits between columns where no frame crosses the cut,
+  /// otherwise between rows.
   static func box(around frames: [(id: WidgetID, frame: LayoutFrame)], entry: (WidgetID) -> Entry)
     -> Box?
   {
@@ -215,13 +218,13 @@ struct LiveArrangement: Hashable, Sendable {
     return Box(.rows(parts))
   }
 
-  /// Where a pane is on the page.
+  /// The columns and rows of a pane on the page.
   struct LayoutFrame: Hashable {
     let columns: Range<Int>
     let rows: Range<Int>
   }
 
-  /// The frames, divided where none of them crosses a line.
+  /// Splits the frames into groups along one axis. No frame crosses a cut.
   private static func groups(
     _ frames: [(id: WidgetID, frame: LayoutFrame)],
     _ range: (LayoutFrame) -> Range<Int>

@@ -3,19 +3,19 @@ import WidgetLayout
 import WidgetModel
 import WidgetTerminal
 
-/// Where widgets are on the page.
+/// Layout of the panes on the page.
 extension LiveBoard {
-  /// The width of a column that flows, without the gap to the next.
+  /// The minimum width of a column that widgets flow into, without the gap.
   private static let columnWidthMin = 38
-  /// The least width of a column that an arrangement asks for; with less room columns become rows.
+  /// The minimum width of a column of an arrangement. In less room, columns become rows.
   static let arrangedWidthMin = 18
   static let gap = 1
   /// The border of a pane, on each side.
   static let border = 1
-  /// The rows of the place of a widget that does not exist yet.
+  /// The height of the placeholder for a widget that does not exist yet, in rows.
   static let awaitedRows = 3
 
-  /// The rows that widgets have.
+  /// The height of the viewport: all rows but the status line.
   var pageRows: Int { max(1, size.rows - 1) }
 
   /// The widgets that are selected, visible and not filtered out.
@@ -34,7 +34,7 @@ extension LiveBoard {
     }
   }
 
-  /// Lays all panes out: where the arrangement says, and what it does not name in columns below.
+  /// Lays out all panes: the arrangement first, then the other widgets in columns below it.
   mutating func arrange() {
     let shown = shownIDs
     frames = [:]
@@ -59,7 +59,7 @@ extension LiveBoard {
 
   // MARK: - As arranged
 
-  /// Gives what is in a place its frames. Returns the height.
+  /// Sets the frames of the widgets in a place. Returns the height in rows.
   private mutating func layOut(
     _ place: LiveArrangement.Place, x: Int, y: Int, width: Int
   ) -> Int {
@@ -93,7 +93,7 @@ extension LiveBoard {
     }
   }
 
-  /// The height of a pane, which is laid out for a width.
+  /// Lays out a pane for a width. Returns its height in rows, with border and error line.
   mutating func paneHeight(_ id: WidgetID, width: Int) -> Int {
     panes[id]?.layOut(width: max(1, width - 2 * LiveBoard.border))
     if panes[id]?.images.isEmpty == false { withImages.insert(id) } else { withImages.remove(id) }
@@ -102,7 +102,7 @@ extension LiveBoard {
 
   // MARK: - In columns
 
-  /// Lets widgets flow into columns below what is there: each into the shortest one, in order.
+  /// Places widgets in columns below the arrangement: in order, each into the shortest column.
   private mutating func flow(_ ids: [WidgetID]) {
     guard !ids.isEmpty else { return }
     let room = max(1, (size.columns + LiveBoard.gap) / (LiveBoard.columnWidthMin + LiveBoard.gap))
@@ -116,7 +116,7 @@ extension LiveBoard {
       let tops = (0...(count - span)).map { first in
         (column: first, y: heights[first..<(first + span)].reduce(0, max))
       }
-      // The leftmost of the highest places.
+      // The topmost place; of several, the leftmost.
       let (column, y) = tops.min { ($0.y, $0.column) < ($1.y, $1.column) } ?? (0, 0)
       let x = column * (width + LiveBoard.gap)
       let paneWidth = isLast(column) ? size.columns - x : width * span + LiveBoard.gap * (span - 1)
@@ -128,7 +128,7 @@ extension LiveBoard {
     pageHeight = heights.max() ?? 0
   }
 
-  /// How many of some columns a family takes.
+  /// How many of `count` columns a widget of this family spans.
   private static func span(_ family: Family, of count: Int) -> Int {
     switch family {
     case .small, .medium, .inline, .circular, .rectangular: 1
@@ -137,22 +137,23 @@ extension LiveBoard {
     }
   }
 
-  /// The rows over a widget's content that say what is wrong with it.
+  /// The rows above the content that show the widget's error: 1, or 0 if it has no error.
   func troubleRows(of id: WidgetID) -> Int { panes[id]?.widget.error == nil ? 0 : 1 }
 
-  /// Where a pane's content begins on the page.
+  /// The origin of a pane's content on the page, inside the border and below the error line.
   func origin(of id: WidgetID) -> (x: Int, y: Int) {
     let frame = frames[id] ?? LayoutRect(x: 0, y: 0, width: 0, height: 0)
     return (frame.x + LiveBoard.border, frame.y + LiveBoard.border + troubleRows(of: id))
   }
 
-  /// The terminal has another size.
+  /// Lays out again for a new terminal size.
   mutating func resize(_ size: TerminalSize) {
     self.size = size
     arrange()
   }
 
-  /// The arrangement as it is now: where each pane stands, by its id.
+  /// The arrangement that reproduces the current frames, with each widget by id. Nil if no widget
+  /// is shown.
   var presentArrangement: LiveArrangement? {
     let all = (order + awaited).compactMap { id in
       frames[id].map { frame in
@@ -171,7 +172,7 @@ extension LiveBoard {
     }
   }
 
-  /// What came of writing the arrangement.
+  /// Tells the user the outcome of writing the arrangement, or asks before replacing a file.
   mutating func saved(_ text: String, _ outcome: ArrangementFile.Outcome, path: String) {
     switch outcome {
     case .written: notice = "wrote the arrangement to \(path)"
@@ -182,7 +183,7 @@ extension LiveBoard {
 }
 
 extension Widget {
-  /// Whether it only says that a host or a bundle runs as it should.
+  /// Whether this is the status widget of a host or bundle that runs without errors.
   var isStandingWell: Bool {
     ["bundle", "widgetd-host"].contains(kind.rawValue) && data["state"] == .string("running")
       && !isStale && error == nil

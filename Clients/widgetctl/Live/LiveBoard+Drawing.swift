@@ -4,18 +4,18 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// What a dashboard looks like.
+/// Drawing a dashboard into a grid of cells.
 extension LiveBoard {
-  /// A picture of the board.
+  /// One redraw of the board.
   struct Picture {
     var grid: CellGrid
-    /// Where the text cursor stands; nil if it is hidden.
+    /// The position of the text cursor. Nil if it is hidden.
     var cursor: ScreenUpdate.Cursor?
-    /// The rows that were drawn since the last picture; nil if all may have been.
+    /// The dirty rows since the last redraw. Nil if every row may be dirty.
     var drawnRows: [Int]?
   }
 
-  /// The screen, and where the cursor is in it. Paints only the panes that changed.
+  /// Draws the screen. Repaints only the panes that changed.
   mutating func picture() -> Picture {
     let page = LayoutRect(x: 0, y: 0, width: size.columns, height: pageRows)
     var places: [WidgetID: LayoutRect] = [:]
@@ -31,14 +31,15 @@ extension LiveBoard {
       width: size.columns, height: size.rows, places: places, clip: page, motion: motion,
       background: look.ownBackground,
       key: { key(of: $0, places[$0] ?? .zero) }, paint: { paint($0, $1, in: &$2) })
-    // On the page itself: it is copied only for what lies over the panes.
+    // Draw the status line on the cached page: a redraw copies the page only below an overlay.
     canvas.draw(row: size.rows - 1) { drawStatus(in: &$0) }
     var drawnRows = canvas.takeDrawnRows()
     self.canvas = canvas
     hasComings = false
     let hasPictures = pictures.usesProtocol && !pictures.states.isEmpty
     let isCovered = places.isEmpty || overlay != nil || selection != nil || hasPictures
-    // What lies over the panes is drawn on no row of the page, and neither is what it leaves.
+    // Overlays are drawn on a copy of the page, so the dirty rows miss them. All rows count as
+    // dirty while an overlay is shown, and once more after it is gone.
     if isCovered || wasCovered { drawnRows = nil }
     wasCovered = isCovered
     guard isCovered else {
@@ -68,7 +69,7 @@ extension LiveBoard {
 
   // MARK: - Motion
 
-  /// What the next picture moves: text that fades, and panes that slide if widgets came or went.
+  /// The animations of the next redraw: changed text fades; panes slide if widgets came or went.
   private var motion: LiveCanvas.Motion {
     guard options.moves, !isLinkSlow else { return LiveCanvas.Motion() }
     let (from, text) = (rgb("color.tint"), rgb("color.text"))
@@ -81,7 +82,7 @@ extension LiveBoard {
       case .palette?: return style
       case nil: break
       }
-      // The last step but one is nearly there.
+      // The mix goes from 1/4 in the first step to 3/4 in the last. Then the text has its colour.
       let (part, whole) = (step + 1, LiveCanvas.steps + 1)
       func mix(_ a: UInt8, _ b: UInt8) -> UInt8 {
         UInt8((Int(a) * (whole - part) + Int(b) * part) / whole)
@@ -97,17 +98,17 @@ extension LiveBoard {
     return (color.red, color.green, color.blue)
   }
 
-  /// Whether something moves, and the next step is due after `LiveCanvas.stepDuration`.
+  /// Whether an animation runs. Its next step is then due after `LiveCanvas.stepDuration`.
   var isMoving: Bool { canvas.isMoving }
 
-  /// Goes on by a step, or to the end if nothing may move any more.
+  /// Advances the animations by a step. Ends them if animation is off or the terminal is slow.
   mutating func moveOn() {
     if options.moves, !isLinkSlow { canvas.advance() } else { canvas.settle() }
   }
 
   // MARK: - Panes
 
-  /// Everything that a pane's picture depends on.
+  /// The cache key of a painted pane.
   private func key(of id: WidgetID, _ place: LayoutRect) -> LiveCanvas.Key {
     let pane = panes[id]
     return LiveCanvas.Key(
@@ -125,7 +126,7 @@ extension LiveBoard {
     entries[id]?.title.map { DisplayText.onOneLine($0) } ?? id.rawValue
   }
 
-  /// Paints rows of a pane with its border.
+  /// Paints the given rows of a pane, with its border and title.
   private func paint(_ id: WidgetID, _ rows: Range<Int>, in grid: inout CellGrid) {
     let hasFocus = focus?.widget == id
     let frame = LayoutRect(
@@ -154,7 +155,7 @@ extension LiveBoard {
     look.hoveredID = hover?.widget == id ? hover?.node : nil
     look.paintsBackground = look.ownBackground != nil
     let top = frame.y + LiveBoard.border + troubleRows(of: id)
-    // Of a pane that is taller than the screen the rows that are seen.
+    // Skip the rows of the content that are above the grid.
     let first = max(0, -top)
     let content = CellPainter(look: look).grid(
       pane.layout, pane.table, rows: first..<max(first, grid.height - top))
@@ -188,7 +189,7 @@ extension LiveBoard {
     }
   }
 
-  /// What is to be known of a widget at a glance, with the colour that says it.
+  /// The marks in a widget's title, such as `stale`, each with the token of its colour.
   private func marks(of widget: Widget) -> [(String, String)] {
     var marks: [(String, String)] = []
     if widget.error != nil { marks.append(("failed", "color.error")) }
@@ -213,7 +214,7 @@ extension LiveBoard {
       style: style("color.secondary"))
   }
 
-  /// Why there is no widget on the board.
+  /// The message on a board without widgets.
   private var nothing: String {
     let missing = options.ids.filter { mirror[$0] == nil }
     if let first = missing.first {
@@ -232,7 +233,7 @@ extension LiveBoard {
   private struct StatusPart {
     let text: String
     let token: String
-    /// The part with the highest rank is left out first where there is no room.
+    /// If the line is too narrow, parts with the highest rank are dropped first. Rank 0 stays.
     let rank: Int
 
     init(_ text: String, _ token: String, rank: Int = 0) {
@@ -276,7 +277,7 @@ extension LiveBoard {
     for part in right { put(part) }
   }
 
-  /// How the connection and the widgets stand.
+  /// The left side of the status line: the connection, and counts of widgets.
   private var standing: [StatusPart] {
     var parts: [StatusPart] = []
     if let trouble {
@@ -297,7 +298,7 @@ extension LiveBoard {
     return parts
   }
 
-  /// The keys that help now.
+  /// The right side of the status line: keys that apply now.
   private var hints: [StatusPart] {
     if let input = focusedInput, overlay == nil {
       let isMultiline = panes[input.widget]?.node(input.node)?.text("mode") == "multiline"
@@ -380,7 +381,7 @@ extension LiveBoard {
 
   // MARK: - Cursor and colours
 
-  /// Where the next character goes, if an input has the focus and that place is seen.
+  /// The position of the text cursor in the focused input or the filter. Nil if it is out of view.
   private var cursor: ScreenUpdate.Cursor? {
     if isFiltering {
       let column = 1 + TextColumns.width(of: filter?.head ?? "")
@@ -401,7 +402,7 @@ extension LiveBoard {
     return ScreenUpdate.Cursor(column: column, row: row)
   }
 
-  /// Text in a colour of the theme.
+  /// The style for text in a colour token. Without colours: bold, dim or plain.
   private func style(_ token: String) -> CellStyle {
     var style = CellStyle.plain
     if look.usesColor, let color = look.theme.color(token, look.appearance) {

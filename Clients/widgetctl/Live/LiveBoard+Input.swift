@@ -5,9 +5,9 @@ import WidgetProto
 import WidgetRender
 import WidgetTerminal
 
-/// What keys and the mouse do.
+/// Keys, pasted text and the mouse.
 extension LiveBoard {
-  /// Takes what the user does. Returns what follows outside.
+  /// Handles one input event. Returns the effects that the session carries out.
   mutating func take(_ input: TerminalInput) -> [Effect] {
     switch input {
     case .key(let key, let modifiers):
@@ -134,7 +134,7 @@ extension LiveBoard {
 
   // MARK: - Inputs
 
-  /// Takes a key that goes to an input; nil if it is not for the input.
+  /// Handles a key while an input has the focus. Returns nil if the board must handle the key.
   private mutating func takeInInput(
     _ focus: LiveFocus, _ key: TerminalKey, _ modifiers: KeyModifiers
   ) -> [Effect]? {
@@ -149,7 +149,7 @@ extension LiveBoard {
     }
   }
 
-  /// Text that was pasted.
+  /// Inserts pasted text into the filter or the focused input.
   private mutating func type(_ text: String) -> [Effect] {
     if isFiltering {
       var draft = filter ?? LiveDraft("")
@@ -159,7 +159,7 @@ extension LiveBoard {
     }
     guard overlay == nil, let focus = focusedInput else { return [] }
     let isMultiline = panes[focus.widget]?.node(focus.node)?.text("mode") == "multiline"
-    // Terminals send a newline of a paste as a carriage return.
+    // In pasted text, terminals send a carriage return for a newline.
     let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     return edit(focus) { $0.insert(lines.joined(separator: isMultiline ? "\n" : " ")) }
   }
@@ -171,7 +171,7 @@ extension LiveBoard {
     let didChange = panes[focus.widget]?.edit(focus.node, change) ?? false
     edited.insert(focus.widget)
     arrange()
-    // In a form nothing is sent before the form is.
+    // An input in a form sends no `change`; the form sends all values when it is submitted.
     guard didChange, pane.form(around: focus.node) == nil else { return [] }
     let text = panes[focus.widget]?.draft(focus.node).text ?? ""
     if case .int(let least)? = node.properties["minLength"], text.count < least, !text.isEmpty {
@@ -187,7 +187,7 @@ extension LiveBoard {
     ]
   }
 
-  /// Enter in an input: sends its form, or what is in it.
+  /// Handles Enter in an input: submits its form, or the input if it is in no form.
   private mutating func submit(_ focus: LiveFocus) -> [Effect] {
     guard let pane = panes[focus.widget], let node = pane.node(focus.node) else { return [] }
     if let form = pane.form(around: focus.node) { return submit(form: form, of: focus.widget) }
@@ -222,7 +222,7 @@ extension LiveBoard {
     return [.send(event, after: nil)]
   }
 
-  /// Says why what was typed is not sent, and leads there.
+  /// Moves the focus to the invalid input and shows why it was not sent.
   private mutating func tell(_ problem: InputProblem, in widget: WidgetID) -> [Effect] {
     setFocus(LiveFocus(widget: widget, node: problem.node, kind: .control))
     notice = problem.words
@@ -231,7 +231,7 @@ extension LiveBoard {
 
   // MARK: - Pressing
 
-  /// Presses, switches or opens what has the focus.
+  /// Activates a focus target: presses, switches, opens, selects or submits it.
   mutating func activate(_ focus: LiveFocus) -> [Effect] {
     guard target(focus) != nil, let node = panes[focus.widget]?.node(focus.node) else { return [] }
     let event = { (name: String, payload: ValueMap) in
@@ -256,7 +256,7 @@ extension LiveBoard {
     }
   }
 
-  /// The daemon refused an event: what was shown ahead of it is taken back.
+  /// The daemon refused an event: reverts the optimistic change, and shows the reason.
   mutating func refused(_ event: LiveEvent, _ words: String) {
     panes[event.widget]?.refused(event)
     if event.name == "more" {
@@ -266,7 +266,7 @@ extension LiveBoard {
     arrange()
   }
 
-  /// The daemon took an event.
+  /// The daemon accepted an event.
   mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse) {
     let now = options.now()
     panes[event.widget]?.accepted(event, response, at: now)
@@ -285,7 +285,7 @@ extension LiveBoard {
     setFocus(all[(index + step + all.count) % all.count])
   }
 
-  /// To the nearest target in a direction; without one, the page scrolls.
+  /// Moves the focus to the nearest target in a direction. If there is none, scrolls the page.
   private mutating func moveFocus(_ key: TerminalKey) {
     guard let focus, let own = target(focus) else {
       if focus == nil, key == .left || key == .right { return moveFocus(by: 1) }
@@ -295,7 +295,7 @@ extension LiveBoard {
     var best: (distance: Int, focus: LiveFocus)?
     for (other, target) in targets where other != focus {
       let to = pageFrame(other.widget, target.frame).center
-      // A row is about as high as two columns are wide.
+      // A cell is about twice as high as wide.
       let (dx, dy) = (to.x - from.x, (to.y - from.y) * 2)
       let (along, across) =
         switch key {
@@ -335,7 +335,8 @@ extension LiveBoard {
     return []
   }
 
-  /// What is under the pointer and can have the focus. Inner targets come after those around them.
+  /// Hit test: the focus target under the pointer. Inner targets come after outer ones, so the
+  /// last hit is the innermost.
   private func target(at event: MouseEvent) -> (focus: LiveFocus, target: FocusTarget)? {
     guard let (id, x, y) = place(event) else { return nil }
     let hit = panes[id]?.targets.last {
@@ -344,7 +345,7 @@ extension LiveBoard {
     return hit.map { (LiveFocus(widget: id, node: $0.id, kind: $0.kind), $0) }
   }
 
-  /// What is under the pointer: the widget, and the place in its content.
+  /// Hit test: the widget under the pointer, and the position in its content.
   private func place(_ event: MouseEvent) -> (widget: WidgetID, x: Int, y: Int)? {
     guard event.row < pageRows else { return nil }
     let (column, row) = (event.column, event.row + top)
@@ -393,7 +394,7 @@ extension LiveBoard {
 }
 
 extension LiveDraft {
-  /// A key as text fields take it.
+  /// Applies a key with the usual bindings of a text field.
   mutating func take(_ key: TerminalKey, _ modifiers: KeyModifiers) {
     switch key {
     case .character(let character) where modifiers.contains(.control):
@@ -422,7 +423,7 @@ extension LayoutRect {
 }
 
 extension TerminalKey {
-  /// Whether it can bring something else into sight.
+  /// Whether the key can scroll the page or move the focus.
   fileprivate var moves: Bool {
     switch self {
     case .tab, .up, .down, .pageUp, .pageDown, .home, .end: true

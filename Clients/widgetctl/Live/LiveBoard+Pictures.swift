@@ -3,9 +3,9 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// The pictures of image nodes.
+/// Pictures of image nodes: which are in view, which to load, and how each is drawn.
 extension LiveBoard {
-  /// An image node that is seen.
+  /// An image node in view. `place` is the visible part of `frame`, both on the screen.
   private struct Seen {
     let widget: WidgetID
     let node: Node
@@ -13,7 +13,7 @@ extension LiveBoard {
     let place: LayoutRect
   }
 
-  /// The image nodes of which something is seen, on the screen.
+  /// The image nodes that are at least partly in view.
   private var seenImages: [Seen] {
     let page = LayoutRect(x: 0, y: 0, width: size.columns, height: pageRows)
     guard !withImages.isEmpty else { return [] }
@@ -36,7 +36,7 @@ extension LiveBoard {
     }
   }
 
-  /// The sources of pictures that are seen and not read yet. They count as being read from now on.
+  /// The sources of pictures in view that are not loaded yet. Marks them as loading.
   mutating func picturesToLoad() -> [String] {
     let seen = seenImages
     guard !seen.isEmpty else { return [] }
@@ -46,8 +46,8 @@ extension LiveBoard {
     return new
   }
 
-  /// The events `load` and `error` of pictures that are seen: one for each source that a node is given,
-  /// as soon as it is known what became of it.
+  /// The events `load` and `error` of pictures in view. Each node sends one event per source, after
+  /// the source was loaded or has failed.
   mutating func pictureEvents() -> [LiveEvent] {
     var (told, events) = (toldPictures, [LiveEvent]())
     for seen in seenImages where !Set(seen.node.events).isDisjoint(with: ["load", "error"]) {
@@ -73,8 +73,9 @@ extension LiveBoard {
     return events
   }
 
-  /// Pictures for a terminal that draws: those that it gets, and those that become half blocks because
-  /// they are too many, too large, or behind a box, which would not cover them.
+  /// The pictures in view for a terminal that draws pixels: those that are sent, and those that are
+  /// drawn with half blocks. Half blocks are for pictures that are too many or too large, and for
+  /// all pictures under an overlay: a box cannot cover pixels.
   private var dividedImages: (sent: [Seen], others: [Seen]) {
     guard pictures.usesProtocol else { return ([], []) }
     let seen = seenImages.filter { pictures.image(of: $0.node) != nil }
@@ -86,14 +87,14 @@ extension LiveBoard {
     )
   }
 
-  /// What the terminal is to draw with pixels.
+  /// The pictures that the terminal draws with pixels.
   var sprites: [LiveSprite] {
     dividedImages.sent.map {
       LiveSprite(source: pictures.source(of: $0.node), frame: $0.frame, place: $0.place)
     }
   }
 
-  /// Draws with half blocks what the terminal does not draw.
+  /// Draws the other pictures with half blocks.
   func drawPictures(in grid: inout CellGrid) {
     for picture in dividedImages.others {
       guard let image = pictures.image(of: picture.node) else { continue }
@@ -101,13 +102,13 @@ extension LiveBoard {
     }
   }
 
-  /// The look with the pictures.
+  /// A look that finds pictures and their problems by node.
   func withPictures(_ look: CellLook) -> CellLook {
     var look = look
     let pictures = pictures
     look.image = { node in
       guard pictures.method != nil, let image = pictures.image(of: node) else { return nil }
-      // Where the terminal draws, the cells stay blank.
+      // The terminal draws pixels over these cells, so they stay blank.
       return pictures.usesProtocol ? LiveBoard.nothing : image
     }
     look.imageProblem = { pictures.problem(of: $0) }

@@ -3,20 +3,20 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// Text that the user marked with the mouse: cells of one pane, from where it was pressed to where it
-/// is now, line by line.
+/// A text selection made with the mouse: the cells of one pane between anchor and head, line by
+/// line.
 struct LiveSelection: Hashable {
   struct Point: Hashable {
     var x: Int
     var y: Int
   }
 
-  /// The pane's cells on the screen, without its border.
+  /// The visible content of the pane on the screen. The selection stays inside.
   let area: LayoutRect
   let anchor: Point
   var head: Point
 
-  /// The cells that are marked, row by row; none before the mouse has moved.
+  /// The selected cells, row by row. Empty until the mouse has moved.
   var rows: [LayoutRect] {
     guard anchor != head, !area.isEmpty else { return [] }
     let (first, last) =
@@ -28,13 +28,13 @@ struct LiveSelection: Hashable {
     }
   }
 
-  /// Moves its end, within the pane.
+  /// Moves the head, clamped to the pane.
   mutating func extend(toX x: Int, y: Int) {
     head = Point(
       x: min(max(x, area.x), area.endX - 1), y: min(max(y, area.y), area.endY - 1))
   }
 
-  /// The text in its cells, without blanks at the ends of lines.
+  /// The text in the selected cells. Trailing blanks of each line are removed.
   func text(in grid: CellGrid) -> String {
     rows.map { row in
       var line = ""
@@ -47,12 +47,12 @@ struct LiveSelection: Hashable {
   }
 }
 
-/// Marking and copying text.
+/// Selecting and copying text.
 extension LiveBoard {
-  /// The most bytes that are copied: terminals refuse more.
+  /// The limit of a copied text in UTF-8 bytes: terminals refuse more.
   static let copyBytesMax = 64 << 10
 
-  /// A press in a pane that hit nothing: what is dragged from here is marked.
+  /// Starts a selection where a press hit no focus target.
   mutating func beginSelection(_ id: WidgetID, _ event: MouseEvent) {
     guard let frame = frames[id] else { return }
     let page = LayoutRect(x: 0, y: 0, width: size.columns, height: pageRows)
@@ -71,7 +71,7 @@ extension LiveBoard {
     selection?.extend(toX: event.column, y: event.row)
   }
 
-  /// The button was let go: copies what is marked.
+  /// Ends the selection when the button is released, and copies its text.
   mutating func endSelection() -> [Effect] {
     guard isSelecting else { return [] }
     isSelecting = false
@@ -82,13 +82,13 @@ extension LiveBoard {
     return copySelection()
   }
 
-  /// Gives what is marked to the terminal's clipboard.
+  /// Copies the selected text to the terminal's clipboard.
   mutating func copySelection() -> [Effect] {
     guard let selection else {
       notice = "drag over text with the mouse to mark it"
       return []
     }
-    // What was drawn last is what was marked.
+    // The user selected cells of the last redraw, so read the text from there.
     let text = selection.text(in: canvas.page)
     guard !text.isEmpty else { return [] }
     guard text.utf8.count <= LiveBoard.copyBytesMax else {
@@ -99,7 +99,7 @@ extension LiveBoard {
     return [.copy(text)]
   }
 
-  /// Shows what is marked.
+  /// Highlights the selected cells with reversed colours.
   func drawSelection(in grid: inout CellGrid) {
     for row in selection?.rows ?? [] {
       grid.restyle(row) { $0.attributes.formSymmetricDifference(.reverse) }

@@ -1,7 +1,7 @@
 import WidgetLayout
 import WidgetModel
 
-/// What users do to rows of tables.
+/// Selecting and deleting rows of tables, and loading more of them.
 extension LiveBoard {
   /// A row of a table.
   private struct Row {
@@ -9,7 +9,7 @@ extension LiveBoard {
     let key: String
   }
 
-  /// The row that has the focus, or in which the focus is.
+  /// The table row that has or contains the focus.
   private func row(of focus: LiveFocus) -> Row? {
     guard let pane = panes[focus.widget] else { return nil }
     var index = pane.table.index(of: focus.node)
@@ -22,12 +22,12 @@ extension LiveBoard {
     return nil
   }
 
-  /// What of a row's id names it: what comes behind the template's.
+  /// The key of a row: the part of its node id after the template's id and `/`.
   private static func key(ofRow id: String) -> String {
     id.split(separator: "/", maxSplits: 1).last.map(String.init) ?? id
   }
 
-  /// Selects a row, or takes it out of the selection.
+  /// Toggles the selection of a row.
   mutating func select(_ focus: LiveFocus) -> [Effect] {
     guard let row = row(of: focus), row.table.events.contains("select") else { return [] }
     var selected: [String] = []
@@ -52,7 +52,7 @@ extension LiveBoard {
     ]
   }
 
-  /// Deletes the row that has the focus, if its table lets it.
+  /// Deletes the focused row, if its table allows that.
   mutating func deleteRow() -> [Effect] {
     guard let focus, let row = row(of: focus) else {
       notice = "move the focus to a row of a table with Tab; Delete then deletes it"
@@ -71,7 +71,7 @@ extension LiveBoard {
     ]
   }
 
-  /// Asks for the next rows of tables whose end is seen. Each is asked once for the rows that it has.
+  /// Sends `more` for tables whose last row is in view, once for each number of rows.
   mutating func askForMore() -> [Effect] {
     var effects: [Effect] = []
     for id in order {

@@ -4,30 +4,32 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// What a dashboard shows and how it answers its user: a value, which takes frames and keys and says
-/// what to send and what to draw.
+/// The state machine of a dashboard. It takes frames and input, and returns effects and a picture.
+///
+/// A value without I/O: `LiveSession` carries out the effects.
 struct LiveBoard {
-  /// What is to be done outside.
+  /// A side effect that `LiveSession` carries out.
   enum Effect: Hashable {
-    /// Send an event. `key` names it if a later one of the same key replaces it while it waits.
+    /// Send an event, after a delay if one is given. A later event of the same node replaces one
+    /// that waits (debounce).
     case send(LiveEvent, after: Duration?)
     case refresh(WidgetID)
-    /// Ask the daemon for a kind: `describe` takes the answer.
+    /// Ask the daemon for a kind. The answer goes to `describe`.
     case describe(KindName)
-    /// Give a text to the terminal's clipboard.
+    /// Copy a text to the terminal's clipboard.
     case copy(String)
-    /// Write the arrangement as it is; a file that is there only with `replaces`.
+    /// Write the arrangement. An existing file is replaced only with `replaces`.
     case save(String, replaces: Bool)
     case suspend
     case quit
   }
 
-  /// What lies over the widgets.
+  /// A box over the widgets.
   enum Overlay: Hashable {
     case help
-    /// A widget's fields, scrolled by some lines.
+    /// The details of a widget, and how many lines they are scrolled.
     case details(WidgetID, Int)
-    /// Whether this text may replace the file of the arrangement.
+    /// Asks whether this text may replace the file of the arrangement.
     case replacing(String)
   }
 
@@ -36,70 +38,70 @@ struct LiveBoard {
   var look: CellLook {
     didSet { lookVersion += 1 }
   }
-  /// Changes with the look: what was painted before it is out of date.
+  /// Grows with each change of the look, and invalidates all painted panes.
   private(set) var lookVersion = 0
-  /// Which picture of a spinner is shown.
+  /// The step of the spinners' animation.
   private(set) var spinnerTick = 0
-  /// The widgets, as the watch for all of them brings them.
+  /// The widgets of the main watch.
   private(set) var mirror = WidgetMirror()
-  /// The widgets with the content for another family, by the place of their watch in `feeds`.
+  /// The widgets of the feeds, by index in `feeds`: with the content for another family.
   private var feedMirrors: [Int: WidgetMirror] = [:]
   var panes: [WidgetID: LivePane] = [:]
-  // What is true of few panes is kept beside them: looking through all of them for each picture costs
-  // more than most pictures.
-  /// Panes in which the user has typed or switched something.
+  // Sets of the few panes with a trait. To scan all panes at each redraw would cost more than most
+  // redraws.
+  /// Panes with edits that the daemon has not settled.
   var edited: Set<WidgetID> = []
-  /// Panes that hold pictures.
+  /// Panes with image nodes.
   var withImages: Set<WidgetID> = []
   private(set) var staleIDs: Set<WidgetID> = []
   private(set) var failedIDs: Set<WidgetID> = []
-  /// The widgets on the board, in their order.
+  /// The widgets on the board, in reading order.
   var order: [WidgetID] = []
   var focus: LiveFocus?
   var overlay: Overlay?
-  /// What is typed behind `/`; nil if nobody filters.
+  /// The text of the filter, typed after `/`. Nil if no filter is set.
   var filter: LiveDraft?
   var isFiltering = false
-  /// The first row of the page that is seen.
+  /// The scroll offset of the page: its first row in the viewport.
   var top = 0
-  /// Where panes are on the page.
+  /// The frames of the panes on the page.
   var frames: [WidgetID: LayoutRect] = [:]
   var pageHeight = 0
-  /// What the arrangement says of the widgets that it places.
+  /// The entry of the arrangement that placed each widget.
   var entries: [WidgetID: LiveArrangement.Entry] = [:]
-  /// Widgets that the arrangement names and that do not exist, in their order.
+  /// Widgets that the arrangement names and that do not exist yet, in reading order.
   var awaited: [WidgetID] = []
-  /// The last event of each picture that has events.
+  /// The last `load` or `error` event of each image node.
   var toldPictures: [LiveFocus: LiveEvent] = [:]
-  /// The pictures of image nodes.
+  /// The loaded pictures. A change invalidates painted panes once the board has had an image node.
   var pictures = LivePictures() {
     didSet { if usesPictures { lookVersion += 1 } }
   }
-  /// Whether there ever was an image node on the board.
+  /// Whether a picture was ever requested.
   private var usesPictures: Bool { !pictures.states.isEmpty }
   /// The kinds that the daemon has described.
   private(set) var kinds: [KindName: RegisteredKind] = [:]
-  /// What the pointer is over.
+  /// The focus target under the pointer.
   var hover: LiveFocus?
-  /// What is marked with the mouse.
+  /// The text selection.
   var selection: LiveSelection?
-  /// Whether the button is still held that marks it.
+  /// Whether the mouse button that extends the selection is still held.
   var isSelecting = false
-  /// Tables that were asked for more rows, with the number of rows that they had.
+  /// Tables that were asked for more rows, with their number of rows at that time.
   var asked: [LiveFocus: Int] = [:]
-  /// Whether widgets came or went since the last picture.
+  /// Whether widgets were added or removed since the last redraw.
   var hasComings = false
-  /// Whether the terminal takes its time: then nothing moves.
+  /// Whether the last write to the terminal was slow. Then nothing is animated.
   var isLinkSlow = false
-  /// What was painted last, so that only what changed is painted again.
+  /// The cache of painted panes: a redraw repaints only panes that changed.
   var canvas = LiveCanvas()
-  /// Whether something lay over the panes in the last picture.
+  /// Whether something covered the panes in the last redraw.
   var wasCovered = true
-  /// What the status line says until the next key.
+  /// A message in the status line. The next key clears it.
   var notice = ""
   private(set) var trouble: String?
   private var pieces: [Int?: [WidgetChange]] = [:]
-  /// How many panes there were so far: tells a pane from an earlier one of the same widget.
+  /// Counts the panes ever made. The count tells a pane from an earlier one of the same widget.
   private var paneCount = 0
 
   init(options: LiveOptions, size: TerminalSize, look: CellLook) {
@@ -108,9 +110,9 @@ struct LiveBoard {
 
   // MARK: - What the daemon says
 
-  /// Takes the next frame of a watch.
+  /// Applies the next frame of a watch.
   ///
-  /// - Parameter feed: Which of `feeds` it is from; nil for the watch that brings all widgets.
+  /// - Parameter feed: The index in `feeds`; nil for the main watch.
   mutating func take(
     _ frame: WatchFrame, from feed: Int? = nil
   ) throws(WidgetMirror.Inconsistency) {
@@ -119,7 +121,7 @@ struct LiveBoard {
     case .disconnected(let error) where feed == nil: trouble = LiveBoard.words(for: error)
     case .opened:
       if feed == nil { trouble = nil }
-      // What is unfinished comes again.
+      // The daemon sends an incomplete change set again.
       pieces[feed] = nil
     default: break
     }
@@ -136,7 +138,7 @@ struct LiveBoard {
     if case .changes = frame, !difference.added.isEmpty || !difference.removed.isEmpty {
       hasComings = true
     }
-    // A widget that comes several times is taken as it is now: a single change is not all of it.
+    // If several changes name a widget, take the widget as it is now: no single change is complete.
     var (updates, named) = ([WidgetID: WidgetUpdate](), Set<WidgetID>())
     for change in pieces[feed] ?? [] {
       guard named.insert(change.id).inserted, case .updated(let update) = change else {
@@ -157,15 +159,15 @@ struct LiveBoard {
       refill(id, updates[id])
       if keepsPlaces { keepsPlaces = keepsPlace(id, before) }
     }
-    // A widget that is new may have a place with another family, whose watch has brought it already.
+    // A feed may have brought a widget before the main watch: make the pane of the added widget.
     for id in difference.added where panes[id] == nil { refill(id, nil) }
     let isSettling = settle()
     // Most changes leave every pane where it is.
     if isSettling || !keepsPlaces { arrange() }
   }
 
-  /// Whether a widget that changed needs the room that it has, and no other widget's place depends on
-  /// it. Lays it out.
+  /// Lays out a changed widget in its frame. Returns whether all frames stay valid: its height is
+  /// the same, and no property that affects the arrangement has changed.
   private mutating func keepsPlace(_ id: WidgetID, _ before: Widget?) -> Bool {
     guard let before, let after = panes[id]?.widget, before.presence == after.presence,
       before.labels == after.labels, before.family == after.family,
@@ -177,7 +179,7 @@ struct LiveBoard {
     return true
   }
 
-  /// Which watch brings what a widget shows here; the one for all until another one has it.
+  /// The feed whose content a widget shows. Nil for the main watch, also until the feed has it.
   private func feed(of id: WidgetID) -> Int? {
     guard let widget = mirror[id], let arrangement = options.arrangement,
       let entry = arrangement.entry(of: widget), let family = entry.family
@@ -189,14 +191,14 @@ struct LiveBoard {
     return feed.flatMap { feedMirrors[$0]?[id] == nil ? nil : $0 }
   }
 
-  /// Lets the daemon's word take the place of what the user typed and switched. Returns whether there is
-  /// something of that.
+  /// Replaces edits that the daemon has settled by the daemon's state. Returns false if there were
+  /// no edits.
   @discardableResult
   mutating func settle() -> Bool {
     guard !edited.isEmpty else { return false }
     let now = options.now()
     for id in edited {
-      // The revision that the pane's widget is of.
+      // The revision of the watch that brings the pane's widget.
       let revision = feed(of: id).flatMap { feedMirrors[$0]?.revision } ?? mirror.revision
       let words = panes[id]?.settle(revision: revision, now: now) ?? ""
       if !words.isEmpty { notice = words }
@@ -213,7 +215,7 @@ struct LiveBoard {
     failedIDs.remove(id)
   }
 
-  /// Gives a pane its widget as it is now. `update` is what changed, if that is known.
+  /// Updates or makes the pane of a widget. `update` is the change; nil if it is unknown.
   private mutating func refill(_ id: WidgetID, _ update: WidgetUpdate?) {
     guard let own = mirror[id] else { return }
     let widget = feed(of: id).flatMap { feedMirrors[$0]?[id] } ?? own
@@ -229,7 +231,7 @@ struct LiveBoard {
       isContentSame: update.map { $0.content == nil && $0.family == nil } ?? false)
   }
 
-  /// Lengths and colours are those of another theme now.
+  /// Applies another theme: invalidates the layout and paint of all panes.
   private mutating func setTheme(_ theme: Theme) {
     guard theme != look.theme else { return }
     look.theme = theme
@@ -245,12 +247,12 @@ struct LiveBoard {
     }
   }
 
-  /// Takes what the daemon says of a kind.
+  /// Stores a kind that the daemon described.
   mutating func describe(_ kind: RegisteredKind) { kinds[kind.kind.name] = kind }
 
   // MARK: - Time
 
-  /// Nodes that follow the time say something else now.
+  /// Advances what changes with time alone: spinners, dates, and edits that time out.
   mutating func timeHasPassed(turningSpinners turns: Bool) {
     if turns { spinnerTick += 1 }
     for id in order { panes[id]?.timeHasPassed() }
@@ -258,7 +260,7 @@ struct LiveBoard {
     arrange()
   }
 
-  /// How long until something that is seen changes by itself; nil for never.
+  /// The time until something in the viewport changes without news. Nil for never.
   var quiet: Duration? {
     let now = options.now()
     let seen = order.filter { id in
@@ -275,7 +277,7 @@ struct LiveBoard {
 
   // MARK: - Focus
 
-  /// Everything that can have the focus, in reading order.
+  /// All focus targets, in reading order.
   var targets: [(focus: LiveFocus, target: FocusTarget)] {
     order.flatMap { id in
       (panes[id]?.targets ?? []).map {
@@ -288,21 +290,21 @@ struct LiveBoard {
     panes[focus.widget]?.targets.first { $0.id == focus.node && $0.kind == focus.kind }
   }
 
-  /// The frame of a target on the page.
+  /// Converts a frame in a pane's content to coordinates of the page.
   func pageFrame(_ id: WidgetID, _ frame: LayoutRect) -> LayoutRect {
     let origin = origin(of: id)
     return LayoutRect(
       x: frame.x + origin.x, y: frame.y + origin.y, width: frame.width, height: frame.height)
   }
 
-  /// The input that keys go to; nil if none has the focus.
+  /// The input that has the focus. Nil if the focus is elsewhere.
   var focusedInput: LiveFocus? {
     guard let focus, focus.kind == .control, panes[focus.widget]?.node(focus.node)?.type == .input
     else { return nil }
     return focus
   }
 
-  /// Gives something the focus, and scrolls so that it is seen.
+  /// Sets the focus, and scrolls the target into view.
   mutating func setFocus(_ focus: LiveFocus?) {
     if let former = focusedInput, former != focus { panes[former.widget]?.leave(former.node) }
     self.focus = focus
@@ -317,45 +319,45 @@ struct LiveBoard {
   }
 }
 
-/// What has the focus.
+/// Identifies a focus target: a node of a widget, and which part of it.
 struct LiveFocus: Hashable {
   let widget: WidgetID
   let node: String
   let kind: FocusTarget.Kind
 }
 
-/// An event that a user causes.
+/// An event to send to the daemon.
 struct LiveEvent: Hashable {
   let widget: WidgetID
   let node: String
   let name: String
   var payload: ValueMap = [:]
-  /// Files to upload first: paths, by the name of the value that becomes the blob's id.
+  /// Paths of files to upload before the event, by value name. The blob's id becomes the value.
   var files: [String: String] = [:]
 }
 
-/// What is shown, and how.
+/// The configuration of a board.
 struct LiveOptions: Sendable {
-  /// Only these; empty for all that are visible.
+  /// The widgets to show. Empty for all that are visible.
   var ids: [WidgetID] = []
   /// Whether the watch selects some of the widgets.
   var isSelection = false
-  /// Whether the widgets that say how a host and its bundles stand are left out while all is well.
+  /// Whether to leave out status widgets of hosts and bundles that run without errors.
   var leavesOutStanding = false
   var metrics: LayoutMetrics
-  /// Where widgets go; nil if they flow.
+  /// The arrangement of the widgets. Nil if they flow into columns.
   var arrangement: LiveArrangement?
-  /// Where the arrangement is written; nil if there is no place.
+  /// The file that the key `w` writes. Nil if no path is known.
   var arrangementFile: ArrangementFile?
-  /// Whether spinners turn.
+  /// Whether spinners are animated.
   var animates = true
-  /// Whether text that changed fades, and panes slide.
+  /// Whether changed text fades and panes slide.
   var moves = false
   /// Whether the terminal's background chooses between light and dark.
   var followsBackground = true
-  /// The watches that the arrangement's families take.
+  /// The extra watches that the arrangement needs.
   var feeds: [LiveArrangement.Feed] { arrangement?.feeds ?? [] }
-  /// The time now.
+  /// The clock.
   var now: @Sendable () -> Timestamp = { Terminal.now }
 }
 

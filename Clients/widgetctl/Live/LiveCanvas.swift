@@ -2,87 +2,87 @@ import WidgetLayout
 import WidgetModel
 import WidgetRender
 
-/// What of a dashboard is painted, so that a picture paints only the panes that changed.
+/// The paint cache of a dashboard: a redraw repaints only the panes that changed.
 ///
-/// It has two layers: panes as grids, which stay while what is in their key does, and the page on
-/// which they are drawn, which stays while no pane has another place. What moves for a moment is on
-/// the page alone: text that changed fades from a colour to its own, and panes slide to their places.
+/// It has two layers. A pane's grid is valid while its `Key` is the same. The page, on which the
+/// grids are drawn, is valid while every pane stays in its place. Animations touch only the page:
+/// changed text fades to its colour, and panes slide to their places.
 struct LiveCanvas {
-  /// Everything that a pane's picture depends on.
+  /// The cache key of a pane's grid: everything that its paint depends on.
   struct Key: Hashable {
-    /// Which pane, and which layout of it.
+    /// The version of the pane. Nil for the placeholder of a missing widget.
     var version: LivePane.Version?
     var width: Int
     var height: Int
-    /// The rows of it that are painted: all, unless it is taller than the screen.
+    /// The painted rows of the pane: all, unless it is taller than the viewport.
     var rows = 0..<0
     var lookVersion: Int
-    /// Only while something turns in it.
+    /// The step of the spinners. Nil if the pane has none, so that a tick does not invalidate it.
     var spinnerTick: Int?
     var isStale: Bool
     var focus: LiveFocus?
     var hover: LiveFocus?
     var title: String
-    /// What the widget's error says, with its age.
+    /// The text of the widget's error, with its age.
     var trouble: String?
     var marks: [String]
     var isEnabled: Bool
   }
 
-  /// What a picture may move.
+  /// The animations that a redraw may start.
   struct Motion {
     var fades = false
     var slides = false
-    /// The style of text that changed, some steps after it did.
+    /// Maps the final style of changed text to its style after some steps.
     var fade: (CellStyle, Int) -> CellStyle = { style, _ in style }
   }
 
-  /// How often a motion is drawn before it is at its end.
+  /// The number of steps of an animation.
   static let steps = 3
-  /// The time between its pictures: 150 ms in all.
+  /// The time between two steps: an animation takes 150 ms.
   static let stepDuration = Duration.milliseconds(50)
-  /// The most panes that fade at a time: a busy board is restless enough.
+  /// The most panes that fade at a time: more would distract on a busy board.
   static let fadesMax = 4
-  /// The most cells of a pane that fade: more is another picture, not another text.
+  /// The most cells that fade in a pane. A larger change is shown at once.
   static let fadingCellsMax = 200
 
   private(set) var page = CellGrid(width: 0, height: 0)
   private var panes: [WidgetID: (key: Key, grid: CellGrid)] = [:]
   private var places: [WidgetID: LayoutRect] = [:]
   private var background: CellColor?
-  /// Which rows of the page were drawn since `takeDrawnRows`; nil for all.
+  /// The dirty rows of the page since `takeDrawnRows`, by row. Nil if all are dirty.
   private var drawn: [Bool]?
-  /// How many panes were painted so far.
+  /// Counts the panes that were painted. Tests use it to see cache hits.
   private(set) var paintedCount = 0
 
-  /// Cells whose text changed, and how many steps ago.
+  /// The fading cells of each pane, and the step of the fade.
   private var fading: [WidgetID: (cells: [(column: Int, row: Int)], step: Int)] = [:]
-  /// Where panes come from, in rows above their place; nil for a pane that is new.
+  /// The sliding panes, with the former row minus the new one. Nil for a new pane, which opens.
   private var sliding: [WidgetID: Int?] = [:]
   private var slideStep = 0
 
-  /// Whether the next step changes the picture.
+  /// Whether an animation runs.
   var isMoving: Bool { !fading.isEmpty || !sliding.isEmpty }
 
-  /// Goes on by a step.
+  /// Advances all animations by a step.
   mutating func advance() {
     for id in fading.keys { fading[id]?.step += 1 }
     slideStep += 1
   }
 
-  /// Ends all motion: the next picture shows where it leads.
+  /// Ends all animations: the next redraw shows their final state.
   mutating func settle() {
     for id in fading.keys { fading[id]?.step = LiveCanvas.steps }
     slideStep = LiveCanvas.steps
   }
 
-  /// Draws on one row of the page what is not a pane and changes with each picture.
+  /// Draws one row of the page outside the panes, and marks it dirty.
   mutating func draw(row: Int, _ draw: (inout CellGrid) -> Void) {
     note(row..<row + 1)
     draw(&page)
   }
 
-  /// The rows of the page that were drawn since the last call, in order; nil if all may have been.
+  /// Returns the dirty rows in order, and marks them clean. Nil if every row may be dirty.
   mutating func takeDrawnRows() -> [Int]? {
     defer { drawn = Array(repeating: false, count: page.height) }
     return drawn.map { flags in flags.indices.filter { flags[$0] } }
@@ -92,12 +92,12 @@ struct LiveCanvas {
     for row in rows.clamped(to: 0..<(drawn?.count ?? 0)) { drawn?[row] = true }
   }
 
-  /// Brings the page up to date.
+  /// Repaints panes whose key changed, and draws them on the page.
   ///
   /// - Parameters:
-  ///   - places: Where on the screen the panes are that can be seen; they may reach beyond the clip.
-  ///   - background: What is behind the panes; nil for the terminal's.
-  ///   - paint: Paints rows of a pane, of which the first is the grid's first.
+  ///   - places: The screen frames of the panes in view. They may reach beyond the clip.
+  ///   - background: The colour behind the panes. Nil for the terminal's background.
+  ///   - paint: Paints a range of a pane's rows. The range's first row is row 0 of the grid.
   mutating func update(
     width: Int, height: Int, places: [WidgetID: LayoutRect], clip: LayoutRect,
     motion: Motion = Motion(), background: CellColor? = nil, key: (WidgetID) -> Key,
@@ -148,7 +148,7 @@ struct LiveCanvas {
     }
   }
 
-  /// The rows of a pane that are painted: what is seen of one that is taller than the screen.
+  /// The rows of a pane to paint: all, or the visible ones if it is taller than the clip.
   private static func rows(of place: LayoutRect, in clip: LayoutRect) -> Range<Int> {
     guard place.height > clip.height else { return 0..<max(place.height, 0) }
     let first = min(max(clip.y - place.y, 0), place.height)
@@ -157,14 +157,14 @@ struct LiveCanvas {
 
   // MARK: - Motion
 
-  /// The text that is another than before; nil if more than text changed.
+  /// The cells whose text changed. Nil if other parts of the key changed, or too many cells.
   private func fade(
     from old: (key: Key, grid: CellGrid)?, to key: Key, _ grid: CellGrid
   ) -> (cells: [(column: Int, row: Int)], step: Int)? {
     guard let old, fading.count < LiveCanvas.fadesMax else { return nil }
     var same = old.key
     same.version = key.version
-    // What the user types and what time does is no news.
+    // Only news from the daemon fades. Edits and time leave the content version as it is.
     guard same == key, old.key.version?.pane == key.version?.pane,
       old.key.version?.content != key.version?.content
     else { return nil }
@@ -182,7 +182,7 @@ struct LiveCanvas {
     return cells.isEmpty ? nil : (cells, 0)
   }
 
-  /// Remembers where panes come from; nothing slides without places to go to.
+  /// Starts the slide of each pane to its new place. Nil stops all slides.
   private mutating func slide(to places: [WidgetID: LayoutRect]?) {
     (sliding, slideStep) = ([:], 0)
     guard let places else { return }
@@ -191,7 +191,8 @@ struct LiveCanvas {
         sliding[id] = .some(nil)
         continue
       }
-      // Only down and up: what changes its column jumps, and so does what is not painted whole.
+      // Panes slide only up and down. A pane jumps if its column or width changes, or if it is not
+      // painted whole.
       if panes[id]?.key.rows.count == place.height, old.x == place.x, old.width == place.width,
         old.y != place.y
       {
@@ -200,7 +201,7 @@ struct LiveCanvas {
     }
   }
 
-  /// The row at which a pane is drawn now, and what of the screen it may cover.
+  /// The row at which a pane is drawn in this step, and its clip on the screen.
   private func slid(_ id: WidgetID, _ place: LayoutRect) -> (row: Int, shown: LayoutRect) {
     let left = LiveCanvas.steps - slideStep
     guard let from = sliding[id], left > 0 else { return (place.y, place) }

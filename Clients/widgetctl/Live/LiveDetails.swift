@@ -1,10 +1,10 @@
 import WidgetModel
 
-/// What there is to know of one widget: why it looks as it does, and what it holds.
+/// The text of the details box: why a widget looks as it does, and its data.
 ///
-/// A value: everything that it says is given to it.
+/// A pure value: it reads no clock and asks no daemon.
 struct LiveDetails {
-  /// A line, and the token of its colour.
+  /// A line of text, and the token of its colour.
   struct Line: Hashable {
     let text: String
     var token = "color.text"
@@ -13,20 +13,20 @@ struct LiveDetails {
 
   let widget: Widget
   let nodes: NodeTable
-  /// The widget's kind, as soon as the daemon has said it.
+  /// The widget's kind. Nil until the daemon has described it.
   var kind: RegisteredKind?
-  /// The widgets that say how a bundle and its host stand, if there are some.
+  /// The status widgets of the bundle and its host, if they exist.
   var bundle: Widget?
   var host: Widget?
-  /// Whether the daemon is there.
+  /// Whether the daemon is connected.
   var isConnected = true
-  /// The theme that the nodes' tokens are of.
+  /// The theme that defines the nodes' tokens.
   var theme = Theme.standard
   var dates: DateText
-  /// Whether nodes with `privacy` are hidden: then nothing is said of what such a widget holds.
+  /// Whether nodes with `privacy` are hidden. This hides the data of widgets with such nodes too.
   var isPrivate = false
 
-  /// The most nodes that each part names.
+  /// The most nodes that each part lists.
   static let nodesMax = 100
 
   var lines: [Line] {
@@ -61,7 +61,7 @@ struct LiveDetails {
 
   // MARK: - Why
 
-  /// Why it may be out of date, and what to do; empty if it is not.
+  /// Why the widget is stale, and what to do. Empty if it is fresh.
   private var staleness: [Line] {
     var lines: [Line] = []
     func say(_ text: String) { lines.append(Line(text: text, token: "color.warning")) }

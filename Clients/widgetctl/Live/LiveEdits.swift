@@ -2,10 +2,10 @@ import WidgetClient
 import WidgetModel
 import WidgetProto
 
-/// What a user typed and switched in one widget, until the daemon has settled it.
+/// Optimistic edits of one widget: typed text and switched toggles, until the daemon settles them.
 ///
-/// A value: the widget, the daemon's answers and the time come from outside. What is shown is the
-/// daemon's content with these values over it; the daemon's word is never lost underneath.
+/// A value: the caller passes in the widget, the daemon's answers and the time. Edits overlay the
+/// daemon's content. They never change it, so an edit can always be reverted.
 struct LiveEdits {
   /// The daemon's answer to an event, and when it came.
   private struct Answer {
@@ -13,42 +13,41 @@ struct LiveEdits {
     var at: Timestamp
   }
 
-  /// A toggle that is shown switched.
+  /// A toggle that was switched, and the daemon's answer once it came.
   private struct Switch {
     var flag: Bool
     var answer: Answer?
   }
 
-  /// Inputs that were submitted together, as they were then.
+  /// The inputs of one submission, with their text at that time.
   private struct Submission {
     var drafts: [String: LiveDraft]
     var answer: Answer?
   }
 
-  /// What has become of an event.
+  /// The outcome of an event.
   private enum Outcome {
     case open
     case done
     case failed(String)
   }
 
-  /// What was typed into inputs, by node.
+  /// The typed text of inputs, by node.
   private var drafts: [String: LiveDraft] = [:]
   private var switches: [String: Switch] = [:]
-  /// By the node that the event went to, a form or an input; the oldest first. Answers come in the order
-  /// of the events.
+  /// Submissions by form or input, oldest first. Answers arrive in the order of the events.
   private var submissions: [String: [Submission]] = [:]
-  /// The last text of each input that the daemon has taken as a change.
+  /// The last text of each input that the daemon accepted as a change.
   private var takenTexts: [String: String] = [:]
-  /// Inputs that lost the focus before the daemon had their last change.
+  /// Inputs that lost the focus before the daemon accepted their last change.
   private var left: Set<String> = []
 
-  /// How long a switched toggle waits for its provider after the daemon took the event.
+  /// How long a switched toggle waits for its provider after the daemon accepted the event.
   static let switchPatience = Duration.seconds(2)
-  /// How long a submission waits for an outcome that a provider may never tell.
+  /// How long a submission waits for an outcome. A provider may never report one.
   static let outcomePatience = Duration.seconds(10)
 
-  /// The values that are shown in place of the daemon's, by node.
+  /// The values that replace the daemon's, by node.
   var shown: [(id: String, value: Value)] {
     drafts.map { ($0.key, .string($0.value.shownText)) }
       + switches.map { ($0.key, .bool($0.value.flag)) }
@@ -67,13 +66,13 @@ struct LiveEdits {
 
   mutating func flip(_ id: String, to flag: Bool) { switches[id] = Switch(flag: flag) }
 
-  /// The inputs were sent with an event to `id`. What was typed stays until that has succeeded.
+  /// Records a submission of inputs to the node `id`. The typed text stays until it succeeds.
   mutating func submit(_ id: String, inputs: [String]) {
     submissions[id, default: []].append(
       Submission(drafts: drafts.filter { inputs.contains($0.key) }))
   }
 
-  /// An input lost the focus. If its changes are the daemon's, the daemon's text is shown again.
+  /// An input lost the focus. The daemon's text is shown again once it accepted the last change.
   mutating func leave(_ id: String) {
     guard let draft = drafts[id] else { return }
     if takenTexts[id] == draft.text { drafts[id] = nil } else { left.insert(id) }
@@ -101,7 +100,7 @@ struct LiveEdits {
     }
   }
 
-  /// The daemon refused an event: its word holds again, and what was typed stays.
+  /// The daemon refused an event: a switched toggle is reverted, and typed text stays.
   mutating func refused(_ event: LiveEvent) {
     if event.name == "submit", let index = unanswered(event.node) {
       submissions[event.node]?.remove(at: index)
@@ -110,14 +109,15 @@ struct LiveEdits {
     }
   }
 
-  /// The oldest submission of a node that has no answer.
+  /// The index of a node's oldest submission without an answer.
   private func unanswered(_ id: String) -> Int? {
     submissions[id]?.firstIndex { $0.answer == nil }
   }
 
-  /// Compares with the widget as it is now. Returns what the user is to be told; empty for nothing.
+  /// Removes edits that the widget's current state confirms, refutes or has left open too long.
   ///
-  /// - Parameter revision: The store's revision that the widget is of.
+  /// - Parameter revision: The store's revision of this state of the widget.
+  /// - Returns: A message for the user; may be empty.
   mutating func settle(_ widget: Widget, revision: Revision, now: Timestamp) -> String {
     var words = ""
     for (id, flip) in switches {
@@ -130,7 +130,8 @@ struct LiveEdits {
         continue
       }
       guard let answer = flip.answer else { continue }
-      // The store's revision may be of another widget's change, which is not watched here.
+      // The answer's revision may be a change of a widget outside this watch. The watch may then
+      // never reach it, so the time decides.
       let isOver = now >= answer.at.advanced(by: LiveEdits.switchPatience)
       guard answer.response.revision <= revision || isOver else { continue }
       switch LiveEdits.outcome(of: answer, in: widget) {
@@ -151,7 +152,7 @@ struct LiveEdits {
         case .open: return false
         case .failed(let reason): words = reason
         case .done:
-          // Text that was typed since then stays.
+          // Keep text that was typed after the submission.
           for (input, sent) in submission.drafts where drafts[input]?.text == sent.text {
             drafts[input] = nil
           }
@@ -164,7 +165,7 @@ struct LiveEdits {
     return words
   }
 
-  /// When `settle` has something to decide by the time alone; nil for never.
+  /// The next time at which an edit times out in `settle`. Nil for never.
   func nextDecision(after now: Timestamp) -> Timestamp? {
     let toggled = switches.values.compactMap(\.answer).map {
       $0.at.advanced(by: LiveEdits.switchPatience)
@@ -175,7 +176,8 @@ struct LiveEdits {
     return (toggled + submitted).filter { $0 > now }.min()
   }
 
-  /// What a bundle says of an event: it puts the outcome into `data.status`, by the event's number.
+  /// The outcome of an event as its bundle reports it, in `data.status.$outcomes` by the event's
+  /// sequence. Open until the bundle has reported it.
   private static func outcome(of answer: Answer, in widget: Widget) -> Outcome {
     guard case .map(let status)? = widget.data["status"],
       case .map(let outcomes)? = status["$outcomes"],
@@ -187,8 +189,10 @@ struct LiveEdits {
     return .failed(words.isEmpty ? "the event failed" : words.joined(separator: ": "))
   }
 
-  /// What has become of a submission. Without a bundle the daemon's reducers have done all of it at
-  /// the answer's revision; then an input's problem says that it was refused.
+  /// The outcome of a submission.
+  ///
+  /// If no bundle runs the widget, the daemon's reducers are done at the answer's revision. The
+  /// property `problem` of an input then means that the submission failed.
   private static func result(
     of answer: Answer, in widget: Widget, _ inputs: Dictionary<String, LiveDraft>.Keys,
     _ now: Timestamp
@@ -206,14 +210,14 @@ struct LiveEdits {
   }
 }
 
-/// Text that is being typed.
+/// The text, cursor and horizontal scroll of a text field.
 struct LiveDraft: Hashable {
   private var characters: [Character]
-  /// Before which character the next one goes.
+  /// The index of the cursor. Typed text is inserted there.
   private(set) var cursor: Int
-  /// How many columns of the text are seen; nil for all.
+  /// The width of the field in columns. Nil shows the whole text.
   private var columns: Int?
-  /// The first character that is seen.
+  /// The index of the first visible character.
   private var first = 0
 
   init(_ text: String) {
@@ -222,28 +226,28 @@ struct LiveDraft: Hashable {
   }
 
   var text: String { String(characters) }
-  /// What is left of the cursor.
+  /// The text before the cursor.
   var head: String { String(characters[..<cursor]) }
 
-  /// What is seen: all of it, or what fits around the cursor.
+  /// The visible text: all of it, or the part around the cursor that fits.
   var shownText: String {
     columns == nil ? text : String(characters[first..<end(from: first)])
   }
-  /// What is seen left of the cursor.
+  /// The visible text before the cursor.
   var shownHead: String { columns == nil ? head : String(characters[first..<cursor]) }
 
-  /// Shows so much of the text that the cursor is seen.
+  /// Scrolls the text so that the cursor is visible.
   ///
   /// - Parameter columns: The width of the field; nil for a field of several lines.
   mutating func fit(columns: Int?) {
     self.columns = columns.map { max($0, 1) }
     guard let room = self.columns else { return }
-    // One column is the cursor's, behind the text.
+    // Reserve one column for a cursor after the text.
     first = max(min(first, cursor), start(before: cursor, room - 1))
     first = min(first, start(before: characters.count, room - 1))
   }
 
-  /// The first of the characters before a place that fit into so many columns.
+  /// The start of the longest run of characters that ends at `end` and fits into `room` columns.
   private func start(before end: Int, _ room: Int) -> Int {
     var (start, used) = (end, 0)
     while start > 0 {

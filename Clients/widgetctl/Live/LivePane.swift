@@ -3,13 +3,13 @@ import WidgetModel
 import WidgetProto
 import WidgetRender
 
-/// One widget of a dashboard: what it shows, laid out, and what its user types and scrolls in it.
+/// One widget of a dashboard: its content, layout, scroll offsets and edits.
 struct LivePane {
-  /// Names a state of what is laid out.
+  /// The version of a pane's layout. Equal versions have equal content and layout.
   struct Version: Hashable {
-    /// Which pane of the board's life it is.
+    /// The number of the pane. The board never reuses a number.
     let pane: Int
-    /// Grows with each change that the daemon says.
+    /// Grows with each content change from the daemon.
     fileprivate(set) var content = 0
     fileprivate(set) var layout = 0
   }
@@ -20,15 +20,15 @@ struct LivePane {
   }
   private(set) var version: Version
   private(set) var layout = LayoutResult()
-  /// How far each scrolling node is scrolled, in rows or columns.
+  /// The scroll offset of each scrolling node, in rows or columns.
   private var scroll: [String: Int] = [:]
   private var engine: LayoutEngine
   private var width = -1
   private var isLaidOut = false
 
-  /// What the user typed and switched, over what the daemon says.
+  /// The user's edits, which overlay the daemon's content.
   private var edits = LiveEdits()
-  /// Nodes that are shown with a value of `edits`.
+  /// Nodes whose value in `table` comes from `edits`.
   private var overridden: Set<String> = []
 
   init(_ widget: Widget, metrics: LayoutMetrics, number: Int = 0) {
@@ -38,7 +38,7 @@ struct LivePane {
     engine = LayoutEngine(metrics: metrics)
   }
 
-  /// What a widget shows; its data, a line a key, if its kind says nothing.
+  /// The widget's content. A widget without content shows its data, one line per key.
   static func content(of widget: Widget) -> Content {
     if let content = widget.content { return content }
     let lines = widget.data.entries.enumerated().map { index, entry in
@@ -53,7 +53,7 @@ struct LivePane {
 
   // MARK: - What the daemon says
 
-  /// Takes the widget as it is now. `change` is what of its content changed; nil if all of it may have.
+  /// Updates the widget. `change` is the content's delta; nil if all of it may have changed.
   mutating func take(_ widget: Widget, change: ContentChange?, isContentSame: Bool) {
     self.widget = widget
     if isContentSame, widget.content != nil { return }
@@ -66,13 +66,12 @@ struct LivePane {
       engine.invalidateAll()
     }
     isLaidOut = false
-    // What the daemon says now is under what the user typed.
+    // The table now holds the daemon's values, so apply the edits again.
     overridden = []
     showEdits()
   }
 
-  /// Compares what the user typed and switched with what the daemon says. Returns what the user is to
-  /// be told; empty for nothing.
+  /// Removes edits that the daemon has settled. Returns a message for the user; may be empty.
   mutating func settle(revision: Revision, now: Timestamp) -> String {
     guard !edits.isEmpty else { return "" }
     let words = edits.settle(widget, revision: revision, now: now)
@@ -80,10 +79,10 @@ struct LivePane {
     return words
   }
 
-  /// Whether there is something for `settle` to compare.
+  /// Whether the pane has edits that are not settled.
   var isEdited: Bool { !edits.isEmpty }
 
-  /// When `settle` decides by the time alone; nil for never.
+  /// The next time at which an edit times out in `settle`. Nil for never.
   func nextDecision(after now: Timestamp) -> Timestamp? { edits.nextDecision(after: now) }
 
   private mutating func showEdits() {
@@ -96,7 +95,7 @@ struct LivePane {
     overridden = shown
   }
 
-  /// Shows what the daemon says of a node.
+  /// Reverts a node to the daemon's value.
   private mutating func showTold(_ id: String) {
     guard let told = widget.content?[id] else { return }
     engine.invalidate(table.apply(ContentChange(setNodes: [told])))
@@ -110,7 +109,7 @@ struct LivePane {
     isLaidOut = false
   }
 
-  /// Lets nodes that follow the time be measured again.
+  /// Invalidates nodes whose text depends on the time.
   mutating func timeHasPassed() {
     guard followsTime else { return }
     for index in 0..<table.indexEnd where table[index]?.node.followsTime == true {
@@ -119,19 +118,19 @@ struct LivePane {
     }
   }
 
-  /// What moves in it without news from the daemon.
+  /// What changes in the pane without news from the daemon.
   private struct Traits {
     var followsTime = false
     var isSpinning = false
   }
-  /// Where a picture is, in what is laid out.
+  /// The place of an image node in the layout.
   struct Image {
     let index: Int
     let frame: LayoutRect
     let clip: LayoutRect
   }
   private(set) var images: [Image] = []
-  /// Nil after a change, until it is laid out.
+  /// Nil after a change, until the next layout.
   private var traits: Traits?
 
   private mutating func findTraits() {
@@ -144,9 +143,9 @@ struct LivePane {
     traits = found
   }
 
-  /// Whether something in it changes with the time alone.
+  /// Whether a node's text depends on the time. True until the next layout has found out.
   var followsTime: Bool { traits?.followsTime ?? true }
-  /// How long until it says something else because of the time; nil for never.
+  /// The time until a date or an error's age reads differently. Nil for never.
   func nextChange(_ dates: DateText) -> Duration? {
     let error = widget.error?.since.map { dates.untilAgeChanges(of: $0) }
     guard followsTime else { return error }
@@ -154,14 +153,14 @@ struct LivePane {
       .compactMap { dates.untilChange(of: $0) }
     return (Array(nodes) + [error].compactMap(\.self)).min()
   }
-  /// Whether a spinner turns in it.
+  /// Whether a spinner is active. True until the next layout has found out.
   var isSpinning: Bool { traits?.isSpinning ?? true }
 
   func node(_ id: String) -> Node? { table.index(of: id).flatMap { table[$0]?.node } }
 
   // MARK: - Layout
 
-  /// Lays it out for a width, as far as anything changed.
+  /// Lays out the pane for a width. Does nothing if the layout is valid.
   mutating func layOut(width: Int) {
     guard width != self.width || !isLaidOut else { return }
     self.width = width
@@ -178,7 +177,7 @@ struct LivePane {
     isLaidOut = true
   }
 
-  /// What can have the focus: nothing of a disabled widget, or in a disabled node.
+  /// The focus targets. Empty for a disabled widget; targets in disabled nodes are left out.
   var targets: [FocusTarget] {
     guard widget.presence.isEnabled else { return [] }
     return layout.focusable.filter { target in
@@ -192,8 +191,8 @@ struct LivePane {
     }
   }
 
-  /// Whether something comes of it, as the daemon says. Inputs are filled in and links opened also
-  /// without events.
+  /// Whether the target's node takes the event that its activation sends. Inputs and links need no
+  /// event: they can always be filled in and opened.
   private func takes(_ target: FocusTarget) -> Bool {
     guard widget.content != nil, let node = table[target.index]?.node else { return true }
     switch (target.kind, node.type) {
@@ -209,13 +208,13 @@ struct LivePane {
     }
   }
 
-  /// Takes another theme.
+  /// Sets other metrics, such as those of another theme, and invalidates the layout.
   mutating func setMetrics(_ metrics: LayoutMetrics) {
     engine = LayoutEngine(metrics: metrics)
     isLaidOut = false
   }
 
-  /// Scrolls a node by some rows or columns. Returns whether it could.
+  /// Scrolls a node by rows or columns. Returns false if it is at the end.
   mutating func scroll(_ region: ScrollRegion, by distance: Int) -> Bool {
     let offset = min(max(0, region.offset + distance), region.offsetMax)
     guard offset != region.offset else { return false }
@@ -224,7 +223,7 @@ struct LivePane {
     return true
   }
 
-  /// Scrolls so that a target is seen.
+  /// Scrolls a target into the viewport of the region that holds it.
   mutating func reveal(_ target: FocusTarget) {
     for region in layout.scrollRegions where target.clip != target.frame {
       let offset = region.offset(showing: target.frame)
@@ -234,12 +233,13 @@ struct LivePane {
 
   // MARK: - What the user does
 
-  /// What is in an input now.
+  /// The current text of an input: the edit, or else the daemon's value.
   func draft(_ id: String) -> LiveDraft {
     edits.draft(id) ?? LiveDraft(widget.content?[id]?.text("value") ?? "")
   }
 
-  /// Changes what is in an input. Returns whether the text changed.
+  /// Edits the text of an input. Returns whether the text changed. A read-only input only moves the
+  /// cursor.
   mutating func edit(_ id: String, _ change: (inout LiveDraft) -> Void) -> Bool {
     guard let node = node(id), node.type == .input else { return false }
     var draft = draft(id)
@@ -252,7 +252,7 @@ struct LivePane {
     return draft.text != before
   }
 
-  /// How many columns of a one-line input are for text; nil for an input of several lines.
+  /// The columns for text in a one-line input. Nil for an input of several lines.
   private func columns(ofInput id: String) -> Int? {
     guard node(id)?.text("mode") != "multiline",
       let placed = layout.placed.first(where: { $0.id == id }),
@@ -261,8 +261,8 @@ struct LivePane {
     return field.frame.width - 2
   }
 
-  /// An input lost the focus. What was typed into it and is no longer of use gives way to the daemon's
-  /// text.
+  /// An input lost the focus. If it sends changes, the daemon's text replaces the typed one after
+  /// the last change is accepted. Inputs in forms keep the typed text.
   mutating func leave(_ id: String) {
     guard form(around: id) == nil, widget.content?[id]?.properties["value"] != nil,
       widget.content?[id]?.events.contains("change") == true
@@ -271,7 +271,7 @@ struct LivePane {
     showEdits()
   }
 
-  /// Switches a toggle at once, until the daemon says otherwise. Returns the new value.
+  /// Switches a toggle before the daemon confirms it. Returns the new value.
   mutating func flip(_ id: String) -> Bool {
     let value = node(id)?.properties["value"] != .bool(true)
     edits.flip(id, to: value)
@@ -279,19 +279,19 @@ struct LivePane {
     return value
   }
 
-  /// The daemon took an event.
+  /// The daemon accepted an event.
   mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse, at time: Timestamp) {
     edits.accepted(event, response, at: time)
     showEdits()
   }
 
-  /// The daemon refused an event: what it said before holds, and what was typed stays.
+  /// The daemon refused an event: a switched toggle is reverted, and typed text stays.
   mutating func refused(_ event: LiveEvent) {
     edits.refused(event)
     showEdits()
   }
 
-  /// Whether a node is in a form; then its id.
+  /// The id of the form that contains a node. Nil if it is in no form.
   func form(around id: String) -> String? {
     var index = table.index(of: id)
     while let found = index, let entry = table[found] {
@@ -301,9 +301,9 @@ struct LivePane {
     return nil
   }
 
-  /// The values of a form's inputs, by name, and the paths of files that it takes.
+  /// The values of a form's inputs by name, and the paths of the files to upload.
   ///
-  /// - Throws: `InputProblem` for the first input that may not be sent so.
+  /// - Throws: `InputProblem` for the first invalid input.
   func values(
     ofForm id: String
   ) throws(InputProblem) -> (values: ValueMap, files: [String: String]) {
@@ -320,7 +320,7 @@ struct LivePane {
     return (ValueMap(entries), files)
   }
 
-  /// An event with what is in these inputs was sent to a node, a form or an input.
+  /// Records that these inputs were submitted to a node: a form or an input.
   mutating func submit(_ id: String, inputs: [String]) { edits.submit(id, inputs: inputs) }
 
   mutating func submit(form id: String) { submit(id, inputs: inputs(ofForm: id).map(\.id)) }
@@ -338,16 +338,16 @@ struct LivePane {
 }
 
 extension Node {
-  /// A property as text; empty if there is none.
+  /// A property as text. Empty if the node does not have it.
   func text(_ name: String) -> String { properties[name]?.plainText ?? "" }
 
-  /// Whether a spinner turns in it: a node that is one, or the mark of an activity.
+  /// Whether the node shows an active spinner: as its type, or as its accessory.
   fileprivate var isSpinning: Bool {
     type == .spinner && properties["active"] != .bool(false)
       || properties["accessory"] == .string("activity")
   }
 
-  /// Whether it says something else as time goes by.
+  /// Whether the node's text depends on the time: a date in the style `relative` or `timer`.
   var followsTime: Bool {
     type == .date && text("format").isEmpty && ["relative", "timer"].contains(text("style"))
   }
@@ -358,9 +358,9 @@ struct InputProblem: Error, Hashable {
   let node: String
   let words: String
 
-  /// The value that a text stands for; nil if it is left out.
+  /// Converts an input's text to the value to send. Nil if the value is left out.
   ///
-  /// Checks the rules that the input states: a bundle or a reducer may have more.
+  /// Checks only the rules in the input's properties. A bundle or reducer may have more rules.
   static func value(of text: String, in input: Node) throws(InputProblem) -> Value? {
     func problem(_ words: String) -> InputProblem {
       let name = [input.text("text"), input.text("name"), input.id].first { !$0.isEmpty } ?? ""

@@ -4,41 +4,41 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// The pictures of a dashboard's image nodes: what became of each source, and how they are shown.
+/// The picture cache of a dashboard: the state of each source, and how pictures are drawn.
 struct LivePictures: Sendable {
   enum State: Hashable, Sendable {
     case loading
     case ready(PixelImage)
-    /// Why there is no picture.
+    /// The reason.
     case failed(String)
   }
 
   /// The largest file that is read.
   static let fileBytesMax = 16 << 20
-  /// The most pixels of a file's picture.
+  /// The most pixels of a picture before it is scaled down.
   static let pixelsMax = 8 << 20
-  /// The longest side that is kept; more than a pane shows.
+  /// The longest side of a cached picture, in pixels. Larger pictures are scaled down.
   static let sideMax = 1024
-  /// The most pictures that are kept; beyond, those that are not seen go.
+  /// The limit of the cache. Beyond it, pictures out of view are evicted.
   static let keptMax = 32
-  /// The most pictures that are shown with a protocol at a time; others become half blocks.
+  /// The most pictures that the terminal draws at a time. The others become half blocks.
   static let shownMax = 16
-  /// The most pixels that are sent of one picture.
+  /// The most pixels that are sent for a picture. Larger ones are sent at a lower resolution.
   static let sentPixelsMax = 256 << 10
-  /// The same for sixels, which terminals do not stretch; more become half blocks.
+  /// The same for sixels. Terminals do not stretch sixels, so larger pictures become half blocks.
   static let sixelPixelsMax = 1 << 20
 
-  /// How they are shown; nil for not at all.
+  /// How pictures are drawn. Nil: not at all.
   var method: TerminalCapabilities.Images?
-  /// Pixels of a cell.
+  /// The size of a terminal cell in pixels.
   var cellWidth = 8
   var cellHeight = 16
   private(set) var states: [String: State] = [:]
 
-  /// Whether terminals draw pixels.
+  /// Whether the terminal draws pixels with a protocol.
   var usesProtocol: Bool { method.map { $0 != .blocks } ?? false }
 
-  /// The source that counts for a node: its fallback if there is no picture of the first.
+  /// The source to draw for a node: `source`, or `fallback` if `source` is empty or failed.
   func source(of node: Node) -> String {
     let (source, fallback) = (node.text("source"), node.text("fallback"))
     if !fallback.isEmpty, source.isEmpty || isFailed(source), fallback != source { return fallback }
@@ -53,16 +53,16 @@ struct LivePictures: Sendable {
     if case .ready(let image)? = states[source(of: node)] { image } else { nil }
   }
 
-  /// Why a node shows no picture; nil if it shows one or may yet.
+  /// Why a node shows no picture. Nil while it loads, and if it shows one.
   func problem(of node: Node) -> String? {
-    // Of the two, what the first says: it is the one that is wanted.
+    // If both sources failed, tell the problem of `source`: it is the one that the user wants.
     for source in [node.text("source"), source(of: node)] {
       if case .failed(let reason)? = states[source], image(of: node) == nil { return reason }
     }
     return nil
   }
 
-  /// Of these sources, those to load now. The others are known, or loading.
+  /// Returns the sources to load now, and marks them as loading. Evicts pictures out of view.
   mutating func request(_ sources: [String]) -> [String] {
     guard method != nil else { return [] }
     var new: [String] = []
@@ -86,7 +86,8 @@ struct LivePictures: Sendable {
     if states[source] != nil { states[source] = state }
   }
 
-  /// Whether so many cells of a picture may be sent. Only sixels have the terminal's resolution.
+  /// Whether a picture of this size may be sent. Only sixels have a limit: they cannot be sent at a
+  /// lower resolution.
   func sends(_ place: LayoutRect) -> Bool {
     method != .sixel
       || place.width * cellWidth * place.height * cellHeight <= LivePictures.sixelPixelsMax
@@ -94,7 +95,7 @@ struct LivePictures: Sendable {
 
   // MARK: - Loading
 
-  /// Reads a picture from a file.
+  /// Reads and decodes a picture file. Scales it down to `sideMax`.
   static func load(_ source: String) -> State {
     guard let path = path(source) else {
       return .failed(
@@ -142,11 +143,11 @@ struct LivePictures: Sendable {
 
   // MARK: - Pixels
 
-  /// The pixels of what is seen of a picture: it is as large as it fits into its frame, in its middle.
+  /// The pixels of a sprite's visible part. The picture is scaled to fit its frame, and centred.
   func pixels(of sprite: LiveSprite) -> PixelImage? {
     guard case .ready(let image)? = states[sprite.source] else { return nil }
     var (width, height) = (max(1, cellWidth), max(1, cellHeight))
-    // Terminals stretch pictures over cells, but for sixels.
+    // Terminals stretch pictures over their cells, so fewer pixels do. They do not stretch sixels.
     while method != .sixel, width > 1, height > 1,
       sprite.place.width * width * sprite.place.height * height > LivePictures.sentPixelsMax
     {
@@ -179,18 +180,18 @@ struct LivePictures: Sendable {
   }
 }
 
-/// A picture on the screen, which the terminal draws.
+/// A picture that the terminal draws with pixels.
 struct LiveSprite: Hashable, Sendable {
   let source: String
-  /// The whole picture's place on the screen; parts of it may be out of sight.
+  /// The frame of the whole picture on the screen, in cells. Parts may be clipped.
   let frame: LayoutRect
-  /// What is seen of it, in cells.
+  /// The visible part of the frame, in cells.
   let place: LayoutRect
 }
 
-/// Which pictures a screen shows, and what turns them into the next ones.
+/// The diff of pictures on a screen: writes only what removes old ones and draws new ones.
 struct SpriteUpdate {
-  /// What to write, and whether the screen must be written whole before.
+  /// The text to write. With `isScreenLost`, the whole screen must be rewritten first.
   struct Output: Hashable {
     var text = ""
     var isScreenLost = false
@@ -200,10 +201,10 @@ struct SpriteUpdate {
   private var lastID: UInt32 = 0
   private static let idMax: UInt32 = 1 << 16
 
-  /// The screen was cleared, or is about to be: nothing is shown.
+  /// Forgets all pictures, because the screen was or will be cleared.
   mutating func forget() { shown = [] }
 
-  /// What shows these pictures, and these alone.
+  /// Returns the output after which the screen shows exactly these pictures.
   mutating func next(_ sprites: [LiveSprite], _ pictures: LivePictures) -> Output {
     var output = Output()
     let gone = shown.filter { !sprites.contains($0.sprite) }
@@ -213,7 +214,7 @@ struct SpriteUpdate {
     if pictures.method == .kitty {
       for item in gone { output.text += TerminalPicture.kittyRemoval(id: item.id) }
     } else if !gone.isEmpty {
-      // Nothing removes pixels but what is written over them.
+      // Sixel and iTerm pixels go only when the cells are written again.
       output.isScreenLost = true
       shown = []
       new = sprites
@@ -237,7 +238,7 @@ struct SpriteUpdate {
     return output
   }
 
-  /// What removes all pictures at the end.
+  /// The output that removes all pictures at exit.
   func removal(_ pictures: LivePictures) -> String {
     pictures.method == .kitty
       ? shown.map { TerminalPicture.kittyRemoval(id: $0.id) }.joined() : ""

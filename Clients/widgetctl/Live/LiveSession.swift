@@ -6,11 +6,11 @@ import WidgetProto
 import WidgetRender
 import WidgetTerminal
 
-/// Runs a dashboard: brings frames, keys and time to a board, and carries out what it says.
+/// Runs a dashboard: feeds frames, input and time to a `LiveBoard`, and carries out its effects.
 struct LiveSession {
-  /// What can happen.
+  /// An event of the session's loop.
   private enum News: Sendable {
-    /// From a watch of the arrangement's families, or from that for all.
+    /// A frame of a feed, or of the main watch if `feed` is nil.
     case frame(WatchFrame, feed: Int?)
     case terminal(TerminalEvent)
     case timeHasPassed
@@ -24,7 +24,7 @@ struct LiveSession {
     case picture(String, LivePictures.State)
     case failed(any Error)
 
-    /// Whether somebody waits for what it does.
+    /// Whether the user causes it. Its redraw then comes sooner.
     var isOfUser: Bool { if case .terminal = self { true } else { false } }
   }
 
@@ -34,16 +34,16 @@ struct LiveSession {
   let look: CellLook
   let capabilities: TerminalCapabilities
   let follow: FollowOptions
-  /// How pictures are shown at first; nil for not at all.
+  /// How pictures are drawn at first. Nil: not at all.
   var images: TerminalCapabilities.Images?
-  /// Whether the terminal's answers say how.
+  /// Whether to ask the terminal which protocols for pictures it has.
   var asksForImages = false
 
-  /// Pictures that answer a key or the mouse come at most so often.
+  /// The least time between redraws that answer a key or the mouse.
   private static let inputPause = Duration.milliseconds(16)
-  /// Pictures of what the daemon says come at most so often, and so do its frames.
+  /// The least time between redraws for the daemon's frames, and between these frames.
   static let framePause = Duration.milliseconds(40)
-  /// A terminal that takes longer for a picture gets no motion with the next ones.
+  /// If a write to the terminal takes longer, the next redraws are not animated.
   private static let slowWrite = Duration.milliseconds(20)
 
   /// Shows the widgets until the user quits or the terminal is gone.
@@ -56,7 +56,8 @@ struct LiveSession {
     }
     defer { terminal.stop() }
     let (news, post) = AsyncStream<News>.makeStream()
-    // While the terminal takes no pictures, no frames are read: the daemon conflates them.
+    // Backpressure: a watch reads its next frame after the loop has handled the last one. Meanwhile
+    // the daemon conflates changes.
     let watches: [(feed: Int?, options: WatchOptions)] =
       [(nil, watch)]
       + options.feeds.enumerated().map { index, feed in
@@ -82,7 +83,7 @@ struct LiveSession {
         }
       }
     }
-    // Keys wait in the session's buffer, which is bounded.
+    // The same for input, which waits in the terminal session's bounded buffer.
     let (keysTaken, takeKeys) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     tasks.append(
       Task {
@@ -95,7 +96,7 @@ struct LiveSession {
     defer { for task in tasks { task.cancel() } }
     try? terminal.write(TerminalQuery.background)
     if asksForImages {
-      // Old terminals, with few colours, would show the question.
+      // Old terminals with few colours would print the query as text.
       let canBeAsked = !capabilities.isMultiplexed && capabilities.depth >= .palette256
       try? terminal.write((canBeAsked ? TerminalQuery.graphics : "") + TerminalQuery.attributes)
     }
@@ -117,7 +118,7 @@ struct LiveSession {
     }
   }
 
-  /// What changes while it runs.
+  /// The mutable state of the loop.
   private struct State {
     var board: LiveBoard
     var screen: ScreenUpdate
@@ -127,12 +128,12 @@ struct LiveSession {
     private var isDrawingLater = false
     private var isStepping = false
     private var timer: (task: Task<Void, Never>, delay: Duration)?
-    /// Events that wait for a rest of the keys: of one node only the last is sent.
+    /// Debounced events: the number of the last one of each node. Earlier ones are dropped.
     private var waiting: [LiveFocus: Int] = [:]
     private var lastNumber = 0
-    /// The last picture that is read.
+    /// The last picture load. The next one waits for it.
     private var loading: Task<Void, Never>?
-    /// The last event that was sent, by widget.
+    /// The last event sent to each widget. The next one waits for its answer.
     private var sending: [WidgetID: Task<Void, Never>] = [:]
 
     init(board: LiveBoard, screen: ScreenUpdate, capabilities: TerminalCapabilities) {
@@ -147,7 +148,7 @@ struct LiveSession {
       sprites.forget()
     }
 
-    /// Returns false at the end.
+    /// Handles one event and redraws if due. Returns false at the end.
     mutating func take(
       _ news: News, _ live: LiveSession, _ terminal: TerminalSession,
       _ post: AsyncStream<News>.Continuation
@@ -163,7 +164,7 @@ struct LiveSession {
       case .terminal(.ended): return false
       case .terminal(.resized(let size)):
         measureCells(terminal)
-        // Another size is written whole, and that clears pictures.
+        // A resize rewrites the whole screen, which clears pictures.
         if size != board.size { sprites.forget() }
         board.resize(size)
       case .terminal(.resumed(let size)):
@@ -181,7 +182,7 @@ struct LiveSession {
         if live.options.followsBackground { board.look.appearance = isLight ? .light : .dark }
       case .terminal(.input(let input)):
         if case .mouse(let event) = input, event.action == .move {
-          // The pointer crosses many cells between one thing and the next.
+          // Most pointer moves leave the hover as it is and need no redraw.
           let before = board.hover
           _ = board.take(input)
           if board.hover == before { return true }
@@ -221,7 +222,7 @@ struct LiveSession {
         return true
       }
       try draw(to: terminal)
-      // One after the other: each takes memory while it is decoded.
+      // Load pictures one at a time to bound the memory that decoding takes.
       for source in board.picturesToLoad() {
         loading = Task.detached { [loading] in
           await loading?.value
@@ -248,7 +249,7 @@ struct LiveSession {
       var text = screen.next(
         grid, cursor: pictures.text.isEmpty ? cursor : nil, drawn: picture.drawnRows)
       if !pictures.text.isEmpty {
-        // The cursor is put back behind the pictures, which are drawn where it stands.
+        // Pictures are drawn at the cursor, so restore the cursor after them.
         text += pictures.text + screen.next(grid, cursor: cursor, drawn: [])
       }
       let start = ContinuousClock.now
@@ -257,7 +258,7 @@ struct LiveSession {
       if !text.isEmpty { board.isLinkSlow = drawnAt - start > LiveSession.slowWrite }
     }
 
-    /// Sleeps until something changes by itself.
+    /// Sets the timer for the next change that time alone causes.
     private mutating func wakeUp(_ post: AsyncStream<News>.Continuation) {
       let delay = board.quiet
       guard delay != timer?.delay else { return }
@@ -283,7 +284,7 @@ struct LiveSession {
     ) -> Bool {
       switch effect {
       case .send(let event, nil):
-        // A change that waits is part of what is submitted.
+        // The submission includes the text of a debounced change, so drop that change.
         if event.name == "submit" {
           waiting[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = nil
         }
@@ -299,7 +300,7 @@ struct LiveSession {
       case .refresh(let id): live.refresh(id, post)
       case .describe(let name): live.describe(name, post)
       case .copy(let text):
-        // OSC 52: what the terminal makes of it is its user's setting.
+        // OSC 52. Many terminals accept it only if their user allows it.
         try? terminal.write("\u{1B}]52;c;\(PaddedBase64.encode(Array(text.utf8)))\u{1B}\\")
       case .save(let text, let replaces):
         guard let file = live.options.arrangementFile else { break }
@@ -311,7 +312,8 @@ struct LiveSession {
     }
   }
 
-  /// Sends an event after the one before it: events of one widget stay in order, and so do their answers.
+  /// Sends an event after the last one of its widget was answered. This keeps events and answers in
+  /// order.
   private func send(
     _ event: LiveEvent, after last: Task<Void, Never>?, _ post: AsyncStream<News>.Continuation
   ) -> Task<Void, Never> {
@@ -331,7 +333,7 @@ struct LiveSession {
     }
   }
 
-  /// Says no word if it fails: the details do without.
+  /// Fetches a kind for the details. Ignores errors: the details then omit the kind.
   private func describe(_ name: KindName, _ post: AsyncStream<News>.Continuation) {
     Task {
       let found = try? await session.client.getKind(
@@ -340,7 +342,7 @@ struct LiveSession {
     }
   }
 
-  /// The payload, with the blobs of uploaded files in place of their paths.
+  /// Uploads the event's files. Returns the payload with blob ids in place of their paths.
   private func payload(of event: LiveEvent) async throws -> ValueMap {
     var payload = event.payload
     for (name, path) in event.files {
@@ -369,7 +371,7 @@ struct LiveSession {
 }
 
 extension TerminalInput {
-  /// Whether a terminal answers how it shows pictures.
+  /// Whether this is the terminal's answer to a query about pictures.
   fileprivate var isAboutImages: Bool {
     switch self {
     case .attributes, .graphics: true

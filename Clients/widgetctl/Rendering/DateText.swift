@@ -34,7 +34,7 @@ struct DateText: Sendable {
       time, style: property("style"), pattern: property("format"), zone: property("zone"))
   }
 
-  /// How long until a node of type `date` says something else; nil if it never does.
+  /// The time until the text of a `date` node changes. Nil for never.
   func untilChange(of node: Node) -> Duration? {
     guard node.followsTime, case .timestamp(let time)? = node.properties["date"] else { return nil }
     let distance = time.duration(since: now)
@@ -42,12 +42,12 @@ struct DateText: Sendable {
     return DateText.untilUnitChanges(distance)
   }
 
-  /// How long until the age of a time reads differently.
+  /// The time until the text of an age changes.
   func untilAgeChanges(of time: Timestamp) -> Duration {
     DateText.untilUnitChanges(time.duration(since: now))
   }
 
-  /// How long until a distance in time reads differently, in its largest unit.
+  /// The time until a duration reads differently in its largest unit.
   private static func untilUnitChanges(_ distance: Duration) -> Duration {
     switch distance.components.seconds.magnitude {
     case ..<60: rest(distance, of: 1)
@@ -57,7 +57,8 @@ struct DateText: Sendable {
     }
   }
 
-  /// How long until a distance, ahead or over, has one unit less or more; 10 ms or more.
+  /// The time until a duration crosses the next whole unit: downwards in the future, upwards in the
+  /// past. At least 10 ms.
   private static func rest(_ distance: Duration, of unit: Int64) -> Duration {
     let (unit, zero) = (Duration.seconds(unit), Duration.zero)
     let size = distance < zero ? zero - distance : distance

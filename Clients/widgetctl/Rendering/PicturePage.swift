@@ -13,16 +13,16 @@ struct PicturePage: Sendable {
   var width: Int
   /// Rows. A single widget fills them; several are cut there. Default: as many as they take.
   var height: Int?
-  /// Whether a single widget fills the height; else it takes what it needs, and is cut there.
+  /// Whether a single widget fills the height. Otherwise it takes only the rows that it needs.
   var fillsHeight = true
   /// Whether each widget has a line with its id.
   var isTitled: Bool
   var dates: DateText
-  /// Whether problems are told of for which a placeholder stands in.
+  /// Whether to show problems that a placeholder hides.
   var tellsAll = false
   /// Whether nodes with `privacy` are hidden.
   var isPrivate = false
-  /// Whether the reader knows links in ANSI text; URLs are written out otherwise.
+  /// Whether the terminal knows links in ANSI text. Otherwise URLs are written out.
   var writesLinks = true
 
   /// The picture; empty if there is nothing to show.
@@ -84,7 +84,8 @@ struct PicturePage: Sendable {
     picture.look.isStale = widget.isStale
     let rest = fillsPage ? height.map { max($0 - taken, 0) } : nil
     let whole = picture.grid(of: content, width: width)
-    // What does not fit is cut with all else, and counted. What scrolls has room as it is.
+    // Content that scrolls is laid out in the remaining rows. Other content keeps its height; the
+    // page cuts it and counts the lines that are left out.
     let shown =
       rest.map { whole.height <= $0 || $0 > 0 && content.hasScrolling } == true
       ? [picture.grid(of: content, width: width, height: rest)] : [whole]
@@ -135,6 +136,6 @@ struct PicturePage: Sendable {
 }
 
 extension Content {
-  /// Whether a node scrolls what has no room in it.
+  /// Whether a node scrolls.
   fileprivate var hasScrolling: Bool { nodes.contains { $0.properties["scroll"] == .bool(true) } }
 }

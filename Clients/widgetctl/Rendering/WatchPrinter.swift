@@ -7,7 +7,7 @@ import WidgetModel
 struct WatchPrinter: Sendable {
   let format: OutputFormat
   let mask: ReadMask
-  /// What of a widget the lines for people are about.
+  /// Reduces a widget to the fields that the lines for people compare.
   let projection: @Sendable (Widget) -> Widget
   let painter: Painter
   /// The columns of the terminal, in which a line is kept; nil if there is none.

@@ -24,8 +24,8 @@ extension Table {
 }
 
 extension Widget {
-  /// Whether nobody has registered the kind: the daemon then shows the data as a table. False if the content was not
-  /// asked for.
+  /// Whether the kind is not registered: the daemon's content is then a plain table of the data.
+  /// False if the content is missing from the answer.
   var isOfUnknownKind: Bool {
     let note: Value = .string("The kind \"\(kind)\" is not registered.")
     return content?.rootID == "plain"

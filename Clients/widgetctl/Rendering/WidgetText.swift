@@ -1,13 +1,13 @@
 import WidgetModel
 
 extension Widget {
-  /// What is wrong with it: `stale`, `FETCH_FAILED for 5m: no answer`.
+  /// The problems of the widget, such as `stale` and `FETCH_FAILED for 5m: no answer`.
   func failures(_ dates: DateText) -> [String] {
     (isStale ? ["stale"] : []) + (error.map { [$0.words(dates)] } ?? [])
   }
 
-  /// A line for each failed source and action of a bundle's widget. The content may show a
-  /// placeholder instead.
+  /// A line for each failed source and action of a bundle's widget. Placeholders in the content may
+  /// hide such a failure.
   var statusFailures: [String] {
     guard case .map(let status)? = data["status"] else { return [] }
     return status.entries.compactMap { entry in
@@ -18,14 +18,14 @@ extension Widget {
     }
   }
 
-  /// Whether what is shown of it changes with the time alone.
+  /// Whether its text depends on the time: an error's age or a date.
   var followsTime: Bool { error?.since != nil || content?.followsTime ?? false }
 }
 
 extension Content {
   /// A line that begins with `!` for each problem of a node, and for each token that the theme lacks.
   ///
-  /// - Parameter tellsAll: Also if a placeholder stands in.
+  /// - Parameter tellsAll: Whether to include problems that a placeholder hides.
   func problemLines(tellsAll: Bool, theme: Theme = .standard) -> [String] {
     nodes.flatMap { node in
       let isTold = !node.problem.isEmpty && (tellsAll || !node.hasPlaceholderForProblem)
@@ -34,7 +34,7 @@ extension Content {
     }
   }
 
-  /// Whether a date in it is said relative to now.
+  /// Whether a date in it is relative to now.
   var followsTime: Bool {
     nodes.contains { node in
       guard node.type == .date, node.properties["format"]?.plainText ?? "" == "" else {
@@ -46,7 +46,7 @@ extension Content {
 }
 
 extension Node {
-  /// Whether the property that failed has a value all the same: its placeholder.
+  /// Whether the failed property still has a value: its placeholder.
   fileprivate var hasPlaceholderForProblem: Bool {
     properties[String(problem.prefix { $0 != ":" })] != nil
   }
@@ -66,7 +66,7 @@ extension Value {
 }
 
 extension String {
-  /// On one line: made safe, with a mark for each newline.
+  /// The text on one line, with `⏎` for each newline, and safe to print on a terminal.
   var onOneLine: String {
     split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
       .map { String($0.map { $0 == "\t" ? " " : $0 }).safeForTerminal }
@@ -80,7 +80,7 @@ extension ValueMap.Entry {
 }
 
 extension WidgetError {
-  /// On one line: `FETCH_FAILED for 5m: no answer`.
+  /// The error on one line, such as `FETCH_FAILED for 5m: no answer`.
   func words(_ dates: DateText) -> String {
     let age = since.map { " for \(dates.age(of: $0))" } ?? ""
     return reason.onOneLine + age + (message.isEmpty ? "" : ": \(message.onOneLine)")
