@@ -1,26 +1,26 @@
 public import WidgetModel
 
-/// What a status bar shows of one widget: a line of text in parts, and what bars can say beside it.
+/// One widget in a status bar: a line of text in parts, a tooltip and properties for styling.
 public struct BarBlock: Hashable, Sendable {
-  /// Whose it is; nil if it tells of something else, such as a lost connection.
+  /// The widget. Nil for a notice, such as a lost connection.
   public var widget: WidgetID?
-  /// The text, in parts of one look and one place to press. Joined without a separator.
+  /// The text. Each part has one style and one node for clicks. Parts join without a separator.
   public var parts: [BarPart]
-  /// The text where there is little room; nil if it is the same.
+  /// The text for a bar with little room. Nil if it equals `text`.
   public var shortText: String?
-  /// What it shows, in words, for a pointer that rests on it: lines.
+  /// The tooltip: lines of text.
   public var tooltip: String
-  /// The colour of all parts that have no other.
+  /// The default colour of the parts.
   public var color: ThemeColor?
   public var background: ThemeColor?
-  /// How full its first gauge is, in percent; nil if it has none, or the gauge has no value.
+  /// The value of its first gauge, in percent. Nil if there is no gauge or no value.
   public var percentage: Int?
-  /// The name of its first icon; empty for none.
+  /// The name of its first icon. Empty if it has no icon.
   public var icon: String
   /// Whether it asks for attention.
   public var isUrgent: Bool
-  /// Names that a style sheet can choose by: the kind, `stale`, `failed`, `disabled`, `urgent`, then
-  /// those of its nodes.
+  /// Class names for style sheets: the kind, `stale`, `failed`, `disabled`, `urgent`, then those of
+  /// its nodes.
   public var classes: [String]
 
   public init(
@@ -44,7 +44,7 @@ public struct BarBlock: Hashable, Sendable {
   public var text: String { parts.map(\.text).joined() }
 }
 
-/// A piece of a block's text with one look. The text is on one line and holds no control characters.
+/// A run of a block's text with one style. The text is one line without control characters.
 public struct BarPart: Hashable, Sendable {
   public var text: String
   public var color: ThemeColor?
@@ -53,9 +53,9 @@ public struct BarPart: Hashable, Sendable {
   public var isItalic: Bool
   public var isUnderlined: Bool
   public var isStruckThrough: Bool
-  /// The node that a press on the text is about; empty if no node takes one.
+  /// The node that a click on the text goes to. Empty if no node takes clicks.
   public var node: String
-  /// The buttons whose clicks on the text are events: see `BarClick`.
+  /// The buttons whose clicks on the text cause events; see `BarClick`.
   public var buttons: [Int] = []
 
   public init(
@@ -73,7 +73,7 @@ public struct BarPart: Hashable, Sendable {
     self.node = node
   }
 
-  /// Whether another part differs in nothing but its text.
+  /// Whether another part is equal except for its text.
   func looksLike(_ other: BarPart) -> Bool {
     var same = other
     same.text = text

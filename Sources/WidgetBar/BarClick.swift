@@ -1,13 +1,13 @@
 public import WidgetModel
 
-/// A click on a widget in a bar, and the event that it is for the widget's contract.
+/// A click on a widget in a bar, and its translation to an event of the widget.
 public struct BarClick: Hashable, Sendable {
   /// 1 left, 2 middle, 3 right, 4 up, 5 down, 6 left and 7 right with the wheel, 8 back, 9 forward.
   public var button: Int
-  /// The node that was clicked; empty if the bar does not know.
+  /// The clicked node. Empty if the bar does not know it.
   public var node: String
 
-  /// The buttons that bars tell of.
+  /// The buttons for which a bar gets actions: those of the mouse, and the vertical wheel.
   public static let buttons = 1...5
   public static let buttonMax = 9
 
@@ -29,14 +29,14 @@ public struct BarClick: Hashable, Sendable {
     }
   }
 
-  /// The event for the widget; nil if neither it nor a node takes one.
+  /// The event for the click. Nil if neither the widget nor a node takes one.
   ///
-  /// 1. The left button presses: the clicked node or the nearest around it that takes `press`, or a
-  ///    toggle. If the bar does not know the node, the first one that does.
-  /// 2. Otherwise the wheel is `scroll`, with `button` and `direction`, and every button is `click`,
-  ///    with `button`: of such a node, else of the widget if its kind takes that event.
+  /// 1. The left button presses the clicked node, or its nearest ancestor that takes `press` or is
+  ///    a toggle. If the bar does not know the node, the first such node in the content is pressed.
+  /// 2. Otherwise the wheel sends `scroll` with `button` and `direction`. Other buttons send `click`
+  ///    with `button`. The event goes to such a node, or else to the widget if its kind takes it.
   ///
-  /// - Parameter kind: What the widget's kind declares; nil if that is not known.
+  /// - Parameter kind: The widget's kind. Nil if it is unknown.
   public func event(for widget: Widget, kind: Kind?) -> Event? {
     guard widget.presence.isEnabled, (1...BarClick.buttonMax).contains(button) else { return nil }
     let chain = candidates(in: widget.content)
@@ -58,7 +58,7 @@ public struct BarClick: Hashable, Sendable {
       return Event(node: node.id, name: name, payload: payload)
     }
     guard let kind, let declared = kind.events.first(where: { $0.name == name }) else {
-      // A kind that declares no events takes any.
+      // Unknown kinds, open kinds and kinds without declared events take every event.
       return kind?.events.isEmpty == false && kind?.isOpen == false
         ? nil : Event(name: name, payload: payload)
     }
@@ -68,7 +68,7 @@ public struct BarClick: Hashable, Sendable {
       payload: ValueMap(payload.entries.filter { fields.contains($0.key) }))
   }
 
-  /// The nodes that may be meant, the nearest first. What is hidden or disabled takes nothing.
+  /// The candidate nodes, nearest first. Hidden and disabled nodes take no events.
   private func candidates(in content: Content?) -> [Node] {
     guard let content else { return [] }
     let table = NodeTable(content)
@@ -89,7 +89,7 @@ public struct BarClick: Hashable, Sendable {
 }
 
 extension Node {
-  /// Whether it takes its events as far as it is up to itself.
+  /// Whether the node is visible and enabled. Its ancestors may still be hidden or disabled.
   fileprivate var takesEvents: Bool {
     properties["visible"] != .bool(false) && properties["enabled"] != .bool(false)
   }

@@ -1,12 +1,12 @@
 public import WidgetModel
 
-/// What a status bar reads.
+/// The input format of a status bar.
 public enum BarFormat: String, Hashable, Sendable, CaseIterable {
   /// A custom module with `"return-type": "json"`.
   case waybar
   /// i3's status line protocol, also with clicks.
   case i3bar
-  /// The same protocol, as sway speaks it.
+  /// sway's variant of the same protocol.
   case swaybar
   /// A block with `interval=persist` and `format=json`.
   case i3blocks
@@ -18,7 +18,7 @@ public enum BarFormat: String, Hashable, Sendable, CaseIterable {
   case eww
   /// `#(…)` in a status line.
   case tmux
-  /// All of each block, one list a line.
+  /// All fields of all blocks, one JSON list per line.
   case json
   /// Text alone.
   case plain
@@ -31,7 +31,7 @@ public enum BarFormat: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether widgets keep apart, so that nothing has to stand between them.
+  /// Whether the bar separates widgets. Otherwise the encoder writes a separator.
   public var keepsApart: Bool {
     switch self {
     case .i3bar, .swaybar, .eww, .json: true
@@ -40,22 +40,22 @@ public enum BarFormat: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// What is written for one state of a bar.
+/// The output for one state of a bar.
 public enum BarOutput: Hashable, Sendable {
-  /// With all newlines it needs but the last.
+  /// Text without the newline at the end.
   case text(String)
   case json(Value)
 }
 
-/// Writes blocks in the format of a bar.
+/// Encodes blocks in the format of a bar.
 ///
-/// Text of widgets cannot become markup, an action or a line of its own in any of them.
+/// In every format, text of widgets is escaped: it cannot inject markup, actions or lines.
 public struct BarEncoder: Sendable {
   public var format: BarFormat
-  /// What stands between two widgets where the bar does not keep them apart.
+  /// The text between two widgets, for bars that do not separate them.
   public var separator: String
-  /// The shell command that tells the daemon of a click on a part; nil for none. It is for bars that
-  /// run a command at a click, and must hold no newline.
+  /// The shell command that sends a click on a part. Nil if the part takes no click. Used for bars
+  /// that run a command at a click. It must not contain a newline.
   public var command: @Sendable (_ button: Int, _ widget: WidgetID, _ part: BarPart) -> String?
 
   public init(
@@ -69,7 +69,7 @@ public struct BarEncoder: Sendable {
     self.command = command
   }
 
-  /// What the bar reads for the blocks.
+  /// Encodes the blocks.
   public func output(_ blocks: [BarBlock]) -> BarOutput {
     switch format {
     case .i3bar, .swaybar: .json(.list(blocks.flatMap(i3Blocks)))
@@ -87,7 +87,7 @@ public struct BarEncoder: Sendable {
     blocks.filter { !$0.parts.isEmpty }.map(text).joined(separator: escaped(separator))
   }
 
-  /// The separator, which is text and no markup either.
+  /// The separator, escaped like the text of widgets.
   private func escaped(_ separator: String) -> String {
     switch format {
     case .waybar, .i3blocks: PangoMarkup.escaped(separator)
@@ -99,7 +99,7 @@ public struct BarEncoder: Sendable {
 
   // MARK: - i3bar
 
-  /// A block for each run of parts with the same node, so that the bar says which one was clicked.
+  /// One i3bar block per run of parts with the same node, so that a click names the node.
   private func i3Blocks(_ block: BarBlock) -> [Value] {
     var groups: [[BarPart]] = []
     for part in block.parts {
@@ -128,7 +128,7 @@ public struct BarEncoder: Sendable {
     }
   }
 
-  /// As plain text if one colour is all of its look: bars without Pango show it too.
+  /// Plain text if the block is one part without attributes: bars without Pango show it too.
   private func i3Text(_ block: BarBlock) -> (text: String, isMarkup: Bool) {
     if block.parts.count == 1, let part = block.parts.first, !part.hasAttributes {
       return (part.text, false)
@@ -173,7 +173,7 @@ public struct BarEncoder: Sendable {
 
   // MARK: - polybar
 
-  /// The text with an action for each button that it takes.
+  /// The text, wrapped in an action for each button that it takes.
   private func polybar(_ block: BarBlock) -> String {
     block.parts.map { part in
       let actions = part.buttons.compactMap { button in
@@ -187,7 +187,7 @@ public struct BarEncoder: Sendable {
 
   // MARK: - yambar
 
-  /// Tags, which yambar's configuration puts where it wants to. A blank line ends them.
+  /// Tags for yambar's configuration. A blank line ends them.
   private func yambar(_ blocks: [BarBlock]) -> String {
     let classes = Set(blocks.flatMap(\.classes))
     var tags = [
@@ -231,7 +231,7 @@ public struct BarEncoder: Sendable {
 }
 
 extension BarPart {
-  /// Whether its look is more than colours.
+  /// Whether its style has more than colours.
   fileprivate var hasAttributes: Bool { isBold || isItalic || isUnderlined || isStruckThrough }
 }
 

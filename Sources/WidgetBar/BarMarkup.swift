@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Pango's markup: what waybar, i3bar, swaybar and i3blocks draw text with.
+/// Pango markup, for waybar, i3bar, swaybar and i3blocks.
 enum PangoMarkup {
   static func text(of block: BarBlock) -> String {
     block.parts.map { text(of: $0) }.joined()
@@ -22,7 +22,7 @@ enum PangoMarkup {
     return attributes.isEmpty ? text : "<span \(attributes.joined(separator: " "))>\(text)</span>"
   }
 
-  /// Alpha is a percentage from 1 on.
+  /// The alpha attribute, a percentage of at least 1. Omitted for opaque colours.
   private static func alpha(_ color: ThemeColor, _ name: String) -> [String] {
     color.alpha == 255 ? [] : ["\(name)=\"\(max(Int(color.alpha) * 100 / 255, 1))%\""]
   }
@@ -53,8 +53,8 @@ enum PolybarMarkup {
     return text
   }
 
-  /// polybar has no escape for `%{`, which begins a tag wherever it stands. A tag that says nothing
-  /// comes between the two.
+  /// Escapes text for polybar, which reads `%{` as the start of a tag and has no escape for it. An
+  /// empty tag goes between the two characters.
   static func escaped(_ text: String) -> String {
     var result = ""
     var previous: Unicode.Scalar?
@@ -63,7 +63,7 @@ enum PolybarMarkup {
       result.unicodeScalars.append(scalar)
       previous = scalar
     }
-    // What follows could begin with the brace.
+    // The next part could begin with the brace.
     return result.hasSuffix("%") ? result + "%{T-}" : result
   }
 

@@ -1,7 +1,7 @@
 import WidgetLayout
 public import WidgetModel
 
-/// Makes blocks of widgets: their content as a line of text.
+/// Turns a widget's content into a block: a line of text.
 ///
 /// - A stack's and grid's children stand beside each other, with a blank between them unless
 ///   `spacing` is `offset.none` or 0. Of a layered stack the last child is shown.
@@ -11,17 +11,17 @@ public import WidgetModel
 public struct BarReader: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance
-  /// The most columns of a block's text; `…` stands for the rest.
+  /// The most columns of a block's text. Longer text is cut and ends with `…`.
   public var columnsMax: Int
   /// The most bytes of a tooltip.
   public static let tooltipBytesMax = 4096
-  /// The most values of a chart that are shown.
+  /// The most values in the sparkline of a chart.
   public static let sparklineMax = 16
-  /// Nodes that are nested deeper are left out.
+  /// The deepest level of nodes. Deeper nodes are left out.
   public static let depthMax = 64
-  /// What a date says.
+  /// Formats the text of a `date` node.
   public var dateText: @Sendable (Node) -> String
-  /// What is wrong with a widget, in words: one line each.
+  /// The problems of a widget, one line each.
   public var failures: @Sendable (Widget) -> [String]
 
   public init(
@@ -38,7 +38,7 @@ public struct BarReader: Sendable {
 
   /// The block of a widget.
   ///
-  /// - Parameter isConnected: False if the widget is as it was when the daemon was last heard of.
+  /// - Parameter isConnected: False if the connection is lost; the widget then looks stale.
   public func block(of widget: Widget, isConnected: Bool = true) -> BarBlock {
     var block = BarBlock(widget: widget.id)
     var line = BarLine(columnsMax: columnsMax)
@@ -90,13 +90,13 @@ public struct BarReader: Sendable {
     return block
   }
 
-  /// The name as a class of a style sheet: letters, digits, `_` and `-`.
+  /// The name as a CSS class: letters, digits, `_` and `-`.
   static func className(_ name: String) -> String {
     String(
       name.map { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "_" || $0 == "-" ? $0 : "-" })
   }
 
-  /// The colour that a text names: `#rrggbb`, `#rrggbbaa` or a token. Nil for none.
+  /// Parses `#rrggbb`, `#rrggbbaa` or a colour token. Nil if the text is neither.
   func color(_ text: String) -> ThemeColor? {
     ThemeColor(text)
       ?? ThemeToken(text, of: .color).flatMap { token in
@@ -109,18 +109,18 @@ public struct BarReader: Sendable {
   }
 }
 
-/// What a node has from those around it.
+/// The properties that a node inherits from its ancestors.
 private struct Surroundings {
   var color: ThemeColor?
   var background: ThemeColor?
   var isBold = false
   var isItalic = false
-  /// The nearest node around it that can be pressed.
+  /// The nearest ancestor that can be pressed.
   var node = ""
   var isEnabled = true
 }
 
-/// The nodes of one content, read once from the top.
+/// One traversal of a content's nodes, from the root.
 private struct Reading {
   let reader: BarReader
   let nodes: [String: Node]
@@ -242,7 +242,7 @@ private struct Reading {
     for id in node.childIDs {
       let (start, shortStart) = (parts.count, shortParts.count)
       read(id, around, depth: depth + 1)
-      // Nothing stands between a child and one that shows nothing.
+      // A child that shows nothing gets no gap.
       if !gap.isEmpty, start > 0, parts.count > start, !parts[start - 1].text.hasSuffix(" ") {
         parts.insert(BarPart(gap, background: around.background, node: around.node), at: start)
       }
@@ -295,19 +295,19 @@ private struct Reading {
   }
 }
 
-/// Parts that take a number of columns at most.
+/// Parts with a limit of columns.
 private struct BarLine {
   let columnsMax: Int
   private(set) var parts: [BarPart] = []
   private(set) var isCut = false
-  /// All of the text, if it was cut.
+  /// The uncut text, if the line was cut.
   private(set) var whole = ""
 
   init(columnsMax: Int) { self.columnsMax = columnsMax }
 
   var text: String { parts.map(\.text).joined() }
 
-  /// The last of these parts that fits is cut.
+  /// Appends parts, and cuts the last one that fits.
   mutating func append(_ more: [BarPart]) {
     whole = more.map(\.text).joined()
     var room = columnsMax
@@ -320,7 +320,7 @@ private struct BarLine {
       }
       var cut = part
       cut.text = TextColumns.truncated(part.text, to: max(room, 1))
-      // A part that ends where the room does is followed by something that has none.
+      // The parts before fill the line: an ellipsis marks the cut.
       if room == 0 { cut.text = TextColumns.ellipsis }
       join(cut)
       isCut = true
@@ -344,16 +344,16 @@ private struct BarLine {
 }
 
 extension Node {
-  /// A property as text; empty if there is none.
+  /// A property as text. Empty if the node does not have it.
   func text(_ name: String) -> String { properties[name]?.plainText ?? "" }
 
-  /// Whether a press on it is an event.
+  /// Whether a click on the node causes an event.
   var isPressable: Bool {
     !Set(events).isDisjoint(with: ["press", "click", "scroll"])
       || type == .toggle && events.contains("change")
   }
 
-  /// How full a gauge is, in percent; nil if nobody can say.
+  /// The value of a gauge in percent, 0 to 100. Nil without a value or a valid range.
   fileprivate var share: Int? {
     let (low, high) = (properties["min"]?.number ?? 0, properties["max"]?.number ?? 1)
     guard let value = properties["value"]?.number, low < high, (high - low).isFinite else {
@@ -380,7 +380,7 @@ extension Node {
 }
 
 extension Value {
-  /// A number; nil for what is none, or not finite.
+  /// The value as a number. Nil if it is not a finite number.
   fileprivate var number: Double? {
     switch self {
     case .int(let number): Double(number)
@@ -389,7 +389,7 @@ extension Value {
     }
   }
 
-  /// Text as it is, whole numbers without a point, nothing for what is no scalar.
+  /// A scalar as text, whole numbers without a decimal point. Empty for other values.
   var plainText: String {
     switch self {
     case .string(let text): text
@@ -404,7 +404,7 @@ extension Value {
 }
 
 extension String {
-  /// As many characters as fit into the bytes.
+  /// Cuts the text to a limit of UTF-8 bytes, with `…` included.
   fileprivate func prefix(bytes limit: Int) -> String {
     guard utf8.count > limit else { return self }
     var result = ""

@@ -1,15 +1,15 @@
 public import WidgetModel
 
-/// A line that i3bar, swaybar or i3blocks writes at a click.
+/// A click as i3bar, swaybar or i3blocks reports it: one line on standard input.
 ///
-/// i3bar and swaybar write a list that has no end: `[`, then `{…}` and `,{…}`. i3blocks writes an
-/// object, or a number alone.
+/// i3bar and swaybar write an endless list: `[`, then `{…}` and `,{…}`. i3blocks writes an object,
+/// or only a number.
 public struct I3Click: Hashable, Sendable {
-  /// The widget; nil if the line does not say one.
+  /// The widget. Nil if the line does not name it.
   public var widget: WidgetID?
   public var click: BarClick
 
-  /// The JSON text of a line, without what makes it a part of a list; nil if there is none.
+  /// The JSON text of a line, without the list's brackets and commas. Nil if the rest is empty.
   public static func json(in line: some StringProtocol) -> String? {
     let text = line.drop { $0 == "[" || $0 == "," || $0.isWhitespace }
     guard let end = text.lastIndex(where: { !($0 == "," || $0 == "]" || $0.isWhitespace) }) else {
@@ -18,7 +18,7 @@ public struct I3Click: Hashable, Sendable {
     return String(text[...end])
   }
 
-  /// Nil if the value is no click.
+  /// Parses a click. Nil if the value is not a click.
   public init?(_ value: Value) {
     switch value {
     case .int(let button):

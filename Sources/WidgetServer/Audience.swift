@@ -1,35 +1,35 @@
 import NIOCore
 import WidgetModel
 
-/// Which widgets a provider was told to be watched, and which of them nobody watches any more.
+/// The attached widgets that a provider knows, and those that linger before they are detached.
 ///
-/// There is no queue of what is still to be told. It is derived when it can be sent, from what was told and
-/// who is watched then. So a watcher that goes and comes back while a widget lingers, or while the
-/// provider does not read, makes no frame.
+/// Updates are not queued. When a frame can be sent, it is the difference between the widgets that
+/// are watched now and those that the provider knows. A watcher that leaves and returns while the
+/// widget lingers, or while the provider does not read, causes no frame.
 ///
 /// Invariant: every widget of `leaving` is in `told`.
 struct Audience {
   private var told: Set<WidgetID> = []
-  /// Widgets that nobody watches, and when the provider is told so.
+  /// Widgets that have lost their last watcher, and when the provider is told.
   private var leaving: [WidgetID: NIODeadline] = [:]
-  /// When a widget may have to be told to be detached; nil if none is leaving.
+  /// The earliest deadline in `leaving`. Nil if it is empty.
   private(set) var nextDeadline: NIODeadline?
 
-  /// What a frame tells.
+  /// The content of one frame.
   struct Update: Equatable {
     var attached: [WidgetID] = []
     var detached: [WidgetID] = []
-    /// Whether there is more than fits in the frame.
+    /// Whether some ids did not fit in the frame.
     var hasMore = false
 
     var isEmpty: Bool { attached.isEmpty && detached.isEmpty }
   }
 
-  /// Looks at who is watched now, and takes for told what it returns. O(all that are told or watched).
+  /// Returns the next update, and records it as told. O(told and watched widgets).
   ///
   /// - Parameters:
-  ///   - linger: how long nobody watches a widget before that is told.
-  ///   - bytesMax: how large a frame of it may be; one id always fits.
+  ///   - linger: The delay between the loss of the last watcher and `detached`.
+  ///   - bytesMax: The size limit of the frame. One id always fits.
   mutating func update(
     watched: Set<WidgetID>, now: NIODeadline, linger: TimeAmount, bytesMax: Int
   ) -> Update {
@@ -63,12 +63,12 @@ struct Audience {
     return update
   }
 
-  /// A widget is gone, and the provider was told so.
+  /// Forgets a widget after the provider was told of its removal.
   mutating func forget(_ id: WidgetID) {
     told.remove(id)
     leaving[id] = nil
   }
 
-  /// What an id costs in a frame beside its bytes: a tag and a length.
+  /// The overhead of an id in a frame: a tag and a length.
   private static let bytesPerID = 3
 }

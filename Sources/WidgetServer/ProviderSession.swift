@@ -65,11 +65,11 @@ final class ProviderSession {
   /// Widgets that somebody wanted refreshed while they were being asked about.
   private var askAgain: Set<WidgetID> = []
   var owesKeepAlive = false
-  /// Who is told to be watched; nil if the provider did not ask for it.
+  /// What the provider knows of watched widgets. Nil if it did not set `include_audience`.
   var audience: Audience?
-  /// Which version of who is watched it was told; nil before the first frame.
+  /// The version of `WatchedWidgets.Share` that it was sent. Nil before the first frame.
   var toldVersion: UInt64?
-  /// The pass that looks at its widgets first.
+  /// The number of the first pass that covers its widgets.
   var firstPass: UInt64 = 0
   /// Whether the first `synced` was sent.
   var hasSynced = false

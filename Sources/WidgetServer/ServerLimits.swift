@@ -24,7 +24,7 @@ public struct ServerLimits: Hashable, Sendable {
   public var providerEventsUnacknowledgedMax = 64
   /// How many widgets a provider may change at once.
   public var providerUpdatesMax = 4_096
-  /// How long nobody watches a widget before its provider is told, in milliseconds.
+  /// The delay between the loss of a widget's last watcher and `detached`, in milliseconds.
   public var audienceLingerMilliseconds = 5_000
   /// How large the content of an installed bundle may be, in bytes: the host gets it in one frame.
   public var bundleArchiveBytesMax = 3 << 20

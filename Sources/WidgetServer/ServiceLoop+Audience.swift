@@ -3,12 +3,12 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// Telling providers which of their widgets somebody watches.
+/// Tells providers which of their widgets are watched.
 ///
-/// Only for sessions that asked for it; without one, nothing is looked at, and no timer runs. Nor does one
-/// while nobody comes or goes and no widget changes.
+/// Costs nothing if no session has set `include_audience`. No timer runs while watches, providers
+/// and widgets stay the same.
 extension ServiceLoop {
-  /// A stream counts from now on, if it is one of state and not passive.
+  /// Adds the selector of a new stream, if the stream counts as a watcher.
   func noteWatch(_ subscription: Subscription) {
     guard subscription.counts else { return }
     watchedSelectors.add(subscription.group.filter.selector, in: store)
@@ -21,28 +21,28 @@ extension ServiceLoop {
     lookAtAudienceAgain()
   }
 
-  /// Whether a provider wants to know.
+  /// Whether a session has set `include_audience`.
   private var hasAudienceSessions: Bool {
     providers.byName.values.contains { $0.audience != nil && !$0.isOver }
   }
 
-  /// Who watches, or who provides what, has changed.
+  /// Invalidates the watched widgets after a change of watches or providers.
   func lookAtAudienceAgain() {
     guard hasAudienceSessions else { return }
     watched.invalidate()
-    // Also if this turn has served the providers already.
+    // Serve the providers again, even if this turn has already served them.
     providers.hasMore = true
     openTurn()
   }
 
-  /// A session that asked for it has opened.
+  /// Starts a pass for a new session that has set `include_audience`.
   func beginAudience(of session: ProviderSession) {
     guard session.audience != nil else { return }
     session.firstPass = watched.passesBegun + 1
     lookAtAudienceAgain()
   }
 
-  /// Looks at who is watched, if that may have changed.
+  /// Updates the watched widgets, if they may have changed.
   func lookAtAudience(at instant: NIODeadline) {
     guard hasAudienceSessions else {
       watched.clear()
@@ -59,15 +59,15 @@ extension ServiceLoop {
     }
   }
 
-  /// Sends what is different from what was told. Comes last of all that a session is sent, so a widget that
-  /// is named has been asked about.
+  /// Sends the difference to what the provider knows. It comes after all other frames: the provider
+  /// has then been asked about each widget that the frame names.
   func sendAudience(to session: ProviderSession, at instant: NIODeadline) -> Bool {
     guard session.hasSynced, let provider = session.provider, let audience = session.audience,
       watched.passesEnded >= session.firstPass
     else { return false }
     let share = watched[provider]
     let isFirst = session.toldVersion == nil
-    // While it is not known who is watched now, nobody is said to be gone because of the time.
+    // While a pass is pending, the watched widgets may be out of date: send no `detached` then.
     let isTime = audience.nextDeadline.map { $0 <= instant } ?? false
     guard
       isFirst || session.toldVersion != share.version
@@ -78,7 +78,7 @@ extension ServiceLoop {
         watched: share.ids, now: instant,
         linger: .milliseconds(Int64(limits.audienceLingerMilliseconds)),
         bytesMax: limits.frameBytesTarget) ?? .init()
-    // What did not fit is another difference.
+    // No share has this version, so the next call sends the rest.
     session.toldVersion = update.hasMore ? .max : share.version
     guard isFirst || !update.isEmpty else { return false }
     send(
@@ -87,12 +87,12 @@ extension ServiceLoop {
     return true
   }
 
-  /// Sets the timer for the next look, or for the next widget that nobody has come back to.
+  /// Sets the timer for the next pass or the next `detached`.
   func scheduleAudience(after instant: NIODeadline) {
     guard hasAudienceSessions else { return }
     var next: NIODeadline?
     if watched.isBehind(store.revision) {
-      // What is due at once would run before anything is read: a pass leaves time for that.
+      // A timer that is due at once would run before any read: the pause lets the loop read.
       next = watched.isInPass ? .now() + WatchedWidgets.pause : watched.nextLookAt
     }
     for session in providers.byName.values {
@@ -110,6 +110,6 @@ extension ServiceLoop {
 }
 
 extension Subscription {
-  /// Whether its reader is somebody who watches.
+  /// Whether the stream counts as a watcher: it carries state and is not passive.
   fileprivate var counts: Bool { group.filter.wantsState && !isPassive }
 }

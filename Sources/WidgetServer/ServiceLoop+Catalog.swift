@@ -62,7 +62,7 @@ extension ServiceLoop {
           set: request.set, unset: request.unset, replaces: request.replace,
           isDryRun: request.validateOnly)
         let current = self.store.theme.revision
-        // An etag of another history, or what is no etag, is no revision of the theme.
+        // A foreign or malformed etag matches no revision.
         let expected: Revision? =
           request.etag.isEmpty ? nil : request.etag == self.etag(current) ? current : .max
         let commit = try self.apply(.updateTheme(update, ifRevision: expected), responder)

@@ -86,7 +86,7 @@ extension ServiceLoop {
           contentFamily: request.contentFamily), isPassive: request.isPassive)
       subscription.wantsProgress = handed.wantsProgress
       subscription.includesTheme = request.includeTheme
-      // It came right after the stream was opened, and each change of it before that of its revision.
+      // The former process sent the theme after `opened`, and each change before its revision.
       let cursor = handed.transfer?.startedRevision ?? handed.cursor
       if store.theme.revision <= cursor { subscription.themeRevision = store.theme.revision }
       // When its last frame was is not known: none comes too early.

@@ -238,8 +238,8 @@ extension ServiceLoop {
   /// Sends every caught-up reader what changed since the last round, and every ready one what it
   /// lacks.
   ///
-  /// Making contents of other families is metered: either half of the round makes new ones only until
-  /// that has cost as much as one content may. Who is left out goes on in the next turn, before others.
+  /// Content for other families has a budget: each half of the round may spend `contentCostMax`.
+  /// Readers beyond the budget are served first in the next turn.
   func sendRound(at instant: NIODeadline) {
     roundCostStart = store.readingCost
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
@@ -267,7 +267,7 @@ extension ServiceLoop {
     for group in groups.values { group.changeCache.removeAll() }
   }
 
-  /// Whether this half of the round has made as much content as it may.
+  /// Whether this half of the round has spent its budget for content.
   private var isRoundSpent: Bool {
     store.readingCost - roundCostStart > limits.store.contentCostMax
   }
@@ -277,7 +277,7 @@ extension ServiceLoop {
   ) {
     let hasTheme = fromRevision < store.theme.revision
     if hasTheme {
-      // Who is held back with changes gets it all the same.
+      // Readers that are behind get the theme at once; they need not catch up first.
       for subscription in group.members where !subscription.isCaughtUp && lacksTheme(subscription) {
         markReady(subscription)
       }
@@ -314,13 +314,13 @@ extension ServiceLoop {
         if isTooEarly, subscription.sink.isWritable { markReady(subscription) }
         continue
       }
-      // Before the changes of its revision.
+      // The theme comes before the changes of its revision.
       if lacksTheme(subscription) { sendTheme(to: subscription) }
       deliver(messages, to: subscription, at: instant, isChange: hasChanges)
     }
   }
 
-  /// Whether making what a group lacks costs more than one round may.
+  /// Whether making the content that a group lacks exceeds the budget of the round.
   private func costsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
     guard group.makesContent else { return false }
     return isRoundSpent
@@ -378,7 +378,7 @@ extension ServiceLoop {
         deliver(messages, to: subscription, at: instant, isChange: true)
       case .transferring(var transfer):
         let isThrough = transfer.nextChunk >= transfer.chunkCount
-        // What costs much to make never comes all at once; see `passesMax`.
+        // Expensive content never comes all at once, even after `passesMax` passes.
         if isThrough, transfer.passes >= ServiceLoop.passesMax,
           costsTooMuch(group, since: transfer.passStartedAt)
         {
@@ -453,7 +453,7 @@ extension ServiceLoop {
     subscription.includesTheme && subscription.themeRevision != store.theme.revision
   }
 
-  /// Sends the theme as it is now. Of several changes, a late reader gets the last.
+  /// Sends the current theme. A reader that was behind gets only the last of several changes.
   private func sendTheme(to subscription: Subscription) {
     let revision = store.theme.revision
     if themeFrame?.revision != revision {

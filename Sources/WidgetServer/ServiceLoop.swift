@@ -56,7 +56,7 @@ final class ServiceLoop {
   var lastBundleCall: UInt64 = 0
   var healthWatches: [ObjectIdentifier: HealthWatch] = [:]
   var providers = ProviderTable()
-  /// Which widgets somebody watches, for providers that want to know.
+  /// The selectors of all streams that count as watchers.
   var watchedSelectors = WatchedSelectors()
   var watched = WatchedWidgets()
   var audienceTimer: Scheduled<Void>?
@@ -72,7 +72,7 @@ final class ServiceLoop {
   var ready: [Subscription] = []
   /// Streams asked for in this turn. They open when the turn's group is durable.
   var openings: [() -> Void] = []
-  /// What making contents for readers had cost when this half of the round began.
+  /// `store.readingCost` at the start of this half of the round.
   var roundCostStart = 0
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
   private var roundTimer: Scheduled<Void>?
@@ -92,7 +92,7 @@ final class ServiceLoop {
 
   // The turn.
   private var isTurnOpen = false
-  /// Opens a turn that goes on with what a turn before has left.
+  /// Opens a turn that resumes the work of the last one.
   private var nextTurnTimer: Scheduled<Void>?
   private var turnCalls: [TurnCall] = []
   private var touched: [any TurnParticipant] = []
@@ -201,8 +201,8 @@ final class ServiceLoop {
     scheduleStoreDeadline()
   }
 
-  /// Goes on with what this turn has left. What is to run at once would run before anything is read, so
-  /// long work would hold up all calls: the pause lets the loop read first.
+  /// Schedules a turn for the work that this turn has left. The pause lets the loop read first:
+  /// otherwise long work would starve all calls.
   private func goOnLater() {
     guard nextTurnTimer == nil, !isTurnOpen else { return }
     nextTurnTimer = eventLoop.assumeIsolated().scheduleTask(in: ServiceLoop.turnPause) {
@@ -211,7 +211,7 @@ final class ServiceLoop {
     }
   }
 
-  /// How long the loop is left to reads before a turn that only goes on.
+  /// The pause for reads before a turn that only resumes work.
   private static var turnPause: TimeAmount { .microseconds(100) }
 
   private func commit() {

@@ -20,11 +20,11 @@ final class Subscription {
   var nextFrameAt = NIODeadline.uptimeNanoseconds(0)
   var lastFrameAt = NIODeadline.uptimeNanoseconds(0)
   var wantsProgress = false
-  /// Whether its reader does not count as somebody who watches.
+  /// Whether the stream does not count as a watcher.
   let isPassive: Bool
-  /// Whether it also gets the theme.
+  /// Whether the stream carries the theme.
   var includesTheme = false
-  /// The revision of the theme that it has; nil before the first.
+  /// The revision of the last theme that was sent. Nil before the first.
   var themeRevision: Revision?
   /// Whether it waits in the list of those to be served.
   var isReady = false

@@ -65,7 +65,7 @@ final class WatchGroup {
 
   var isEmpty: Bool { members.isEmpty }
 
-  /// Whether contents may have to be made for its members.
+  /// Whether its members read content for another family, which may have to be made for them.
   var makesContent: Bool { if case .family = content { true } else { false } }
 
   func add(_ subscription: Subscription) { members.append(subscription) }

@@ -2,8 +2,9 @@ import NIOCore
 import WidgetCore
 import WidgetModel
 
-/// The selectors of all open watches that count. Those that need no look at the widget are counted by what
-/// they name, so one look answers for all of them.
+/// The selectors of all streams that count as watchers.
+///
+/// Selectors of ids or kinds alone become reference counts, so one lookup tests them all.
 struct WatchedSelectors {
   private var everything = 0
   private var ids: [WidgetID: Int] = [:]
@@ -16,12 +17,12 @@ struct WatchedSelectors {
     var count: Int
   }
 
-  /// What an expression costs, where another condition costs 1.
+  /// The cost of a test with an expression. A test without one costs 1.
   static let expressionCost = 16
-  /// With more different selectors with expressions than this, all widgets count as watched: that one widget
-  /// is looked at is bounded, too.
+  /// The limit of different selectors with expressions. Beyond it, all widgets count as watched, so
+  /// the cost of one widget stays bounded.
   static let expressionsMax = 1_024
-  /// The same for selectors without expressions.
+  /// The same limit for selectors without expressions.
   static let plainMax = 4_096
 
   mutating func add(_ selector: Selector, in store: borrowing WidgetStore) {
@@ -42,7 +43,7 @@ struct WatchedSelectors {
     }
   }
 
-  /// Counts a selector by what it names. Returns false if it has other conditions.
+  /// Changes the reference counts of a selector of ids or kinds alone. Returns false for others.
   private mutating func count(_ selector: Selector, by step: Int) -> Bool {
     guard selector.families.isEmpty, selector.labels.isEmpty, selector.expression.isEmpty else {
       return false
@@ -64,7 +65,7 @@ struct WatchedSelectors {
     count = sum > 0 ? sum : nil
   }
 
-  /// Whether one of them selects a widget that is there. Adds to `cost` what was looked at.
+  /// Whether a selector matches an existing widget. Adds the cost of the tests to `cost`.
   func select(
     _ id: WidgetID, _ kind: KindName, in store: borrowing WidgetStore, cost: inout Int
   ) -> Bool {
@@ -84,69 +85,69 @@ struct WatchedSelectors {
   }
 }
 
-/// Which widgets somebody watches, of the kinds of providers that want to know.
+/// The watched widgets of each provider that has set `include_audience`.
 ///
-/// After a change of who watches or of who provides, all widgets of those kinds are looked at, in passes;
-/// after commits, only the widgets that changed. It looks at most once in `interval`. When the budget of a
-/// turn is used up it goes on after a `pause`, in which others are served. The result may be as old as that.
+/// After a change of watches or providers, a pass tests all widgets of these providers. After
+/// commits, only changed widgets are tested. An update starts at most once per `interval`. A pass
+/// that has used the turn's budget goes on after `pause`. The result is stale until it ends.
 struct WatchedWidgets {
   /// The watched widgets of one provider.
   struct Share {
     var ids: Set<WidgetID> = []
-    /// Another number after each change.
+    /// Changes with `ids`. Unique among all shares.
     var version: UInt64 = 0
   }
 
   private struct Pass {
-    /// Where to go on.
+    /// The next slot to test.
     var slot = 0
     let revision: Revision
     var found: [String: Set<WidgetID>] = [:]
   }
 
   private var shares: [String: Share] = [:]
-  /// Whose the kinds are that are looked at.
+  /// The provider of each kind to test.
   private var owners: [KindName: String] = [:]
   private var pass: Pass?
   private var needsPass = false
-  /// What happened up to this revision has been looked at.
+  /// The revision of the store that `shares` reflects.
   private var revision: Revision = 0
   private var lastVersion: UInt64 = 0
-  /// How many passes have begun, and how many have ended.
+  /// Counts the passes that have begun and ended.
   private(set) var passesBegun: UInt64 = 0
   private(set) var passesEnded: UInt64 = 0
   private(set) var nextLookAt = NIODeadline.uptimeNanoseconds(0)
-  /// When the last look began.
+  /// When the last update began.
   private var lookedAt = NIODeadline.uptimeNanoseconds(0)
 
   static let interval = TimeAmount.milliseconds(200)
-  /// How long the loop is left to others between two parts of a pass.
+  /// The pause between two parts of a pass, in which the loop serves others.
   static let pause = TimeAmount.milliseconds(1)
-  /// How much is looked at in one turn.
+  /// The budget of one turn, in units of `cost`.
   static let costMax = 4_096
 
   subscript(provider: String) -> Share { shares[provider] ?? Share() }
 
   var isInPass: Bool { pass != nil }
 
-  /// Whether something has happened since that is not looked at yet.
+  /// Whether `shares` may be out of date.
   func isBehind(_ current: Revision) -> Bool {
     pass != nil || needsPass || revision != current
   }
 
-  /// Who watches, or who provides what, is not what it was.
+  /// Requests a pass after a change of watches or providers.
   mutating func invalidate() { needsPass = true }
 
-  /// Nobody wants to know any more.
+  /// Drops all state: no provider asks for it any more.
   mutating func clear() {
     (shares, owners, pass, needsPass) = ([:], [:], nil, false)
     // A pass that is dropped counts as ended: a session that begins now waits for the next one.
     passesEnded = passesBegun
   }
 
-  /// Looks at what happened, as far as time and budget allow.
+  /// Updates the shares as far as the interval and the budget allow.
   ///
-  /// - Parameter provided: whose the kinds are now.
+  /// - Parameter provided: Returns the provider of each kind now.
   mutating func look(
     in store: borrowing WidgetStore, _ selectors: WatchedSelectors, at instant: NIODeadline,
     provided: () -> [KindName: String]
@@ -166,7 +167,7 @@ struct WatchedWidgets {
       isInPass ? instant + WatchedWidgets.pause : lookedAt + WatchedWidgets.interval
   }
 
-  /// Looks at widgets that changed. Returns false if that is too much for one turn.
+  /// Tests the widgets that changed. Returns false if they exceed the budget of one turn.
   private mutating func lookAtChanges(
     in store: borrowing WidgetStore, _ selectors: WatchedSelectors
   ) -> Bool {
@@ -202,7 +203,7 @@ struct WatchedWidgets {
     in store: borrowing WidgetStore, _ selectors: WatchedSelectors
   ) {
     guard var current = pass else { return }
-    // It is in one place only while it grows.
+    // Keep one reference, so that `found` grows without copies.
     pass = nil
     var cost = 0
     let next = store.scanWidgets(from: current.slot) { id, kind in

@@ -3,8 +3,8 @@ extension YAMLFailure {
     "put the value in quotes: a text with a comma, a bracket, a brace or \": \" needs them, as in "
     + "'=data.n > 0 ? \"a\" : \"b\"'"
 
-  /// What is wrong, and what to do about it, in the words of people who write files. The hint can be
-  /// empty. Neither says the place.
+  /// The message and a hint for the author of the file. The hint may be empty. Neither contains the
+  /// place.
   public func words(in text: String) -> (message: String, hint: String) {
     switch reason {
     case .syntax(let problem):
@@ -44,8 +44,8 @@ extension YAMLFailure {
   }
 
   /// - Parameters:
-  ///   - problem: what libyaml says.
-  ///   - character: the one at the place; nil at the end of the line.
+  ///   - problem: libyaml's message.
+  ///   - character: The character at the place. Nil at the end of the line.
   private static func words(
     for problem: String, at character: Character?
   ) -> (message: String, hint: String) {

@@ -1,13 +1,13 @@
-/// A part of a YAML document, and its place in the text.
+/// A node of a YAML document, with its place in the text.
 public struct YAMLNode: Hashable, Sendable {
   public var place: YAMLPlace
   public var content: Content
-  /// The tag as the text has it, resolved by its handle: `tag:yaml.org,2002:binary`, `!color`. Nil
-  /// if there is none.
+  /// The explicit tag, with its handle resolved: `tag:yaml.org,2002:binary`, `!color`. Nil if the
+  /// node has none.
   public var tag: String?
 
   public enum Content: Hashable, Sendable {
-    /// `isPlain`: not in quotes and not a block, so that `5` can be a number.
+    /// `isPlain` is false for quoted and block scalars: only a plain `5` can be a number.
     case scalar(String, isPlain: Bool)
     case sequence([YAMLNode])
     case mapping([Entry])
@@ -47,10 +47,9 @@ public struct YAMLFailure: Error, Hashable, Sendable {
   public var reason: Reason
 
   public enum Reason: Hashable, Sendable {
-    /// The text is not YAML, in libyaml's words.
+    /// A syntax error, with libyaml's message.
     case syntax(String)
-    /// The text has a byte or a character that YAML does not allow. The words are libyaml's; `byte`
-    /// counts from 0.
+    /// A byte or character that YAML does not allow, with libyaml's message and the byte's offset.
     case character(String, byte: Int)
     /// A mapping has these keys more than once, in the order of the text.
     case duplicateKeys([String])
@@ -60,9 +59,9 @@ public struct YAMLFailure: Error, Hashable, Sendable {
     case tooDeep(max: Int)
     /// There is more than one document.
     case severalDocuments
-    /// A value is not taken where it stands, in the words of who reads the document.
+    /// A value that the reader of the document rejects, with the reader's message.
     case value(String)
-    /// Memory is used up.
+    /// Out of memory.
     case memory
   }
 

@@ -2,15 +2,15 @@ import CYAML
 
 /// Reads YAML documents into trees, from the events of libyaml.
 ///
-/// Memory and time are bounded by `nodesMax` and `depthMax`. Text that is not UTF-8 cannot get here: Swift's strings are.
+/// Memory and time are bounded by `nodesMax` and `depthMax`. The input is always UTF-8, because it
+/// is a Swift string.
 public struct YAMLReader: ~Copyable {
   public struct Options: Hashable, Sendable {
-    /// How many nodes all documents of the text have, with those that aliases repeat and without the
-    /// keys of mappings.
+    /// The most nodes of all documents together. Expanded aliases count; keys of mappings do not.
     public var nodesMax: Int
-    /// How many levels of sequences and mappings there are.
+    /// The most levels of nested sequences and mappings.
     public var depthMax: Int
-    /// Whether `*name` stands for the node with the anchor `&name`. If not, it is refused.
+    /// Whether `*name` is replaced by the node with the anchor `&name`. Otherwise it is an error.
     public var expandsAliases: Bool
 
     public init(nodesMax: Int, depthMax: Int, expandsAliases: Bool) {
@@ -30,7 +30,7 @@ public struct YAMLReader: ~Copyable {
     return result
   }
 
-  /// The only document of a text; nil if there is none.
+  /// The only document of a text. Nil if the text has none.
   public static func document(
     of text: String, _ options: Options
   ) throws(YAMLFailure) -> YAMLNode? {
@@ -45,21 +45,21 @@ public struct YAMLReader: ~Copyable {
   // MARK: - Events
 
   private let options: Options
-  // libyaml keeps a pointer to the text and to itself, so both stay where they are.
+  // libyaml keeps pointers to the text and to its parser, so neither may move.
   private let parser: UnsafeMutablePointer<yaml_parser_t>
   private let bytes: UnsafeMutableBufferPointer<UInt8>
   private var nodeCount = 0
   private var documentPlace = YAMLPlace(line: 1, column: 1)
-  /// The depth of the deepest node so far, within the node that is being read.
+  /// The depth of the deepest node so far in the node that is being read.
   private var deepest = 0
-  /// The nodes with anchors of this document.
+  /// The anchored nodes of this document, by anchor.
   private var anchors: [String: Anchored] = [:]
 
   private struct Anchored {
     var node: YAMLNode
-    /// How many nodes it has, with itself.
+    /// The number of nodes in its subtree, itself included.
     var count: Int
-    /// How many levels are below it.
+    /// The number of levels below it.
     var height: Int
   }
 
@@ -83,7 +83,7 @@ public struct YAMLReader: ~Copyable {
     bytes.deallocate()
   }
 
-  /// What libyaml says next, without its memory.
+  /// A copy of libyaml's next event. It holds no memory of libyaml.
   private enum Event {
     case documentStart
     case scalar(String, isPlain: Bool)
@@ -148,7 +148,7 @@ public struct YAMLReader: ~Copyable {
     case YAML_MEMORY_ERROR:
       return YAMLFailure(place: YAMLReader.place(parser.pointee.mark), reason: .memory)
     case YAML_READER_ERROR:
-      // The reader is ahead of the parser, so the parser's mark says nothing.
+      // libyaml reads ahead of its parser, so the parser's mark is not the place of the error.
       let offset = parser.pointee.problem_offset
       let isNUL = bytes.indices.contains(offset) && bytes[offset] == 0
       return YAMLFailure(
@@ -180,7 +180,7 @@ public struct YAMLReader: ~Copyable {
     return try node(next(), depth: 0)
   }
 
-  /// Goes on to the start of the next document. False at the end of the text.
+  /// Advances to the start of the next document. Returns false at the end of the text.
   private mutating func isAtDocument() throws(YAMLFailure) -> Bool {
     while true {
       let token = try next()

@@ -381,7 +381,7 @@ extension LiveBoard {
 
   // MARK: - Cursor and colours
 
-  /// The position of the text cursor in the focused input or the filter. Nil if it is out of view.
+  /// The position of the text cursor in the filter or the focused input. Nil if it is not in view.
   private var cursor: ScreenUpdate.Cursor? {
     if isFiltering {
       let column = 1 + TextColumns.width(of: filter?.head ?? "")
