@@ -33,8 +33,9 @@ public struct BarClick: Hashable, Sendable {
   ///
   /// 1. The left button presses the clicked node, or its nearest ancestor that takes `press` or is
   ///    a toggle. If the bar does not know the node, the first such node in the content is pressed.
-  /// 2. Otherwise the wheel sends `scroll` with `button` and `direction`. Other buttons send `click`
-  ///    with `button`. The event goes to such a node, or else to the widget if its kind takes it.
+  /// 2. Otherwise the wheel sends `scroll` with `button` and `direction`. Other buttons send
+  ///    `click` with `button`. The event goes to such a node, or else to the widget if its kind
+  ///    takes it.
   ///
   /// - Parameter kind: The widget's kind. Nil if it is unknown.
   public func event(for widget: Widget, kind: Kind?) -> Event? {

@@ -25,7 +25,7 @@ public enum Command: Hashable, Sendable {
   case applyKinds(KindDeclaration)
   /// Removes a kind. Its widgets stay, as widgets of a kind that is not known.
   case deleteKind(KindName, allowMissing: Bool = false)
-  /// Changes the theme. With `ifRevision`, only if that is still its revision.
+  /// Changes the theme. With `ifRevision`, fails if the theme has another revision.
   case updateTheme(ThemeUpdate, ifRevision: Revision? = nil)
   /// Changes widgets of a provider's kinds, all of them or none, and makes them fresh.
   case provide([ProvidedUpdate], by: String)
@@ -135,7 +135,7 @@ public struct Commit: Hashable, Sendable {
     /// The declared kinds in the declared order, then the removed ones.
     case kindsApplied([KindResult])
     case kindDeleted
-    /// The theme afterwards, or as it would be; and whether that is another one than before.
+    /// The theme after the update, or as a dry run would leave it, and whether it changed.
     case themeUpdated(RevisedTheme, isOther: Bool)
     case provided
     case acknowledged

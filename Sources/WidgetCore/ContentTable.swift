@@ -36,7 +36,7 @@ struct ContentTable {
   private(set) var bytes = 0
   /// Whether something met a limit, so that it may have less than the state says.
   private(set) var isCut = false
-  /// Whether making it cost more than `contentCostMax`. Only of a table that was just made.
+  /// Whether evaluation exceeded `contentCostMax`. Valid only for a table that was just made.
   private(set) var ranOut = false
   /// What the last evaluation cost, nodes that it made included.
   private(set) var cost = 0

@@ -9,14 +9,15 @@ public enum ContentChoice: Hashable, Sendable {
   case family(Family)
 }
 
-/// What a widget shows in a family that is not its own.
+/// A widget's content for a family other than the widget's.
 ///
-/// It is made when somebody reads it. While somebody watches that family, it is kept and followed, as far
-/// as `familyContentBytesMax` goes: who reads counts against no owner's quota, and no change is refused
-/// for the readers' sake. What is not kept is made for each reader again, who gets it as a whole.
+/// The store makes it on demand. While the family is watched, the store caches it within
+/// `familyContentBytesMax`, and updates it with the widget. The cache counts against no owner's
+/// quota, and never causes a change to be refused. Content outside the cache is made again for each
+/// reader, and sent whole.
 struct FamilyContent {
   let family: Family
-  /// Nil if the kind says nothing of the family.
+  /// Nil if the kind has no content for the family.
   var content: ContentBox?
   /// When it was made, or last lost its content.
   var revision: Revision
@@ -29,10 +30,10 @@ struct FamilyContent {
     revision = record.revision
   }
 
-  /// How much memory it takes, as quotas count contents.
+  /// Its size in bytes, counted as quotas count content.
   var bytes: Int { content?.table.bytes ?? 0 }
 
-  /// Makes it true again after the widget or its kind changed. Returns what that cost.
+  /// Updates it after a change of the widget or its kind. Returns the cost in evaluation steps.
   mutating func refresh(
     _ record: Record, _ program: ContentProgram?, limits: StoreLimits
   ) -> Int {
@@ -59,8 +60,8 @@ struct FamilyContent {
   }
 }
 
-/// How much memory the kept contents of other families take, and what making contents for readers has
-/// cost. Readers share it with the store, because they keep what they make.
+/// The size of the cache for other families, and the cost of making content for readers. Readers
+/// share it with the store, because they fill the cache.
 final class FamilyContentUsage {
   var bytes: Int
   /// The sum since the store began; it only grows.
@@ -68,33 +69,33 @@ final class FamilyContentUsage {
   init(bytes: Int = 0) { self.bytes = bytes }
 }
 
-/// Reads the content that a reader takes, and adds up how much that is.
+/// Reads the content that a reader chose, and meters size and cost.
 struct ContentReader {
   let choice: ContentChoice
   let schemas: [KindName: KindSchema]
   let limits: StoreLimits
-  /// Whether what is made for the reader is kept, because somebody watches that family.
+  /// Whether to cache the content that is made for the reader: true while its family is watched.
   let keeps: Bool
   let usage: FamilyContentUsage
   let meter = Meter()
 
-  /// How much a reader has read.
+  /// The meter of a reader.
   final class Meter {
-    /// About how many bytes its contents come to in frames, at most.
+    /// An upper estimate of the bytes of its content in frames.
     fileprivate(set) var bytes = 0
-    /// What making contents on the spot has cost.
+    /// The cost of content that was made for it, in evaluation steps.
     fileprivate(set) var cost = 0
   }
 
-  /// Whether it has read so much that the rest is left for another turn.
+  /// Whether the reader has used its budget for this turn.
   func isFull(with stateBytes: Int, bytesMax: Int) -> Bool {
     stateBytes + meter.bytes > bytesMax || meter.cost > limits.contentCostMax
   }
 
-  /// Whether contents may have to be made for it.
+  /// Whether content may have to be made for the reader.
   var makesContent: Bool { if case .family = choice { true } else { false } }
 
-  /// Adds up what a widget shows the reader, without reading it.
+  /// Meters the content of a widget. Makes it if it is not cached, but does not copy it.
   func count(_ record: Record) {
     switch choice {
     case .none: break
@@ -104,7 +105,7 @@ struct ContentReader {
     }
   }
 
-  /// What a widget shows the reader; nil for nothing.
+  /// The content of a widget for the reader. Nil if it has none.
   func content(of record: Record) -> Content? {
     switch choice {
     case .none: nil
@@ -114,7 +115,7 @@ struct ContentReader {
     }
   }
 
-  /// What of it changed after a cursor; nil for nothing.
+  /// The change of the content after a cursor. Nil if it is unchanged.
   func change(of record: Record, since cursor: Revision) -> ContentChange? {
     switch choice {
     case .none: return nil
@@ -182,12 +183,11 @@ extension WidgetStore {
       choice: choice, schemas: schemas, limits: limits, keeps: keeps, usage: familyUsage)
   }
 
-  /// Keeps the content of a family that somebody watches, so that changes come as differences. Without
-  /// it, and beyond `familyContentBytesMax`, readers of the family get whole contents. Ends with
-  /// `dropContent(of:)`.
+  /// Starts to cache the content of a watched family, so that its readers get differences. Content
+  /// outside the cache is sent whole. Balance each call with `dropContent(of:)`.
   public mutating func keepContent(of family: Family) { keptFamilies[family, default: 0] += 1 }
 
-  /// One watcher of a family is gone; with the last one goes what was kept. O(all widgets) then.
+  /// Ends one `keepContent(of:)`. The last one evicts the family's content: O(all widgets).
   public mutating func dropContent(of family: Family) {
     guard let count = keptFamilies[family] else { return }
     keptFamilies[family] = count > 1 ? count - 1 : nil
@@ -208,7 +208,7 @@ extension WidgetStore {
     try schemas[record.kind]?.check(family, path: field)
   }
 
-  /// What widgets of a kind show in a family; nil for nothing.
+  /// The program that makes a kind's content for a family. Nil if the kind has none.
   static func program(
     of kind: KindName, for family: Family, in schemas: [KindName: KindSchema]
   ) -> ContentProgram? {
@@ -219,8 +219,8 @@ extension WidgetStore {
     return schema.content.program(for: family)
   }
 
-  /// Makes what a widget shows in other families follow from its state. What there is no room for, or
-  /// what costs too much in this command, is kept no longer.
+  /// Updates the cached content of a widget for other families. Evicts it if the cache is full or
+  /// the command's budget is spent.
   mutating func refreshFamilies(of record: Record) {
     guard !record.familyContents.isEmpty else { return }
     let others = familyUsage.bytes - record.familyBytes

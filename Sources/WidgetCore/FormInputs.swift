@@ -1,9 +1,9 @@
 import WidgetModel
 
-/// What the inputs of a kind's forms ask for, as far as its templates say so with constants.
+/// The constant rules of a kind's form inputs, read from its templates.
 ///
-/// A form that a reducer answers is checked before the reducer runs, by the rules by which the host checks
-/// the forms of bundles.
+/// The store checks a submission before its reducer runs. The host uses the same rules for forms of
+/// bundles.
 struct FormInputs {
   private struct Input {
     let name: String
@@ -12,8 +12,8 @@ struct FormInputs {
     let isNumber: Bool
   }
 
-  /// The inputs of each form, by the form's id. Templates of several families may have a form of one id:
-  /// what one of them takes is taken.
+  /// The inputs of each form, by form id. Templates of several families may share a form id: a
+  /// submission is valid if one of them accepts it.
   private var forms: [String: [[Input]]] = [:]
 
   init(_ kind: Kind) {
@@ -29,7 +29,7 @@ struct FormInputs {
     for child in node.children { find(in: child) }
   }
 
-  /// Inputs in rows are left out: there may be any number of them.
+  /// Collects the inputs outside rows. A row may repeat an input any number of times.
   private static func collect(_ node: NodeTemplate, _ inputs: inout [Input]) {
     guard node.rows == nil, node.type != .form else { return }
     if node.type == .input, let name = text("name", of: node), !name.isEmpty {
@@ -50,7 +50,7 @@ struct FormInputs {
     node.properties[name].flatMap { $0.expression.isEmpty ? $0.value : nil }
   }
 
-  /// The first input that is not as its form asks, and what is wrong with it; nil for none.
+  /// The first invalid input of a submission, and its problem. Nil if the submission is valid.
   func complaint(
     about payload: ValueMap, of node: String
   ) -> (name: String, words: String)? {

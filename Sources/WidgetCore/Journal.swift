@@ -28,7 +28,7 @@ struct Journal {
     case storeAgain(slot: Int32)
     /// What was registered under a name; nil for nothing.
     case kind(KindName, RegisteredKind?, KindSchema?)
-    /// The theme was this.
+    /// The theme before the change.
     case theme(RevisedTheme)
   }
 

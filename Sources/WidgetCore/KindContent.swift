@@ -68,7 +68,7 @@ final class ContentProgram: Sendable {
   let root: Block
   /// Whether expressions can read `status`, which is a variable of its own then, before those of rows.
   let hasStatus: Bool
-  /// The ids of the nodes outside of rows.
+  /// The ids of the nodes outside rows.
   private let nodeIDs: Set<String>
   /// The ids of the template's nodes in rows.
   private let rowNodeIDs: Set<String>
@@ -80,7 +80,7 @@ final class ContentProgram: Sendable {
     rowNodeIDs = Set(root.rows.flatMap(\.block.allNodeIDs))
   }
 
-  /// Whether a widget may show a node with this id, as far as the template says. O(1).
+  /// Whether the template can produce a node with this id. O(1).
   func mayHaveNode(_ id: String) -> Bool {
     guard let slash = id.utf8.firstIndex(of: 0x2F) else { return nodeIDs.contains(id) }
     return rowNodeIDs.contains(String(id[..<slash]))
@@ -111,7 +111,7 @@ final class ContentProgram: Sendable {
     /// What its nodes count before anything is evaluated, but for what rows add to their ids.
     let constantBytes: Int
 
-    /// The ids of its nodes in the template, those in rows included.
+    /// The ids of all its template nodes, including those in rows.
     var allNodeIDs: [String] { nodes.map(\.id) + rows.flatMap(\.block.allNodeIDs) }
 
     init(nodes: [NodePlan], bindings: [BindingPlan], rows: [RowPlan]) {

@@ -27,8 +27,7 @@ struct KindSchema {
       kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Whether widgets show the same in every family as they do by a former version of the kind: all that
-  /// contents are compiled from is the same.
+  /// Whether content compiled for a former version of the kind is still valid in every family.
   func showsAlike(_ former: KindSchema) -> Bool {
     // Empty means all families.
     Set(kind.families) == Set(former.kind.families) && kind.content == former.kind.content
@@ -36,10 +35,10 @@ struct KindSchema {
       && types(.data) == former.types(.data) && types(.parameters) == former.types(.parameters)
   }
 
-  /// The types of its fields, which its expressions are compiled for.
+  /// The types of the fields, for compiling expressions.
   private func types(_ part: Part) -> [String: FieldType] { fields(part).mapValues(\.type) }
 
-  /// The events of its reducers, by the nodes that they name: nodes take these.
+  /// The events that nodes take because a reducer handles them, by node.
   private var reactions: [String: Set<String>] {
     kind.reducers.reduce(into: [:]) { $0[$1.nodeID, default: []].insert($1.event) }
   }
@@ -164,7 +163,7 @@ struct KindSchema {
     return draft
   }
 
-  /// Checks what is submitted to a form that a reducer answers. Other forms are checked by who answers them.
+  /// Checks a submission to a form that a reducer handles. Providers check their own forms.
   func checkForm(_ draft: EventDraft, on node: NodeType?) throws(StoreError) {
     guard node == .form, draft.name == "submit",
       reducers.answer(draft.name, on: draft.nodeID),
@@ -180,7 +179,7 @@ struct KindSchema {
   /// - A value that does not fit becomes the value that its manager declares, or else the default.
   /// - A missing value becomes the default.
   /// - A value that the kind does not declare is removed.
-  /// - A user's value that was set aside comes back with its field.
+  /// - A user's value that was set aside is restored if the kind declares its field again.
   func conforming(_ record: Record, former: KindSchema? = nil) -> WidgetPatch? {
     var patch = WidgetPatch()
     (patch.setData, patch.unsetData) = conforming(
@@ -211,8 +210,8 @@ struct KindSchema {
     return patch == WidgetPatch() ? nil : patch
   }
 
-  /// The values of a widget that do not fit the kind, in order of the fields. Null, the former kind's default and
-  /// what a manager declares are no losses.
+  /// The values of a widget that do not fit the kind, in order of the fields. Null, the former
+  /// default and values that a manager declares do not count.
   func losses(of record: Record, former: KindSchema?) -> [LostField] {
     var lost: [LostField] = []
     for (part, map) in [
@@ -243,7 +242,7 @@ struct KindSchema {
     part == .labels || kind.isOpen || field(key, of: part) != nil
   }
 
-  /// The value that was set aside for a field that the kind declares again; nil if it does not fit.
+  /// The set-aside value to restore when the kind declares its field again. Nil if it does not fit.
   func returning(_ entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
     guard entry.isAside, let value = entry.declared, declares(part, key) else { return nil }
     return field(key, of: part).map { $0.type.fitted(value) } ?? value

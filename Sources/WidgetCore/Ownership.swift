@@ -136,7 +136,7 @@ extension Record {
       guard current != value || (isUnset && current != nil) else { continue }
       let name = writer.name
       if let entry = after[path], entry.isAside {
-        // A new value takes the place of the one that is set aside.
+        // A new value replaces the one that is set aside.
         after[path] = value == nil || isUnset ? nil : FieldOwner(path: path, owner: name)
         continue
       }
@@ -170,8 +170,8 @@ extension Record {
   /// patch removes or resets have no owner. If the patch sets a field to the value that its manager
   /// declares, the manager owns the field again.
   ///
-  /// A user's value of a field that the kind does not declare any more is set aside with its owner.
-  /// `KindSchema.conforming` sets it again when the kind declares the field again.
+  /// If the kind no longer declares a field, a user's value of it is set aside with its owner.
+  /// `KindSchema.conforming` restores it when the kind declares the field again.
   func ownership(conformedBy patch: WidgetPatch, to schema: KindSchema?) -> Ownership? {
     guard let before = ownership else { return nil }
     var after = before
@@ -309,7 +309,7 @@ extension WidgetStore {
       let path = part.path(key)
       declared[path] = FieldOwner(path: path, owner: manager)
       let current = record.value(part, key)
-      // A value that is set aside and has not come back with its field does not fit the field.
+      // If a value is still set aside, it did not fit the field.
       let known = ownership[path].flatMap { $0.isAside ? nil : $0 }
       let isFree = known == nil && !(isFirst && isOwn(current, part, key, of: record, not: value))
       if known?.owner == manager || isFree {

@@ -53,7 +53,7 @@ final class Record {
   var familyRevision: Revision = 0
   /// What it shows in other families, as far as somebody watches it in them.
   var familyContents: [FamilyContent] = []
-  /// How much memory these take.
+  /// The size of `familyContents` in bytes.
   var familyBytes: Int { familyContents.reduce(0) { $0 + $1.bytes } }
 
   /// What the widget counts against its owner's quota.

@@ -61,7 +61,7 @@ public struct CommitGroup: Hashable, Sendable {
   public var eventTrims: [EventTrim]
   /// Events to keep until they are acknowledged.
   public var events: [EventImage]
-  /// The theme; nil if it has not changed.
+  /// The theme. Nil if it has not changed.
   public var theme: RevisedTheme?
 
   public init(

@@ -8,8 +8,8 @@ public struct StoreLimits: Hashable, Sendable {
   public var stateBytesPerUIDMax = 64 << 20
   /// How many bytes what one user's widgets show may have. What is there when the store is opened stays.
   public var contentBytesPerUIDMax = 64 << 20
-  /// How many bytes the contents may have that are kept because somebody watches another family than the
-  /// widgets' own. Beyond it, these contents are made when they are read.
+  /// The most bytes of cached content for watched families other than the widgets'. Beyond it, such
+  /// content is made when it is read.
   public var familyContentBytesMax = 64 << 20
   /// How many bytes of state one widget may hold.
   public var widgetBytesMax = 1 << 20
@@ -41,12 +41,12 @@ public struct StoreLimits: Hashable, Sendable {
   public var kindsMax = 1_000
   /// How many bytes of text and default values one kind may have.
   public var kindBytesMax = 256 << 10
-  /// How many tokens of the theme may have another value than in the standard theme.
+  /// The most tokens of the theme that differ from the standard theme.
   public var themeOverridesMax = 512
   /// How many reducers one kind may have.
   public var reducersPerKindMax = 256
-  /// What finding the node of an event in other families than the widget's, and all reducers of the event,
-  /// may cost together: about as many steps.
+  /// The most evaluation steps of one event: for its reducers, and for finding its node in content
+  /// for other families.
   public var eventCostMax = 200_000
   /// How many nodes a template, and what one widget shows, may have.
   public var contentNodesMax = 2_000

@@ -57,9 +57,10 @@ extension WidgetStore {
     return Delta(fromRevision: cursor, toRevision: revision, changes: removals + changes)
   }
 
-  /// Whether more than `limit` widgets, or widgets of which the reader takes more than `bytesMax`,
-  /// changed after a cursor; also if making the contents that it takes costs more than one content may.
-  /// O(limit). The selector only keeps contents from being made that the reader does not take.
+  /// Whether the changes after a cursor exceed a limit: `limit` widgets, `bytesMax` bytes for the
+  /// reader, or the cost of one content. O(limit).
+  ///
+  /// The selector only limits for which widgets content is made.
   public func hasChanges(
     since cursor: Revision, moreThan limit: Int, orBytes bytesMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own
@@ -100,9 +101,9 @@ extension WidgetStore {
     changes(inChunk: chunk, from: 0, bytesMax: .max, since: cursor, selecting: selector).changes
   }
 
-  /// A part of a chunk's selected widgets: those from a slot on, until what the reader takes of them
-  /// exceeds `bytesMax`, or making it costs as much as one content may. `next` is where to go on; nil at
-  /// the chunk's end. O(chunk).
+  /// A page of a chunk's selected widgets, starting at a slot. It ends when it exceeds `bytesMax`
+  /// for the reader, or the cost of one content. `next` is the next slot; nil at the chunk's end.
+  /// O(chunk).
   public func widgets(
     inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
     taking content: ContentChoice = .own
@@ -142,7 +143,7 @@ extension WidgetStore {
     var bytes = 0
     for slot in slots(ofChunk: chunk, selecting: selector) where slot >= start {
       guard let record = records[slot], isWanted(record) else { continue }
-      // Before the next one is made, which may cost much.
+      // Check before the next content is made: it may be expensive.
       if reader.isFull(with: bytes, bytesMax: bytesMax) { return (elements, slot) }
       guard let found = element(record) else { continue }
       bytes += record.costBytes

@@ -54,7 +54,8 @@ extension WidgetStore {
   /// The state of the node that an event is about; nil if the event is about the widget as a whole,
   /// or if the widget has no content.
   ///
-  /// Contents that are not there are made, as far as the budget goes, if their template has such a node.
+  /// If no cached content has the node, content for other families is made within the budget. Only
+  /// templates with such a node count.
   private func standing(
     of draft: EventDraft, on record: Record, spending budget: inout Int
   ) throws(StoreError) -> ContentTable.Standing? {

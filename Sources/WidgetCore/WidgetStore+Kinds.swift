@@ -191,7 +191,8 @@ extension WidgetStore {
     records[slot].flatMap { schemas[$0.kind]?.kind.transition }
   }
 
-  /// Makes widgets fit their kinds. Returns how many changed, and what they lost, by kind. O(all widgets).
+  /// Converts widgets to their changed kinds. Returns the number of changed widgets and their lost
+  /// values, by kind. O(all widgets).
   private mutating func conformWidgets(
     of kinds: Set<KindName>, formerly former: [KindName: KindSchema], at revision: Revision,
     time: Timestamp
@@ -495,7 +496,7 @@ extension Field {
 }
 
 extension KindResult {
-  /// Counts a widget that was made to fit, and what it lost.
+  /// Counts a converted widget and its lost values.
   fileprivate mutating func add(_ lost: [LostField]) {
     widgetsChanged += 1
     lostFieldsCount += lost.count

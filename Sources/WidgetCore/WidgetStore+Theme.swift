@@ -1,8 +1,8 @@
 import WidgetModel
 
-/// The theme: one value of the whole store, that no widget depends on.
+/// The theme: one value for the whole store. No widget depends on it.
 extension WidgetStore {
-  /// Changes the theme. Returns what it is afterwards, or would be, and whether that is another one.
+  /// Changes the theme. Returns the new theme, also for a dry run, and whether it differs.
   mutating func updateTheme(
     _ update: ThemeUpdate, ifRevision expected: Revision?
   ) throws(StoreError) -> (theme: RevisedTheme, isOther: Bool) {
@@ -11,7 +11,7 @@ extension WidgetStore {
     do throws(ThemeProblem) { overrides = try theme.overrides(after: update) } catch {
       throw .invalid(field: error.place, description: error.message)
     }
-    // Who has too many, since the limit was lowered, may have fewer.
+    // After the limit was lowered, a theme above it may still change or shrink, but not grow.
     guard
       overrides.count <= limits.themeOverridesMax
         || overrides.count <= theme.overrides.count && !update.replaces

@@ -54,7 +54,7 @@ public struct WidgetStore: ~Copyable {
   private var unstored: [Int] = []
   /// What the contents made by the command under way have cost; see `checkContents`.
   var contentCost = 0
-  /// What the command under way has cost for kept contents of other families.
+  /// The cost of the current command for cached content of other families.
   var familyCost = 0
   /// By how much the command under way has made each user's contents grow.
   var contentGrowth: [UInt32: Int] = [:]
@@ -66,7 +66,7 @@ public struct WidgetStore: ~Copyable {
   var keptFamilies: [Family: Int] = [:]
   /// The sum of all records' `familyBytes`.
   let familyUsage: FamilyContentUsage
-  /// What the tokens of nodes stand for. Contents do not depend on it.
+  /// The values of tokens. Content does not depend on it.
   public internal(set) var theme: RevisedTheme
   /// The rules of time zones, for expressions.
   let timeZones: TimeZones?
@@ -264,9 +264,9 @@ public struct WidgetStore: ~Copyable {
     slot(of: id).flatMap { records[$0]?.revision }
   }
 
-  /// The first `limit` selected widgets behind a position, in position order, and whether there are
-  /// more. Ends early when what the reader takes of the widgets exceeds `bytesMax`, or when making
-  /// contents of another family has cost as much as one content may. O(widgets looked at).
+  /// The first `limit` selected widgets after a position, in position order, and whether there are
+  /// more. Ends early if they exceed `bytesMax` for the reader, or the cost of one content.
+  /// O(scanned widgets).
   public func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own

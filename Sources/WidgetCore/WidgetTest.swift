@@ -1,31 +1,31 @@
 public import WidgetModel
 
-/// A selector that is ready to be compared with one widget after the other.
+/// A selector, prepared for tests against many widgets.
 public struct WidgetTest {
   let selection: Selection
-  /// The ids of the selector, for looking up; nil for any.
+  /// The ids of the selector as a set. Nil if it selects any id.
   let ids: Set<WidgetID>?
 }
 
-/// Looking at single widgets.
+/// Tests and scans of single widgets.
 extension WidgetStore {
-  /// Makes a selector ready to be compared with many widgets. O(its ids).
+  /// Prepares a selector for tests against many widgets. O(its ids).
   public func test(for selector: Selector) -> WidgetTest {
     WidgetTest(
       selection: selection(selector), ids: selector.ids.isEmpty ? nil : Set(selector.ids))
   }
 
-  /// Whether a widget is there and selected.
+  /// Whether a widget exists and is selected.
   public func passes(_ id: WidgetID, _ test: WidgetTest) -> Bool {
     guard test.ids?.contains(id) ?? true, let slot = slot(of: id), let record = records[slot]
     else { return false }
     return test.selection.picks(record)
   }
 
-  /// Goes through the widgets from a slot on, until the closure returns false. A widget stays in its
-  /// slot as long as it lives.
+  /// Scans the widgets from a slot on, until the closure returns false. A widget keeps its slot
+  /// until it is removed.
   ///
-  /// - Returns: the slot to go on from; nil at the end.
+  /// - Returns: The slot to resume from. Nil at the end.
   public func scanWidgets(from first: Int, _ body: (WidgetID, KindName) -> Bool) -> Int? {
     var slot = first
     while slot < records.count {
@@ -36,8 +36,9 @@ extension WidgetStore {
     return nil
   }
 
-  /// The widgets that changed after a cursor, and those that were removed. A widget that was removed and
-  /// made again is in both. nil if that is more than `limit`, or forgotten. O(limit).
+  /// The widgets that were changed and removed after a cursor. A widget that was removed and
+  /// created again is in both lists. Nil if a list exceeds `limit`, or the cursor is compacted.
+  /// O(limit).
   public func changedWidgets(
     since cursor: Revision, atMost limit: Int
   ) -> (changed: [WidgetID], removed: [WidgetID])? {

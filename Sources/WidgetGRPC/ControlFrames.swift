@@ -1,16 +1,18 @@
 #if GRPC
   import NIOCore
 
-  /// Takes a peer's pings and resets out of a connection before HTTP/2 sees them.
+  /// Removes a peer's pings and resets from a connection before HTTP/2 sees them.
   ///
-  /// NIO's HTTP/2 takes 200 pings, or 200 resets, within half a minute for an attack and closes the
-  /// connection with all that is on it. grpc-swift has no setting for it. Ordinary clients get there:
-  /// - Some clients measure a connection with a ping for each batch of data they receive. A busy watch
-  ///   makes hundreds in a second. An answer costs 17 bytes.
-  /// - A client resets a stream when a deadline expires and when a watch is cancelled. Such a call is
-  ///   ended here, as if the daemon had reset it, as long as `stream_resets_max` allows it.
+  /// NIO's HTTP/2 treats 200 pings or 200 resets within half a minute as an attack. It then closes
+  /// the connection with all its streams. grpc-swift has no setting for this. Ordinary clients reach
+  /// the limit:
+  /// - Some clients measure a connection with a ping for each batch of received data. A busy watch
+  ///   causes hundreds in a second. An answer costs 17 bytes.
+  /// - A client resets a stream when a deadline expires and when a watch is cancelled. Such a call
+  ///   is ended here, as if the daemon had reset it, within `stream_resets_max`.
   ///
-  /// Answers wait for the peer to read. While it reads nothing, its frames go to HTTP/2 and count there.
+  /// Answers wait for the peer to read. While it does not read, its frames go to HTTP/2 and count
+  /// there.
   final class ControlFrames: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -45,8 +47,8 @@
 
   /// Finds pings and resets in the bytes of a client's side of an HTTP/2 connection.
   ///
-  /// A value: bytes in, pieces out, in order. It keeps at most one incomplete control frame. It reads
-  /// the heads of the frames alone; a malformed frame passes as it is.
+  /// A value: bytes in, pieces out, in order. It buffers at most one incomplete control frame. Of
+  /// other frames it reads only the heads. Malformed frames pass unchanged.
   struct ControlFrameScanner {
     enum Piece: Equatable {
       /// A ping that asks for an answer, and its frame.
@@ -57,28 +59,28 @@
       case other(ByteBuffer)
     }
 
-    /// Bytes that pass unseen: the connection's opening, then the payload of a frame.
+    /// The number of bytes to pass unread: the connection preface, then the payload of a frame.
     private var passing: Int
-    /// Bytes that are not given out.
+    /// Received bytes that `next` has not returned.
     private var arrived = ByteBuffer()
-    /// Whether a header block is open, in which no other frame may come.
+    /// Whether a header block is open. Other frames are not allowed in it.
     private var isInHeaderBlock = false
 
     fileprivate static let headBytes = 9
     private static let endHeaders: UInt8 = 4
 
-    /// - Parameter openingBytes: how many bytes come before the first frame.
+    /// - Parameter openingBytes: The length of the connection preface.
     init(openingBytes: Int = 24) {
       passing = openingBytes
     }
 
-    /// Takes in what arrived. Call `next` until it returns nil before the next call.
+    /// Receives bytes. Before the next call, call `next` until it returns nil.
     mutating func receive(_ bytes: ByteBuffer) {
       guard arrived.readableBytes > 0 else { return arrived = bytes }
       arrived.writeImmutableBuffer(bytes)
     }
 
-    /// The next piece, or nil if there is none without more bytes.
+    /// The next piece. Nil if it needs more bytes.
     mutating func next() -> Piece? {
       let unread = arrived
       while arrived.readableBytes > 0 {
@@ -94,7 +96,7 @@
           passing = head.length + ControlFrameScanner.headBytes
           continue
         }
-        // What is before the frame comes first.
+        // Return the bytes before the frame first.
         guard arrived.readerIndex == unread.readerIndex else { break }
         guard let frame = arrived.readSlice(length: ControlFrameScanner.headBytes + head.length)
         else { break }
@@ -102,7 +104,7 @@
       }
       let passed = unread.beginning(upTo: arrived)
       guard passed.readableBytes == 0 else { return .other(passed) }
-      // A small rest does not hold a large buffer.
+      // Copy a small rest, so that it does not retain a large buffer.
       arrived = arrived.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: arrived.slice())
       return nil
     }
@@ -152,9 +154,9 @@
     }
   }
 
-  /// How many resets a connection may send within half a minute.
+  /// A rate limit for the resets of a connection, per half minute.
   ///
-  /// A value: the time comes from the caller.
+  /// A value: the caller passes in the time.
   struct ResetAllowance {
     let maximum: Int
     private var used = 0
@@ -166,7 +168,7 @@
       self.maximum = maximum
     }
 
-    /// Uses one up. False if none is left until the window ends.
+    /// Counts a reset. Returns false if the window's limit is reached.
     mutating func take(at now: NIODeadline) -> Bool {
       if windowEnd.map({ now >= $0 }) ?? true {
         windowEnd = now + ResetAllowance.window

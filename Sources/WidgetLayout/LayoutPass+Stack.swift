@@ -32,7 +32,7 @@ extension LayoutPass {
     return Extent(ideal: extent.ideal, firm: chrome.plot.firm, least: chrome.plot.least)
   }
 
-  /// The room between the children of a row: at least for a line, if the row divides them.
+  /// The gap between the children of a row. With `divider`, at least the width of a line.
   private func rowGap(_ index: Int) -> Int {
     let style = nodes[index].facts.style
     guard isDividedRow(index) else { return style.spacing.width }

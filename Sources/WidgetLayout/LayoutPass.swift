@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// One pass of layout: it measures the nodes that have no size yet, from the top down, and places them.
+/// One layout pass. It measures nodes without a cached size from the top down, and places them.
 ///
 /// `measure` finds what a node takes horizontally, from its children's up. `height` says how high it is
 /// at a width. `place` gives it a frame. All three go at most `depthMax` deep.

@@ -42,7 +42,7 @@ public struct PlacedNode: Hashable, Sendable {
   public var parts: [PlacedPart]
   /// The line below it; in its frame.
   public var separator: LayoutRect?
-  /// The lines between the children of a row that divides them; in its frame.
+  /// The lines between the children of a row with `divider`, inside the row's frame.
   public var dividers: [LayoutRect]
   /// Its accessory; in its frame. Not there if the accessory is a child, which is placed as one.
   public var accessory: LayoutRect?
@@ -155,7 +155,7 @@ public struct LayoutSpan: Hashable, Sendable {
   public var end: Int { start + length }
 }
 
-/// A node that scrolls: it shows a part of its content.
+/// A node that scrolls: its viewport shows a part of its content.
 public struct ScrollRegion: Hashable, Sendable {
   public enum Axis: Hashable, Sendable { case horizontal, vertical }
 

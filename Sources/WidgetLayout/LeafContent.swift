@@ -34,7 +34,7 @@ struct LeafContent: Sendable {
   var form = ""
   /// Whether users can do something to it.
   var canFocus = true
-  /// Whether it can be pressed though it is no control.
+  /// Whether it can be pressed although it is not a control.
   var isPressable = false
   /// Whether all of it is a number, as far as its reader sees.
   var isNumeric = false
@@ -129,8 +129,8 @@ struct LeafContent: Sendable {
     }
   }
 
-  /// What the runs say. What joins the last character of the run before it, as an accent does, is a part
-  /// of that run: a character is in one run, and is measured as a whole.
+  /// The texts of runs. A scalar that joins the last character of the previous run, such as an
+  /// accent, moves to that run: each character is in one run, and is measured whole.
   private static func texts(of runs: [Value]) -> [String] {
     var texts: [String] = []
     var last: Int?
@@ -177,7 +177,7 @@ struct LeafContent: Sendable {
     form = node.text("style")
     let values = node.list("values")
     count = values.count
-    // Words take the place of values that are not there: one line is enough for them.
+    // Without values the chart shows a line of text.
     if values.isEmpty, form == "bar" { form = "sparkline" }
     guard form == "bar" else { return }
     let labels = node.list("labels")

@@ -34,7 +34,7 @@ public struct ANSIEncoder: Sendable {
   /// - Parameter old: What the screen shows; nil if that is not known. Then, and if the sizes differ,
   ///   the screen is cleared and written whole.
   ///
-  /// - Parameter rows: The rows that are not the same, if they are known. Default: found here.
+  /// - Parameter rows: The rows that differ. Default: found by comparison.
   public func difference(
     from old: CellGrid?, to new: CellGrid, rows: [Int]? = nil
   ) -> String {

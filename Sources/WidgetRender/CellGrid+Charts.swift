@@ -8,7 +8,7 @@ extension CellGrid {
   /// Draws a horizontal bar that is filled from the left.
   ///
   /// - Parameters:
-  ///   - share: How much is filled, 0 to 1; nil if that is unknown.
+  ///   - share: The filled share, 0 to 1. Nil if it is unknown.
   ///   - track: How the rest looks. Without a background it is dots.
   public mutating func bar(
     _ share: Double?, in rect: LayoutRect, style: CellStyle, track: CellStyle,

@@ -38,16 +38,16 @@ public struct CellGrid: Hashable, Sendable {
     return cells[row * width..<(row + 1) * width]
   }
 
-  /// The rows that are not the same as those of a grid of the same size; all if the size is another.
+  /// The rows that differ from another grid. If the sizes differ: all rows.
   ///
-  /// - Parameter rows: The only rows that can differ, if they are known. Default: all.
+  /// - Parameter rows: The rows to compare. Default: all.
   public func rows(differingFrom other: CellGrid, among rows: [Int]? = nil) -> [Int] {
     guard other.width == width, other.height == height else { return Array(0..<height) }
     guard let rows else { return (0..<height).filter { row($0) != other.row($0) } }
     return rows.filter { row($0) != other.row($0) }
   }
 
-  /// Makes rows the same as those of a grid of the same size.
+  /// Copies rows from a grid of the same size.
   public mutating func copy(rows: [Int], from other: CellGrid) {
     guard other.width == width, other.height == height else { return }
     for row in rows where (0..<height).contains(row) {

@@ -22,7 +22,7 @@ public struct CellLook: Sendable {
   public var spinnerTick = 0
   /// The picture of an image node, if there is one; it is drawn with half blocks.
   public var image: @Sendable (Node) -> PixelImage?
-  /// Why an image node has no picture, if something went wrong: its box says it below the words for it.
+  /// Why an image node has no picture, shown in its box. Nil if there is no problem.
   public var imageProblem: @Sendable (Node) -> String? = { _ in nil }
 
   public init(
@@ -57,7 +57,8 @@ public struct CellLook: Sendable {
     return theme.color(name, appearance) ?? Theme.standard.color(name, appearance)
   }
 
-  /// The background that the theme sets itself; nil for the standard one, which nobody asked for.
+  /// The background colour of the theme. Nil if the theme keeps the standard one: the terminal's
+  /// background then stays.
   public var ownBackground: CellColor? {
     let name = "color.background"
     guard usesColor, let color = theme.color(name, appearance),

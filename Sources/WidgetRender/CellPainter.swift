@@ -14,8 +14,8 @@ public struct CellPainter: Sendable {
   /// A picture of a layout, as large as the layout. O(cells + nodes).
   ///
   /// - Parameters:
-  ///   - table: The nodes of which the layout was made.
-  ///   - rows: The rows of the layout that are painted; the first is the first of the picture. Default: all.
+  ///   - table: The nodes of the layout.
+  ///   - rows: The rows of the layout to paint. The first one is row 0 of the grid. Default: all.
   public func grid(
     _ layout: LayoutResult, _ table: NodeTable, rows: Range<Int>? = nil
   ) -> CellGrid {
@@ -79,7 +79,7 @@ public struct CellPainter: Sendable {
 }
 
 extension PlacedNode {
-  /// The node so many rows further up.
+  /// The node, moved up by `rows`.
   fileprivate func moved(up rows: Int) -> PlacedNode {
     var moved = self
     moved.frame.y -= rows

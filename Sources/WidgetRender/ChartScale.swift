@@ -15,8 +15,8 @@ public struct ChartScale: Hashable, Sendable {
     self.init(low ?? finite.min() ?? 0, high ?? finite.max() ?? 0)
   }
 
-  /// The scale of bars, whose length is the value: it begins at 0, or below it where values are, unless an
-  /// end is given. Nil if there is nothing between its ends.
+  /// The scale of a bar chart. It includes 0, because the length of a bar is its value, unless an
+  /// end is given. Nil if its ends leave no range.
   public init?(ofBars values: [Double?], low: Double? = nil, high: Double? = nil) {
     let finite = values.compactMap { $0 }.filter(\.isFinite)
     self.init(low ?? min(finite.min() ?? 0, 0), high ?? max(finite.max() ?? 0, 0))

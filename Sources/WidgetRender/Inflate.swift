@@ -1,8 +1,8 @@
-/// Unpacks deflated bytes (RFC 1951). Pure: bytes in, bytes out, at most as many as are asked for.
+/// Decompresses DEFLATE data (RFC 1951). Pure, and bounded by the caller's limit of output bytes.
 enum Inflate {
   enum Failure: Error { case damaged, tooLong }
 
-  /// What a zlib stream (RFC 1950) holds. The checksum is not looked at.
+  /// Decompresses a zlib stream (RFC 1950). Ignores its checksum.
   static func zlib(_ bytes: ArraySlice<UInt8>, bytesMax: Int) throws(Failure) -> [UInt8] {
     guard bytes.count > 2, bytes[bytes.startIndex] & 15 == 8,
       bytes[bytes.startIndex + 1] & 32 == 0
@@ -50,7 +50,7 @@ enum Inflate {
     mutating func toByte() { (held, count) = (held >> UInt32(count & 7), count & ~7) }
   }
 
-  /// A Huffman code: how many codes each length has, and the symbols in the order of their codes.
+  /// A canonical Huffman code: the number of codes per length, and the symbols in code order.
   private struct Code {
     var counts = [Int](repeating: 0, count: 16)
     var symbols: [Int] = []

@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension Value {
-  /// The value as a number; nil if it is no number, or not finite.
+  /// The value as a number. Nil if it is not a finite number.
   var number: Double? {
     switch self {
     case .int(let number): Double(number)

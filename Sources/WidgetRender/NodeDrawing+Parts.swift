@@ -208,7 +208,7 @@ extension NodeDrawing {
     var lines = [(words ?? "image", quietStyle)]
     if let problem {
       let style = style(token: "color.error")
-      // With one row the reason counts: it is what somebody can do something about.
+      // In a small box, show only the reason: the user can act on it.
       if frame.height >= 4 { lines.append((problem, style)) } else { lines = [(problem, style)] }
     }
     let first = frame.y + max(frame.height - lines.count, 0) / 2

@@ -1,10 +1,10 @@
-/// The pixels of a PNG file (ISO/IEC 15948): all its colour types and depths, without interlacing.
+/// Decodes PNG files (ISO/IEC 15948) of all colour types and depths. Interlaced files fail.
 ///
-/// Pure and bounded: no input traps, and nothing larger than `pixelsMax` is unpacked.
+/// Pure and bounded: no input traps, and pictures above `pixelsMax` are not decompressed.
 public enum PNGDecoder {
-  /// Why there is no picture.
+  /// Why decoding failed.
   public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Not a PNG; the name of what it seems to be, if that is known.
+    /// Not a PNG, with the name of the format if it is recognised.
     case notPNG(String?)
     case interlaced
     case tooLarge(width: Int, height: Int, pixelsMax: Int)
@@ -27,7 +27,7 @@ public enum PNGDecoder {
     var height = 0
     var depth = 0
     var type = 0
-    /// Samples of a pixel.
+    /// The number of samples per pixel.
     var samples: Int { type == 2 ? 3 : type == 4 ? 2 : type == 6 ? 4 : 1 }
     var rowBytes: Int { (width * samples * depth + 7) / 8 }
     var isPossible: Bool {
@@ -42,7 +42,7 @@ public enum PNGDecoder {
 
   private static let signature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-  /// The picture. O(bytes + pixels).
+  /// Decodes a picture. O(bytes + pixels).
   public static func image(
     _ bytes: [UInt8], pixelsMax: Int = PixelImage.pixelsMax
   ) throws(Failure) -> PixelImage {
@@ -105,7 +105,7 @@ public enum PNGDecoder {
     bytes[at..<at + 4].reduce(0) { $0 << 8 | Int($1) }
   }
 
-  /// Undoes the filters of the rows, each of which begins with its filter's number.
+  /// Reverses the row filters in place. The first byte of each row is its filter type.
   private static func unfilter(_ rows: inout [UInt8], _ header: Header) throws(Failure) {
     let length = header.rowBytes
     let back = max(1, header.samples * header.depth / 8)
@@ -139,7 +139,7 @@ public enum PNGDecoder {
     var rgba: [UInt8] = []
     rgba.reserveCapacity(header.width * header.height * 4)
     let most = 1 << header.depth - 1
-    // The colour that counts as transparent, in types without alpha.
+    // In types without alpha, this colour is transparent.
     let clear = stride(from: 0, to: transparency.count - 1, by: 2).map {
       Int(transparency[$0]) << 8 | Int(transparency[$0 + 1])
     }

@@ -30,19 +30,19 @@ public struct InputParser: Sendable {
     /// In a string, after ESC.
     case stringEscape(kind: UInt8)
     case paste
-    /// In what may be the rest of an answer whose first bytes were taken for a key; `answer` is how that
-    /// rest begins.
+    /// In bytes that may be the rest of an answer whose first bytes were reported as a key.
+    /// `answer` is the expected start of that rest.
     case late(answer: [UInt8])
   }
 
-  /// How the only answer begins that people would see as keys, after its ESC: that of OSC 11.
+  /// The start of an OSC 11 answer after ESC: the only answer that could be mistaken for keys.
   private static let lateAnswer = Array("]11;".utf8)
 
   private var state = State.ground
   private var pending: [UInt8] = []
   /// Whether the sequence began with two ESC: what rxvt sends for Alt with a key.
   private var hasAlt = false
-  /// How the rest of an answer begins, if the bytes before it were just taken for a key.
+  /// The expected start of the rest of an answer, if its first bytes were just reported as a key.
   private var expected: [UInt8] = []
   private let pasteBytesMax: Int
 
@@ -55,7 +55,7 @@ public struct InputParser: Sendable {
     switch state {
     case .escape, .ss3: true
     case .csi, .string: pending.isEmpty
-    // One byte may be a key; nobody types more so quickly.
+    // One byte may be a key. Nobody types two so fast.
     case .late: pending.count == 1
     default: false
     }
@@ -154,7 +154,7 @@ public struct InputParser: Sendable {
     pending = Array(InputParser.lateAnswer.dropFirst())
   }
 
-  /// It was no answer: the bytes are keys.
+  /// Reports the bytes as keys, because they are not an answer.
   private mutating func flushLate(_ events: inout [TerminalInput]) {
     let bytes = pending
     reset()

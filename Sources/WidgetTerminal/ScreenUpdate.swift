@@ -37,7 +37,7 @@ public struct ScreenUpdate: Sendable {
     let changes =
       rows?.isEmpty == true ? "" : encoder.difference(from: shown, to: grid, rows: rows)
     defer {
-      // What did not change stays where it is: a copy of all cells costs more than most changes.
+      // Copy only the changed rows: a copy of all cells costs more than most changes.
       if let rows {
         shown?.copy(rows: rows, from: grid)
       } else {

@@ -19,7 +19,7 @@ public struct TerminalCapabilities: Hashable, Sendable {
   public var movesCursor: Bool
   /// Whether its background is light; nil if it is not known.
   public var isLight: Bool?
-  /// Whether something stands between the program and the terminal: tmux or screen.
+  /// Whether the program runs in a multiplexer: tmux or screen.
   public private(set) var isMultiplexed = false
 
   public init(
@@ -53,8 +53,8 @@ public struct TerminalCapabilities: Hashable, Sendable {
     isLight = variable("COLORFGBG").flatMap(TerminalCapabilities.isLight)
   }
 
-  /// The same terminal after an answer of it: its background says whether it is light, its answers
-  /// about pictures whether it shows them. Other input changes nothing.
+  /// The capabilities after an answer of the terminal about its background, colour scheme or
+  /// pictures. Other input changes nothing.
   public func after(_ answer: TerminalInput) -> TerminalCapabilities {
     var result = self
     switch answer {

@@ -10,7 +10,7 @@ public enum TerminalInput: Hashable, Sendable {
   case background(UInt8, UInt8, UInt8)
   /// The answer to `TerminalQuery.attributes`; 4 among them says that it shows sixels.
   case attributes([Int])
-  /// The answer to `TerminalQuery.graphics`: the terminal knows the kitty graphics protocol, or not.
+  /// The answer to `TerminalQuery.graphics`: whether the terminal has the kitty graphics protocol.
   case graphics(isKnown: Bool)
   /// The user chose a dark or a light look (mode 2031).
   case colorScheme(isDark: Bool)
@@ -70,8 +70,8 @@ public struct MouseEvent: Hashable, Sendable {
 public enum TerminalQuery {
   /// Which colour its background has: OSC 11.
   public static let background = "\u{1B}]11;?\u{1B}\\"
-  /// Whether it knows the kitty graphics protocol: a picture of one pixel, which is not shown. Not for
-  /// multiplexers, some of which take it for a title.
+  /// Asks for the kitty graphics protocol, with a picture of one pixel that is not shown. Do not
+  /// send it to multiplexers: some read it as a title.
   public static let graphics = "\u{1B}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1B}\\"
   /// What it can do: primary device attributes. All terminals answer, in order, so an answer to this
   /// without one to an earlier question means that there will be none.

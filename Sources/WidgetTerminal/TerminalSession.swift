@@ -26,7 +26,7 @@ public final class TerminalSession: Sendable {
   /// Events that nobody took; older ones are dropped.
   public static let eventsMax = 4096
 
-  /// How much is written at once: between pieces a signal may put the terminal right.
+  /// The most bytes of one write. A signal may restore the terminal between two writes.
   private static let pieceBytes = 4096
 
   /// Does not change after `init`.
@@ -81,9 +81,8 @@ public final class TerminalSession: Sendable {
     }
   }
 
-  /// The terminal behind a descriptor, opened once more so that writing never blocks. Another process may
-  /// have the same open file, so that its flags stay as they are. The descriptor itself if the terminal
-  /// cannot be opened.
+  /// Opens the terminal of a descriptor again in non-blocking mode. Other processes may share the
+  /// descriptor's open file, so its flags must not change. Returns the descriptor if opening fails.
   private static func reopened(_ output: CInt) -> CInt {
     let descriptor = open("/proc/self/fd/\(output)", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
     return descriptor >= 0 ? descriptor : output
@@ -119,7 +118,7 @@ public final class TerminalSession: Sendable {
     return TerminalSize(columns: Int(size.ws_col), rows: Int(size.ws_row))
   }
 
-  /// Pixels of a cell; nil if the terminal does not say.
+  /// The size of a cell in pixels. Nil if the terminal does not report it.
   public var cellPixels: (width: Int, height: Int)? {
     var size = winsize()
     guard ioctl(record.pointee.output, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0,
@@ -128,8 +127,8 @@ public final class TerminalSession: Sendable {
     return (Int(size.ws_xpixel / size.ws_col), Int(size.ws_ypixel / size.ws_row))
   }
 
-  /// Writes all of a text. Blocks while the terminal takes nothing. Once the terminal is put right, the
-  /// rest is dropped: it would be seen among what the shell prints.
+  /// Writes a text. Blocks while the terminal does not read. After the terminal is restored, drops
+  /// the rest: it would mix with the output of the shell.
   ///
   /// - Throws: `system` if the terminal is gone.
   public func write(_ text: String) throws(TerminalError) {
@@ -143,7 +142,7 @@ public final class TerminalSession: Sendable {
           rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
         } else if errno == EAGAIN {
           var ready = pollfd(fd: record.pointee.output, events: Int16(POLLOUT), revents: 0)
-          // Looks now and then whether a signal has ended the session.
+          // Wake up every 200 ms to check whether a signal has ended the session.
           poll(&ready, 1, 200)
         } else if errno != EINTR {
           return errno

@@ -64,7 +64,7 @@ enum TerminalState {
       return false
     }
     write(record.pointee.output, record.pointee.leave)
-    // TCSAFLUSH would wait for a terminal that takes nothing.
+    // TCSAFLUSH would wait for pending output, and so block if the terminal does not read.
     _ = tcsetattr(record.pointee.input, TCSANOW, &record.pointee.before)
     if flushes { tcflush(record.pointee.input, TCIFLUSH) }
     say("s\n", to: record.pointee.guardInput)
