@@ -53,7 +53,7 @@ struct LivePictures: Sendable {
     if case .ready(let image)? = states[source(of: node)] { image } else { nil }
   }
 
-  /// Why a node shows no picture. Nil while it loads, and if it shows one.
+  /// Why a node shows no picture. Nil if it shows one, or if no source has failed yet.
   func problem(of node: Node) -> String? {
     // If both sources failed, tell the problem of `source`: it is the one that the user wants.
     for source in [node.text("source"), source(of: node)] {
