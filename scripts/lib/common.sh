@@ -10,6 +10,11 @@ test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
 
 say() { printf '%s\n' "$*"; }
 
+# How a release is built. All symbols are bound when a program starts, so that its table of them can
+# be read-only (full RELRO). Nothing is exported, so that the linker leaves out unused functions.
+release_flags=(-c release --static-swift-stdlib -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
+  -Xlinker --no-export-dynamic)
+
 # Says why there is no going on, and ends the script.
 die() {
   printf '%s: %s\n' "$program" "$*" >&2
