@@ -154,9 +154,9 @@ struct SelectorOptions: ParsableArguments {
     labels.isEmpty && kinds.isEmpty && families.isEmpty && condition == nil
   }
 
-  /// Says on standard error that nothing was selected.
+  /// Tells on standard error that nothing was selected.
   ///
-  /// - Parameter ending: what follows of it.
+  /// - Parameter ending: The consequence, appended to the message.
   func noteNothing(_ ending: String = "") {
     let what = condition.map { "--where '\($0)'" } ?? "the selection"
     Output.writeError("widgetctl: no widget matches \(what.safeForTerminal)\(ending)\n")

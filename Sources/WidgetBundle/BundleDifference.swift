@@ -28,7 +28,7 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
   public static let nothing =
     "permissions: {read: [], hosts: [], commands: [], environment: [], sockets: []}\n"
 
-  /// Whether it is a part of what the bundle may do.
+  /// Whether it is a permission.
   public var isPermission: Bool { path.hasPrefix("permissions") }
 
   /// The differences, in the order of the new text, then what is gone. Texts that cannot be read are

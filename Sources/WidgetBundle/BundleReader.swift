@@ -224,7 +224,7 @@ struct DocumentReader {
           item, "the bundle may not read the variable \(name.prefix(80))",
           hint: "add \(name.prefix(80)) to permissions.environment")
       }
-      // A socket whose place nobody knows is none that is permitted.
+      // A path with an unknown variable permits no socket.
       guard let path = reading.replacingVariables(text) else { continue }
       if let problem = PathText.problem(with: path) {
         reading.report(item, problem.message, hint: problem.hint)

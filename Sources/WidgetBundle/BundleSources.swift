@@ -16,7 +16,7 @@ public struct Source: Sendable {
   public var isAligned: Bool
   /// Whether the source is read when the widget is made or the bundle is loaded. Default: true.
   public var isLoadedAtStart: Bool
-  /// Whether the source is read only while somebody watches its widget, and when somebody asks for it.
+  /// Whether the source is read only while its widget is watched, and on request.
   public var isWhileWatched: Bool
   /// The source is not read while this is false.
   public var condition: Expression?
@@ -51,7 +51,7 @@ public struct Source: Sendable {
     case constant(Template)
   }
 
-  /// Whether it is a program or a socket that goes on.
+  /// Whether it is a program or socket that delivers results continuously.
   public var isContinuous: Bool {
     switch input {
     case .command(_, isContinuous: true), .socket: true
@@ -137,7 +137,7 @@ public struct Parse: Hashable, Sendable {
 /// A Unix stream socket to read lines from.
 public struct SocketInput: Sendable {
   public var path: Template
-  /// Sent as a line once it is connected.
+  /// The line to send after connecting.
   public var send: Template?
 
   public init(path: Template, send: Template? = nil) {

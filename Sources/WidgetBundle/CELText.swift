@@ -21,7 +21,7 @@ public enum CELText {
     source.contains("//") || source.contains("\n") ? "(\(source)\n)" : "(\(source))"
   }
 
-  /// A value that an expression gives back as it is.
+  /// The value as a literal of an expression.
   public static func literal(_ value: Value) -> String {
     switch value {
     case .null: "null"

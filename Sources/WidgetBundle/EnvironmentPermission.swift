@@ -1,7 +1,7 @@
-/// A line of `permissions.environment`: the name of a variable, or the beginning of names with a `*`.
+/// An entry of `permissions.environment`: the name of a variable, or a prefix followed by `*`.
 struct EnvironmentPermission: Hashable {
   let name: String
-  /// Every name that begins with `name`.
+  /// Whether `name` is a prefix.
   let isPattern: Bool
 
   init?(_ text: String) {
@@ -18,8 +18,8 @@ struct EnvironmentPermission: Hashable {
 
   func allows(_ other: String) -> Bool { isPattern ? other.hasPrefix(name) : other == name }
 
-  /// The variable, or the beginning of variables, with which others decide what a program runs; nil if
-  /// there is none among these.
+  /// The dangerous variable or prefix that it permits: one that can change which code a program
+  /// runs. Nil if there is none.
   var danger: String? {
     if let exact = EnvironmentPermission.dangerous.first(where: { allows($0) }) { return exact }
     return EnvironmentPermission.dangerousBeginnings.first {
@@ -27,7 +27,7 @@ struct EnvironmentPermission: Hashable {
     }.map { $0 + "*" }
   }
 
-  /// What loaders, shells and interpreters take code or its place from.
+  /// Variables from which loaders, shells and interpreters take code, or paths to code.
   private static let dangerous = [
     "PATH", "IFS", "ENV", "CDPATH", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND",
     "GCONV_PATH", "LOCPATH", "NLSPATH", "GLIBC_TUNABLES", "NODE_OPTIONS", "NODE_PATH", "CLASSPATH",

@@ -93,8 +93,8 @@ extension Reading {
     return Expression(compiled: compiled, place: item.path)
   }
 
-  /// Reports constants with which the expression always fails, and remarks on others that look like slips.
-  /// Returns whether there is one of the former.
+  /// Reports constants that make the expression fail always, and warns of other likely mistakes.
+  /// Returns whether the expression always fails.
   private func tellDoubts(
     _ compiled: CompiledExpression, skipping skipped: Int, of text: String, _ item: Item
   ) -> Bool {
@@ -114,7 +114,7 @@ extension Reading {
     return compiled.doubts.contains { $0.alwaysFails }
   }
 
-  /// Remarks on a text that would be an expression with a `=` in front of it: `data.n`.
+  /// Warns of text that looks like an expression without its `=`, such as `data.n`.
   private func remarkForgottenSign(_ text: String, _ item: Item, _ variables: Variables) {
     let name = text.prefix { $0 == "_" || $0.isLetter || $0.isNumber }
     guard text.dropFirst(name.count).first.map({ $0 == "." || $0 == "[" }) == true,
@@ -132,8 +132,7 @@ extension Reading {
     "cel.bind(defaults, \(CELText.literal(.map(defaults.values))), \(CELText.wrapped(source)))"
   }
 
-  /// The text with the host's variables in the place of `${environment.NAME}`; nil if the host does not
-  /// have one of them.
+  /// Replaces `${environment.NAME}` by the host's variables. Nil if the host lacks one of them.
   func replacingVariables(_ text: String) -> String? {
     var result = ""
     var rest = text[...]
@@ -149,7 +148,7 @@ extension Reading {
     return result + rest
   }
 
-  /// Reports variables of the host that the permissions do not name.
+  /// Reports variables that the permissions do not name. Returns false if there are any.
   private func mayRead(_ references: [ExpressionReference], _ item: Item) -> Bool {
     for case .field(let name)? in references.map(\.path.first)
     where !permissions.allowVariable(name) {
@@ -161,8 +160,8 @@ extension Reading {
     return true
   }
 
-  /// The source with the host's variables as constants: all that are permitted, and null for those that
-  /// the source names and the host does not have.
+  /// Binds the host's variables as constants: all permitted ones, and null for variables that the
+  /// source names and the host lacks.
   private func bindingEnvironment(_ source: String, _ references: [ExpressionReference]) -> String {
     var values = ValueMap()
     for name in permissions.environment where EnvironmentPermission(name)?.isPattern == false {
@@ -172,7 +171,7 @@ extension Reading {
     for (name, value) in environment where permissions.allowVariable(name) {
       values[name] = .string(value)
     }
-    // As `dyn`, so that an expression has the same type whatever the host has.
+    // As `dyn`, so that the type of an expression does not depend on the host's variables.
     return
       "cel.bind(environment, dyn(\(CELText.literal(.map(values)))), \(CELText.wrapped(source)))"
   }

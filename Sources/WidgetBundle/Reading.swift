@@ -50,7 +50,7 @@ final class Reading {
   let lines: SourceLines
   /// The settings that expressions read as `defaults`.
   var defaults = BundleDefaults()
-  /// The host's variables that expressions read as `environment`, as far as permissions allow.
+  /// The host's variables. Expressions read the permitted ones as `environment`.
   var environment: [String: String] = [:]
   var permissions = Permissions()
   /// Told of each expression that is right.
@@ -80,7 +80,7 @@ final class Reading {
         hint: hint))
   }
 
-  /// An expression may be read more than once, as a transform is.
+  /// Adds a warning, once: an expression such as a transform may be read several times.
   func remark(_ problem: BundleProblem) {
     if !remarks.contains(problem) { remarks.append(problem) }
   }

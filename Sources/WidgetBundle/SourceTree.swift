@@ -159,7 +159,7 @@ enum SourceReader {
     return SourceNode(line: node.place.line, column: node.place.column, content: content)
   }
 
-  /// The tag that a node of this shape may have, because it says nothing new.
+  /// The default tag of a node of this shape. It may be written, because it changes nothing.
   private static func ownTag(of content: YAMLNode.Content) -> String {
     switch content {
     case .scalar: "tag:yaml.org,2002:str"

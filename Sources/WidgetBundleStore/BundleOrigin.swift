@@ -55,7 +55,7 @@ struct BundleOrigin: Hashable {
     try written(in: folder).filter { $0 != BundleDefaults.fileName }
   }
 
-  /// The paths of the files that can be executed.
+  /// The paths of the executable files.
   static func executables(in folder: Folder) throws(BundleStoreError) -> Set<String> {
     var paths: Set<String> = []
     try walk(folder) { path, isExecutable, _ throws(BundleStoreError) in

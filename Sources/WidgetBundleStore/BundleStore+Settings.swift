@@ -17,7 +17,7 @@ extension BundleStore {
 
   /// Changes the user's values for settings: all, or none.
   ///
-  /// - Parameter unset: settings that go back to their default.
+  /// - Parameter unset: The settings to reset to their default.
   public func changeSettings(
     of id: String, to values: ValueMap, unset: [String] = []
   ) throws(BundleStoreError) {

@@ -115,7 +115,7 @@ public struct BundleStore: Sendable {
     return try found(bytes, file: "\(folder.path)/\(name)", settings: settings)
   }
 
-  /// The format of an archive or compressed file that is not read here; nil for anything else.
+  /// The name of an unsupported archive or compression format. Nil for anything else.
   static func otherArchive(_ bytes: [UInt8]) -> String? {
     let marks: [(String, [UInt8])] = [
       ("xz", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]), ("bzip2", [0x42, 0x5A, 0x68]),
@@ -195,10 +195,10 @@ public struct BundleStore: Sendable {
     return result
   }
 
-  /// What installing a bundle would change, what it may do first. If no bundle with its id is
-  /// installed, all that is new.
+  /// What installing a bundle would change, permissions first. If no bundle with its id is
+  /// installed, everything is new.
   ///
-  /// - Throws: also if the installed bundle cannot be read.
+  /// - Throws: Also if the installed bundle cannot be read.
   public func differences(
     to found: Found
   ) throws(BundleStoreError) -> (isInstalled: Bool, differences: [BundleDifference]) {
@@ -301,8 +301,8 @@ public struct BundleStore: Sendable {
       try BundleOrigin.valuable(in: live).isEmpty,
       try BundleOrigin.executables(in: live) == BundleOrigin.executables(in: root)
     {
-      // To install the same content again, also from another archive, would only push out the
-      // former version.
+      // Do not install the same content again, even from another archive: that would only drop
+      // the former version.
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
         warnings: bundle.remarks.map(\.description)

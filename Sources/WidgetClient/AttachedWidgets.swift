@@ -1,17 +1,17 @@
 public import WidgetModel
 import WidgetProto
 
-/// Which widgets somebody watches, as a provider is told: pass it every request of
-/// `ProviderSession.requests`, in order.
+/// The widgets of a provider that are watched. Pass it every request of `ProviderSession.requests`,
+/// in order.
 ///
-/// After a lost connection, what was known stays until the daemon has told all of it again.
+/// After a lost connection, the last state stays until the daemon has sent a new one.
 public struct AttachedWidgets: Sendable {
-  /// nil: not known, because nobody asked or the daemon does not tell.
+  /// Nil if it is unknown: the provider did not ask, or the daemon does not support it.
   private var ids: Set<WidgetID>?
-  /// Whether the next `audience` has all that are attached, and not what is different.
+  /// Whether the next `audience` is the full state, and not a difference.
   private var isBeginning = false
 
-  /// Widgets that are watched now and were not before, and the other way round.
+  /// The widgets that became watched, and those that lost their last watcher.
   public struct Change: Hashable, Sendable {
     public var attached: [WidgetID] = []
     public var detached: [WidgetID] = []
@@ -19,10 +19,10 @@ public struct AttachedWidgets: Sendable {
 
   public init() {}
 
-  /// Whether somebody watches a widget; true for all while it is not known.
+  /// Whether a widget is watched. True for all widgets while it is unknown.
   public func contains(_ id: WidgetID) -> Bool { ids?.contains(id) ?? true }
 
-  /// Takes in what was told. Returns what is different now.
+  /// Applies a request. Returns the change.
   @discardableResult
   public mutating func apply(_ request: ProviderRequest) -> Change {
     switch request {

@@ -23,8 +23,8 @@ public enum ProviderRequest: Hashable, Sendable {
   /// Somebody makes a call about bundles. Answer it. Comes only with
   /// `ProviderOptions.managesBundles`.
   case bundleRequest(ProviderBundleRequest)
-  /// Which widgets somebody watches: the first after `connected` has all of them, later ones what is
-  /// different. Comes only with `ProviderOptions.includesAudience`; `AttachedWidgets` adds them up.
+  /// The watched widgets: the first after `connected` has all of them, later ones are differences.
+  /// Comes only with `ProviderOptions.includesAudience`. `AttachedWidgets` keeps the state.
   case audience(ProvideAudience)
   /// Since `connected` every widget that there is has been asked about; others are gone.
   case synced(Revision)
@@ -72,7 +72,7 @@ public struct ProviderOptions: Sendable {
   public var prunesKinds: Bool
   /// Whether the provider gets the calls about bundles, and must answer them.
   public var managesBundles: Bool
-  /// Whether the provider is told which widgets somebody watches.
+  /// Whether the provider is told which widgets are watched.
   public var includesAudience: Bool
   /// The last event that was dealt with, as it was kept by an earlier process, and its epoch.
   public var acknowledged: (sequence: UInt64, epoch: UInt64)?

@@ -74,7 +74,7 @@ struct UnreadRequests {
 }
 
 extension ProvideAudience {
-  /// What this and a later one say together.
+  /// Merges this difference with a later one.
   fileprivate func followed(by later: ProvideAudience) -> ProvideAudience {
     let (attached, detached) = (Set(later.attached), Set(later.detached))
     return ProvideAudience(

@@ -23,7 +23,7 @@ public enum WatchFrame: Hashable, Sendable {
   case gap(EventGap)
   /// Nothing changed, up to here.
   case progress(WatchProgress)
-  /// The theme, as a whole, if it was asked for: after each `opened`, and when it changes.
+  /// The whole theme, after each `opened` and when it changes. Comes only with `includeTheme`.
   case theme(ThemeState)
   /// The stream cannot go on where it stopped: a snapshot follows, and replaces what was known.
   case reset(ResetReason)
@@ -73,8 +73,7 @@ public struct WatchOptions: Sendable {
   public var afterSequence: UInt64?
   /// Also deliver the theme, after each `opened` and when it changes.
   public var includeTheme: Bool
-  /// Do not count as somebody who watches, whom providers are told of: for programs that keep widgets
-  /// rather than show them.
+  /// Do not count as a watcher. Set it in programs that store widgets but do not show them.
   public var isPassive: Bool
   /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
   /// same selector, mask and family got it. If that is no longer possible, `reset` and a snapshot come.

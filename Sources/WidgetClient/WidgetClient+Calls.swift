@@ -102,7 +102,7 @@ extension WidgetClient {
     try await call(.deleteKind, request, options)
   }
 
-  /// Returns the theme: what the tokens in nodes' properties stand for.
+  /// Returns the theme: the values of the tokens in nodes' properties.
   public func getTheme(
     _ request: GetThemeRequest = GetThemeRequest(), options: CallOptions = CallOptions()
   ) async throws(ClientError) -> GetThemeResponse {
@@ -151,7 +151,7 @@ extension WidgetClient {
     try await call(.setBundleDefaults, request, options)
   }
 
-  /// Says what installing a bundle would change.
+  /// Returns what installing a bundle would change.
   public func diffBundle(
     _ request: DiffBundleRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> DiffBundleResponse {

@@ -162,8 +162,8 @@ public struct WidgetMirror: Hashable, Sendable {
     return difference
   }
 
-  /// Carries out changes that leave all widgets where they are, at the cost of what changed. Returns nil,
-  /// with nothing done, if others are among them.
+  /// Applies changes that keep all positions. The cost is proportional to the changes. Does nothing
+  /// and returns nil if a change adds, removes or moves a widget.
   private mutating func update(
     with changes: [WidgetChange]
   ) throws(Inconsistency) -> Difference? {

@@ -9,7 +9,7 @@ public struct CompiledExpression: Sendable {
   public let resultType: ExpressionType
   /// What it reads, without parts of parts, sorted: the result can only change if one of these does.
   public let references: [ExpressionReference]
-  /// Constants that are probably slips; the expression can be used all the same.
+  /// Constants that are probably mistakes. The expression is valid all the same.
   public let doubts: [ExpressionDoubt]
 
   let tree: SyntaxTree

@@ -1,4 +1,4 @@
-/// How values that JSON and YAML have no type for are written, and read again.
+/// Encodes values that JSON and YAML have no type for, and decodes them.
 ///
 /// | value | written as |
 /// | --- | --- |

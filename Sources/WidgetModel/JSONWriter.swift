@@ -84,7 +84,7 @@ package enum JSONWriter {
 }
 
 extension Unicode.Scalar {
-  /// Whether a terminal could take it for an order, or show text in another order because of it.
+  /// Whether it could act on a terminal: control characters, and those that change text direction.
   /// All of them have at most four hexadecimal digits.
   package var actsOnTerminal: Bool {
     switch value {

@@ -179,7 +179,7 @@ public struct KindResult: Hashable, Sendable {
   public var widgetsChanged: Int
   /// The values that widgets lost, at most `lostFieldsMax`.
   public var lostFields: [LostField]
-  /// How many values widgets lost, also those that `lostFields` has no room for.
+  /// The number of lost values, including those beyond `lostFieldsMax`.
   public var lostFieldsCount: Int
 
   /// How many lost values a result names.
@@ -197,13 +197,13 @@ public struct KindResult: Hashable, Sendable {
   }
 }
 
-/// A field of a widget whose value does not fit a changed kind: the kind does not declare the field any more, or
-/// the field has another type now.
+/// A field of a widget whose value does not fit a changed kind: the kind no longer declares the
+/// field, or it has another type now.
 public struct LostField: Hashable, Sendable {
   public var widgetID: WidgetID
   /// `data.KEY` or `parameters.KEY`.
   public var path: String
-  /// Whether the value is set aside with its owner: the field gets the value when the kind declares it again.
+  /// Whether the value is set aside: it is restored when the kind declares the field again.
   public var isSetAside: Bool
 
   public init(widgetID: WidgetID, path: String, isSetAside: Bool = false) {

@@ -91,7 +91,7 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// What status bars tell of beside a press: the other buttons, and the wheel.
+  /// The events of status bars besides `press`: other buttons, and the wheel.
   private static let pointerEvents: [EventType] = {
     let button = Field(name: "button", type: .int, summary: "1 left, 2 middle, 3 right")
     return [

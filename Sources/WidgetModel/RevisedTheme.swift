@@ -1,8 +1,8 @@
-/// The theme that a daemon has: the standard one, and what was set over it.
+/// A daemon's theme: overrides over the standard theme.
 public struct RevisedTheme: Hashable, Sendable {
-  /// The values that are not those of the standard theme, by token.
+  /// The values that differ from the standard theme, by token.
   public var overrides: [String: ThemeValue]
-  /// The revision that last changed it; 0 if nothing ever did.
+  /// The revision of its last change. 0 if it was never changed.
   public var revision: Revision
 
   public init(overrides: [String: ThemeValue] = [:], revision: Revision = 0) {
@@ -18,11 +18,11 @@ public struct RevisedTheme: Hashable, Sendable {
 public struct ThemeUpdate: Hashable, Sendable {
   /// The new values, by token.
   public var set: [String: ThemeValue]
-  /// The tokens that get their standard value back, or lose theirs. Comes before `set`.
+  /// The tokens to reset to their standard value, or to remove. Applied before `set`.
   public var unset: [String]
   /// Unset all tokens first.
   public var replaces: Bool
-  /// Change nothing; only say what would happen.
+  /// Change nothing: only return the result.
   public var isDryRun: Bool
 
   public init(
@@ -45,7 +45,7 @@ public struct ThemeProblem: Error, Hashable, Sendable {
 }
 
 extension RevisedTheme {
-  /// The overrides after an update. A value that is the standard one is none.
+  /// The overrides after an update. A value that equals the standard one is not an override.
   public func overrides(after update: ThemeUpdate) throws(ThemeProblem) -> [String: ThemeValue] {
     var result = update.replaces ? [:] : overrides
     for (index, token) in update.unset.enumerated() {
@@ -72,7 +72,7 @@ extension ThemeValue {
   /// The greatest length, in points.
   public static let offsetMax = PropertyType.lengthMax
 
-  /// Why it cannot be the value of a token, and what to write; nil if it can.
+  /// Why it cannot be the value of a token, and what to write. Nil if it is valid.
   public func problem(as token: String) -> String? {
     guard let known = ThemeToken(token) else { return ThemeToken.rule(for: token) }
     guard known.group == group else {
@@ -93,7 +93,7 @@ extension ThemeValue {
 }
 
 extension ThemeToken {
-  /// Why a text is no token, and what to write.
+  /// Why a text is not a token, and what to write.
   public static func rule(for text: String) -> String {
     let problem = "\"\(text.prefix(lengthMax))\" is no token"
     guard let meant = nearest(to: String(text.prefix(lengthMax))) else {
@@ -104,8 +104,8 @@ extension ThemeToken {
     return "\(problem); did you mean \(meant)?"
   }
 
-  /// The token that is probably meant: with the group that was left out or misspelt, without a part
-  /// (`color.primary.dark`), or a known one of the group.
+  /// The token that is probably meant: with a missing or misspelt group corrected, without a part
+  /// (`color.primary.dark`), or the nearest known one of the group.
   public static func nearest(to text: String, in theme: Theme = .standard) -> String? {
     let groups = Group.allCases.map(\.rawValue)
     let names = groups.map { "\($0).\(text)" }

@@ -7,7 +7,7 @@ public struct UnknownToken: Hashable, Sendable {
   /// A token of the theme that may be meant.
   public let suggestion: String?
 
-  /// What is wrong, in a sentence of a node's problem.
+  /// The problem, as a sentence of a node's `problem`.
   public var description: String {
     "\(property): the theme has no token \"\(token)\""
       + (suggestion.map { "; did you mean \($0)?" } ?? "; `widgetctl theme set` adds it")
@@ -45,7 +45,7 @@ extension PropertyType {
 }
 
 extension Value {
-  /// The tokens in it. Text for people is left out: what runs and columns say, and links.
+  /// The tokens in the value. Text for people is left out: texts of runs and columns, and links.
   fileprivate func tokens(withPlainText takesText: Bool) -> [String] {
     switch self {
     case .string(let text): takesText ? ThemeToken(text).map { [$0.name] } ?? [] : []

@@ -20,7 +20,7 @@ struct BundleOutlook: Hashable, Sendable {
     /// What the widget has, and what the file says.
     let value: Value?
     let declared: Value
-    /// What the installed version says, if it is something else.
+    /// The value in the installed version, if it differs.
     var former: Value?
   }
 
@@ -157,7 +157,7 @@ extension BundleOutlook.KeptField {
       + "\(owner.path)\" gives it back to the file"
   }
 
-  /// What an installation says of it; nil if the file says what it said before.
+  /// The warning at an installation. Nil if the file's value is the same as before.
   var news: String? {
     guard former != nil else { return nil }
     return "widget \(widget) keeps the value of \(owner.path) that "

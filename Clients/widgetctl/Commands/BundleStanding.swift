@@ -29,7 +29,7 @@ struct BundleStanding: Hashable, Sendable {
     }
     id = text("id")
     version = text("version")
-    // A host that was killed leaves its last word behind; the daemon marks it stale.
+    // A killed host leaves its last state in the widget; the daemon marks it stale.
     let isGone = widget.isStale && text("state") != "stopped"
     state = isGone ? "stopped" : text("state")
     problem = isGone ? "no widgetd-host runs it" : text("problem")
@@ -75,8 +75,8 @@ struct BundleStanding: Hashable, Sendable {
     return String(cString: resolved)
   }
 
-  /// A line for each field whose value in a bundle's file has no effect, because somebody else has
-  /// set the field; none if the daemon cannot be asked.
+  /// A line for each field whose value in a bundle's file has no effect, because it has another
+  /// owner. Empty if the daemon does not answer.
   static func keptFields(_ global: GlobalOptions) async -> [String] {
     guard let session = try? global.session(),
       let mask = try? ReadMask(paths: ["owners", "data", "parameters", "labels"]),

@@ -63,7 +63,7 @@ struct FollowOptions: Sendable {
     }
   }
 
-  /// What is said of a widget that a command names and the daemon does not deliver.
+  /// The message for a widget that a command names and the daemon does not deliver.
   ///
   /// - Parameter all: the ids of all widgets. A widget that is among them is left out by the
   ///   labels, the kind or the expression that the command also gives.

@@ -1,15 +1,14 @@
 import WidgetClient
 import WidgetModel
 
-/// What an event goes to: the nodes that a widget shows, and its kind. It decides what the command line
-/// leaves open.
+/// The target of an event: a widget's nodes and kind. It fills in what the command line leaves out.
 struct SendTarget: Sendable {
   var nodes: [Node]
   /// The events that the kind declares, and those that its reducers and its bundle's steps name.
   var events: [EventType] = []
   var handled: Set<String> = []
 
-  /// Asks the daemon if something is left open; nil if nothing is, or if it does not answer that.
+  /// Asks the daemon if something is left out. Nil if the command is complete, or if that fails.
   static func look(for command: SendCommand, _ session: Session) async throws -> SendTarget? {
     let isGuess = (command.payload + command.values).contains { $0.guessed != nil }
     guard isGuess || (command.name == "submit" && command.node == nil) else { return nil }
@@ -39,7 +38,7 @@ struct SendTarget: Sendable {
         + forms.map { "--node \($0)" }.joined(separator: ", "))
   }
 
-  /// The payload, with text where text is declared: `value=123` for an input of text is "123".
+  /// The payload, with declared types: `value=123` for a text input becomes the text "123".
   func typed(
     _ payload: ValueMap, _ details: [Assignment], _ values: [Assignment], event: String,
     node: String?
@@ -70,7 +69,7 @@ struct SendTarget: Sendable {
     return payload
   }
 
-  /// Whether the value of a node is text, whatever it looks like.
+  /// Whether the value of a node is always text.
   private static func takesText(_ node: Node) -> Bool {
     guard node.type == .input else { return false }
     return node.properties["mode"] != .string("number")

@@ -4,7 +4,7 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// `theme`: what the tokens in nodes' properties stand for.
+/// `theme`: the values of the tokens in nodes' properties.
 struct ThemeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "theme", abstract: "Show or change the theme: colours, lengths and fonts.",
@@ -246,7 +246,7 @@ extension Session {
 }
 
 extension ThemeCommand {
-  /// A line for each token that is another one now.
+  /// A line for each token whose value has changed.
   static func text(from before: ThemeState, to after: ThemeState, isDryRun: Bool) -> String {
     let tokens = Set(before.values.keys).union(after.values.keys).sorted { $0.precedesByBytes($1) }
     let lines = tokens.compactMap { token -> String? in

@@ -159,7 +159,7 @@ struct ViewCommand: AsyncParsableCommand {
     }
   }
 
-  /// Whether the widgets that say how a host and its bundles stand are shown while all is well.
+  /// Whether to show status widgets of hosts and bundles that run without errors.
   private var showsStanding: Bool { !selection.isEmpty || nodes || global.verbose }
 
   private func draw(_ widgets: [Widget], _ session: Session) async throws {
@@ -168,7 +168,7 @@ struct ViewCommand: AsyncParsableCommand {
     var page = picture.page(
       isTitled: ids.count != 1, tellsAll: global.verbose, noColor: global.noColor)
     page.isPrivate = redact
-    // A daemon that knows no themes has the standard one.
+    // If the daemon does not support themes, use the standard one.
     let answer = try? await session.client.getTheme(options: session.options)
     if let answer { page.theme = answer.theme.theme }
     let text = page.text(of: widgets, kinds: kinds)

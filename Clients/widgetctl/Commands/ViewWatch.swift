@@ -3,21 +3,21 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// `view --watch`: a picture that follows every change.
+/// `view --watch`: redraws at every change.
 struct ViewWatch: Sendable {
   let ids: [WidgetID]
-  /// Whether the widgets that say how a host and its bundles stand are shown while all is well.
+  /// Whether to show status widgets of hosts and bundles that run without errors.
   let showsStanding: Bool
   let picture: PictureOptions
   let session: Session
   let watch: WatchOptions
-  /// Also the problems for which a placeholder stands in.
+  /// Whether to show problems that a placeholder hides.
   let tellsAll: Bool
   let noColor: Bool
-  /// Whether what is private is hidden.
+  /// Whether private nodes are hidden.
   let redacts: Bool
 
-  /// Draws until the daemon's answer is an error, the user ends it, or the terminal is gone.
+  /// Draws until the daemon answers with an error, the user quits or the terminal is gone.
   func run(_ follow: FollowOptions) async throws {
     let terminal = terminal()
     defer { terminal?.stop() }
@@ -26,7 +26,7 @@ struct ViewWatch: Sendable {
       group.addTask {
         var notes = ConnectionNotes(follow)
         for try await frame in session.client.watch(watch) {
-          // What is said on a picture would be drawn over.
+          // On a terminal, the next redraw would overwrite the note.
           if terminal == nil { try notes.note(frame) }
           try await screen.take(frame)
         }
@@ -47,7 +47,7 @@ struct ViewWatch: Sendable {
     }
   }
 
-  /// The terminal, if keys can be kept out of the picture; nil if pictures are printed.
+  /// The terminal, if it can be drawn on in raw mode. Nil if pictures are printed.
   private func terminal() -> TerminalSession? {
     let capabilities = TerminalCapabilities(environment: Terminal.environment)
     guard Terminal.outputIsTerminal, capabilities.movesCursor else { return nil }
@@ -69,7 +69,7 @@ struct ViewWatch: Sendable {
   }
 }
 
-/// What `view --watch` has drawn.
+/// The state of `view --watch`.
 private actor ViewScreen {
   private let view: ViewWatch
   private let terminal: TerminalSession?
@@ -78,7 +78,7 @@ private actor ViewScreen {
   private var mirror = WidgetMirror()
   private var kinds = KindNames()
   private var theme: Theme?
-  /// Why there is no connection; nil if there is one.
+  /// Why the connection is lost. Nil while it is up.
   private var loss: String?
   private var wasOpen = false
   private var printed: String?
@@ -119,13 +119,13 @@ private actor ViewScreen {
     try draw()
   }
 
-  /// Draws again what follows the time.
+  /// Redraws text that depends on the time.
   func tick() {
     guard mirror.isSynced, view.widgets(in: mirror).contains(where: \.followsTime) else { return }
     try? draw()
   }
 
-  /// Obeys the terminal until the user ends the watch.
+  /// Handles terminal events until the user quits.
   func follow(_ terminal: TerminalSession) async {
     try? draw()
     for await event in terminal.events() {

@@ -375,7 +375,7 @@ extension Facts {
       check, problems.joined(separator: "; "), mend: mends.joined(separator: "; "))
   }
 
-  /// Who runs bundles, and bundles that are installed and that nobody runs.
+  /// The hosts that run bundles, and installed bundles that no host runs.
   private var bundlesFinding: Finding? {
     guard isReached, let bundles else { return nil }
     let check = "bundles"

@@ -25,7 +25,7 @@ struct StatusReport: Hashable {
   var stats: GetStatsResponse?
   /// For clients, who get no stats.
   var revision: Revision?
-  /// Who runs bundles, if that is known.
+  /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
   var now: Timestamp
 

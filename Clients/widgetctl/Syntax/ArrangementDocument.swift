@@ -1,7 +1,7 @@
 import Glibc
 import WidgetModel
 
-/// Arrangements of a dashboard as documents: what `--arrangement` reads and the key `w` writes.
+/// The file format of arrangements: `--arrangement` reads it, and the key `w` writes it.
 ///
 /// A box is the id of a widget, a map of an entry (`id`, or `labels` and `kind`), or a map with
 /// `columns` or `rows` of boxes. docs/dashboard.md has the table of keys.
@@ -15,7 +15,7 @@ extension LiveArrangement {
   private static let boxKeys = ["columns", "rows", "width"]
   private static let rootKeys = ["columns", "rows", "rest"]
 
-  /// The file that is read if none is named; nil without a home.
+  /// The default file. Nil if the user has no home directory.
   static var standardPath: String? {
     if let folder = Terminal.environment("XDG_CONFIG_HOME"), folder.hasPrefix("/") {
       return folder + "/widgetd/dashboard.yaml"
@@ -217,22 +217,22 @@ extension LiveArrangement {
   }
 }
 
-/// The file that an arrangement is kept in.
+/// The file of an arrangement.
 struct ArrangementFile: Hashable, Sendable {
   let path: String
 
   enum Outcome: Hashable, Sendable {
     case written
-    /// There is a file of that name, which was not to be replaced.
+    /// The file exists, and may not be replaced.
     case exists
     case failed(String)
   }
 
-  /// Writes the file as a whole or not at all, and its folder if that is missing.
+  /// Writes the file atomically. Makes its folder if that is missing.
   func write(_ text: String, replaces: Bool) -> Outcome {
     guard let folder = ArrangementFile.folder(of: path) else { return .failed("has no folder") }
     if let problem = ArrangementFile.make(folder) { return .failed(problem) }
-    // What a link leads to is written, not the link.
+    // Write the target of a symbolic link, not the link.
     let target: String
     if let found = realpath(path, nil) {
       defer { free(found) }
@@ -272,7 +272,7 @@ struct ArrangementFile: Hashable, Sendable {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Makes a folder and those around it. Returns what is wrong.
+  /// Makes a folder and its parents. Returns the error, or nil.
   private static func make(_ folder: String) -> String? {
     if mkdir(folder, 0o755) == 0 || errno == EEXIST { return nil }
     guard errno == ENOENT, let outer = self.folder(of: folder), outer != folder else {

@@ -4,7 +4,7 @@ import WidgetModel
 /// `font.title.size=20`.
 struct ThemeAssignment: Hashable {
   let token: String
-  /// What of the token's value; nil for all of it.
+  /// The part of the value to set, such as `dark`. Nil for the whole value.
   let part: String?
   let text: String
 
@@ -13,7 +13,7 @@ struct ThemeAssignment: Hashable {
     .font: ["size", "weight", "italic", "monospace"],
   ]
 
-  /// Throws what is wrong, in words.
+  /// Parses an argument. Throws a message for the user.
   init(_ argument: String) throws(SyntaxFailure) {
     guard let equals = argument.firstIndex(of: "=") else {
       throw SyntaxFailure("\"\(argument)\" is not TOKEN=VALUE: color.primary=#2b5fd9")
@@ -105,6 +105,6 @@ struct ThemeAssignment: Hashable {
     return values
   }
 
-  /// Whether the result depends on what the token is now.
+  /// Whether the result depends on the token's current value.
   var readsValue: Bool { part != nil || token.hasPrefix("font.") }
 }

@@ -1,8 +1,8 @@
-/// A constant of a valid expression that is probably a slip, such as a misspelt locale.
+/// A constant in a valid expression that is probably a mistake, such as a misspelt locale.
 public struct ExpressionDoubt: Hashable, Sendable {
-  /// What is wrong and what to do, for people; one line without a full stop.
+  /// The problem and what to do, for people: one line without a full stop.
   public let message: String
-  /// In bytes of UTF-8 from the start of the source.
+  /// The offset in the source, in UTF-8 bytes.
   public let offset: Int
   /// Whether the expression fails wherever the constant is used.
   public let alwaysFails: Bool
@@ -40,7 +40,7 @@ extension Checker {
         offset: offset, alwaysFails: false))
   }
 
-  /// The machine that checks may lack the time zones of the one that evaluates.
+  /// Never a failure: the checking machine may lack time zones of the evaluating one.
   private mutating func doubtZone(_ text: String, at offset: Int) {
     guard environment.timeZones != nil else { return }
     let context = FunctionContext(

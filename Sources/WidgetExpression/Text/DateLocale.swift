@@ -46,7 +46,7 @@ struct DateLocale: Sendable {
     return all[language + country] ?? all[language == "no" ? "nb" : language]
   }
 
-  /// What `pattern(ofStyle:)` takes.
+  /// The styles that `pattern(ofStyle:)` takes.
   static let styleNames: [String] = {
     let (dates, times) = (["short", "medium", "long", "full"], ["time", "time-seconds"])
     return dates + times + dates.flatMap { date in times.map { "\(date) \($0)" } }

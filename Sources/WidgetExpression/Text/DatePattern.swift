@@ -35,7 +35,7 @@ enum DatePattern {
     return result
   }
 
-  /// Why a pattern fails with every time, or with every text if it is read; nil if it does not.
+  /// Why a pattern fails for every time, or for every text if `isRead`. Nil if it can succeed.
   static func problem(_ pattern: String, isRead: Bool) -> String? {
     guard DateLocale.english.pattern(ofStyle: pattern) == nil else { return nil }
     do throws(ExpressionFailure) {

@@ -1,8 +1,8 @@
-/// Comparisons of a text with null. Some texts are never null: where there is nothing they are empty. Whoever
-/// asks `widget.error != null` means `widget.error != ""`.
+/// Comparisons of texts with null. Some texts are never null, but may be empty. So
+/// `widget.error != null` means `widget.error != ""`.
 public enum NullText {
-  /// The source with comparisons of `path` with null as comparisons with the empty text. What is in string
-  /// literals stays.
+  /// Replaces comparisons of `path` with null by comparisons with the empty text. String literals
+  /// stay unchanged.
   public static func comparingEmpty(_ path: String, in source: String) -> String {
     var result = ""
     var rest = source[...]
@@ -42,7 +42,7 @@ public enum NullText {
     return text.prefix(count)
   }
 
-  /// `PATH == null` or `null == PATH` at the start of the text, and how long it is.
+  /// Matches `PATH == null` or `null == PATH` at the start of the text. Returns the length too.
   private static func comparison(_ text: Substring, _ path: String) -> (String, Int)? {
     for (left, right) in [(path, "null"), ("null", path)] where text.hasPrefix(left) {
       let spaced = text.dropFirst(left.count).drop(while: \.isWhitespace)

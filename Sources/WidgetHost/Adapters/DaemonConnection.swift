@@ -11,8 +11,8 @@ public protocol DaemonConnection: Sendable {
   /// session is opened again until `close` is called.
   ///
   /// - Parameters:
-  ///   - takesOver: end another session that the provider has.
-  ///   - includesAudience: tell which widgets somebody watches.
+  ///   - takesOver: Whether to end another session of the provider.
+  ///   - includesAudience: Whether to ask which widgets are watched.
   func session(
     _ provider: String, kinds: [Kind], takesOver: Bool, includesAudience: Bool
   ) -> any DaemonSession
@@ -130,8 +130,7 @@ public enum SessionNews: Hashable, Sendable {
   case missed(last: UInt64)
   case asked(WidgetID, isRefresh: Bool)
   case removed([WidgetID])
-  /// Which widgets somebody watches: all of them for the first time in a session, then what is
-  /// different.
+  /// The watched widgets: the first of a session has all of them, later ones are differences.
   case audience(attached: [WidgetID], detached: [WidgetID])
   /// Kinds of the provider were removed.
   case kindsRemoved([KindName])
@@ -295,7 +294,7 @@ public struct ClientConnection: DaemonConnection {
   ) async throws(Failure) {
     var mirror = WidgetMirror()
     let watch = client.watch(
-      // The host keeps the widgets, and is nobody who watches them.
+      // The host stores the widgets but does not show them, so it does not count as a watcher.
       WatchOptions(selector: Selector(kinds: kinds), isPassive: true))
     do throws(ClientError) {
       for try await frame in watch {

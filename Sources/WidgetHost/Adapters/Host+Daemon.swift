@@ -279,7 +279,7 @@ extension Host {
           widgets: HostState.specs(of: bundle, beside: known),
           set: HostState.provider(of: bundle.id))
         let kept = Set(HostState.kept(results))
-        // A bundle is declared again after each edit and reconnect; what was told stays told.
+        // A bundle is declared again after each edit and reconnect: report each field once.
         for field in HostState.kept(results) where toldKept[bundle.id]?.contains(field) != true {
           report(field.message(by: bundle.id, names: BundleFolders.name(ofUser:)))
         }

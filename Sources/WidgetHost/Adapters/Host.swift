@@ -24,9 +24,9 @@ public actor Host {
     /// Folders that hold bundles' folders. They need not exist yet.
     public var roots: [String]
     public var home: String
-    /// Where bundles' programs are looked for by their name; their `PATH`.
+    /// The folders in which programs are found by name. Also the `PATH` of programs.
     public var programFolders: [String]
-    /// This process's environment. Bundles get what their permissions name.
+    /// This process's environment. Bundles get the variables that their permissions name.
     public var variables: [String: String]
     public var isStub: Bool
     public var limits: HostLimits

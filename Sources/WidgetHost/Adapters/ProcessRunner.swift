@@ -28,9 +28,9 @@ final class ProcessRunner: Sendable {
   }
 
   private let table = Mutex(Table())
-  /// For every program.
+  /// The variables that every program gets.
   private let standard: [(name: String, value: String)]
-  /// This process's environment, from which a program gets what its bundle's permissions name.
+  /// This process's environment. A program gets the variables that its bundle's permissions name.
   private let variables: [String: String]
 
   /// - Parameters:

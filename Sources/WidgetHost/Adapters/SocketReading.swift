@@ -2,15 +2,15 @@ import CHostSystem
 import Dispatch
 import Glibc
 
-/// Reads lines from a Unix stream socket, each connection on a thread that waits for the other side and for
-/// whoever wants it to end.
+/// Reads lines from a Unix stream socket. Each connection has a thread, which waits for data and
+/// for cancellation.
 enum SocketReading {
   /// The longest path of a socket, in bytes; see unix(7).
   static let pathBytesMax = 107
 
-  /// Connects, and gives each line. The next line waits until the former one was taken.
+  /// Connects and delivers lines, one at a time: each waits until the last one was taken.
   ///
-  /// - Returns: why it has ended.
+  /// - Returns: Why it has ended.
   static func run(
     _ request: SocketRequest, line: @escaping @Sendable ([UInt8]) async -> Void
   ) async -> Failure {
@@ -36,7 +36,7 @@ enum SocketReading {
     } onCancel: {
       _ = host_signal_event(stop)
     }
-    // The handler has run or never will.
+    // The cancellation handler has run, or never will.
     close(stop)
     return failure
   }

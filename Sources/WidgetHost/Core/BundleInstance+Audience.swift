@@ -1,18 +1,18 @@
 import WidgetBundle
 import WidgetModel
 
-// Sources with `whileWatched` are read only while somebody watches their widget.
+// Suspends and resumes sources with `whileWatched`, which are read only while watched.
 extension BundleInstance {
-  /// Whether somebody watches a widget; true for all if the daemon does not tell.
+  /// Whether a widget is watched. True for all widgets if the daemon does not tell.
   func isWatched(_ id: WidgetID) -> Bool { watched?.contains(id) ?? true }
 
-  /// A session was opened. What was known stays until the daemon has told all of it again.
+  /// Begins a session. The last state stays until the daemon has sent a new one.
   mutating func beginAudience(isTold: Bool) {
     isAudienceBeginning = isTold
     changeWatched(to: isTold ? watched ?? [] : nil)
   }
 
-  /// Who is watched has changed; the first time in a session, `attached` has all that are.
+  /// Applies a change of the watched widgets. The first of a session has all of them in `attached`.
   mutating func take(attached: [WidgetID], detached: [WidgetID]) {
     let known = isAudienceBeginning ? [] : watched ?? []
     isAudienceBeginning = false
@@ -32,16 +32,16 @@ extension BundleInstance {
     }
   }
 
-  /// Nobody watches the widget of a source that is to be read then only while somebody does.
+  /// Suspends a source, because its widget is no longer watched.
   mutating func suspend(_ id: WidgetID, _ index: Int) {
     guard let state = widgets[id]?.sources[index] else { return }
-    // What was being read was not.
+    // A read that is under way is dropped, so it does not count.
     if state.request != nil { widgets[id]?.sources[index].lastRead = nil }
     widgets[id]?.sources[index].isOn = false
     turnOff(id, index, "nobody watches")
   }
 
-  /// Somebody watches the widget of a source: it is read, unless what it read last is not old yet.
+  /// Resumes a source, because its widget is watched. Reads it unless the last result is recent.
   private mutating func resume(_ id: WidgetID, _ index: Int, _ source: Source) {
     trace(id, .source, source.name, "somebody watches")
     touched.insert(id)
@@ -60,10 +60,10 @@ extension BundleInstance {
     }
   }
 
-  /// How long what a source read is not old yet; nil if it has to be read.
+  /// How long the last result of a source stays recent. Nil if it must be read now.
   private func wait(for source: Source, _ state: SourceState) -> Duration? {
     switch source.input {
-    // Nobody looked at the file meanwhile, and the program was ended.
+    // The file was not watched meanwhile, and the program or connection has ended.
     case .file, .command(_, isContinuous: true), .socket: return nil
     case .command, .http, .timer, .constant: break
     }

@@ -228,7 +228,7 @@ extension BundleInstance {
       if case .source(let index) = key { armStaleness(id, index) }
     }
     failuresVersion += 1
-    // Without a mark, somebody has cleared it. The next failure sets it again.
+    // If the mark is gone, a client has cleared it. The next failure sets it again.
     if state.view.error == nil {
       let mark = failureMark(id)
       widgets[id]?.mark = mark

@@ -35,8 +35,8 @@ extension BundleInstance {
   /// Reads a source, unless its condition says no or it is being read.
   ///
   /// - Parameters:
-  ///   - isAsked: not because of the time: it is shown as running.
-  ///   - isDemanded: somebody wants it, also if nobody watches the widget.
+  ///   - isAsked: Whether a request caused it, not the time. It is then shown as running.
+  ///   - isDemanded: Whether to read it even if its widget is not watched.
   mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool, isDemanded: Bool = false) {
     guard let source = source(id, index), let state = widgets[id]?.sources[index] else { return }
     guard !source.isWhileWatched || isWatched(id) || (isDemanded && !source.isContinuous) else {

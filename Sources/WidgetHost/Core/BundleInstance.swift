@@ -31,9 +31,9 @@ public struct BundleInstance: Sendable {
   var numbers: SeededNumbers
   let kinds: [KindName: KindFacts]
   var duties = Duties()
-  /// The widgets that somebody watches; nil if the daemon does not tell.
+  /// The watched widgets. Nil if the daemon does not tell.
   var watched: Set<WidgetID>?
-  /// Whether the daemon is about to tell all of them.
+  /// Whether the next update is the full state.
   var isAudienceBeginning = false
   private var lastNumber: UInt64 = 0
   /// The problem of the bundle's file now, while this version keeps running.

@@ -50,9 +50,9 @@ public struct CommandRequest: Hashable, Sendable {
 /// A Unix socket to read lines from.
 public struct SocketRequest: Hashable, Sendable {
   public var path: String
-  /// Sent once it is connected; empty for nothing.
+  /// The bytes to send after connecting. May be empty.
   public var greeting: [UInt8]
-  /// The longest line.
+  /// The longest line, in bytes.
   public var lineBytesMax: Int
 }
 
@@ -180,7 +180,7 @@ public enum BundleInput: Hashable, Sendable {
   /// The session is open again, and the daemon asks about every widget again. In each epoch the
   /// numbers of events begin at 1.
   case opened(epoch: UInt64, tellsAudience: Bool = false)
-  /// Which widgets somebody watches: all of them for the first time in a session, then what is different.
+  /// The watched widgets: the first of a session has all of them, later ones are differences.
   case audience(attached: [WidgetID], detached: [WidgetID])
   /// Something happened to a widget. It may come again until it is acknowledged.
   case event(Event)

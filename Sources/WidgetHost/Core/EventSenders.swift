@@ -30,7 +30,7 @@ struct EventSenders: Sendable {
 }
 
 extension BundleInstance {
-  /// The user who sent an event, or who sent the event that led to it by `emit`; nil if nobody did.
+  /// The user who sent an event, or the event that caused it by `emit`. Nil if no user did.
   func user(behind event: Event?) -> UInt32? {
     guard let event else { return nil }
     return event.origin.client == BundleInstance.sender

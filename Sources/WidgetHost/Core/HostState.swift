@@ -179,7 +179,7 @@ public struct HostState: Sendable {
     return outputs + standing()
   }
 
-  /// Removes what an earlier host left of a bundle, unless this host runs the bundle.
+  /// Withdraws a bundle that an earlier host left behind, unless this host runs it.
   private func forget(_ id: String) -> [Output] {
     guard running[id] == nil else { return [] }
     return [.withdraw(id: id), .note("bundle \(id) removed")]
@@ -340,7 +340,7 @@ public struct HostState: Sendable {
       + " \(step)"
   }
 
-  /// A field whose value in a bundle's file has no effect, because somebody else has set the field.
+  /// A field whose value in a bundle's file has no effect, because it has another owner.
   struct KeptField: Hashable {
     let widget: WidgetID
     let field: FieldOwner
