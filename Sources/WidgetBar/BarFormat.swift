@@ -140,11 +140,10 @@ public struct BarEncoder: Sendable {
     var map: ValueMap = ["full_text": .string(text)]
     let first = blocks.first
     if blocks.count == 1, let first {
-      let color = first.color ?? (first.parts.count == 1 ? first.parts[0].color : nil)
-      if let color { map["color"] = .string(color.description) }
-      let background =
-        first.background ?? (first.parts.count == 1 ? first.parts[0].background : nil)
-      if let background { map["background"] = .string(background.description) }
+      if let color = first.wholeColor { map["color"] = .string(color.description) }
+      if let background = first.wholeBackground {
+        map["background"] = .string(background.description)
+      }
       if format == .i3blocks, let short = first.shortText {
         map["short_text"] = .string(PangoMarkup.escaped(short))
       }
@@ -211,8 +210,8 @@ public struct BarEncoder: Sendable {
     .map([
       "id": .string(block.widget?.rawValue ?? ""), "text": .string(block.text),
       "shortText": .string(block.shortText ?? block.text), "tooltip": .string(block.tooltip),
-      "color": .string(block.color?.description ?? ""),
-      "background": .string(block.background?.description ?? ""),
+      "color": .string(block.wholeColor?.description ?? ""),
+      "background": .string(block.wholeBackground?.description ?? ""),
       "percentage": block.percentage.map { .int(Int64($0)) } ?? .null,
       "icon": .string(block.icon), "urgent": .bool(block.isUrgent),
       "classes": .list(block.classes.map { .string($0) }),
@@ -227,6 +226,16 @@ public struct BarEncoder: Sendable {
           ])
         }),
     ])
+  }
+}
+
+extension BarBlock {
+  /// The colour of all of its text; nil if there are several, or none.
+  fileprivate var wholeColor: ThemeColor? { color ?? only(parts.map(\.color)) }
+  fileprivate var wholeBackground: ThemeColor? { background ?? only(parts.map(\.background)) }
+
+  private func only(_ colors: [ThemeColor?]) -> ThemeColor? {
+    Set(colors).count == 1 ? colors[0] : nil
   }
 }
 

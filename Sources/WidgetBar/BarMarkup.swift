@@ -102,10 +102,11 @@ enum TmuxMarkup {
     }.joined()
   }
 
-  /// tmux reads `##` as `#`.
+  /// tmux reads `##` as `#`, and it reads the text twice. So each sign is followed by a style that
+  /// says nothing: it ends the run of signs, also before what the user's own format goes on with.
   static func escaped(_ text: String) -> String {
     text.unicodeScalars.reduce(into: "") { result, scalar in
-      result += scalar == "#" ? "##" : String(scalar)
+      result += scalar == "#" ? "###[]" : String(scalar)
     }
   }
 }

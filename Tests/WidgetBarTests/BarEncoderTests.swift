@@ -70,7 +70,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
 
   @Test func `tmux's formats cannot come from a text`() {
     let encoded = text(BarEncoder(format: .tmux).output([block("#[fg=red]#(id)#")]))
-    #expect(encoded == "#[fg=#ff0000,bold]##[fg=red]##(id)###[default]")
+    #expect(encoded == "#[fg=#ff0000,bold]###[][fg=red]###[](id)###[]#[default]")
   }
 
   @Test func `yambar's tags are one line each, and end`() {

@@ -41,6 +41,9 @@ struct BarBoard: Sendable {
     _ = try mirror.apply(frame)
   }
 
+  /// Says why there will be no more frames.
+  mutating func fail(_ words: String) { loss = words }
+
   mutating func describe(_ kind: Kind) { kinds[kind.name] = kind }
 
   /// The widgets that are shown.

@@ -128,7 +128,7 @@ struct BarCommand: AsyncParsableCommand {
     if let click { return try await send(click) }
     guard let format else { return }
     if printConfig {
-      return Output.write(BarConfiguration(format: format, arguments: selected).text)
+      return Output.write(configuration(format).text)
     }
     let follow = FollowOptions(global: global, waits: !once)
     let session = try follow.session()
@@ -165,19 +165,20 @@ struct BarCommand: AsyncParsableCommand {
     try await BarSession.send(click, on: widget, kind: kind, session)
   }
 
-  /// The arguments of this command, quoted for a shell, without `--format` and `--print-config`.
-  private var selected: String {
+  /// What to copy into the bar's configuration: the arguments of this command that matter there too.
+  private func configuration(_ format: BarFormat) -> BarConfiguration {
     var words = CommandLine.arguments.dropFirst().drop { $0 != "bar" }.dropFirst()
-    var result: [String] = []
+    var kept: [String] = []
     while let word = words.popFirst() {
       switch word {
       case "--format": words = words.dropFirst()
       case "--print-config": break
       case _ where word.hasPrefix("--format="): break
-      default: result.append(word.inShell)
+      default: kept.append(word)
       }
     }
-    return result.joined(separator: " ")
+    return BarConfiguration(
+      format: format, arguments: kept, widget: ids.count == 1 ? ids[0] : nil, socket: global.socket)
   }
 }
 

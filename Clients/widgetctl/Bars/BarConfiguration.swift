@@ -1,100 +1,88 @@
 import WidgetBar
 import WidgetModel
 
-/// The text of `--print-config`: a snippet for the configuration of a bar.
+/// What people copy into the configuration of a bar.
 struct BarConfiguration {
   let format: BarFormat
-  /// The arguments of `widgetctl bar`, quoted for a shell.
-  let arguments: String
+  /// Which widgets, and how: words of a command line.
+  let arguments: [String]
+  /// The widget that a click is about; nil if there are several.
+  let widget: WidgetID?
+  var socket: String?
 
+  /// What the bar calls the module: letters, digits, `_` and `-`.
   private var name: String {
-    let word = arguments.prefix { $0 != " " }
-    return word.isEmpty || word.first == "-" || word.first == "'" ? "widgets" : String(word)
+    let name = widget?.rawValue ?? "widgets"
+    return String(
+      name.map { $0.isASCII && ($0.isLetter || $0.isNumber) || $0 == "_" ? $0 : "-" })
   }
 
-  private var command: String {
-    "widgetctl bar --format \(format.rawValue)" + (arguments.isEmpty ? "" : " \(arguments)")
+  private var words: [String] { ["widgetctl", "bar", "--format", format.rawValue] + arguments }
+  private var command: String { words.map(\.inShell).joined(separator: " ") }
+
+  /// The command for a button; nil if it is not known which widget is clicked.
+  private func click(_ button: Int) -> String? {
+    widget.map { BarConfiguration.command(button, $0, BarPart(""), socket: socket) }
   }
 
-  private func click(_ button: Int) -> String { "widgetctl bar --click \(button) \(name)" }
+  /// A line for each of the buttons, if it is known which widget is clicked.
+  private func clicks(_ names: [(Int, String)], _ line: (String, String) -> String) -> [String] {
+    names.compactMap { button, name in click(button).map { line(name, $0) } }
+  }
 
-  var text: String {
+  var text: String { lines.joined(separator: "\n") + "\n" }
+
+  private var lines: [String] {
     switch format {
     case .waybar:
-      """
-      // In ~/.config/waybar/config; add "custom/\(name)" to a list of modules.
-      "custom/\(name)": {
-        "return-type": "json",
-        "exec": \(JSONWriter.quoted(command)),
-        "on-click": \(JSONWriter.quoted(click(1))),
-        "on-click-right": \(JSONWriter.quoted(click(3))),
-        "on-scroll-up": \(JSONWriter.quoted(click(4))),
-        "on-scroll-down": \(JSONWriter.quoted(click(5)))
-      }
-
-      """
+      let buttons = [
+        (1, "on-click"), (3, "on-click-right"), (4, "on-scroll-up"), (5, "on-scroll-down"),
+      ]
+      let keys =
+        ["\"return-type\": \"json\"", "\"exec\": \(JSONWriter.quoted(command))"]
+        + clicks(buttons) { "\"\($0)\": \(JSONWriter.quoted($1))" }
+      return [
+        "// In ~/.config/waybar/config; add \"custom/\(name)\" to a list of modules.",
+        "\"custom/\(name)\": {", keys.map { "  " + $0 }.joined(separator: ",\n"), "}",
+      ]
     case .i3bar, .swaybar:
-      """
-      # In ~/.config/\(format == .i3bar ? "i3" : "sway")/config.
-      bar {
-        status_command \(command)
-      }
-
-      """
+      return [
+        "# In ~/.config/\(format == .i3bar ? "i3" : "sway")/config.", "bar {",
+        "  status_command \(command)", "}",
+      ]
     case .i3blocks:
-      """
-      # In ~/.config/i3blocks/config.
-      [\(name)]
-      command=\(command)
-      interval=persist
-      format=json
-      markup=pango
-
-      """
+      return [
+        "# In ~/.config/i3blocks/config.", "[\(name)]", "command=\(command)", "interval=persist",
+        "format=json", "markup=pango",
+      ]
     case .polybar:
-      """
-      ; In ~/.config/polybar/config.ini; add \(name) to the modules of a bar.
-      [module/\(name)]
-      type = custom/script
-      exec = \(command)
-      tail = true
-
-      """
+      return [
+        "; In ~/.config/polybar/config.ini; add \(name) to the modules of a bar.",
+        "[module/\(name)]", "type = custom/script", "exec = \(command)", "tail = true",
+      ]
     case .yambar:
-      """
-      # In ~/.config/yambar/config.yml, in a list of modules.
-      - script:
-          path: /usr/bin/widgetctl
-          args: [\(command.dropFirst("widgetctl ".count).split(separator: " ").joined(separator: ", "))]
-          content:
-            string:
-              text: "{text}"
-              on-click:
-                left: \(click(1))
-                right: \(click(3))
-
-      """
+      let onClick = clicks([(1, "left"), (3, "right")]) { "        \($0): \($1)" }
+      return [
+        "# In ~/.config/yambar/config.yml, in a list of modules.", "- script:",
+        "    path: /usr/bin/env",
+        "    args: [\(words.map(JSONWriter.quoted).joined(separator: ", "))]", "    content:",
+        "      string:", "        text: \"{text}\"",
+      ] + (onClick.isEmpty ? [] : ["        on-click:"] + onClick.map { "  " + $0 })
     case .eww:
-      """
-      ; In ~/.config/eww/eww.yuck.
-      (deflisten \(name) :initial "[]" \(JSONWriter.quoted(command)))
-      (defwidget \(name)-view []
-        (box (for block in \(name)
-          (button :tooltip {block.tooltip} :class {block.classes[0]}
-                  :onclick "widgetctl bar --click 1 ${block.id}" {block.text}))))
-
-      """
+      return [
+        "; In ~/.config/eww/eww.yuck.",
+        "(deflisten \(name) :initial \"[]\" \(JSONWriter.quoted(command)))",
+        "(defwidget \(name)-view []", "  (box (for block in \(name)",
+        "    (button :tooltip {block.tooltip} :class {block.classes[0]}",
+        "            :onclick \"widgetctl bar --click 1 ${block.id}\" {block.text}))))",
+      ]
     case .tmux:
-      """
-      # In ~/.tmux.conf.
-      set -g status-right '#(\(command.replacingQuotes)) %H:%M'
-
-      """
-    case .json, .plain: "\(command)\n"
+      return ["# In ~/.tmux.conf.", "set -g status-right '#(\(command.replacingQuotes)) %H:%M'"]
+    case .json, .plain: return [command]
     }
   }
 
-  /// The shell command that sends a click on a part of a widget.
+  /// The command that sends a click on a part of a widget.
   static func command(
     _ button: Int, _ widget: WidgetID, _ part: BarPart, socket: String?
   ) -> String {
@@ -106,7 +94,7 @@ struct BarConfiguration {
 }
 
 extension String {
-  /// The text quoted as one shell word.
+  /// The text as one word of a shell.
   var inShell: String {
     let isPlain =
       !isEmpty
@@ -124,6 +112,6 @@ extension String {
         + "'"
   }
 
-  /// The text with double quotes for single ones: tmux cannot escape a quote in single quotes.
+  /// In single quotes of tmux a single quote cannot stand.
   fileprivate var replacingQuotes: String { map { $0 == "'" ? "\"" : String($0) }.joined() }
 }

@@ -65,6 +65,7 @@ struct BarSession: Sendable {
     for await happened in news {
       switch happened {
       case .frame(let frame):
+        if isOnce, case .disconnected(let error) = frame { throw error }
         try state.board.take(frame)
         state.look(self, post)
         take.yield()
@@ -75,7 +76,11 @@ struct BarSession: Sendable {
         click(line, state.board)
         continue
       case .isShown(let isShown): state.isShown = isShown
-      case .failed(let error): throw error
+      case .failed(let error):
+        // People look at the bar, and not at its log.
+        state.board.fail(BarSession.words(for: error))
+        if !isOnce, let text = state.board.next(DateText(now: Terminal.now)) { Output.write(text) }
+        throw error
       }
       guard state.isShown else { continue }
       let dates = DateText(now: Terminal.now)

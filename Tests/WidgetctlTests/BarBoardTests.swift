@@ -1,0 +1,117 @@
+import Testing
+import WidgetBar
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+@testable import widgetctl
+
+/// What a bar shows, as a value: frames in, lines out.
+@Suite struct BarBoardTests {
+  private let dates = DateText(now: .epoch, localZone: { _ in "+00:00" })
+
+  private func board(_ format: BarFormat = .plain, ids: [WidgetID] = []) -> BarBoard {
+    BarBoard(
+      ids: ids, leavesOutStanding: false, encoder: BarEncoder(format: format),
+      appearance: .dark, columnsMax: 60)
+  }
+
+  private func synced(_ board: BarBoard, _ widgets: [Widget]) throws -> BarBoard {
+    var board = board
+    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)))
+    try board.take(.snapshot(SnapshotChunk(widgets: widgets)))
+    try board.take(.synced(WatchSynced(revision: 1)))
+    return board
+  }
+
+  @Test func `one line at a change, and none when nothing changed`() throws {
+    var board = try synced(board(), [LiveSamples.widget("a", says: "x")])
+    #expect(board.next(dates) == "x 0\n")
+    #expect(board.next(dates) == nil)
+    try board.take(.progress(WatchProgress(revision: 2)))
+    #expect(board.next(dates) == nil)
+    try board.take(.synced(WatchSynced(revision: 3)))
+    #expect(board.next(dates) == "\n")
+  }
+
+  @Test func `nothing is written before the state is there`() throws {
+    var board = board()
+    #expect(board.next(dates) == nil)
+    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)))
+    #expect(board.next(dates) == nil)
+  }
+
+  @Test func `without a daemon a bar says so, and later keeps the last state as stale`() throws {
+    var board = board(.json)
+    try board.take(.disconnected(.connectionLost))
+    #expect(board.next(dates)?.contains("widgetd?") == true)
+    board = try synced(board, [LiveSamples.widget("a", says: "x")])
+    #expect(board.next(dates)?.contains("\"classes\":[\"k\"]") == true)
+    try board.take(.disconnected(.connectionLost))
+    let line = try #require(board.next(dates))
+    #expect(line.contains("x 0") && line.contains("\"classes\":[\"k\",\"stale\"]"))
+    #expect(line.contains("no connection"))
+  }
+
+  @Test func `widgets come in the order that was asked for, and missing ones are named`() throws {
+    let widgets = [
+      LiveSamples.widget("a", says: "x", position: 1),
+      LiveSamples.widget("b", says: "y", position: 2),
+      LiveSamples.widget("c", says: "z", position: 3) { $0.presence.isVisible = false },
+    ]
+    var named = try synced(board(ids: ["b", "soon", "a", "c"].map { Samples.id($0) }), widgets)
+    #expect(named.next(dates) == "y 0 | x 0 | soon?\n")
+    var all = try synced(board(), widgets)
+    #expect(all.next(dates) == "x 0 | y 0\n")
+  }
+
+  @Test func `the time until a date says something else is known`() throws {
+    let date = Node(
+      id: "d", type: .date,
+      properties: ["date": .timestamp(.epoch), "style": .string("timer")])
+    let content = Content(rootID: "d", nodes: [date])
+    let ticking = try synced(board(), [LiveSamples.widget("a", content: content)])
+    #expect(ticking.quiet(dates) == .seconds(1))
+    #expect(try synced(board(), [LiveSamples.widget("a")]).quiet(dates) == nil)
+  }
+
+  @Test func `i3bar's stream has a header, and lines that end with a comma`() throws {
+    var board = try synced(board(.i3bar), [LiveSamples.widget("a", says: "x")])
+    #expect(board.header.hasPrefix("{\"click_events\":true") && board.header.hasSuffix("\n[\n"))
+    #expect(board.next(dates)?.hasPrefix("[{") == true)
+    #expect(board.encoder.format.takesClicks)
+    let click = try #require(I3Click(.map(["name": .string("a"), "button": .int(1)])))
+    #expect(board.clicked(click)?.id == Samples.id("a"))
+    // i3blocks names no widget: the only one is meant.
+    #expect(board.clicked(try #require(I3Click(.int(1))))?.id == Samples.id("a"))
+  }
+
+  @Test func `what a failure says does not change with the time`() throws {
+    let failed = LiveSamples.widget("a", says: "x") {
+      $0.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer", since: .epoch)
+    }
+    var board = try synced(board(.json), [failed])
+    #expect(board.next(dates)?.contains("SOURCE_FAILED since 1970-01-01 00:00: no answer") == true)
+    let later = DateText(
+      now: Timestamp(seconds: 90, nanoseconds: 0) ?? .epoch, localZone: { _ in "+00:00" })
+    #expect(board.next(later) == nil)
+  }
+
+  @Test func `configurations name the command`() {
+    for format in BarFormat.allCases where format != .yambar {
+      let text = BarConfiguration(format: format, arguments: ["cpu", "memory"], widget: nil).text
+      #expect(text.contains("widgetctl bar --format \(format.rawValue) cpu memory"))
+      #expect(!text.contains("--click") || format == .eww)
+    }
+    let words = ["--where", "data.n > 3"]
+    let yambar = BarConfiguration(format: .yambar, arguments: words, widget: nil).text
+    #expect(yambar.contains(#""--where", "data.n > 3"]"#))
+    let one = BarConfiguration(
+      format: .waybar, arguments: ["bar/volume"], widget: Samples.id("bar/volume"), socket: "/s")
+    #expect(one.text.contains("\"custom/bar-volume\": {"))
+    #expect(one.text.contains("widgetctl bar --click 3 bar/volume --socket /s\""))
+    #expect(
+      BarConfiguration.command(3, Samples.id("a"), BarPart("x", node: "n/it's"), socket: nil)
+        == "widgetctl bar --click 3 a --node 'n/it'\\''s'")
+  }
+}
