@@ -43,12 +43,13 @@ import WidgetProto
 
   @Test func `without a daemon a bar says so, and later keeps the last state as stale`() throws {
     var board = board(.json)
-    try board.take(.disconnected(.connectionLost))
+    try board.take(.disconnected(.connectionLost(socketPath: "/s")))
     #expect(board.next(dates)?.contains("widgetd?") == true)
     board = try synced(board, [LiveSamples.widget("a", says: "x")])
     #expect(board.next(dates)?.contains("\"classes\":[\"k\"]") == true)
-    try board.take(.disconnected(.connectionLost))
-    let line = try #require(board.next(dates))
+    try board.take(.disconnected(.connectionLost(socketPath: "/s")))
+    let next = board.next(dates)
+    let line = try #require(next)
     #expect(line.contains("x 0") && line.contains("\"classes\":[\"k\",\"stale\"]"))
     #expect(line.contains("no connection"))
   }
