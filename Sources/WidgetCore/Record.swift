@@ -51,7 +51,7 @@ final class Record {
   var isPlain = false
   /// When the widget's family last changed.
   var familyRevision: Revision = 0
-  /// What it shows in other families, as far as somebody watches it in them.
+  /// The cached content for other families that are watched.
   var familyContents: [FamilyContent] = []
   /// The size of `familyContents` in bytes.
   var familyBytes: Int { familyContents.reduce(0) { $0 + $1.bytes } }

@@ -1,10 +1,10 @@
-/// How much room something would like, and how much of that it gives up for others, in three steps.
+/// The length that an element wants, and how far it shrinks, in three steps.
 struct Extent: Hashable {
-  /// As much as all of it takes.
+  /// The length of the whole content.
   var ideal: Int
-  /// Down to this it gives up room first: text, which can be wrapped or cut.
+  /// It shrinks to this first: text can be wrapped or cut.
   var firm: Int
-  /// Down to this it gives up room only for what is as important: controls.
+  /// It shrinks to this only for elements of the same importance: controls.
   var least: Int
 
   static let zero = Extent(ideal: 0, firm: 0, least: 0)
@@ -38,13 +38,13 @@ struct Extent: Hashable {
 
 /// Shares room among neighbours.
 enum Distribution {
-  /// What each of several gets of a length, with gaps between them.
+  /// Divides a length among elements with gaps between them.
   ///
-  /// Together they never take more than there is. If it is too little for all that they would like, the
-  /// largest give up room first, so that small ones stay whole: first down to what is firm, then to
-  /// the least; then the gaps go, and then all shrink.
+  /// The sum never exceeds the length. If the length is too small, the largest elements shrink
+  /// first, so that small ones stay whole. They shrink to `firm`, then to `least`. After that the
+  /// gaps go, and then all elements shrink further.
   ///
-  /// - Returns: the lengths, and the gap that is left.
+  /// - Returns: The lengths, and the remaining gap.
   static func shrink(_ extents: [Extent], to length: Int, gap: Int) -> (lengths: [Int], gap: Int) {
     guard !extents.isEmpty else { return ([], gap) }
     let gaps = extents.count - 1

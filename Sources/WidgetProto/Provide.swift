@@ -82,7 +82,7 @@ public struct ProvideOpen: Hashable, Sendable {
   public var takeOver: Bool
   /// Whether the provider gets the calls about bundles.
   public var managesBundles: Bool
-  /// Whether the provider is told which widgets somebody watches.
+  /// Whether the provider is told which widgets are watched.
   public var includeAudience: Bool
 
   public init(

@@ -102,7 +102,7 @@ public struct ProvideOpened: Hashable, Sendable {
   public var lease: Duration
   /// Events from this one on will be sent.
   public var firstSequence: UInt64
-  /// Whether the daemon tells which widgets somebody watches.
+  /// Whether the daemon tells which widgets are watched.
   public var includesAudience: Bool
 
   public init(
@@ -313,11 +313,11 @@ extension ProvideSynced: ConvertibleMessage {
   }
 }
 
-/// Which widgets somebody watches: the first frame of a session all of them, later ones what is different.
+/// The watched widgets: the first frame of a session has all of them, later ones are differences.
 public struct ProvideAudience: Hashable, Sendable {
-  /// Widgets that somebody watches now.
+  /// Widgets that became watched.
   public var attached: [WidgetID]
-  /// Widgets that nobody watches any more.
+  /// Widgets that have lost their last watcher.
   public var detached: [WidgetID]
 
   public init(attached: [WidgetID] = [], detached: [WidgetID] = []) {

@@ -197,7 +197,7 @@ public struct UpdateThemeRequest: Hashable, Sendable {
   public var unset: [String]
   /// Unset all tokens first.
   public var replace: Bool
-  /// Only check, and say what the theme would be.
+  /// Change nothing: only check, and return the theme as it would be.
   public var validateOnly: Bool
   /// If not empty, change nothing unless the theme still has this etag.
   public var etag: String
@@ -265,7 +265,7 @@ extension UpdateThemeRequest: ConvertibleMessage {
   }
 }
 
-/// What UpdateTheme did.
+/// The result of UpdateTheme.
 public struct UpdateThemeResponse: Hashable, Sendable {
   /// The theme as it is now, or as it would be.
   public var theme: ThemeState

@@ -23,7 +23,7 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var contentFamily: Family?
   /// Also send the theme, after `opened` and at each change of it.
   public var includeTheme: Bool
-  /// Do not count as somebody who watches.
+  /// Do not count as a watcher.
   public var isPassive: Bool
 
   public init(

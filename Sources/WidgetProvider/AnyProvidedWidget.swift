@@ -5,7 +5,7 @@ struct AnyProvidedWidget: Sendable {
   let kind: Kind
   let schedule: Schedule
   let followsAudience: Bool
-  /// Does something to a widget, which is attached or not, and returns what that changed.
+  /// Handles an occasion for a widget. The flag tells whether the widget is attached.
   private let act: @Sendable (Occasion, WidgetModel.Widget, Bool, Timestamp) async -> Outcome
 
   /// Why something is done to a widget.
@@ -45,7 +45,7 @@ struct AnyProvidedWidget: Sendable {
     await act(.refresh, widget, isAttached, now)
   }
 
-  /// Does what follows from somebody watching it, or nobody any more.
+  /// Handles the first watcher of a widget, or the loss of the last one.
   func watched(
     _ widget: WidgetModel.Widget, isAttached: Bool, at now: Timestamp
   ) async -> Outcome {

@@ -168,7 +168,7 @@ public struct ProviderRunner: Sendable {
   /// How often an event is tried while the daemon cannot be asked or cannot store what came of it.
   private static var attemptsMax: Int { 6 }
 
-  /// Somebody watches a widget, or nobody any more.
+  /// Tells a widget that it became attached or detached, and sends its update.
   private func tellWatched(
     _ id: WidgetID, _ isAttached: Bool, _ session: ProviderSession
   ) async {
@@ -252,7 +252,8 @@ public struct ProviderRunner: Sendable {
     }
   }
 
-  /// Refreshes all widgets of a kind, or those that somebody watches; a page of them in one commit.
+  /// Refreshes the widgets of a kind, one page per commit. If the kind follows its audience, only
+  /// attached ones.
   private func refreshAll(
     _ widget: AnyProvidedWidget, _ session: ProviderSession, _ attached: Attached
   ) async throws(ClientError) {
@@ -315,7 +316,7 @@ extension ClientError {
   }
 }
 
-/// Which widgets somebody watches, for the tasks of a runner.
+/// The attached widgets, shared by the tasks of a runner.
 private final class Attached: Sendable {
   private let widgets = Mutex(AttachedWidgets())
 

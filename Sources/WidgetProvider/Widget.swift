@@ -45,8 +45,8 @@ public protocol Widget: Sendable {
   var hasLosableEvents: Bool { get }
   /// When `refresh` is called by itself.
   var schedule: Schedule { get }
-  /// Whether it matters if somebody watches a widget. Then `attached` and `detached` are called, and the
-  /// schedule refreshes only widgets that somebody watches. Default: it does not.
+  /// Whether the kind follows its audience. If true, `attached` and `detached` are called, and the
+  /// schedule refreshes only watched widgets. Default: false.
   var followsAudience: Bool { get }
 
   /// Brings a widget up to date: when it is new, its parameters changed, somebody asked for it, this program

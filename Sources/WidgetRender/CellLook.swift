@@ -116,6 +116,6 @@ public struct CellLook: Sendable {
     return attributes
   }
 
-  /// Of what is less important. Where contrast counts it is not dim.
+  /// The attributes of secondary text: dim, except with high contrast.
   var quiet: CellAttributes { appearance == .highContrast ? [] : .dim }
 }

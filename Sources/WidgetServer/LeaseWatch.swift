@@ -1,16 +1,16 @@
 import NIOCore
 
-/// When a provider that says nothing is given up.
+/// Decides when the lease of a silent provider is over.
 ///
-/// A daemon that was busy has not read what came meanwhile, and would take for silent who spoke in time.
-/// So nobody is given up at first sight: a moment later it is looked again, and what has come is read until
-/// then. If even that look is late, the daemon was busy again, and it does not count.
+/// A busy daemon may not have read frames that came in time. So an expired lease is checked twice,
+/// with time to read in between. If the second check is late, the daemon was busy again, and the
+/// check does not count.
 struct LeaseWatch {
   private var secondLookAt: NIODeadline?
 
-  /// How long after the first look the second comes.
+  /// The time from the first check to the second.
   static let secondLook = TimeAmount.milliseconds(250)
-  /// From when on a second look is late.
+  /// A second check with this delay is late.
   static let lateness = TimeAmount.milliseconds(50)
 
   enum Verdict: Equatable {
@@ -18,7 +18,7 @@ struct LeaseWatch {
     case isOver
   }
 
-  /// Looks whether somebody is to be given up who has time until `end`.
+  /// Checks a lease that ends at `end`.
   mutating func look(at instant: NIODeadline, end: NIODeadline) -> Verdict {
     guard instant >= end else {
       secondLookAt = nil

@@ -3,7 +3,7 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// One session of a provider: who it is, how far it is with events and widgets, and what it is owed.
+/// One session of a provider: its name, its cursors in events and widgets, and pending requests.
 ///
 /// What waits for a provider is not a queue of messages. Events are read from the store's ring when
 /// there is room for them, changes of widgets from the store, each with a cursor of its own; and of
@@ -21,7 +21,7 @@ final class ProviderSession {
   let peer: Peer
   let sink: any StreamSink
   unowned let service: ServiceLoop
-  /// Who it is; nil until it has said so.
+  /// The provider's name. Nil until `open`.
   var provider: String?
   /// Whether the session gets the calls about bundles.
   var managesBundles = false
@@ -62,7 +62,7 @@ final class ProviderSession {
   private var lastRequestID: UInt64 = 0
   private(set) var asked: [WidgetID: Asked] = [:]
   private(set) var askedWidgets: [UInt64: WidgetID] = [:]
-  /// Widgets that somebody wanted refreshed while they were being asked about.
+  /// Widgets whose refresh was requested while another request was pending.
   private var askAgain: Set<WidgetID> = []
   var owesKeepAlive = false
   /// What the provider knows of watched widgets. Nil if it did not set `include_audience`.
@@ -148,11 +148,11 @@ final class ProviderSession {
     }
   }
 
-  /// Puts a widget in line because somebody wants fresh data.
+  /// Queues a request for fresh data of a widget.
   ///
-  /// If the provider is being asked about it, that request stands: who answers more slowly than others ask
-  /// must be able to answer at all. It is asked once more when it has answered; or at once, if it has not
-  /// answered for as long as its lease, since the request may be lost.
+  /// A pending request stands, so that a slow provider can answer at all. The next request follows
+  /// its answer. If there is no answer within a lease, the request may be lost, and the next one is
+  /// queued at once.
   func refresh(_ id: WidgetID, at instant: NIODeadline) {
     if let open = asked[id], instant < open.sentAt + .nanoseconds(lease.nanoseconds) {
       askAgain.insert(id)

@@ -146,7 +146,7 @@ extension ServiceLoop {
 
   // MARK: - RefreshWidgets
 
-  /// Puts widgets in line to be asked about, and says how many of them have nobody to be asked.
+  /// Queues requests for fresh data of widgets. Counts the widgets without a provider.
   func refresh(
     _ request: RefreshWidgetsRequest, at instant: NIODeadline = .now()
   ) throws(RPCStatus) -> RefreshWidgetsResponse {

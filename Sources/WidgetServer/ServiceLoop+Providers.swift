@@ -321,7 +321,7 @@ extension ServiceLoop {
   func markAbandoned() {
     if let retryAt = providers.retryAt, NIODeadline.now() < retryAt { return }
     providers.retryAt = nil
-    // Who has come back meanwhile is asked for fresh data; until it comes, what is there is old.
+    // A provider that is back is asked for fresh data. Until it answers, its widgets are stale.
     markAbandoned(providers.abandoned)
   }
 

@@ -415,8 +415,7 @@ extension ServiceLoop {
   private static var stepsPerTurnMax: Int { 64 }
   private static var eventsPerFrameMax: Int { 256 }
 
-  /// Ends a stream that cannot be given what it lacks: it stands before what is remembered, or a
-  /// frame would be too large.
+  /// Ends a stream that cannot be served: its cursor is compacted, or a frame would be too large.
   private func finishUnsendable(_ subscription: Subscription, since cursor: Revision) {
     guard cursor < store.compactRevision else { return finish(subscription, .frameTooLarge) }
     counters.readersCompacted += 1

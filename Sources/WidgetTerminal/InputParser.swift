@@ -68,7 +68,7 @@ public struct InputParser: Sendable {
     return events
   }
 
-  /// Says that no more bytes came: what is ambiguous was typed.
+  /// Tells the parser that no more bytes came. Returns ambiguous bytes as typed keys.
   public mutating func timeout() -> [TerminalInput] {
     guard isAmbiguous else { return [] }
     var events: [TerminalInput] = []

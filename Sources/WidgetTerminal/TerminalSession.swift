@@ -23,7 +23,7 @@ public enum TerminalEvent: Hashable, Sendable {
 public final class TerminalSession: Sendable {
   /// How long the rest of a sequence may take. After that a byte of Escape was the key.
   public static let escapeTimeout = Duration.milliseconds(50)
-  /// Events that nobody took; older ones are dropped.
+  /// The most buffered events. Beyond it, the oldest are dropped.
   public static let eventsMax = 4096
 
   /// The most bytes of one write. A signal may restore the terminal between two writes.
@@ -90,7 +90,7 @@ public final class TerminalSession: Sendable {
 
   deinit { stop() }
 
-  /// Puts the terminal right and gives it back. The sequence of events ends. Again: nothing.
+  /// Restores the terminal and ends the sequence of events. A second call does nothing.
   public func stop() {
     let wasOn = isOn.withLock { isOn in
       defer { isOn = false }

@@ -1,11 +1,11 @@
 import Glibc
 import Synchronization
 
-/// The terminal of this process: its modes, and putting them right however the process ends.
+/// The modes of this process's terminal. They are restored however the process ends.
 ///
-/// What a signal handler needs lies in memory that is made before and never freed; a handler takes its
-/// address out of `current`, so the terminal is put right once, by whoever comes first. Handlers call
-/// nothing but write(2), tcsetattr(3), tcflush(3), sigaction(2), sigprocmask(2) and raise(3).
+/// Signal handlers use memory that is allocated before and never freed. A handler swaps its address
+/// out of `current`, so the terminal is restored exactly once. Handlers call only write(2),
+/// tcsetattr(3), tcflush(3), sigaction(2), sigprocmask(2) and raise(3).
 enum TerminalState {
   struct Record {
     var input: CInt
@@ -55,7 +55,7 @@ enum TerminalState {
     return true
   }
 
-  /// Puts the terminal right, if nobody has. Safe in a handler.
+  /// Restores the terminal, if it is not restored yet. Safe in a signal handler.
   ///
   /// - Parameter flushes: Whether to drop what was typed and not read: reports of the mouse, for one.
   @discardableResult

@@ -6,8 +6,8 @@
  *   json_write   values, widgets and frames as the lines that widgetctl prints
  *   json_read    JSON and KEY=VALUE as values
  *
- * Both programs are one thread and one connection. What is wrong ends the process: `fail` says what
- * and why, and exits with the status that widgetctl has for it.
+ * Both programs have one thread and one connection. Every error ends the process: `fail` prints
+ * what failed and why, and exits with widgetctl's status for it.
  */
 #ifndef WC_PROGRAMS_H
 #define WC_PROGRAMS_H
@@ -42,7 +42,7 @@ void begin(const char *name, int count, char **words);
 void *keep(size_t bytes);
 char *keep_text(const char *bytes, size_t count);
 
-/* Text that grows; terminated after every call. */
+/* A growable string. It is NUL-terminated after every call. */
 typedef struct text {
   char *bytes;
   size_t count, capacity;
@@ -51,14 +51,14 @@ typedef struct text {
 void add_bytes(text *to, const char *bytes, size_t count);
 void add(text *to, const char *string);
 void addf(text *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Empties it, and gives back what a long text took. */
+/* Empties it, and frees the memory of a long text. */
 void clear(text *of);
 
 /* Reads one code point at `*at` and moves behind it; -1 if it is not well-formed. */
 int32_t next_scalar(const char **at);
-/* Whether a terminal could take it for an order, or show text in another order because of it. */
+/* Whether it could act on a terminal: control characters, and those that change text direction. */
 bool acts_on_terminal(int32_t scalar);
-/* The text with everything that could act on a terminal shown as an escape. */
+/* The text, with all characters escaped that could act on a terminal. */
 void add_safe(text *to, const char *from);
 
 /* Writes to standard output, all of it. A reader that is gone ends the process with 0. */
@@ -68,7 +68,7 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Ends with STATUS_USAGE, and says where help is. */
 _Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Ends with what the library or the daemon said. `socket` is that of --socket or NULL. */
+/* Ends with an error of the library or the daemon. `socket` is the value of --socket, or NULL. */
 _Noreturn void fail_error(const wc_error *error, const char *socket);
 /* What happened and what to do, as fail_error says it. */
 const char *error_words(const wc_error *error, const char *socket);
@@ -97,9 +97,9 @@ int next_argument(arguments *of, char **value);
 
 void check_id(const char *text);
 void check_kind(const char *text);
-/* Nanoseconds of "1m30s" and the like; false if it is none, or negative. */
+/* Parses a duration such as "1m30s" to nanoseconds. False if it is invalid or negative. */
 bool read_duration(const char *text, int64_t *nanoseconds);
-/* The same of an option, for which anything else is wrong usage. */
+/* The same for an option: an invalid duration is a usage error. */
 int64_t duration_option(const char *option, const char *text);
 Widgetd__V1__Family read_family(const char *text);
 /* Adds the requirements of "a=b,c!=d,e in (x,y),f,!g" to a selector. */
@@ -138,7 +138,7 @@ bool wants(const field_mask *mask, field of);
 
 void json_string(text *to, const char *string);
 void json_widget(text *to, const Widgetd__V1__Widget *widget, const field_mask *mask);
-/* The lines of a frame, each with its end; none for a frame of a kind that is not known. */
+/* The lines of a frame, each with its newline. Empty for an unknown frame. */
 void json_frame(text *to, const Widgetd__V1__WatchWidgetsResponse *frame, const field_mask *mask);
 
 /* --- json_read.c --- */
@@ -149,7 +149,7 @@ typedef struct assignment {
   Widgetd__V1__Value *value;
 } assignment;
 
-/* `argument` is what wrong usage is said of: "<key=value>". */
+/* `argument` names the argument in usage errors: "<key=value>". */
 assignment read_assignment(const char *text, const char *argument);
 
 #endif

@@ -150,7 +150,7 @@ static void say_arguments(const char *format, va_list arguments) {
   addf(&line, "%s: ", program);
   add_safe(&line, plain.bytes);
   add(&line, "\n");
-  /* If it cannot be written there is nobody to tell. */
+  /* An error here cannot be reported. */
   (void)write_all(STDERR_FILENO, line.bytes, line.count);
   free(plain.bytes);
   free(line.bytes);

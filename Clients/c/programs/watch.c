@@ -18,10 +18,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* Waits between attempts are short: somebody looks on. */
+/* The backoff is short, because a user is waiting. */
 #define FIRST_WAIT_MILLISECONDS 50
 #define LAST_WAIT_MILLISECONDS 2000
-/* What --once may hold. */
+/* The memory limit of --once. */
 #define ONCE_BYTES_MAX ((size_t)1 << 30)
 
 enum { LABELS, KIND, FAMILY, WHERE, FIELD, ONCE, EVENTS, MIN_INTERVAL, WAIT, SOCKET, TIMEOUT, HELP,

@@ -123,9 +123,9 @@ class AllAsked:
 class Audience:
     """Who is watched has changed; `Provider.is_attached` says how it is when this was taken."""
 
-    #: Widgets that somebody watches now.
+    #: Widgets that became watched.
     attached: tuple[str, ...] = ()
-    #: Widgets that nobody has watched for a while.
+    #: Widgets that have had no watcher for some seconds.
     detached: tuple[str, ...] = ()
 
 
@@ -325,9 +325,9 @@ class Provider:
         # again, and only the later copy can be acknowledged.
         self._void: dict[int, Event] = {}
         self._known = _Known()
-        # Who is attached, as far as it was handed out; None: the daemon does not tell.
+        # The attached widgets, as of the last request that was iterated. None: unknown.
         self._attached: Optional[set[str]] = None
-        # Whether the next Audience has all that are attached, and not what is different.
+        # Whether the next Audience is the full state, and not a difference.
         self._audience_begins = False
         self._is_loss_told = False
         # Since when another session has had this one's name, in seconds of `_now`.
@@ -528,7 +528,7 @@ class Provider:
             return request
 
     def _note(self, request: ProviderRequest) -> None:
-        """Keeps who is attached in step with what is handed out."""
+        """Applies a request to the attached widgets when it is handed out."""
         if isinstance(request, Connected):
             self._audience_begins = request.has_audience
             if not request.has_audience:
@@ -550,7 +550,7 @@ class Provider:
         elif isinstance(request, Audience) and self._unread and isinstance(
             last := next(reversed(self._unread.values())), Audience
         ):
-            # Who does not read has one of them to read, however often watchers come and go.
+            # Merge unread frames: a provider that does not read holds one at most.
             attached = dict.fromkeys(last.attached + request.attached)
             detached = dict.fromkeys(last.detached + request.detached)
             self._unread[next(reversed(self._unread))] = Audience(
