@@ -288,7 +288,7 @@ extension WidgetStore {
     var ownership: Ownership?
     /// The fields that change.
     var changed: [String] = []
-    /// The fields that somebody else owns, with another value than the declared one.
+    /// The fields of other owners whose value differs from the declared one.
     var kept: [FieldOwner] = []
   }
 

@@ -79,7 +79,7 @@ extension WidgetStore {
       let isShort = limits.contentCostMax < self.limits.contentCostMax
       let table = ContentTable(program, of: record, as: family, limits: limits)
       budget -= table.cost
-      // What is missing in it may be there for readers.
+      // A table cut by this smaller budget may lack nodes that readers see, so it proves nothing.
       guard budget > 0, !(isShort && table.ranOut) else {
         throw .quotaExceeded(limit: "event_cost_max", maximum: self.limits.eventCostMax)
       }

@@ -190,7 +190,7 @@
 
     // MARK: - The answer
 
-    /// Passes on what grpc-swift answers, until the call is refused.
+    /// Forwards grpc-swift's answer, until the call is refused.
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
       guard !isRefused else {
         promise?.fail(ChannelError.ioOnClosedChannel)

@@ -38,7 +38,7 @@
       }
     }
 
-    /// What is known of an open connection. Call on its event loop.
+    /// The state of an open connection. Call on its event loop.
     func connection(of channel: any Channel) throws -> CallerConnection {
       guard let connection = state.withLock({ $0.connections[ObjectIdentifier(channel)] }) else {
         throw ChannelError.ioOnClosedChannel

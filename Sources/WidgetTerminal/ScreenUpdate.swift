@@ -22,11 +22,11 @@ public struct ScreenUpdate: Sendable {
 
   public init(encoder: ANSIEncoder) { self.encoder = encoder }
 
-  /// What to write for a picture to be shown; empty if it is shown already. O(cells that are compared).
+  /// The output that updates the screen to a grid. Empty if nothing changed. O(compared cells).
   ///
   /// - Parameters:
-  ///   - cursor: Where the text cursor stands. Default: it is hidden.
-  ///   - drawn: The rows that were drawn since the last picture, in order: only these are compared.
+  ///   - cursor: The position of the text cursor. Default: hidden.
+  ///   - drawn: The dirty rows since the last update, in order: only these are compared.
   ///     Default: all.
   public mutating func next(
     _ grid: CellGrid, cursor: Cursor? = nil, drawn: [Int]? = nil
