@@ -90,7 +90,8 @@ def polybar_parts(line):
 def tmux_text(line):
     """What tmux shows of the output of a job: formats are expanded first, then styles are read.
 
-    Both halve runs of `#`, but for those before `[`, which only the latter halves (tmux 3.3). Raises ValueError for a format in it, and for a style that is not about looks.
+    Both halve runs of `#`, but for those before `[`, which only the latter halves (tmux 3.3).
+    Raises ValueError for a format in it, and for a style that is not about looks.
     """
     expanded, index = "", 0
     while index < len(line):
@@ -165,7 +166,7 @@ class Tmux:
         self.environment = environment
         self.socket = os.path.join(self.folder, "s")
         self.process = subprocess.Popen(
-            ["tmux", "-u", "-S", self.socket, "-f", configuration, "new-session", "cat"],
+            ["tmux", "-u", "-T", "RGB", "-S", self.socket, "-f", configuration, "new-session", "cat"],
             stdin=other, stdout=other, stderr=other, env=environment, start_new_session=True)
         os.close(other)
         self.reader = threading.Thread(target=self._read, daemon=True)
