@@ -187,13 +187,14 @@ public struct BarEncoder: Sendable {
   // MARK: - yambar
 
   /// Tags for yambar's configuration. A blank line ends them.
+  ///
+  /// There is no tooltip: yambar shows none, and 1.9 aborts if more than 1024 bytes come at once.
   private func yambar(_ blocks: [BarBlock]) -> String {
     let classes = Set(blocks.flatMap(\.classes))
     var tags = [
       "text|string|\(joined(blocks, \.text).onOneLine)",
       "short|string|\(joined(blocks) { $0.shortText ?? $0.text }.onOneLine)",
       "icon|string|\((blocks.first?.icon ?? "").onOneLine)",
-      "tooltip|string|\(blocks.map(\.tooltip).filter { !$0.isEmpty }.joined(separator: " ").onOneLine)",
       "urgent|bool|\(blocks.contains { $0.isUrgent })",
     ]
     for state in ["stale", "failed", "disabled"] {

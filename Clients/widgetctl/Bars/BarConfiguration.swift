@@ -48,7 +48,7 @@ struct BarConfiguration {
     case .i3bar, .swaybar:
       return [
         "# In ~/.config/\(format == .i3bar ? "i3" : "sway")/config.", "bar {",
-        "  status_command \(command)", "}",
+        "  status_command exec \(command)", "}",
       ]
     case .i3blocks:
       return [

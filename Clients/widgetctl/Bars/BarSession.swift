@@ -8,9 +8,11 @@ import WidgetModel
 ///
 /// Their default is SIGSTOP. With these signals the watch keeps running while the bar is hidden, so
 /// the bar is up to date as soon as it is shown.
+///
+/// A shell that runs the command gets them as well, so they are signals that end nobody.
 enum BarSignals {
-  static let stop = SIGUSR1
-  static let go = SIGUSR2
+  static let stop = SIGURG
+  static let go = SIGWINCH
 }
 
 /// Runs a status bar: feeds frames, clicks and time to a `BarBoard`, and writes its text.
