@@ -237,7 +237,7 @@ extension NodeType {
           "style", .choice(["date", "time", "datetime", "relative", "timer"]), .string("datetime"),
           "How it is written."),
         .init(
-          "format", .field(.string), nil, "A pattern such as \"d MMMM yyyy\", which replaces style."
+          "format", .field(.string), nil, "A pattern such as \"%d %B %Y\", which replaces style."
         ),
         .init("zone", .field(.string), nil, "A time zone; the client's without."),
       ]

@@ -603,6 +603,7 @@ class AsyncClient:
         min_interval: Optional[Length] = None,
         retry: RetryPolicy = RetryPolicy(),
         wait: bool = False,
+        content_family: Union[Family, str, None] = None,
     ) -> AsyncIterator[Mirror]:
         """Follows state: yields the mirror of it at the beginning, and again after each change.
 
@@ -612,7 +613,12 @@ class AsyncClient:
         """
         mirror, is_shown = Mirror(), False
         watch = self.watch(
-            selector, fields=fields, min_interval=min_interval, retry=retry, wait=wait
+            selector,
+            fields=fields,
+            min_interval=min_interval,
+            retry=retry,
+            wait=wait,
+            content_family=content_family,
         )
         try:
             async for frame in watch:

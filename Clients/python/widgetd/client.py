@@ -595,6 +595,7 @@ class Client:
         min_interval: Optional[Length] = None,
         retry: RetryPolicy = RetryPolicy(),
         wait: bool = False,
+        content_family: Union[Family, str, None] = None,
     ) -> Iterator[Mirror]:
         """Follows state: yields the mirror of it at the beginning, and again after each change.
 
@@ -604,7 +605,12 @@ class Client:
         """
         mirror, is_shown = Mirror(), False
         watch = self.watch(
-            selector, fields=fields, min_interval=min_interval, retry=retry, wait=wait
+            selector,
+            fields=fields,
+            min_interval=min_interval,
+            retry=retry,
+            wait=wait,
+            content_family=content_family,
         )
         try:
             for frame in watch:

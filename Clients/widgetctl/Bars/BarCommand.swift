@@ -155,14 +155,23 @@ struct BarCommand: AsyncParsableCommand {
     let kind = try? await session.client.getKind(
       GetKindRequest(name: widget.kind), options: session.options
     ).kind.kind
+    if let node, widget.content?[node] == nil {
+      let all = widget.content?.nodes.map(\.id) ?? []
+      let nearest = node.closest(among: all).map { "; did you mean \"\($0)\"?" } ?? ""
+      throw CommandFailure(.notFound, "widget \"\(widget.id)\" has no node \"\(node)\"\(nearest)")
+    }
     let click = BarClick(button: button, node: node ?? "")
-    guard click.event(for: widget, kind: kind) != nil else {
+    guard let event = click.event(for: widget, kind: kind) else {
       throw CommandFailure(
         .invalidArgument,
         "neither widget \"\(widget.id)\" nor a node of it takes a click with button \(button); "
           + "`widgetctl view \(widget.id) --as \(family.name) --nodes` lists what they take")
     }
-    try await BarSession.send(click, on: widget, kind: kind, session)
+    let request = SendEventRequest(
+      widgetID: widget.id, nodeID: event.node, name: event.name, payload: event.payload,
+      client: "widgetctl")
+    _ = try await session.client.sendEvent(request, options: session.options)
+    if let warning = await EventCheck.warning(request, session) { Output.warn([warning]) }
   }
 
   /// What to copy into the bar's configuration: the arguments of this command that matter there too.
@@ -177,8 +186,12 @@ struct BarCommand: AsyncParsableCommand {
       default: kept.append(word)
       }
     }
+    // What starts a bar does not have the variable of this shell.
+    let socket = global.socket ?? Terminal.environment("WIDGETD_SOCKET")
+    if global.socket == nil, let socket { kept += ["--socket", socket] }
     return BarConfiguration(
-      format: format, arguments: kept, widget: ids.count == 1 ? ids[0] : nil, socket: global.socket)
+      format: format, arguments: kept, widget: ids.count == 1 ? ids[0] : nil,
+      socket: socket)
   }
 }
 

@@ -12,8 +12,7 @@ struct EventCheck: Hashable, Sendable {
 
   /// What to say of an event that was sent; nil if something handles it, or nobody knows.
   static func warning(_ request: SendEventRequest, _ session: Session) async -> RequestWarning? {
-    // Events of nodes are known to the daemon.
-    guard request.nodeID.isEmpty,
+    guard
       let widget = try? await session.client.getWidget(
         GetWidgetRequest(id: request.widgetID), options: session.options
       ).widget,
@@ -21,6 +20,9 @@ struct EventCheck: Hashable, Sendable {
         GetKindRequest(name: widget.kind), options: session.options
       ).kind
     else { return nil }
+    if let warning = waiting(request, kind, widget) { return warning }
+    // Events of nodes are known to the daemon.
+    guard request.nodeID.isEmpty else { return nil }
     var check = EventCheck(kind: kind, nodes: widget.content?.nodes ?? [])
     if kind.provider.hasPrefix("bundle/") {
       // The host tells of its bundles in widgets that are named like their providers.
@@ -36,6 +38,22 @@ struct EventCheck: Hashable, Sendable {
     return check.warning(request.name)
   }
 
+  /// What to say of an event that waits for a program; nil if one is there, or none is needed.
+  private static func waiting(
+    _ request: SendEventRequest, _ kind: RegisteredKind, _ widget: Widget
+  ) -> RequestWarning? {
+    let isReduced = kind.kind.reducers.contains {
+      $0.event == request.name && ($0.nodeID.isEmpty || $0.nodeID == request.nodeID)
+    }
+    guard widget.isStale, !kind.isAttended, !kind.provider.isEmpty, !isReduced else { return nil }
+    let who = kind.provider.hasPrefix("bundle/") ? "widgetd-host" : "provider \"\(kind.provider)\""
+    return RequestWarning(
+      reason: "PROVIDER_AWAY",
+      message:
+        "No \(who) runs the kind \"\(kind.kind.name)\" now; the event is stored, and waits for it.",
+      metadata: ["kind": kind.kind.name.rawValue, "provider": kind.provider])
+  }
+
   /// What to say of an event of the widget itself.
   func warning(_ name: String) -> RequestWarning? {
     let declared = kind.kind.events.map(\.name)
@@ -46,9 +64,9 @@ struct EventCheck: Hashable, Sendable {
     guard !known.contains(name) else { return nil }
     var metadata = ["event": name, "kind": kind.kind.name.rawValue]
     let hint: String
-    if let node = nodes.first(where: { $0.eventNames.contains(name) }) {
+    if let node = nodes.first(where: { $0.events.contains(name) }) {
       hint = "Its nodes take it: --node \(node.id)"
-    } else if let near = name.closest(among: known.union(nodes.flatMap(\.eventNames)).sorted()) {
+    } else if let near = name.closest(among: known.union(nodes.flatMap(\.events)).sorted()) {
       metadata["suggestion"] = near
       hint = "Did you mean \"\(near)\"?"
     } else if handled != nil {
@@ -64,13 +82,6 @@ struct EventCheck: Hashable, Sendable {
       : "Nothing handles the event \"\(name)\" of kind \"\(kind.kind.name)\"."
     return RequestWarning(
       reason: "EVENT_NOT_HANDLED", message: "\(what) \(hint)", metadata: metadata)
-  }
-}
-
-extension Node {
-  /// What it takes, or would without a template's list.
-  fileprivate var eventNames: [String] {
-    events + (type?.events.map(\.name).filter { !["click", "scroll"].contains($0) } ?? [])
   }
 }
 

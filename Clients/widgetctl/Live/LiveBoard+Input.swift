@@ -380,10 +380,10 @@ extension LiveBoard {
     let isVertical = direction == .up || direction == .down
     let step = direction == .up || direction == .left ? -3 : 3
     if let (id, x, y) = place(event), let pane = panes[id] {
-      let region = pane.layout.scrollRegions.last {
-        ($0.axis == .vertical) == isVertical && $0.viewport.contains(x: x, y: y)
-      }
-      if let region, panes[id]?.scroll(region, by: step) == true {
+      // The innermost region scrolls first. At its end the next one around it does.
+      for region in pane.layout.scrollRegions.reversed()
+      where (region.axis == .vertical) == isVertical && region.viewport.contains(x: x, y: y) {
+        guard panes[id]?.scroll(region, by: step) == true else { continue }
         arrange()
         return []
       }

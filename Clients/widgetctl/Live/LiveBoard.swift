@@ -120,7 +120,8 @@ struct LiveBoard {
     case .theme(let state): setTheme(state.theme)
     case .disconnected(let error) where feed == nil: trouble = LiveBoard.words(for: error)
     case .opened:
-      if feed == nil { trouble = nil }
+      // What was said while there was no connection no longer holds.
+      if feed == nil, trouble != nil { (trouble, notice) = (nil, "") }
       // The daemon sends an incomplete change set again.
       pieces[feed] = nil
     default: break

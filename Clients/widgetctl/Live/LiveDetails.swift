@@ -67,7 +67,8 @@ struct LiveDetails {
     func say(_ text: String) { lines.append(Line(text: text, token: "color.warning")) }
     if !isConnected { say("The daemon is away; this is the last state that it sent.") }
     guard widget.isStale else { return lines }
-    let failed = statuses.filter { $0.isFailed }
+    // While the host is away, older failures are not the reason.
+    let failed = host?.isStale == true ? [] : statuses.filter { $0.isFailed }
     for status in failed {
       let since = status.since.map { " for \(dates.age(of: $0))" } ?? ""
       say("\(status.name) has failed\(since): \(status.message)")

@@ -322,7 +322,8 @@ struct LiveSession {
       do {
         let request = SendEventRequest(
           widgetID: event.widget, nodeID: event.node, name: event.name,
-          payload: try await payload(of: event), client: "widgetctl")
+          payload: try await payload(of: event), client: "widgetctl",
+          wantsOutcome: event.name == "submit" || event.name == "change")
         let answer = try await session.client.sendEvent(request, options: session.options)
         post.yield(.accepted(event, answer))
       } catch let error as ClientError {

@@ -4,6 +4,7 @@
 /// - Control characters, and those that change the direction of text, become escapes: `\u{1b}`.
 /// - What cannot be seen goes away: soft hyphens, byte order and direction marks, and marks
 ///   that have nothing before them to stand on.
+/// - A joiner at the end of a cluster goes away: a terminal would join the next thing that it draws.
 /// - A cluster ends after 24 scalars. The rest of it, which no writing system needs, is left out.
 ///
 /// Text stays in its logical order. Right-to-left text is for whoever draws it to reorder, which
@@ -52,7 +53,8 @@ public enum DisplayText {
   private static func cluster(_ character: Character) -> String {
     let scalars = character.unicodeScalars
     guard
-      scalars.contains(where: { $0.isInvisible || $0.actsOnTerminal })
+      scalars.last?.isJoiner == true
+        || scalars.contains(where: { $0.isInvisible || $0.actsOnTerminal })
         || scalars.count > clusterScalarsMax
     else { return String(character) }
     var result = String.UnicodeScalarView()
@@ -63,11 +65,15 @@ public enum DisplayText {
         result.append(scalar)
       }
     }
+    while result.last?.isJoiner == true { result.removeLast() }
     return String(result)
   }
 }
 
 extension Unicode.Scalar {
+  /// Zero-width joiner and non-joiner.
+  fileprivate var isJoiner: Bool { value == 0x200D || value == 0x200C }
+
   /// Soft hyphens, direction and byte order marks: they have no shape, and no effect here.
   fileprivate var isInvisible: Bool {
     switch value {
