@@ -149,7 +149,9 @@ public struct BarEncoder: Sendable {
       }
     }
     if format == .i3blocks { map["markup"] = .string("pango") }
-    map["urgent"] = .bool(blocks.contains { $0.isUrgent })
+    let isUrgent = blocks.contains { $0.isUrgent }
+    // i3blocks takes text alone.
+    map["urgent"] = format == .i3blocks ? .string("\(isUrgent)") : .bool(isUrgent)
     return map
   }
 

@@ -9,22 +9,22 @@ enum PangoMarkup {
   static func text(of part: BarPart) -> String {
     var attributes: [String] = []
     if let color = part.color {
-      attributes += ["foreground=\"\(color.hexadecimal)\""] + alpha(color, "fgalpha")
+      attributes += ["foreground='\(color.hexadecimal)'"] + alpha(color, "fgalpha")
     }
     if let color = part.background {
-      attributes += ["background=\"\(color.hexadecimal)\""] + alpha(color, "bgalpha")
+      attributes += ["background='\(color.hexadecimal)'"] + alpha(color, "bgalpha")
     }
-    if part.isBold { attributes.append("weight=\"bold\"") }
-    if part.isItalic { attributes.append("style=\"italic\"") }
-    if part.isUnderlined { attributes.append("underline=\"single\"") }
-    if part.isStruckThrough { attributes.append("strikethrough=\"true\"") }
+    if part.isBold { attributes.append("weight='bold'") }
+    if part.isItalic { attributes.append("style='italic'") }
+    if part.isUnderlined { attributes.append("underline='single'") }
+    if part.isStruckThrough { attributes.append("strikethrough='true'") }
     let text = escaped(part.text)
     return attributes.isEmpty ? text : "<span \(attributes.joined(separator: " "))>\(text)</span>"
   }
 
   /// The alpha attribute, a percentage of at least 1. Omitted for opaque colours.
   private static func alpha(_ color: ThemeColor, _ name: String) -> [String] {
-    color.alpha == 255 ? [] : ["\(name)=\"\(max(Int(color.alpha) * 100 / 255, 1))%\""]
+    color.alpha == 255 ? [] : ["\(name)='\(max(Int(color.alpha) * 100 / 255, 1))%'"]
   }
 
   static func escaped(_ text: String) -> String {

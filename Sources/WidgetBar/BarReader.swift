@@ -310,21 +310,19 @@ private struct BarLine {
   /// Appends parts, and cuts the last one that fits.
   mutating func append(_ more: [BarPart]) {
     whole = more.map(\.text).joined()
-    var room = columnsMax
+    isCut = more.reduce(0) { $0 + TextColumns.width(of: $1.text) } > columnsMax
+    guard isCut else { return more.forEach { join($0) } }
+    // One column is for the ellipsis.
+    var room = columnsMax - 1
     for part in more {
-      let width = TextColumns.width(of: part.text)
-      guard width > room else {
-        room -= width
-        join(part)
-        continue
-      }
+      let end = TextColumns.prefix(of: part.text[...], columns: room)
       var cut = part
-      cut.text = TextColumns.truncated(part.text, to: max(room, 1))
-      // The parts before fill the line: an ellipsis marks the cut.
-      if room == 0 { cut.text = TextColumns.ellipsis }
+      cut.text = String(part.text[..<end])
+      room -= TextColumns.width(of: cut.text)
+      let isLast = end < part.text.endIndex
+      if isLast { cut.text += TextColumns.ellipsis }
       join(cut)
-      isCut = true
-      return
+      if isLast { return }
     }
   }
 

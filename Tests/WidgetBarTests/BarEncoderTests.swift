@@ -32,7 +32,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
   @Test func `pango shows the text and nothing else`() {
     let waybar = text(BarEncoder(format: .waybar).output([block("<b>&\"'")]))
     #expect(
-      waybar == "<span foreground=\"#ff0000\" weight=\"bold\">&lt;b&gt;&amp;&quot;&#39;</span>")
+      waybar == "<span foreground='#ff0000' weight='bold'>&lt;b&gt;&amp;&quot;&#39;</span>")
     #expect(text(BarEncoder(format: .swaybar).output([block("<b>")])).contains("&lt;b&gt;"))
     // Without markup the bar takes the text as it is.
     let plain = BarBlock(widget: "w", parts: [BarPart("<b>")])

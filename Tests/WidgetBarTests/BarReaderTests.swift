@@ -74,6 +74,16 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(block.tooltip.utf8.count <= BarReader.tooltipBytesMax)
   }
 
+  @Test func `no cut is wider than a line`() {
+    var narrow = reader
+    narrow.columnsMax = 5
+    let nodes = [label("abcde", id: "a"), label("f", id: "b")]
+    #expect(narrow.block(of: widget(stack(nodes, ["spacing": .int(0)]))).text == "abcd…")
+    #expect(narrow.block(of: widget([label("abcde")])).text == "abcde")
+    narrow.columnsMax = 1
+    #expect(narrow.block(of: widget([label("日本")])).text == "…")
+  }
+
   @Test func `a label says something shorter where there is little room`() {
     let nodes = stack([
       label("battery", id: "a", ["shortText": .string("B")]), label("43%", id: "b"),

@@ -59,9 +59,10 @@ struct EventCheckTests {
   }
 
   @Test func `an event that nodes take names one of them`() throws {
-    let warning = try check(
-      provider: "bundle/b", nodes: [Node(id: "plus", type: .button)], handled: []
-    ).warning("press")
+    let nodes = [
+      Node(id: "top", type: .stack), Node(id: "plus", type: .button, events: ["press"]),
+    ]
+    let warning = try check(provider: "bundle/b", nodes: nodes, handled: []).warning("press")
     #expect(warning?.message.hasSuffix("Its nodes take it: --node plus") == true)
   }
 }

@@ -27,7 +27,7 @@ struct BarSession: Sendable {
   }
 
   /// The least time between two frames of the watch. The daemon conflates changes in between.
-  static let pause = Duration.milliseconds(50)
+  static let pause = Duration.milliseconds(100)
   /// Retries without end: a bar often starts before the daemon.
   static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(5))
   /// The longest line of a click, in bytes. Longer lines are dropped.
