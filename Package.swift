@@ -96,6 +96,17 @@ let package = Package(
     // What widgets look like, in cells: text, escape sequences, HTML.
     .target(
       name: "WidgetRender", dependencies: ["WidgetLayout", "WidgetModel"], swiftSettings: strict),
+    // The same as values: shapes and text in points, for SVG and for pixels.
+    .target(
+      name: "WidgetDrawing", dependencies: ["WidgetLayout", "WidgetModel", "WidgetRender"],
+      exclude: ["generate-advance-table"], swiftSettings: strict,
+      linkerSettings: [.linkedLibrary("m")]),
+    // The same as pixels, by cairo and pango.
+    .target(name: "CCairo", linkerSettings: [.linkedLibrary("m")]),
+    .target(
+      name: "WidgetCairo",
+      dependencies: ["CCairo", "WidgetDrawing", "WidgetLayout", "WidgetModel", "WidgetRender"],
+      swiftSettings: strict),
     // What widgets look like in status bars.
     .target(
       name: "WidgetBar", dependencies: ["WidgetLayout", "WidgetModel"], swiftSettings: strict),
@@ -159,9 +170,10 @@ let package = Package(
     .executableTarget(
       name: "widgetctl",
       dependencies: [
-        "WidgetBar", "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetExpression",
-        "WidgetLayout", "WidgetModel", "WidgetProto", "WidgetRender", "WidgetTerminal",
-        "WidgetTimeZones", "WidgetYAML", arguments,
+        "WidgetBar", "WidgetBundle", "WidgetBundleStore", "WidgetCairo", "WidgetClient",
+        "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel", "WidgetProto",
+        "WidgetRender",
+        "WidgetTerminal", "WidgetTimeZones", "WidgetYAML", arguments,
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
     .executableTarget(
@@ -236,6 +248,12 @@ let package = Package(
       name: "WidgetRenderTests", dependencies: ["WidgetRender", "WidgetLayout", "WidgetModel"],
       exclude: ["Golden"], swiftSettings: strict),
     .testTarget(
+      name: "WidgetDrawingTests",
+      dependencies: [
+        "WidgetCairo", "WidgetDrawing", "WidgetLayout", "WidgetModel", "WidgetRender",
+      ],
+      exclude: ["Golden"], swiftSettings: strict),
+    .testTarget(
       name: "WidgetBarTests", dependencies: ["WidgetBar", "WidgetModel"], swiftSettings: strict),
     .testTarget(
       name: "WidgetTerminalTests", dependencies: ["WidgetTerminal", "WidgetRender"],
@@ -286,8 +304,8 @@ let package = Package(
     .testTarget(
       name: "WidgetctlTests",
       dependencies: [
-        "widgetctl", "WidgetBar", "WidgetClient", "WidgetLayout", "WidgetModel", "WidgetProto",
-        "WidgetRender", "WidgetTerminal",
+        "widgetctl", "WidgetBar", "WidgetClient", "WidgetDrawing", "WidgetLayout", "WidgetModel",
+        "WidgetProto", "WidgetRender", "WidgetTerminal",
       ],
       exclude: ["Golden"], swiftSettings: strict),
   ]

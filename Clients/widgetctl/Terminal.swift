@@ -64,7 +64,18 @@ enum Terminal {
 enum Output {
   /// Writes text to standard output. Ends the process if that cannot be written.
   static func write(_ text: String) {
-    guard let error = write(text, to: STDOUT_FILENO) else { return }
+    var text = text
+    end(text.withUTF8 { write(UnsafeRawBufferPointer($0), to: STDOUT_FILENO) })
+  }
+
+  /// The same for bytes.
+  static func write(_ bytes: [UInt8]) {
+    end(bytes.withUnsafeBytes { write($0, to: STDOUT_FILENO) })
+  }
+
+  /// Ends the process if there was a failure.
+  private static func end(_ error: Int32?) {
+    guard let error else { return }
     if error == EPIPE { exit(ExitStatus.ok.rawValue) }
     writeError("widgetctl: cannot write the output: \(String(cString: strerror(error)))\n")
     exit(ExitStatus.otherError.rawValue)
@@ -83,21 +94,23 @@ enum Output {
   /// Returns the `errno` of a failure.
   private static func write(_ text: String, to descriptor: Int32) -> Int32? {
     var text = text
-    return text.withUTF8 { bytes in
-      var rest = UnsafeRawBufferPointer(bytes)
-      while !rest.isEmpty {
-        let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-        if count >= 0 {
-          rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
-        } else if errno == EAGAIN {
-          var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-          poll(&ready, 1, -1)
-        } else if errno != EINTR {
-          return errno
-        }
+    return text.withUTF8 { write(UnsafeRawBufferPointer($0), to: descriptor) }
+  }
+
+  private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32? {
+    var rest = bytes
+    while !rest.isEmpty {
+      let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+      if count >= 0 {
+        rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+      } else if errno == EAGAIN {
+        var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        poll(&ready, 1, -1)
+      } else if errno != EINTR {
+        return errno
       }
-      return nil
     }
+    return nil
   }
 
   /// Occupies the numbers of standard streams that are closed, so that no socket gets them and is

@@ -32,7 +32,8 @@ struct Widgetctl: AsyncParsableCommand {
         name: "Look",
         subcommands: [
           ListCommand.self, GetCommand.self, WatchCommand.self, EventsCommand.self,
-          ViewCommand.self, DashboardCommand.self, BarCommand.self, KindsCommand.self,
+          ViewCommand.self, RenderCommand.self, DashboardCommand.self, BarCommand.self,
+          KindsCommand.self,
           DescribeCommand.self,
         ]),
       CommandGroup(

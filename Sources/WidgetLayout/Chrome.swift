@@ -50,7 +50,7 @@ struct Chrome {
     fieldEnds = isCells ? 0 : v(4)
     checkbox = LayoutSize(width: h(isCells ? 24 : 16), height: v(16))
     spinner = LayoutSize(width: h(isCells ? 8 : 16), height: v(16))
-    icon = isCells ? .zero : LayoutSize(width: h(16), height: v(16))
+    icon = !metrics.drawsIcons ? .zero : LayoutSize(width: h(16), height: v(16))
     ring = isCells ? 0 : h(64)
     separator = isCells ? 1 : v(1)
     accessory = h(16)

@@ -20,6 +20,8 @@ public struct LayoutMetrics: Sendable {
   public var dateText: @Sendable (Node) -> String
   /// Whether links show where they lead. Switch it off where a link can be followed otherwise.
   public var showsURLs = true
+  /// Whether icons are drawn by their names; the name of an icon stands for a button without text else.
+  public var drawsIcons: Bool
 
   public init(
     scale: Scale, measure: any TextMeasure, theme: Theme = .standard,
@@ -27,6 +29,7 @@ public struct LayoutMetrics: Sendable {
   ) {
     (self.scale, self.measure, self.theme, self.dateText) = (scale, measure, theme, dateText)
     measuresColumns = measure is CellTextMeasure
+    drawsIcons = scale == .points
   }
 
   /// Whether text is measured in columns, which is faster to know than to ask.

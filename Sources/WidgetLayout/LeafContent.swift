@@ -66,7 +66,7 @@ struct LeafContent: Sendable {
       paragraphsWidth = metrics.widest(paragraphs, style.font)
     case .button:
       name = DisplayText.onOneLine(node.text("text"))
-      if name.isEmpty, metrics.scale == .cells { name = DisplayText.onOneLine(node.text("icon")) }
+      if name.isEmpty, !metrics.drawsIcons { name = DisplayText.onOneLine(node.text("icon")) }
       if !node.text("icon").isEmpty { count = 1 }
     case .toggle: name = DisplayText.onOneLine(node.text("text"))
     case .input: readInput(node)

@@ -187,7 +187,7 @@ import WidgetTerminal
     #expect(words("/does/not/exist") == "No such file or directory")
     #expect(words("/dev/null") == "not a file")
     #expect(words("/etc/passwd") == "it is no PNG")
-    #expect(words("https://example.org/a.png") == "the dashboard reads files only")
+    #expect(words("https://example.org/a.png") == "widgetctl reads files only")
     #expect(words("icon") == "\"icon\" is no absolute path")
   }
 

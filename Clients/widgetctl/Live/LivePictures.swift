@@ -1,4 +1,3 @@
-import Glibc
 import WidgetLayout
 import WidgetModel
 import WidgetRender
@@ -13,10 +12,6 @@ struct LivePictures: Sendable {
     case failed(String)
   }
 
-  /// The largest file that is read.
-  static let fileBytesMax = 16 << 20
-  /// The most pixels of a picture before it is scaled down.
-  static let pixelsMax = 8 << 20
   /// The longest side of a cached picture, in pixels. Larger pictures are scaled down.
   static let sideMax = 1024
   /// The limit of the cache. Beyond it, pictures out of view are evicted.
@@ -97,48 +92,16 @@ struct LivePictures: Sendable {
 
   /// Reads and decodes a picture file. Scales it down to `sideMax`.
   static func load(_ source: String) -> State {
-    guard let path = path(source) else {
-      return .failed(
-        source.hasPrefix("http:") || source.hasPrefix("https:")
-          ? "the dashboard reads files only" : "\"\(source.prefix(64))\" is no absolute path")
-    }
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard file >= 0 else { return .failed(String(cString: strerror(errno))) }
-    defer { close(file) }
-    var facts = stat()
-    guard fstat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
-      return .failed("not a file")
-    }
-    guard facts.st_size <= fileBytesMax else {
-      return .failed("larger than \(fileBytesMax >> 20) MiB")
-    }
-    var bytes = [UInt8](repeating: 0, count: Int(facts.st_size))
-    var count = 0
-    while count < bytes.count {
-      let more = bytes.withUnsafeMutableBytes { buffer in
-        Glibc.read(file, buffer.baseAddress.map { $0 + count }, buffer.count - count)
-      }
-      if more < 0, errno == EINTR { continue }
-      guard more > 0 else {
-        return .failed(more == 0 ? "cut off" : String(cString: strerror(errno)))
-      }
-      count += more
-    }
-    do throws(PNGDecoder.Failure) {
-      let image = try PNGDecoder.image(bytes, pixelsMax: pixelsMax)
+    switch PictureFile.read(source) {
+    case .success(let file):
+      let image = file.image
       let side = max(image.width, image.height)
       guard side > sideMax else { return .ready(image) }
       let small = image.scaled(
         width: max(1, image.width * sideMax / side), height: max(1, image.height * sideMax / side))
       return .ready(small ?? image)
-    } catch {
-      return .failed("\(error)")
+    case .failure(let problem): return .failed(problem.reason)
     }
-  }
-
-  private static func path(_ source: String) -> String? {
-    if source.hasPrefix("/") { return source }
-    return source.hasPrefix("file:///") ? String(source.dropFirst("file://".count)) : nil
   }
 
   // MARK: - Pixels

@@ -1,0 +1,76 @@
+import Glibc
+import WidgetModel
+
+/// Where a picture goes: standard output, or a file that readers see whole, either as it was or as it is.
+struct OutputFile: Hashable, Sendable {
+  /// Nil for standard output.
+  let path: String?
+
+  /// `-` and no name are standard output.
+  init(_ name: String?) { path = name == "-" ? nil : name }
+
+  /// Replaces what is in the file. A file that is no regular one, such as a pipe, is written to.
+  func write(_ bytes: [UInt8]) throws(CommandFailure) {
+    guard let path else { return Output.write(bytes) }
+    // A link stays a link; what it leads to changes.
+    var target = path
+    if let whole = realpath(path, nil) {
+      target = String(cString: whole)
+      free(whole)
+    }
+    var facts = stat()
+    let isThere = stat(target, &facts) == 0
+    if isThere, facts.st_mode & S_IFMT != S_IFREG {
+      let file = open(target, O_WRONLY | O_CLOEXEC)
+      guard file >= 0 else { throw failure() }
+      defer { close(file) }
+      return try write(bytes, to: file)
+    }
+    let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? ""
+    var template = Array("\(folder).widgetctl-render-XXXXXX".utf8CString)
+    let file = mkstemp(&template)
+    guard file >= 0 else { throw failure() }
+    _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+    let temporary = String(
+      decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    defer { close(file) }
+    do throws(CommandFailure) {
+      try write(bytes, to: file)
+      let mask = umask(0)
+      umask(mask)
+      guard fchmod(file, isThere ? facts.st_mode & 0o7777 : 0o666 & ~mask) == 0,
+        rename(temporary, target) == 0
+      else { throw failure() }
+    } catch {
+      unlink(temporary)
+      throw error
+    }
+  }
+
+  private func write(_ bytes: [UInt8], to file: Int32) throws(CommandFailure) {
+    var done = 0
+    while done < bytes.count {
+      let count = bytes.withUnsafeBytes { buffer in
+        Glibc.write(file, buffer.baseAddress.map { $0 + done }, buffer.count - done)
+      }
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure() }
+      done += count
+    }
+  }
+
+  private func failure() -> CommandFailure {
+    let number = errno
+    let path = (path ?? "-").safeForTerminal
+    let next =
+      switch number {
+      case ENOENT: "; create the folder first"
+      case EACCES, EROFS, EPERM: "; choose a folder that you can write to"
+      case ENOSPC: "; try again when the disk has room"
+      default: ""
+      }
+    return CommandFailure(
+      number == EACCES || number == EPERM ? .permissionDenied : .otherError,
+      "cannot write \(path): \(String(cString: strerror(number)))\(next)")
+  }
+}

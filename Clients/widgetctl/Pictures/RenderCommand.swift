@@ -1,0 +1,251 @@
+import ArgumentParser
+import WidgetCairo
+import WidgetClient
+import WidgetDrawing
+import WidgetModel
+
+/// `render`: draws what widgets show into a file.
+struct RenderCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "render", abstract: "Draw widgets into a picture: SVG or PNG.",
+    discussion: """
+      The picture shows what `view` does, with shapes and fonts: a card as large as the widget's \
+      family, in the colours of the daemon's theme. Several widgets stand one below the other. \
+      Without ids and selection, all visible widgets are drawn.
+
+      An SVG file holds the text as text, and needs no other file. PNG needs Debian's packages \
+      libcairo2 and libpangocairo-1.0-0. Old data is dim, with a mark; what \
+      is wrong with a widget stands above its content. A card grows with its content; with --height, \
+      content that has no room is cut, and three dots say so.
+
+      --watch keeps the file true: it is replaced at every change, and when a date reads \
+      differently. Programs that read it never see half of it. It waits while the daemon is away.
+
+      Examples:
+        widgetctl render load -o load.svg
+        widgetctl render load --family small --appearance light -o load.svg
+        widgetctl render load --format png --scale 2 -o load.png
+        widgetctl render -l panel=top -o panel.svg
+        widgetctl render clock --watch -o ~/clock.svg
+      """)
+
+  enum Format: String, CaseIterable, ExpressibleByArgument {
+    case svg, png
+  }
+
+  /// The sides that a card may have, in points.
+  static let sides = 16.0...4_096
+  static let scales = 0.5...8.0
+
+  @Argument(
+    help: "Only these widgets, hidden ones too.", completion: idCompletion, transform: parseID)
+  var ids: [WidgetID] = []
+
+  @OptionGroup var selection: SelectorOptions
+
+  @Option(
+    name: .customLong("as"),
+    help: ArgumentHelp(
+      "Show each widget as another family shows it: \(Family.names). With ids, --family does the same.",
+      valueName: "family"),
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var shownFamily: Family?
+
+  @Option(
+    name: [.customShort("o"), .customLong("output")],
+    help: ArgumentHelp(
+      "The file. Default, and -: standard output.", valueName: "file"), completion: .file())
+  var file: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "svg or png. Default: as the file's name ends, else svg.", valueName: "format"))
+  var format: Format?
+
+  @Option(
+    help: ArgumentHelp(
+      "light, dark or high-contrast. Default: dark.", valueName: "appearance"),
+    completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
+  var appearance: Theme.Appearance = .dark
+
+  @Option(
+    help: ArgumentHelp(
+      "Points. Default: small 170, medium 360, large 360, extra-large 720, inline as its text.",
+      valueName: "points"))
+  var width: Double?
+
+  @Option(
+    help: ArgumentHelp(
+      "Points. Default: small and medium 170, large and extra-large 380, inline 28; more if the content needs it.",
+      valueName: "points"))
+  var height: Double?
+
+  @Option(
+    help: ArgumentHelp("Pixels of a point, 0.5 to 8. Default: 1.", valueName: "factor"))
+  var scale: Double = 1
+
+  @Flag(help: "Draw again whenever something changes.")
+  var watch = false
+
+  @Flag(
+    help: "Hide what is private: nodes with the property privacy are bars as wide as their text.")
+  var redact = false
+
+  @Flag(name: .customLong("wait"), help: "With --watch: wait for the daemon if it is not there.")
+  var waits = false
+
+  @OptionGroup var connection: ConnectionOptions
+
+  /// With ids there is nothing to select, so that `--family` says how to show them.
+  private var family: Family? {
+    shownFamily ?? (ids.isEmpty ? nil : selection.families.first)
+  }
+
+  func validate() throws {
+    let isFamilyAlone =
+      selection.families.count == 1 && selection.labels.isEmpty && selection.kinds.isEmpty
+      && selection.condition == nil && shownFamily == nil
+    if !ids.isEmpty, !selection.isEmpty, !isFamilyAlone {
+      throw ValidationError("ids and a selection exclude each other; use one of them")
+    }
+    for (name, side) in [("--width", width), ("--height", height)] {
+      if let side, !RenderCommand.sides.contains(side) {
+        throw ValidationError("\(name) is 16 to 4096 points")
+      }
+    }
+    if !RenderCommand.scales.contains(scale) { throw ValidationError("--scale is 0.5 to 8") }
+    if watch, file == nil || file == "-" {
+      throw ValidationError("--watch rewrites a file; name it with -o")
+    }
+    if waits, !watch { throw ValidationError("--wait needs --watch") }
+    if let file, file.isEmpty { throw ValidationError("-o needs a file's name, or -") }
+  }
+
+  /// The format that was asked for, or that the file's name has.
+  var shownFormat: Format {
+    format ?? (file.map { $0.lowercased().hasSuffix(".png") } == true ? .png : .svg)
+  }
+
+  func run() async throws {
+    let output = RenderOutput(
+      file: OutputFile(file), format: shownFormat, scale: scale, page: page())
+    try output.check(isTerminal: file == nil && Terminal.outputIsTerminal)
+    guard !watch else { return try await follow(output) }
+    let session = try connection.global.session()
+    var widgets: [Widget] = []
+    if ids.isEmpty {
+      widgets = try await session.list(selection.selector(), family: family).widgets
+        .map(\.widget).filter { $0.isShownUnnamed(withStanding: !selection.isEmpty) }
+    } else {
+      for id in ids {
+        let answer = try await session.client.getWidget(
+          GetWidgetRequest(id: id, contentFamily: family), options: session.options)
+        widgets.append(answer.widget)
+      }
+    }
+    guard !widgets.isEmpty else {
+      throw CommandFailure(
+        .notFound,
+        selection.isEmpty ? "no visible widgets" : "no visible widget matches the selection")
+    }
+    var kinds = KindNames()
+    try await kinds.look(for: widgets, session)
+    // A daemon that knows no themes has the standard one.
+    let theme = try? await session.client.getTheme(options: session.options).theme.theme
+    if let bytes = try output.bytes(of: widgets, kinds: kinds, theme: theme) {
+      try output.file.write(bytes)
+    }
+  }
+
+  private func page() -> RenderPage {
+    var page = RenderPage(dates: DateText(now: Terminal.now))
+    page.appearance = appearance
+    (page.width, page.height, page.family) = (width, height, family)
+    page.tellsAll = connection.verbose
+    page.isPrivate = redact
+    return page
+  }
+
+  private func follow(_ output: RenderOutput) async throws {
+    let follow = FollowOptions(global: connection.global, waits: waits)
+    let session = try follow.session()
+    let options = WatchOptions(
+      selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
+      minInterval: RenderWatch.pause, retry: FollowOptions.retry, contentFamily: family,
+      includeTheme: true)
+    let watch = RenderWatch(
+      ids: ids, showsStanding: !selection.isEmpty, output: output, session: session, watch: options)
+    try await follow.limited { try await watch.run(follow) }
+  }
+}
+
+/// The global options of a command whose `--output` is a file.
+struct ConnectionOptions: ParsableArguments {
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      """
+      The daemon's socket. Default: $WIDGETD_SOCKET, $XDG_RUNTIME_DIR/widgetd/widgetd.sock, \
+      /run/widgetd/widgetd.sock.
+      """, valueName: "path"), completion: .file())
+  var socket: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Give up after this long: 500ms, 5s, 1m30s; 0 is never. Default: 30s; never for --watch.",
+      valueName: "duration"),
+    transform: parseDuration)
+  var timeout: Duration?
+
+  @Flag(name: .shortAndLong, help: "Say on standard error what is going on.")
+  var verbose = false
+
+  /// The same as the options that other commands have.
+  var global: GlobalOptions {
+    var global = GlobalOptions()
+    (global.socket, global.timeout, global.output) = (socket, timeout, nil)
+    (global.requestId, global.verbose, global.noColor) = (nil, verbose, false)
+    return global
+  }
+}
+
+/// What becomes of a drawing.
+struct RenderOutput: Sendable {
+  let file: OutputFile
+  let format: RenderCommand.Format
+  /// Pixels of a point.
+  let scale: Double
+  var page: RenderPage
+
+  /// Refuses what could not be read: pixels on a terminal.
+  func check(isTerminal: Bool) throws(CommandFailure) {
+    if format == .png, isTerminal {
+      throw CommandFailure(
+        .usage, "a PNG file is nothing to read on a terminal; write it to a file with -o FILE")
+    }
+  }
+
+  /// The file's bytes, at this moment; nil if there is nothing to show.
+  func bytes(
+    of widgets: [Widget], kinds: KindNames, theme: Theme?
+  ) throws(CommandFailure) -> [UInt8]? {
+    var page = page
+    page.dates.now = Terminal.now
+    if let theme { page.theme = theme }
+    switch format {
+    case .svg:
+      return page.drawing(of: widgets, kinds: kinds).map {
+        Array(SVGEncoder.text($0, scale: scale).utf8)
+      }
+    case .png:
+      do throws(CairoFailure) {
+        page.measure = try PangoTextMeasure()
+        guard let drawing = page.drawing(of: widgets, kinds: kinds) else { return nil }
+        return try CairoPainter.png(of: drawing, scale: scale)
+      } catch {
+        throw CommandFailure(.otherError, "\(error)")
+      }
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import Synchronization
+import WidgetDrawing
+import WidgetLayout
+import WidgetModel
+import WidgetRender
+
+/// Pictures of some widgets, one below the other.
+///
+/// Pure but for the pictures of image nodes: the same widgets, time and options give the same drawing.
+struct RenderPage: Sendable {
+  var theme = Theme.standard
+  var appearance: Theme.Appearance = .dark
+  /// Points. Default: as the family has it.
+  var width: Double?
+  var height: Double?
+  /// The family that all are shown in. Default: each its own.
+  var family: Family?
+  var dates: DateText
+  /// Whether problems are told of for which a placeholder stands in.
+  var tellsAll = false
+  /// Whether nodes with `privacy` are hidden.
+  var isPrivate = false
+  var measure: any TextMeasure = SansTextMeasure()
+
+  /// Points between two pictures.
+  static let gap = 12.0
+
+  /// The drawing; nil if there is nothing to show.
+  func drawing(of widgets: [Widget], kinds: KindNames = KindNames()) -> Drawing? {
+    guard !widgets.isEmpty else { return nil }
+    let images = PictureCache()
+    return Drawing.column(widgets.map { drawing(of: $0, kinds, images) }, gap: RenderPage.gap)
+  }
+
+  private func drawing(
+    of widget: Widget, _ kinds: KindNames, _ images: PictureCache
+  ) -> Drawing {
+    var look = DrawingLook(theme: theme, appearance: appearance) { images.image(of: $0) }
+    look.isPrivate = isPrivate
+    look.isStale = widget.isStale
+    var card = WidgetCard(look: look, measure: measure)
+    let dates = dates
+    card.dateText = { dates.text(of: $0) }
+    var notes = WidgetCard.Notes()
+    let presence = widget.presence.state
+    if presence != .visible { notes.failures.append(presence.name) }
+    notes.failures += widget.failures(dates)
+    if let content = widget.content {
+      notes.problems =
+        content.problemLines(tellsAll: tellsAll, theme: theme)
+        + (tellsAll ? widget.statusFailures : [])
+    } else if kinds.unknown.contains(widget.kind) {
+      notes.failures.append("unknown kind \"\(widget.kind)\"")
+    }
+    return card.drawing(
+      of: widget.content ?? RenderPage.lines(of: widget.data), name: widget.id.rawValue,
+      family: family ?? widget.family, width: width, height: height, notes: notes)
+  }
+
+  /// What stands for content: the data, one line a key.
+  private static func lines(of data: ValueMap) -> Content {
+    let lines = data.entries.enumerated().map { (index, entry) in
+      Node(
+        id: "line\(index)", type: .label,
+        properties: ["text": .string(entry.line), "lines": .int(1)])
+    }
+    let root = Node(id: "data", type: .stack, childIDs: lines.map(\.id))
+    return Content(rootID: root.id, nodes: [root] + lines)
+  }
+}
+
+/// The files of image nodes, each read once.
+private final class PictureCache: Sendable {
+  private let known = Mutex<[String: DrawingImage?]>([:])
+
+  /// The picture of a node, or of its fallback.
+  func image(of node: Node) -> DrawingImage? {
+    [node.text("source"), node.text("fallback")].lazy.filter { !$0.isEmpty }
+      .compactMap { self.image($0, words: node.text("alt")) }.first
+  }
+
+  private func image(_ source: String, words: String) -> DrawingImage? {
+    known.withLock { known in
+      if let image = known[source] { return image }
+      var image: DrawingImage?
+      if case .success(let file) = PictureFile.read(source) {
+        image = DrawingImage(
+          png: file.bytes, width: file.image.width, height: file.image.height,
+          words: words.isEmpty ? source : words)
+      }
+      known[source] = .some(image)
+      return image
+    }
+  }
+}

@@ -1,0 +1,96 @@
+public import WidgetModel
+
+/// How widgets are drawn: for whom, and with which pictures.
+public struct DrawingLook: Sendable {
+  public var theme: Theme
+  public var appearance: Theme.Appearance
+  /// Whether nodes with `privacy` are hidden: a bar stands for their text.
+  public var isPrivate = false
+  /// Whether the widget's data may be old: all of it is dim, with a mark in the upper right corner.
+  public var isStale = false
+  /// The picture of an image node, if there is one.
+  public var image: @Sendable (Node) -> DrawingImage?
+
+  public init(
+    theme: Theme = .standard, appearance: Theme.Appearance = .dark,
+    image: @escaping @Sendable (Node) -> DrawingImage? = { _ in nil }
+  ) {
+    (self.theme, self.appearance, self.image) = (theme, appearance, image)
+  }
+
+  /// How much of what is stale is seen.
+  static let staleOpacity = 0.55
+
+  /// The colour that a node's property names: `#rrggbb`, `#rrggbbaa` or a token. Nil for none.
+  func color(_ value: Value?) -> ThemeColor? {
+    guard case .string(let text)? = value else { return nil }
+    return ThemeColor(text)
+      ?? ThemeToken(text, of: .color).flatMap { theme.color($0.name, appearance) }
+  }
+
+  /// A token's colour, in a theme that lacks it the standard one.
+  func token(_ name: String) -> ThemeColor {
+    theme.color(name, appearance) ?? Theme.standard.color(name, appearance)
+      ?? ThemeColor(red: 128, green: 128, blue: 128)
+  }
+
+  /// A length: points, or a token.
+  func points(_ value: Value?) -> Double {
+    if case .string(let text)? = value {
+      return ThemeToken(text, of: .offset).flatMap { theme.offset($0.name) } ?? 0
+    }
+    return min(max(value?.number ?? 0, 0), PropertyType.lengthMax)
+  }
+
+  /// The font that a node's property names, as the layout took it.
+  func font(_ value: Value?) -> ThemeFont {
+    var font: ThemeFont?
+    if case .string(let token)? = value { font = theme.font(token) ?? theme.font("font." + token) }
+    return font ?? theme.font("font.default") ?? ThemeFont(size: 16)
+  }
+
+  /// A colour over an opaque one.
+  static func mix(_ color: ThemeColor, over base: ThemeColor) -> ThemeColor {
+    let share = Int(color.alpha)
+    func mix(_ over: UInt8, _ under: UInt8) -> UInt8 {
+      UInt8((Int(over) * share + Int(under) * (255 - share) + 127) / 255)
+    }
+    return ThemeColor(
+      red: mix(color.red, base.red), green: mix(color.green, base.green),
+      blue: mix(color.blue, base.blue))
+  }
+
+  /// Text that can be read on a background: the theme's if it stands out, else black or white.
+  func readable(on background: ThemeColor) -> ThemeColor {
+    let text = token("color.text")
+    if Self.contrast(text, background) >= 4.5 { return text }
+    let (black, white) = (
+      ThemeColor(red: 0, green: 0, blue: 0), ThemeColor(red: 255, green: 255, blue: 255)
+    )
+    // White looks better on strong colours, as long as it can be read.
+    if Self.contrast(white, background) >= 4 { return white }
+    return Self.contrast(black, background) >= Self.contrast(white, background) ? black : white
+  }
+
+  /// The contrast of two colours, 1 to 21 (WCAG 2, with a square for its curve).
+  static func contrast(_ one: ThemeColor, _ other: ThemeColor) -> Double {
+    func light(_ color: ThemeColor) -> Double {
+      func part(_ channel: UInt8) -> Double {
+        let share = Double(channel) / 255
+        return share * share
+      }
+      return 0.2126 * part(color.red) + 0.7152 * part(color.green) + 0.0722 * part(color.blue)
+    }
+    let (a, b) = (light(one), light(other))
+    return (max(a, b) + 0.05) / (min(a, b) + 0.05)
+  }
+}
+
+extension ThemeColor {
+  /// The colour, with only so much of it.
+  func faded(_ share: Double) -> ThemeColor {
+    var color = self
+    color.alpha = UInt8(Double(alpha) * min(max(share, 0), 1))
+    return color
+  }
+}

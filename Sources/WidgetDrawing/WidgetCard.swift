@@ -1,0 +1,215 @@
+public import WidgetLayout
+public import WidgetModel
+
+/// One widget's picture: a card with what it shows, laid out, and what is wrong with it.
+public struct WidgetCard: Sendable {
+  public var look: DrawingLook
+  public var measure: any TextMeasure
+  /// What a date says. Default: nothing.
+  public var dateText: @Sendable (Node) -> String = { _ in "" }
+
+  /// Between the card's edge and what is in it.
+  static let inset = 12.0
+  static let corner = 18.0
+  /// The same of one line.
+  static let inlineInset = (sides: 8.0, ends: 0.0)
+  static let inlineCorner = 10.0
+  /// What a mark takes in one line.
+  static let inlineMark = 16.0
+  /// The most that a card grows to because its content needs the room, in points.
+  public static let heightMax = 4_096.0
+  /// The most words for those who cannot see it, in characters.
+  static let wordsMax = 1_000
+
+  public init(look: DrawingLook, measure: any TextMeasure = SansTextMeasure()) {
+    (self.look, self.measure) = (look, measure)
+  }
+
+  /// The size of a family's card, in points. The width of `inline` is the most; it is as wide as its text.
+  public static func size(of family: Family) -> (width: Double, height: Double) {
+    switch family {
+    case .small: (170, 170)
+    case .medium: (360, 170)
+    case .large: (360, 380)
+    case .extraLarge: (720, 380)
+    case .inline: (720, 28)
+    case .circular: (72, 72)
+    case .rectangular: (170, 72)
+    }
+  }
+
+  /// What a card has beside its content.
+  public struct Notes: Hashable, Sendable {
+    /// Above it, in the colour of errors.
+    public var failures: [String]
+    /// Below it, in the same.
+    public var problems: [String]
+
+    public init(failures: [String] = [], problems: [String] = []) {
+      (self.failures, self.problems) = (failures, problems)
+    }
+  }
+
+  /// The picture.
+  ///
+  /// - Parameters:
+  ///   - name: The widget's, for those who cannot see it.
+  ///   - width: Points. Default: the family's; for `inline`, as wide as its text.
+  ///   - height: Points; content that has no room is cut. Default: the family's, or what the content needs
+  ///     if that is more.
+  public func drawing(
+    of content: Content, name: String, family: Family, width: Double? = nil, height: Double? = nil,
+    notes: Notes = Notes()
+  ) -> Drawing {
+    let isInline = family == .inline
+    let inset = isInline ? Self.inlineInset : (sides: Self.inset, ends: Self.inset)
+    let size = Self.size(of: family)
+    let table = NodeTable(content)
+    var inner = (width ?? size.width) - 2 * inset.sides
+    // One line has no room for words about itself: a mark behind it stands for them.
+    let isMarked = isInline && (look.isStale || !notes.failures.isEmpty)
+    if isInline, width == nil { inner = naturalWidth(table, most: inner) }
+    if isMarked, width != nil { inner -= Self.inlineMark }
+    inner = max(inner, 1)
+    let above = lines(isInline ? [] : notes.failures, width: inner)
+    let below = lines(isInline ? [] : notes.problems, width: inner)
+    let taken = 2 * inset.ends + above.height + below.height
+    var whole = DrawingRect(
+      x: 0, y: 0, width: inner + 2 * inset.sides + (isMarked ? Self.inlineMark : 0),
+      height: height ?? size.height)
+    var layout = self.layout(table, width: inner, height: max(whole.height - taken, 0))
+    let missing = layout.contentSize.height - layout.size.height
+    if height == nil, missing > 0, layout.isClipped {
+      whole.height += (Double(missing) / Double(LayoutMetrics.unitsPerPoint)).rounded(.up)
+      whole.height = min(whole.height, Self.heightMax)
+      layout = self.layout(table, width: inner, height: max(whole.height - taken, 0))
+    }
+    let root = table.root.flatMap { table[$0]?.node }
+    let base = DrawingLook.mix(
+      look.token("color.background"), over: ThemeColor(red: 0, green: 0, blue: 0))
+    // A root with a background fills the card.
+    let rootFill = look.color(root?.properties["background"])
+    let background = rootFill.map { DrawingLook.mix($0, over: base) } ?? base
+
+    let corner = family == .circular ? whole.width / 2 : isInline ? Self.inlineCorner : Self.corner
+    var marks: [Mark] = [
+      .rectangle(
+        whole.inset(0.5), corner: corner,
+        Paint(fill: background, stroke: look.token("color.separator")))
+    ]
+    let painter = DrawingPainter(look: look)
+    var shown = painter.marks(
+      layout, table, on: background,
+      paintsRoot: rootFill == nil || look.points(root?.properties["corner"]) > 0
+    )
+    .map { $0.moved(x: inset.sides, y: inset.ends + above.height) }
+    let isCut = layout.isClipped && layout.contentSize.height > layout.size.height
+    if look.isStale { shown = [.group(MarkGroup(opacity: DrawingLook.staleOpacity, marks: shown))] }
+    marks += above.marks.map { $0.moved(x: inset.sides, y: inset.ends) }
+    marks += shown
+    marks += below.marks.map {
+      $0.moved(x: inset.sides, y: whole.height - inset.ends - below.height)
+    }
+    if isCut { marks += moreMarks(whole) }
+    if isMarked || look.isStale {
+      let middle =
+        isInline
+        ? DrawingPoint(x: whole.endX - inset.sides - 6, y: whole.center.y)
+        : DrawingPoint(x: whole.endX - 18, y: whole.y + 18)
+      marks += look.isStale ? staleMarks(middle) : failedMarks(middle)
+    }
+    let words = ([name] + notes.failures + Self.texts(layout) + notes.problems)
+      .joined(separator: ", ")
+    return Drawing(
+      width: whole.width, height: whole.height, title: name,
+      words: String(words.prefix(Self.wordsMax)), marks: Self.within(whole, marks))
+  }
+
+  /// The marks as far as they are on a card, which may be too small for them.
+  private static func within(_ card: DrawingRect, _ marks: [Mark]) -> [Mark] {
+    marks.compactMap { mark in
+      let bounds = mark.bounds
+      if card.contains(bounds) { return mark }
+      return card.overlaps(bounds) ? .group(MarkGroup(clip: card, marks: [mark])) : nil
+    }
+  }
+
+  private static func texts(_ layout: LayoutResult) -> [String] {
+    layout.placed.flatMap { $0.texts.map(\.text) }
+  }
+
+  private func layout(_ table: NodeTable, width: Double, height: Double?) -> LayoutResult {
+    var metrics = LayoutMetrics(
+      scale: .points, measure: measure, theme: look.theme, dateText: dateText)
+    metrics.showsURLs = false
+    metrics.drawsIcons = false
+    var engine = LayoutEngine(metrics: metrics)
+    let unit = Double(LayoutMetrics.unitsPerPoint)
+    return engine.layout(table, width: Int(width * unit), height: height.map { Int($0 * unit) })
+  }
+
+  /// The width of what is in one line.
+  private func naturalWidth(_ table: NodeTable, most: Double) -> Double {
+    let layout = layout(table, width: most, height: nil)
+    let ends = layout.placed.map { node in
+      let trailing = node.frame.endX - node.inner.endX
+      return ((node.texts.map(\.frame.endX) + node.parts.map(\.frame.endX)).max() ?? 0) + trailing
+    }
+    let width = Double(ends.max() ?? 0) / Double(LayoutMetrics.unitsPerPoint)
+    return min(most, width.rounded(.up))
+  }
+
+  /// Lines of text in the colour of errors, at the origin.
+  private func lines(_ texts: [String], width: Double) -> (marks: [Mark], height: Double) {
+    guard !texts.isEmpty else { return ([], 0) }
+    let children = texts.enumerated().map { (index, text) in
+      Node(
+        id: "line\(index)", type: .label,
+        properties: [
+          "text": .string(text), "color": .string("color.error"),
+          "font": .string("font.caption"), "lines": .int(2),
+          "padding": .map(["horizontal": .double(4), "vertical": .double(1)]),
+        ])
+    }
+    let root = Node(id: "lines", type: .stack, childIDs: children.map(\.id))
+    let table = NodeTable(Content(rootID: root.id, nodes: [root] + children))
+    let layout = layout(table, width: width, height: nil)
+    let marks = DrawingPainter(look: look).marks(
+      layout, table, on: look.token("color.background"))
+    return (marks, Double(layout.size.height) / Double(LayoutMetrics.unitsPerPoint))
+  }
+
+  /// Three dots at the lower edge: there is more than this.
+  private func moreMarks(_ card: DrawingRect) -> [Mark] {
+    [-6.0, 0, 6].map { offset in
+      .arc(
+        center: DrawingPoint(x: card.center.x + offset, y: card.endY - 6), radius: 1.5, from: 0,
+        to: 1, Paint(fill: look.token("color.secondary"), lineWidth: 0))
+    }
+  }
+
+  /// An arrow that turns: what is shown may be old.
+  private func staleMarks(_ center: DrawingPoint) -> [Mark] {
+    let paint = Paint(stroke: look.token("color.warning"), lineWidth: 1.75, isRound: true)
+    let radius = 5.0
+    let tip = DrawingPoint(x: center.x, y: center.y - radius)
+    let wing = radius * 0.5
+    return [
+      .arc(center: center, radius: radius, from: 0.12, to: 1, paint),
+      .path(
+        [
+          DrawingPoint(x: tip.x - wing, y: tip.y - wing), tip,
+          DrawingPoint(x: tip.x - wing, y: tip.y + wing),
+        ], isClosed: false, paint),
+    ]
+  }
+
+  /// A dot in the colour of errors: something is wrong.
+  private func failedMarks(_ center: DrawingPoint) -> [Mark] {
+    [
+      .arc(
+        center: center, radius: 4, from: 0, to: 1,
+        Paint(fill: look.token("color.error"), lineWidth: 0))
+    ]
+  }
+}

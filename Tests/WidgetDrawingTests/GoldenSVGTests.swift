@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+import WidgetDrawing
+import WidgetModel
+
+/// What each type of node looks like as SVG, compared with the files in `Golden`.
+///
+/// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter GoldenSVGTests`, look at the
+/// files in a browser, and commit them.
+struct GoldenSVGTests {
+  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .appending(path: "Golden")
+  private static let isRecording =
+    ProcessInfo.processInfo.environment["WIDGETD_RECORD_GOLDEN"] == "1"
+
+  @Test(arguments: Gallery.contents.map(\.name), [Theme.Appearance.light, .dark])
+  func `a node looks as it was recorded`(name: String, appearance: Theme.Appearance) throws {
+    let content = try #require(Gallery.contents.first { $0.name == name }).content
+    var card = WidgetCard(look: Self.look(appearance))
+    card.dateText = { _ in "1 January 1970" }
+    let now = SVGEncoder.text(card.drawing(of: content, name: name, family: .large))
+    try Self.compare(now, "\(name)-\(appearance.name).svg")
+  }
+
+  @Test(arguments: ["start", "center", "end", "fill"])
+  func `a row stands where it is distributed`(distribution: String) throws {
+    let labels = ["one", "two", "three"].map {
+      Node(
+        id: $0, type: .label,
+        properties: ["text": .string($0), "background": .string("color.selected")])
+    }
+    let row = Node(
+      id: "row", type: .stack,
+      properties: [
+        "axis": .string("horizontal"), "distribution": .string(distribution), "spacing": .int(8),
+      ], childIDs: labels.map(\.id))
+    let drawing = WidgetCard(look: Self.look(.light)).drawing(
+      of: Content(rootID: "row", nodes: [row] + labels), name: "row", family: .rectangular,
+      width: 360)
+    try Self.compare(SVGEncoder.text(drawing), "row-\(distribution).svg")
+  }
+
+  @Test func `old and failed widgets say so themselves`() throws {
+    let content = try #require(Gallery.contents.first { $0.name == "gauge" }).content
+    var look = Self.look(.dark)
+    look.isStale = true
+    let notes = WidgetCard.Notes(
+      failures: ["stale", "FETCH_FAILED for 5m: no answer"], problems: ["! bar: no such field"])
+    let card = WidgetCard(look: look)
+    try Self.compare(
+      SVGEncoder.text(card.drawing(of: content, name: "old", family: .medium, notes: notes)),
+      "stale.svg")
+    try Self.compare(
+      SVGEncoder.text(
+        card.drawing(
+          of: Content(
+            rootID: "l",
+            nodes: [Node(id: "l", type: .label, properties: ["text": .string("CPU 38%")])]),
+          name: "old", family: .inline, notes: notes)), "stale-inline.svg")
+  }
+
+  private static func compare(_ now: String, _ name: String) throws {
+    let file = folder.appending(path: name)
+    if isRecording {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try now.write(to: file, atomically: true, encoding: .utf8)
+    }
+    let recorded = try String(contentsOf: file, encoding: .utf8)
+    #expect(now == recorded)
+  }
+
+  private static func look(_ appearance: Theme.Appearance) -> DrawingLook {
+    var look = DrawingLook(appearance: appearance) { node in
+      guard node.properties["source"] == .string("pixels") else { return nil }
+      return DrawingImage(png: [1, 2, 3], width: 2, height: 2, words: "pixels")
+    }
+    look.isPrivate = true
+    return look
+  }
+}

@@ -1,0 +1,1 @@
+../../WidgetRenderTests/Gallery.swift

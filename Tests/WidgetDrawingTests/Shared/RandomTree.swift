@@ -1,0 +1,1 @@
+../../WidgetLayoutTests/Support/RandomTree.swift

@@ -1,0 +1,1 @@
+../../WidgetLayoutTests/Support/SeededGenerator.swift

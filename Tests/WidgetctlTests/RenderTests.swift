@@ -1,0 +1,54 @@
+import Foundation
+import Testing
+import WidgetDrawing
+import WidgetModel
+
+@testable import widgetctl
+
+@Suite struct RenderTests {
+  @Test func `pixels do not go to a terminal`() throws {
+    let page = RenderPage(dates: DateText(now: .epoch))
+    let output = RenderOutput(file: OutputFile(nil), format: .png, scale: 1, page: page)
+    #expect(throws: CommandFailure.self) { try output.check(isTerminal: true) }
+    try output.check(isTerminal: false)
+  }
+
+  @Test func `widgets stand one below the other`() throws {
+    let page = RenderPage(dates: DateText(now: .epoch))
+    let kind = try #require(KindName("k"))
+    let widgets = try [("one", Family.small), ("two", .medium)].map { id, family in
+      Widget(
+        id: try #require(WidgetID(id)), kind: kind, family: family,
+        data: ["text": .string("says \(id)")])
+    }
+    let drawing = try #require(page.drawing(of: widgets))
+    #expect(drawing.width == 360)
+    #expect(drawing.height == 170 + RenderPage.gap + 170)
+    #expect(drawing.title == "one, two")
+    #expect(drawing.words.contains("text: says two"))
+    #expect(page.drawing(of: []) == nil)
+  }
+
+  @Test func `a file is replaced whole, through links, and keeps its mode`() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (file, link) = (folder.appending(path: "a"), folder.appending(path: "link"))
+    try "old".write(to: file, atomically: false, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file.path)
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+    let reader = try FileHandle(forReadingFrom: file)
+    try OutputFile(link.path).write(Array("new".utf8))
+    #expect(try reader.readToEnd() == Data("old".utf8))
+    #expect(try String(contentsOf: file, encoding: .utf8) == "new")
+    let facts = try FileManager.default.attributesOfItem(atPath: file.path)
+    #expect(facts[.posixPermissions] as? Int == 0o640)
+    #expect(
+      try FileManager.default.destinationOfSymbolicLink(atPath: link.path) == file.path)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["a", "link"])
+    #expect(throws: CommandFailure.self) {
+      try OutputFile(folder.path + "/no/file").write([1])
+    }
+  }
+}
