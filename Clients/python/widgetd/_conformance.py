@@ -20,6 +20,7 @@ is one of this side. The frames of `follow` are whole: a snapshot's parts come t
 
 from __future__ import annotations
 
+import os
 import queue
 import sys
 import threading
@@ -253,6 +254,9 @@ def main() -> None:
         if name == "quit":
             break
         driver.command(name, words)
+    # Streams may still write in threads of their own. The interpreter aborts if it ends meanwhile.
+    with _write_lock:
+        os._exit(0)
 
 
 if __name__ == "__main__":
