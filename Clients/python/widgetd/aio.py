@@ -63,6 +63,7 @@ from .model import (
     WidgetSpec,
     _number,
     _text,
+    to_values,
 )
 
 
@@ -532,7 +533,7 @@ class AsyncClient:
         not fit."""
         request = catalog_service_pb2.SetBundleDefaultsRequest(
             id=_text(id),
-            values=_requests.to_values(values),
+            values=to_values(values),
             unset=[_text(name) for name in unset],
         )
         answer = await self.call(methods.SET_BUNDLE_DEFAULTS, request, timeout=timeout)

@@ -61,6 +61,7 @@ from .model import (
     WidgetSpec,
     _number,
     _text,
+    to_values,
 )
 
 
@@ -524,7 +525,7 @@ class Client:
         not fit."""
         request = catalog_service_pb2.SetBundleDefaultsRequest(
             id=_text(id),
-            values=_requests.to_values(values),
+            values=to_values(values),
             unset=[_text(name) for name in unset],
         )
         answer = self.call(methods.SET_BUNDLE_DEFAULTS, request, timeout=timeout)
