@@ -27,20 +27,7 @@ enum PangoMarkup {
     color.alpha == 255 ? [] : ["\(name)='\(max(Int(color.alpha) * 100 / 255, 1))%'"]
   }
 
-  static func escaped(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      case "\"": result += "&quot;"
-      case "'": result += "&#39;"
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
-  }
+  static func escaped(_ text: String) -> String { text.escapedForMarkup }
 }
 
 /// polybar's tags: `%{F#rrggbb}`.

@@ -57,7 +57,7 @@ public struct BarReader: Sendable {
       block.classes = reading.classes
       block.background = reading.background
     } else {
-      let data = widget.data.entries.map { "\($0.key): \($0.value.plainText)" }
+      let data = widget.data.entries.map { "\($0.key): \($0.value.scalarText)" }
       line.append([BarPart(DisplayText.onOneLine(data.joined(separator: ", ")))])
       short = line
     }
@@ -98,10 +98,7 @@ public struct BarReader: Sendable {
 
   /// Parses `#rrggbb`, `#rrggbbaa` or a colour token. Nil if the text is neither.
   func color(_ text: String) -> ThemeColor? {
-    ThemeColor(text)
-      ?? ThemeToken(text, of: .color).flatMap { token in
-        theme.color(token.name, appearance) ?? Theme.standard.color(token.name, appearance)
-      }
+    theme.color(named: text, appearance)
   }
 
   func color(_ value: Value?) -> ThemeColor? {
@@ -161,7 +158,7 @@ private struct Reading {
       tooltips.append(DisplayText.lines(of: tooltip).joined(separator: "\n"))
     }
     if case .list(let names)? = node.properties["classes"] {
-      classes += names.map(\.plainText).filter { !$0.isEmpty }
+      classes += names.map(\.scalarText).filter { !$0.isEmpty }
     }
     if node.properties["urgent"] == .bool(true) { isUrgent = true }
     readContent(of: node, around, depth: depth)
@@ -197,7 +194,7 @@ private struct Reading {
       let value = node.text("mode") == "secret" ? "••••" : node.text("value")
       add(title.isEmpty ? value : "\(title): \(value)", around)
     case .gauge:
-      let share = node.share
+      let share = node.percentage
       if percentage == nil { percentage = share }
       let title = node.text("text")
       let value = share.map { "\($0)%" } ?? "-"
@@ -260,7 +257,7 @@ private struct Reading {
     if case .list(let runs)? = node.properties["runs"], !runs.isEmpty {
       for run in runs {
         guard case .map(let map) = run else {
-          add(run.plainText, around)
+          add(run.scalarText, around)
           continue
         }
         var look = around
@@ -268,7 +265,7 @@ private struct Reading {
         if case .string(let weight)? = map["weight"] { look.isBold = weight == "bold" }
         if case .bool(let isItalic)? = map["italic"] { look.isItalic = isItalic }
         add(
-          map["text"]?.plainText ?? "", look, isUnderlined: map["underline"] == .bool(true),
+          map["text"]?.scalarText ?? "", look, isUnderlined: map["underline"] == .bool(true),
           isStruckThrough: map["strikethrough"] == .bool(true))
       }
     } else {
@@ -343,21 +340,12 @@ private struct BarLine {
 
 extension Node {
   /// A property as text. Empty if the node does not have it.
-  func text(_ name: String) -> String { properties[name]?.plainText ?? "" }
+  func text(_ name: String) -> String { properties[name]?.scalarText ?? "" }
 
   /// Whether a click on the node causes an event.
   var isPressable: Bool {
     !Set(events).isDisjoint(with: ["press", "click", "scroll"])
       || type == .toggle && events.contains("change")
-  }
-
-  /// The value of a gauge in percent, 0 to 100. Nil without a value or a valid range.
-  fileprivate var share: Int? {
-    let (low, high) = (properties["min"]?.number ?? 0, properties["max"]?.number ?? 1)
-    guard let value = properties["value"]?.number, low < high, (high - low).isFinite else {
-      return nil
-    }
-    return Int(min(max((value - low) / (high - low), 0), 1) * 100 + 0.5)
   }
 
   /// The last values of a chart as blocks of eight heights.
@@ -374,30 +362,6 @@ extension Node {
         let share = min(max((number - low) / (high - low), 0), 1)
         return blocks[min(Int(share * 8), 7)]
       })
-  }
-}
-
-extension Value {
-  /// The value as a number. Nil if it is not a finite number.
-  fileprivate var number: Double? {
-    switch self {
-    case .int(let number): Double(number)
-    case .double(let number) where number.isFinite: number
-    default: nil
-    }
-  }
-
-  /// A scalar as text, whole numbers without a decimal point. Empty for other values.
-  var plainText: String {
-    switch self {
-    case .string(let text): text
-    case .bool(let flag): flag ? "true" : "false"
-    case .int(let number): "\(number)"
-    case .double(let number) where number.magnitude < 1e15 && number == number.rounded():
-      "\(Int64(number))"
-    case .double(let number): "\(number)"
-    default: ""
-    }
   }
 }
 

@@ -24,14 +24,12 @@ public struct DrawingLook: Sendable {
   /// The colour that a node's property names: `#rrggbb`, `#rrggbbaa` or a token. Nil for none.
   func color(_ value: Value?) -> ThemeColor? {
     guard case .string(let text)? = value else { return nil }
-    return ThemeColor(text)
-      ?? ThemeToken(text, of: .color).flatMap { theme.color($0.name, appearance) }
+    return theme.color(named: text, appearance)
   }
 
   /// A token's colour, in a theme that lacks it the standard one.
   func token(_ name: String) -> ThemeColor {
-    theme.color(name, appearance) ?? Theme.standard.color(name, appearance)
-      ?? ThemeColor(red: 128, green: 128, blue: 128)
+    theme.token(name, appearance) ?? ThemeColor(red: 128, green: 128, blue: 128)
   }
 
   /// A length: points, or a token.

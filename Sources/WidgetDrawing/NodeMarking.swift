@@ -75,15 +75,9 @@ struct NodeMarking {
     if let color = look.color(node.properties["color"]) { setting.color = color }
   }
 
-  /// Whether it is a row that its table says is selected. A row's id ends with its key.
+  /// Whether it is a selected row of its table.
   private var isSelected: Bool {
-    guard parent?.type == .table, !outerSelection.isEmpty else { return false }
-    var rest = node.id[...]
-    while true {
-      if outerSelection.contains(String(rest)) { return true }
-      guard let slash = rest.firstIndex(of: "/") else { return false }
-      rest = rest[rest.index(after: slash)...]
-    }
+    parent?.type == .table && node.isRow(among: outerSelection)
   }
 
   private mutating func readBackground() {

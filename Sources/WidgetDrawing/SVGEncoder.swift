@@ -56,20 +56,15 @@ public enum SVGEncoder {
 
   /// Text as XML has it, between quotes too. What XML cannot hold becomes U+FFFD.
   static func escaped(_ text: String) -> String {
-    var result = ""
+    var plain = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
       switch scalar.value {
-      case 0x26: result += "&amp;"
-      case 0x3C: result += "&lt;"
-      case 0x3E: result += "&gt;"
-      case 0x22: result += "&quot;"
-      case 0x27: result += "&#39;"
-      case 0x9, 0xA, 0xD: result += " "
-      case 0..<0x20, 0x7F...0x9F, 0xFFFE, 0xFFFF: result += "\u{FFFD}"
-      default: result.unicodeScalars.append(scalar)
+      case 0x9, 0xA, 0xD: plain.append(" ")
+      case 0..<0x20, 0x7F...0x9F, 0xFFFE, 0xFFFF: plain.append("\u{FFFD}")
+      default: plain.append(scalar)
       }
     }
-    return result
+    return String(plain).escapedForMarkup
   }
 
   /// The address, if a link may lead there.

@@ -163,12 +163,12 @@ extension LayoutPass {
     for value in node.list("columns") {
       var column = TableRows.Column()
       if case .map(let map) = value {
-        column.title = DisplayText.onOneLine(map["title"]?.plainText ?? "")
+        column.title = DisplayText.onOneLine(map["title"]?.scalarText ?? "")
         column.align = NodeStyle.alignment(map["align"])
         column.width = metrics.horizontal(map["width"])
         column.grow = min(max(0, map["grow"]?.number ?? 0), NodeStyle.growMax)
       } else {
-        column.title = DisplayText.onOneLine(value.plainText)
+        column.title = DisplayText.onOneLine(value.scalarText)
       }
       column.titleWidth = metrics.width(of: column.title, font: facts.style.font)
       rows.columns.append(column)

@@ -73,7 +73,7 @@ struct LeafContent: Sendable {
     case .gauge:
       name = DisplayText.onOneLine(node.text("text"))
       form = node.text("style")
-      value = Self.percentage(node)
+      value = node.percentage.map { "\($0)%" } ?? "-"
     case .chart: readChart(node, metrics, style)
     case .image:
       let words = ["alt", "source", "fallback"].lazy.map { node.text($0) }.first { !$0.isEmpty }
@@ -137,9 +137,9 @@ struct LeafContent: Sendable {
     for run in runs {
       var text: String
       if case .map(let map) = run {
-        text = map["text"]?.plainText ?? ""
+        text = map["text"]?.scalarText ?? ""
       } else {
-        text = run.plainText
+        text = run.scalarText
       }
       if let last, let character = texts[last].last, let joined = (String(character) + text).first,
         joined != character
@@ -182,21 +182,13 @@ struct LeafContent: Sendable {
     guard form == "bar" else { return }
     let labels = node.list("labels")
     for (index, value) in values.enumerated() {
-      let label = index < labels.count ? DisplayText.onOneLine(labels[index].plainText) : ""
-      let text = value.number.map { Value.double($0).plainText } ?? "-"
+      let label = index < labels.count ? DisplayText.onOneLine(labels[index].scalarText) : ""
+      let text = value.number.map { Value.double($0).scalarText } ?? "-"
       barLabelWidth = max(barLabelWidth, metrics.width(of: label, font: style.font))
       let width = metrics.width(of: text, font: style.font)
       valueWidth = max(valueWidth, width)
       bars.append(Bar(label: label, value: text, valueWidth: width))
     }
-  }
-
-  /// How full a gauge is; `-` if nobody can say.
-  private static func percentage(_ node: Node) -> String {
-    let (low, high) = (node.number("min") ?? 0, node.number("max") ?? 1)
-    guard let value = node.number("value"), low < high, (high - low).isFinite else { return "-" }
-    let share = min(max((value - low) / (high - low), 0), 1)
-    return "\((share * 100).nearest)%"
   }
 
   /// Whether a text is a number as people write them: with signs, separators, and a unit of one

@@ -201,51 +201,15 @@ extension LayoutMetrics {
   }
 }
 
-extension Value {
-  /// The value as a number. Nil if it is not a finite number.
-  var number: Double? {
-    switch self {
-    case .int(let number): Double(number)
-    case .double(let number) where number.isFinite: number
-    default: nil
-    }
-  }
-
-  /// Text as it is, whole numbers without a point, nothing for null and for what is no scalar.
-  var plainText: String {
-    switch self {
-    case .string(let text): text
-    case .bool(let flag): flag ? "true" : "false"
-    case .int(let number): "\(number)"
-    case .double(let number) where number.magnitude < 1e15 && number == Double(Int64(number)):
-      "\(Int64(number))"
-    case .double(let number): "\(number)"
-    default: ""
-    }
-  }
-}
-
 extension Node {
   /// A property as text; empty if there is none.
-  func text(_ name: String) -> String { value(name)?.plainText ?? "" }
+  func text(_ name: String) -> String { property(name)?.scalarText ?? "" }
 
   func bool(_ name: String) -> Bool? {
-    if case .bool(let flag)? = value(name) { flag } else { nil }
+    if case .bool(let flag)? = property(name) { flag } else { nil }
   }
-
-  func number(_ name: String) -> Double? { value(name)?.number }
 
   func int(_ name: String) -> Int? {
-    if case .int(let number)? = value(name) { Int(clamping: number) } else { nil }
-  }
-
-  func list(_ name: String) -> [Value] {
-    if case .list(let values)? = value(name) { values } else { [] }
-  }
-
-  /// Nodes have so few properties that looking at each is faster than halving.
-  private func value(_ name: String) -> Value? {
-    for entry in properties.entries where entry.key == name { return entry.value }
-    return nil
+    if case .int(let number)? = property(name) { Int(clamping: number) } else { nil }
   }
 }

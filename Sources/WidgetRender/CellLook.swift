@@ -48,13 +48,13 @@ public struct CellLook: Sendable {
   /// The colour that a node's property names: `#rrggbb`, `#rrggbbaa` or a token. Nil for none.
   func color(_ value: Value?) -> ThemeColor? {
     guard usesColor, case .string(let text)? = value else { return nil }
-    return ThemeColor(text) ?? ThemeToken(text, of: .color).flatMap { token($0.name) }
+    return theme.color(named: text, appearance)
   }
 
   /// A token's colour, in a theme that lacks it the standard one.
   func token(_ name: String) -> ThemeColor? {
     guard usesColor else { return nil }
-    return theme.color(name, appearance) ?? Theme.standard.color(name, appearance)
+    return theme.token(name, appearance)
   }
 
   /// The background colour of the theme. Nil if the theme keeps the standard one: the terminal's

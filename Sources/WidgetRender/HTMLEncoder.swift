@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// Writes a `CellGrid` as HTML: one `<pre>`, with a `<span>` or `<a>` for each run of one look.
 ///
 /// All text is escaped, and styles are written in place, so that the result needs no style sheet.
@@ -29,11 +31,10 @@ public struct HTMLEncoder: Sendable {
   }
 
   private func element(_ cells: ArraySlice<Cell>, _ first: Cell) -> String {
-    let text = HTMLEncoder.escaped(
-      String(cells.lazy.filter { !$0.isContinuation }.map(\.character)))
+    let text = String(cells.lazy.filter { !$0.isContinuation }.map(\.character)).escapedForMarkup
     let style = first.style == .plain ? "" : HTMLEncoder.attribute(declarations(of: first.style))
     if let link = first.link {
-      return "<a href=\"\(HTMLEncoder.escaped(link))\"\(style)>\(text)</a>"
+      return "<a href=\"\(link.escapedForMarkup)\"\(style)>\(text)</a>"
     }
     return style.isEmpty ? text : "<span\(style)>\(text)</span>"
   }
@@ -77,20 +78,5 @@ public struct HTMLEncoder: Sendable {
       let digits = String(channel, radix: 16)
       text += digits.count == 1 ? "0" + digits : digits
     }
-  }
-
-  private static func escaped(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "&": result += "&amp;"
-      case "<": result += "&lt;"
-      case ">": result += "&gt;"
-      case "\"": result += "&quot;"
-      case "'": result += "&#39;"
-      default: result.unicodeScalars.append(scalar)
-      }
-    }
-    return result
   }
 }

@@ -1,15 +1,6 @@
 import WidgetModel
 
 extension Value {
-  /// The value as a number. Nil if it is not a finite number.
-  var number: Double? {
-    switch self {
-    case .int(let number): Double(number)
-    case .double(let number) where number.isFinite: number
-    default: nil
-    }
-  }
-
   var string: String? {
     if case .string(let text) = self { text } else { nil }
   }
@@ -23,12 +14,6 @@ extension Node {
 
   func flag(_ name: String, default absent: Bool) -> Bool {
     if case .bool(let flag)? = properties[name] { flag } else { absent }
-  }
-
-  func number(_ name: String) -> Double? { properties[name]?.number }
-
-  func list(_ name: String) -> [Value] {
-    if case .list(let values)? = properties[name] { values } else { [] }
   }
 
   func map(_ name: String) -> ValueMap? {

@@ -51,15 +51,9 @@ struct NodeDrawing {
     if isHovered, node.type != .form, !setting.isDisabled { setting.attributes.insert(.underline) }
   }
 
-  /// Whether it is a row that its table says is selected. A row's id ends with its key.
+  /// Whether it is a selected row of its table.
   private var isSelected: Bool {
-    guard parent?.type == .table, !outerSelection.isEmpty else { return false }
-    var rest = node.id[...]
-    while true {
-      if outerSelection.contains(String(rest)) { return true }
-      guard let slash = rest.firstIndex(of: "/") else { return false }
-      rest = rest[rest.index(after: slash)...]
-    }
+    parent?.type == .table && node.isRow(among: outerSelection)
   }
 
   private mutating func drawBackground(on grid: inout CellGrid) {
