@@ -77,10 +77,9 @@ struct BarBoard: Sendable {
     }
   }
 
-  /// The time until a date in a shown widget reads differently. Nil for never.
+  /// The time until something in a shown widget reads differently. Nil for never.
   func quiet(_ dates: DateText) -> Duration? {
-    widgets.lazy.compactMap { $0.content }.flatMap(\.nodes)
-      .compactMap { dates.untilChange(of: $0) }.min()
+    widgets.compactMap { dates.untilChange(of: $0) }.min()
   }
 
   func blocks(_ dates: DateText) -> [BarBlock] {

@@ -73,7 +73,7 @@ struct BarSession: Sendable {
         take.yield()
       case .kinds(let kinds):
         for kind in kinds { state.board.describe(kind) }
-      case .timeHasPassed: state.timer = nil
+      case .timeHasPassed: state.timer.hasFired()
       case .clicked(let line):
         click(line, state.board)
         continue
@@ -90,7 +90,7 @@ struct BarSession: Sendable {
         Output.write(text)
         if isOnce { return }
       }
-      state.wakeUp(dates, post)
+      state.timer.set(state.board.quiet(dates)) { post.yield(.timeHasPassed) }
     }
   }
 
@@ -98,24 +98,11 @@ struct BarSession: Sendable {
   private struct State {
     var board: BarBoard
     var isShown = true
-    var timer: (task: Task<Void, Never>, delay: Duration)?
+    /// Fires when a date reads differently.
+    var timer = WakeTimer()
     private var asked: Set<KindName> = []
 
     init(board: BarBoard) { self.board = board }
-
-    /// Sets the timer for the next change of a date.
-    mutating func wakeUp(_ dates: DateText, _ post: AsyncStream<News>.Continuation) {
-      let delay = board.quiet(dates)
-      guard delay != timer?.delay else { return }
-      timer?.task.cancel()
-      timer = delay.map { delay in
-        let task = Task {
-          guard (try? await Task.sleep(for: delay)) != nil else { return }
-          post.yield(.timeHasPassed)
-        }
-        return (task, delay)
-      }
-    }
 
     /// Asks the daemon for each kind once, if the bar sends clicks.
     mutating func look(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {

@@ -31,14 +31,6 @@ struct ViewWatch: Sendable {
           try await screen.take(frame)
         }
       }
-      if Terminal.outputIsTerminal {
-        group.addTask {
-          while true {
-            try await Task.sleep(for: .seconds(1))
-            await screen.tick()
-          }
-        }
-      }
       if let terminal {
         group.addTask { await screen.follow(terminal) }
       }
@@ -82,6 +74,8 @@ private actor ViewScreen {
   private var loss: String?
   private var wasOpen = false
   private var printed: String?
+  /// Fires when a date or an age reads differently.
+  private var timer = WakeTimer()
 
   init(_ view: ViewWatch, _ terminal: TerminalSession?, waits: Bool) {
     (self.view, self.terminal, self.waits) = (view, terminal, waits)
@@ -120,8 +114,8 @@ private actor ViewScreen {
   }
 
   /// Redraws text that depends on the time.
-  func tick() {
-    guard mirror.isSynced, view.widgets(in: mirror).contains(where: \.followsTime) else { return }
+  private func timeHasPassed() {
+    timer.hasFired()
     try? draw()
   }
 
@@ -150,7 +144,8 @@ private actor ViewScreen {
     page.height = max(size.rows - (loss == nil ? 0 : 1), 1)
     page.fillsHeight = false
     var canvas = CellGrid(width: size.columns, height: size.rows)
-    if let grid = page.grid(of: view.widgets(in: mirror), kinds: kinds) {
+    let widgets = view.widgets(in: mirror)
+    if let grid = page.grid(of: widgets, kinds: kinds) {
       canvas.draw(grid, column: 0, row: 0)
     } else if mirror.isSynced {
       canvas.draw(page.grid(line: missing), column: 0, row: 0)
@@ -160,6 +155,9 @@ private actor ViewScreen {
     }
     let text = screen.next(canvas)
     if !text.isEmpty { try terminal.write(text) }
+    timer.set(widgets.compactMap { page.dates.untilChange(of: $0) }.min()) { [weak self] in
+      await self?.timeHasPassed()
+    }
   }
 
   private var missing: String {

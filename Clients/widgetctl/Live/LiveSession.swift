@@ -127,7 +127,8 @@ struct LiveSession {
     private var drawnAt = ContinuousClock.now - LiveSession.framePause
     private var isDrawingLater = false
     private var isStepping = false
-    private var timer: (task: Task<Void, Never>, delay: Duration)?
+    /// Fires at the next change that time alone causes.
+    private var timer = WakeTimer()
     /// Debounced events: the number of the last one of each node. Earlier ones are dropped.
     private var waiting: [LiveFocus: Int] = [:]
     private var lastNumber = 0
@@ -192,7 +193,7 @@ struct LiveSession {
           guard carryOut(effect, live, terminal, post) else { return false }
         }
       case .timeHasPassed:
-        timer = nil
+        timer.hasFired()
         board.timeHasPassed(turningSpinners: true)
       case .draw: isDrawingLater = false
       case .step:
@@ -230,7 +231,7 @@ struct LiveSession {
         }
       }
       for event in board.pictureEvents() { send(event, live, post) }
-      wakeUp(post)
+      timer.set(board.quiet) { post.yield(.timeHasPassed) }
       if board.isMoving, !isStepping {
         isStepping = true
         Task {
@@ -256,20 +257,6 @@ struct LiveSession {
       if !text.isEmpty { try terminal.write(text) }
       drawnAt = .now
       if !text.isEmpty { board.isLinkSlow = drawnAt - start > LiveSession.slowWrite }
-    }
-
-    /// Sets the timer for the next change that time alone causes.
-    private mutating func wakeUp(_ post: AsyncStream<News>.Continuation) {
-      let delay = board.quiet
-      guard delay != timer?.delay else { return }
-      timer?.task.cancel()
-      timer = delay.map { delay in
-        let task = Task {
-          guard (try? await Task.sleep(for: delay)) != nil else { return }
-          post.yield(.timeHasPassed)
-        }
-        return (task, delay)
-      }
     }
 
     private mutating func send(

@@ -19,7 +19,8 @@ struct RenderCommand: AsyncParsableCommand {
       content that has no room is cut, and three dots say so.
 
       --watch keeps the file true: it is replaced at every change, and when a date reads \
-      differently. Programs that read it never see half of it. It waits while the daemon is away.
+      differently. Programs that read it never see half of it. While the daemon is away, the picture is \
+      dim and says so.
 
       Examples:
         widgetctl render load -o load.svg
@@ -59,7 +60,7 @@ struct RenderCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "svg or png. Default: as the file's name ends, else svg.", valueName: "format"))
+      "svg or png. Default: as the file's name ends, svg without an ending.", valueName: "format"))
   var format: Format?
 
   @Option(
@@ -119,12 +120,22 @@ struct RenderCommand: AsyncParsableCommand {
     }
     if waits, !watch { throw ValidationError("--wait needs --watch") }
     if let file, file.isEmpty { throw ValidationError("-o needs a file's name, or -") }
+    if format == nil, let ending = fileEnding, Format(rawValue: ending) == nil {
+      throw ValidationError(
+        "pictures are svg or png, not \(ending); end the file's name so, or add --format")
+    }
+  }
+
+  /// The ending of the file's name, in lower case. Nil without one.
+  private var fileEnding: String? {
+    let name = file?.split(separator: "/").last ?? ""
+    guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return nil }
+    let ending = name[name.index(after: dot)...].lowercased()
+    return ending.isEmpty ? nil : ending
   }
 
   /// The format that was asked for, or that the file's name has.
-  var shownFormat: Format {
-    format ?? (file.map { $0.lowercased().hasSuffix(".png") } == true ? .png : .svg)
-  }
+  var shownFormat: Format { format ?? fileEnding.flatMap(Format.init) ?? .svg }
 
   func run() async throws {
     let output = RenderOutput(
@@ -227,10 +238,13 @@ struct RenderOutput: Sendable {
   }
 
   /// The file's bytes, at this moment; nil if there is nothing to show.
+  ///
+  /// - Parameter loss: Why the connection to the daemon is lost. Nil while it is up.
   func bytes(
-    of widgets: [Widget], kinds: KindNames, theme: Theme?
+    of widgets: [Widget], kinds: KindNames, theme: Theme?, loss: String? = nil
   ) throws(CommandFailure) -> [UInt8]? {
     var page = page
+    page.loss = loss
     page.dates.now = Terminal.now
     if let theme { page.theme = theme }
     switch format {

@@ -20,6 +20,8 @@ struct RenderPage: Sendable {
   var tellsAll = false
   /// Whether nodes with `privacy` are hidden.
   var isPrivate = false
+  /// Why the connection to the daemon is lost. All widgets are then drawn as stale. Nil while it is up.
+  var loss: String?
   var measure: any TextMeasure = SansTextMeasure()
 
   /// Points between two pictures.
@@ -37,14 +39,14 @@ struct RenderPage: Sendable {
   ) -> Drawing {
     var look = DrawingLook(theme: theme, appearance: appearance) { images.image(of: $0) }
     look.isPrivate = isPrivate
-    look.isStale = widget.isStale
+    look.isStale = widget.isStale || loss != nil
     var card = WidgetCard(look: look, measure: measure)
     let dates = dates
     card.dateText = { dates.text(of: $0) }
     var notes = WidgetCard.Notes()
     let presence = widget.presence.state
     if presence != .visible { notes.failures.append(presence.name) }
-    notes.failures += widget.failures(dates)
+    notes.failures += widget.failures(dates) + (loss.map { [$0] } ?? [])
     if let content = widget.content {
       notes.problems =
         content.problemLines(tellsAll: tellsAll, theme: theme)

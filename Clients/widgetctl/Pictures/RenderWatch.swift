@@ -25,10 +25,7 @@ struct RenderWatch: Sendable {
         }
       }
       group.addTask {
-        while true {
-          try await Task.sleep(for: .seconds(1))
-          try await file.tick()
-        }
+        for await _ in file.due { try await file.timeHasPassed() }
       }
       defer { group.cancelAll() }
       try await group.next()
@@ -49,14 +46,31 @@ private actor RenderedFile {
   private var kinds = KindNames()
   private var theme: Theme?
   private var written: [UInt8]?
+  /// Why the connection is lost. Nil while it is up.
+  private var loss: String?
+  /// Fires when a date or an age reads differently.
+  private var timer = WakeTimer()
+  /// An element each time that the timer fires.
+  let due: AsyncStream<Void>
+  private let fire: AsyncStream<Void>.Continuation
 
-  init(_ watch: RenderWatch) { self.watch = watch }
+  init(_ watch: RenderWatch) {
+    self.watch = watch
+    (due, fire) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+  }
 
   func take(_ frame: WatchFrame) async throws {
     let wasSynced = mirror.isSynced
-    if case .theme(let state) = frame { theme = state.theme }
+    let lossBefore = loss
+    switch frame {
+    case .theme(let state): theme = state.theme
+    case .disconnected(let error): loss = CommandFailure(error).message
+    case .opened: loss = nil
+    default: break
+    }
     let changed = try mirror.apply(frame) != nil
     if case .theme = frame, mirror.isSynced { return try draw() }
+    if loss != lossBefore, written != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
     // It may be asked again later; meanwhile everything is drawn as it was known before.
     var kinds = kinds
@@ -71,15 +85,17 @@ private actor RenderedFile {
     try draw()
   }
 
-  /// Draws again what follows the time.
-  func tick() throws {
-    guard mirror.isSynced, watch.widgets(in: mirror).contains(where: \.followsTime) else { return }
+  /// Redraws text that depends on the time.
+  func timeHasPassed() throws {
+    timer.hasFired()
     try draw()
   }
 
   private func draw() throws {
-    let bytes = try watch.output.bytes(
-      of: watch.widgets(in: mirror), kinds: kinds, theme: theme)
+    let widgets = watch.widgets(in: mirror)
+    let dates = DateText(now: Terminal.now)
+    timer.set(widgets.compactMap { dates.untilChange(of: $0) }.min()) { [fire] in fire.yield() }
+    let bytes = try watch.output.bytes(of: widgets, kinds: kinds, theme: theme, loss: loss)
     guard let bytes, bytes != written else { return }
     try watch.output.file.write(bytes)
     written = bytes

@@ -42,6 +42,13 @@ struct DateText: Sendable {
     return DateText.untilUnitChanges(distance)
   }
 
+  /// The time until a date in a widget, or the age of its failure, reads differently. Nil for never.
+  func untilChange(of widget: Widget) -> Duration? {
+    let dates = (widget.content?.nodes ?? []).compactMap { untilChange(of: $0) }
+    let failure = widget.error?.since.map { untilAgeChanges(of: $0) }
+    return (dates + [failure].compactMap(\.self)).min()
+  }
+
   /// The time until the text of an age changes.
   func untilAgeChanges(of time: Timestamp) -> Duration {
     DateText.untilUnitChanges(time.duration(since: now))

@@ -17,9 +17,6 @@ extension Widget {
       return "! \(entry.key.onOneLine): \(message.onOneLine)"
     }
   }
-
-  /// Whether its text depends on the time: an error's age or a date.
-  var followsTime: Bool { error?.since != nil || content?.followsTime ?? false }
 }
 
 extension Content {
@@ -31,16 +28,6 @@ extension Content {
       let isTold = !node.problem.isEmpty && (tellsAll || !node.hasPlaceholderForProblem)
       return ((isTold ? [node.problem] : []) + node.unknownTokens(of: theme).map(\.description))
         .map { "! \(node.id.safeForTerminal): \($0.onOneLine)" }
-    }
-  }
-
-  /// Whether a date in it is relative to now.
-  var followsTime: Bool {
-    nodes.contains { node in
-      guard node.type == .date, node.properties["format"]?.plainText ?? "" == "" else {
-        return false
-      }
-      return ["relative", "timer"].contains(node.properties["style"]?.plainText)
     }
   }
 }
