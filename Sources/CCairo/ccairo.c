@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Types and numbers of the libraries' stable ABI, as far as they are used. */
+/* The types and constants that are used here, from the libraries' stable ABI. */
 typedef struct cairo cairo_t;
 typedef struct cairo_surface cairo_surface_t;
 typedef struct cairo_pattern cairo_pattern_t;
@@ -29,7 +29,7 @@ enum {
   PANGO_UNITS = 1024,
 };
 
-/* One line for each function: what it returns, its name, what it takes. */
+/* One line for each function: library, result, name, arguments. */
 #define FUNCTIONS(F)                                                                               \
   F(cairo, cairo_surface_t *, cairo_image_surface_create, (int, int, int))                         \
   F(cairo, cairo_surface_t *, cairo_image_surface_create_for_data,                                 \
@@ -104,7 +104,7 @@ static bool is_loaded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static bool find(void *library, const char *name, void *place) {
-  /* ISO C knows no conversion from an object's address to a function's; POSIX says how it is done. */
+  /* ISO C cannot convert an object pointer to a function pointer. POSIX allows it in this form. */
   *(void **)place = dlsym(library, name);
   return *(void **)place != NULL;
 }
@@ -269,7 +269,7 @@ void ccairo_text(struct ccairo *self, const char *text, size_t count, const stru
 
 void ccairo_image(struct ccairo *self, const uint32_t *argb, int width, int height, double x,
                   double y, double shown_width, double shown_height) {
-  /* cairo only reads it. */
+  /* The cast drops const; cairo only reads the picture. */
   cairo_surface_t *image = api.cairo_image_surface_create_for_data((unsigned char *)argb,
                                                                    FORMAT_ARGB32, width, height,
                                                                    width * 4);
@@ -282,7 +282,7 @@ void ccairo_image(struct ccairo *self, const uint32_t *argb, int width, int heig
     api.cairo_pattern_set_filter(api.cairo_get_source(self->cairo), FILTER_GOOD);
     api.cairo_pattern_set_extend(api.cairo_get_source(self->cairo), EXTEND_PAD);
     api.cairo_fill(self->cairo);
-    /* The picture's memory is the caller's: nothing may keep it. */
+    /* The caller owns the picture's memory. A new source drops cairo's reference to it. */
     api.cairo_set_source_rgba(self->cairo, 0, 0, 0, 0);
     api.cairo_restore(self->cairo);
   }

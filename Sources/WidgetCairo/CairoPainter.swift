@@ -9,11 +9,11 @@ import WidgetRender
   import Glibc
 #endif
 
-/// Why there is no picture.
+/// Why a picture cannot be made.
 public enum CairoFailure: Error, Hashable, Sendable, CustomStringConvertible {
   /// cairo or pango is not installed.
   case librariesMissing
-  /// So many pixels are more than `PixelImage.pixelsMax`.
+  /// The picture would have more pixels than `PixelImage.pixelsMax`.
   case tooLarge(pixels: Int)
   case outOfMemory
 
@@ -30,14 +30,14 @@ public enum CairoFailure: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Paints drawings as pixels, with cairo and pango. They are loaded when the first one is painted.
+/// Paints drawings as pixels, with cairo and pango. The first use loads the libraries.
 public enum CairoPainter {
-  /// Whether the libraries are there.
+  /// Whether cairo and pango are installed.
   public static var isAvailable: Bool { ccairo_is_available() }
 
-  /// The bytes of a PNG file, transparent around the cards.
+  /// The bytes of a PNG file. The area around the cards is transparent.
   ///
-  /// - Parameter scale: Pixels of a point.
+  /// - Parameter scale: Pixels per point.
   public static func png(of drawing: Drawing, scale: Double) throws(CairoFailure) -> [UInt8] {
     guard isAvailable else { throw .librariesMissing }
     let (wide, high) = (
@@ -142,7 +142,7 @@ public enum CairoPainter {
   }
 }
 
-/// Calls with a font as the C side takes it.
+/// Calls `body` with a font in its C form.
 func withFont<R>(_ font: ThemeFont, _ body: (inout ccairo_font) -> R) -> R {
   let family = font.isMonospaced ? SVGEncoder.monospacedFontFamily : SVGEncoder.fontFamily
   return family.withCString { name in

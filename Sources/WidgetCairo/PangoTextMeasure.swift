@@ -4,9 +4,9 @@ import WidgetDrawing
 public import WidgetLayout
 public import WidgetModel
 
-/// How large text is with the fonts of this machine, as pango draws it.
+/// Measures text in the fonts of this machine, as pango draws it.
 public final class PangoTextMeasure: TextMeasure, @unchecked Sendable {
-  /// Used under the lock only.
+  /// Used only while the lock is held.
   private let cairo: OpaquePointer
   private let lock = Mutex(())
   private let lines = SansTextMeasure()

@@ -1,15 +1,15 @@
 public import WidgetModel
 
-/// A picture as values: what to draw, from back to front, in points from the top left.
+/// A picture as values: marks from back to front, in points from the top left.
 ///
-/// `DrawingPainter` makes it of a layout. `SVGEncoder` writes it, and a painter of pixels paints it, so that
-/// both show the same.
+/// `DrawingPainter` makes the marks from a layout. `SVGEncoder` writes them as SVG, and `CairoPainter` paints
+/// them as pixels. Both show the same picture.
 public struct Drawing: Hashable, Sendable {
   public var width: Double
   public var height: Double
-  /// A name for those who cannot see it.
+  /// The name for screen readers.
   public var title: String
-  /// What it says, for those who cannot see it.
+  /// The description for screen readers: the picture's texts.
   public var words: String
   public var marks: [Mark]
 
@@ -18,9 +18,9 @@ public struct Drawing: Hashable, Sendable {
     self.marks = marks
   }
 
-  /// Pictures one below the other, at the left.
+  /// Joins pictures into one column, aligned left.
   ///
-  /// - Parameter gap: Points between two of them.
+  /// - Parameter gap: The points between two pictures.
   public static func column(_ drawings: [Drawing], gap: Double) -> Drawing {
     guard drawings.count != 1 else { return drawings[0] }
     var all = Drawing(width: 0, height: 0, title: "", words: "", marks: [])
@@ -40,9 +40,9 @@ public struct Drawing: Hashable, Sendable {
 /// One thing to draw.
 public indirect enum Mark: Hashable, Sendable {
   case rectangle(DrawingRect, corner: Double, Paint)
-  /// Lines from point to point; closed ones end where they begin.
+  /// Lines from point to point. A closed path ends at its first point.
   case path([DrawingPoint], isClosed: Bool, Paint)
-  /// A part of a circle, clockwise; in turns from its top.
+  /// A part of a circle, clockwise. `from` and `to` are turns (0 to 1) from the top.
   case arc(center: DrawingPoint, radius: Double, from: Double, to: Double, Paint)
   case text(TextMark)
   case image(ImageMark)
@@ -71,7 +71,7 @@ public struct DrawingRect: Hashable, Sendable {
   public var center: DrawingPoint { DrawingPoint(x: x + width / 2, y: y + height / 2) }
   public var isEmpty: Bool { !(width > 0 && height > 0) }
 
-  /// Smaller at all sides; never less than nothing.
+  /// The rectangle with every side moved inwards. Width and height are at least 0.
   public func inset(_ points: Double) -> DrawingRect {
     DrawingRect(
       x: x + points, y: y + points, width: max(0, width - 2 * points),
@@ -88,7 +88,7 @@ public struct DrawingRect: Hashable, Sendable {
   }
 }
 
-/// How a shape is filled and outlined. Lines are drawn half to each side of the outline.
+/// The fill and the outline of a shape. The outline's line is centred on the shape's edge.
 public struct Paint: Hashable, Sendable {
   public var fill: ThemeColor?
   public var stroke: ThemeColor?
@@ -105,16 +105,16 @@ public struct Paint: Hashable, Sendable {
 
 /// A text on one line.
 public struct TextMark: Hashable, Sendable {
-  /// As wide as the text and as high as its line. Nothing of the text leaves it.
+  /// As wide as the text and as high as its line. The text stays inside.
   public var frame: DrawingRect
-  /// How far below the top of the frame letters stand.
+  /// The distance from the top of the frame to the baseline.
   public var baseline: Double
   public var text: String
   public var font: ThemeFont
   public var color: ThemeColor
   public var isUnderlined = false
   public var isStruckThrough = false
-  /// Where it leads; nil for nowhere.
+  /// The address of a link. Nil if the text is no link.
   public var link: String?
 
   public init(
@@ -129,9 +129,9 @@ public struct TextMark: Hashable, Sendable {
 public struct ImageMark: Hashable, Sendable {
   /// How a picture fills its frame.
   public enum Mode: Hashable, Sendable {
-    /// All of it is seen.
+    /// The whole picture is visible.
     case fit
-    /// All of the frame is filled.
+    /// The picture covers the whole frame.
     case fill
   }
 
@@ -144,13 +144,13 @@ public struct ImageMark: Hashable, Sendable {
   }
 }
 
-/// The bytes of a PNG file that was read and found right.
+/// The bytes of a PNG file that was checked.
 public struct DrawingImage: Hashable, Sendable {
   public var png: [UInt8]
-  /// In pixels, which count as points.
+  /// In pixels. One pixel counts as one point.
   public var width: Int
   public var height: Int
-  /// What it shows, in words.
+  /// The description for screen readers.
   public var words: String
 
   public init(png: [UInt8], width: Int, height: Int, words: String = "") {
@@ -158,9 +158,9 @@ public struct DrawingImage: Hashable, Sendable {
   }
 }
 
-/// Marks that have something in common.
+/// Marks with a common clip and opacity.
 public struct MarkGroup: Hashable, Sendable {
-  /// Nothing is seen outside of it; nil for no such limit.
+  /// Marks are visible only inside this rectangle. Nil for no limit.
   public var clip: DrawingRect?
   public var clipCorner: Double
   /// 0 to 1.
@@ -181,7 +181,7 @@ extension DrawingRect {
 }
 
 extension Mark {
-  /// The same, elsewhere.
+  /// The mark, moved by an offset.
   func moved(x: Double, y: Double) -> Mark {
     let move = { (point: DrawingPoint) in DrawingPoint(x: point.x + x, y: point.y + y) }
     switch self {
@@ -204,7 +204,7 @@ extension Mark {
     }
   }
 
-  /// What it takes, its lines included.
+  /// The rectangle around the mark, line width included.
   public var bounds: DrawingRect {
     switch self {
     case .rectangle(let rect, _, let paint):

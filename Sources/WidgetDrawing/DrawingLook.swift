@@ -1,14 +1,14 @@
 public import WidgetModel
 
-/// How widgets are drawn: for whom, and with which pictures.
+/// The settings of a drawing: theme, appearance, states and images.
 public struct DrawingLook: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance
-  /// Whether nodes with `privacy` are hidden: a bar stands for their text.
+  /// Whether nodes with `privacy` show a bar in place of their text.
   public var isPrivate = false
-  /// Whether the widget's data may be old: all of it is dim, with a mark in the upper right corner.
+  /// Whether the widget's data may be old. The drawing is then dim, with a mark in the upper right corner.
   public var isStale = false
-  /// The picture of an image node, if there is one.
+  /// Finds the picture of an image node. Nil if there is none.
   public var image: @Sendable (Node) -> DrawingImage?
 
   public init(
@@ -18,21 +18,21 @@ public struct DrawingLook: Sendable {
     (self.theme, self.appearance, self.image) = (theme, appearance, image)
   }
 
-  /// How much of what is stale is seen.
+  /// The opacity of stale content.
   static let staleOpacity = 0.55
 
-  /// The colour that a node's property names: `#rrggbb`, `#rrggbbaa` or a token. Nil for none.
+  /// Parses a property's colour: `#rrggbb`, `#rrggbbaa` or a token. Nil if the value is none of these.
   func color(_ value: Value?) -> ThemeColor? {
     guard case .string(let text)? = value else { return nil }
     return theme.color(named: text, appearance)
   }
 
-  /// A token's colour, in a theme that lacks it the standard one.
+  /// A token's colour. Grey if the theme lacks the token.
   func token(_ name: String) -> ThemeColor {
     theme.token(name, appearance) ?? ThemeColor(red: 128, green: 128, blue: 128)
   }
 
-  /// A length: points, or a token.
+  /// A length in points. The value is a number or a token.
   func points(_ value: Value?) -> Double {
     if case .string(let text)? = value {
       return ThemeToken(text, of: .offset).flatMap { theme.offset($0.name) } ?? 0
@@ -40,14 +40,14 @@ public struct DrawingLook: Sendable {
     return min(max(value?.number ?? 0, 0), PropertyType.lengthMax)
   }
 
-  /// The font that a node's property names, as the layout took it.
+  /// The font that a node's property names. The layout uses the same font.
   func font(_ value: Value?) -> ThemeFont {
     var font: ThemeFont?
     if case .string(let token)? = value { font = theme.font(token) ?? theme.font("font." + token) }
     return font ?? theme.font("font.default") ?? ThemeFont(size: 16)
   }
 
-  /// A colour over an opaque one.
+  /// Blends a colour over an opaque one.
   static func mix(_ color: ThemeColor, over base: ThemeColor) -> ThemeColor {
     let share = Int(color.alpha)
     func mix(_ over: UInt8, _ under: UInt8) -> UInt8 {
@@ -58,19 +58,19 @@ public struct DrawingLook: Sendable {
       blue: mix(color.blue, base.blue))
   }
 
-  /// Text that can be read on a background: the theme's if it stands out, else black or white.
+  /// A readable text colour for a background: the theme's if its contrast is high enough, else black or white.
   func readable(on background: ThemeColor) -> ThemeColor {
     let text = token("color.text")
     if Self.contrast(text, background) >= 4.5 { return text }
     let (black, white) = (
       ThemeColor(red: 0, green: 0, blue: 0), ThemeColor(red: 255, green: 255, blue: 255)
     )
-    // White looks better on strong colours, as long as it can be read.
+    // White looks better on strong colours, so a contrast of 4 is enough.
     if Self.contrast(white, background) >= 4 { return white }
     return Self.contrast(black, background) >= Self.contrast(white, background) ? black : white
   }
 
-  /// The contrast of two colours, 1 to 21 (WCAG 2, with a square for its curve).
+  /// The contrast of two colours, 1 to 21, as in WCAG 2. The gamma curve is simplified to a square.
   static func contrast(_ one: ThemeColor, _ other: ThemeColor) -> Double {
     func light(_ color: ThemeColor) -> Double {
       func part(_ channel: UInt8) -> Double {
@@ -85,7 +85,7 @@ public struct DrawingLook: Sendable {
 }
 
 extension ThemeColor {
-  /// The colour, with only so much of it.
+  /// The colour with its alpha multiplied by a share from 0 to 1.
   func faded(_ share: Double) -> ThemeColor {
     var color = self
     color.alpha = UInt8(Double(alpha) * min(max(share, 0), 1))

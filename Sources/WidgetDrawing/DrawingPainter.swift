@@ -3,20 +3,20 @@ public import WidgetModel
 
 /// Turns a layout in points into marks.
 ///
-/// Text and places come from the layout; the painter adds colours, shapes and states, as `CellPainter` does
-/// for cells. A node hands on to its children: its text colour, the background it drew, and whether it is
-/// disabled, private, selected or a heading.
+/// Text and places come from the layout. The painter adds colours, shapes and states, as `CellPainter` does
+/// for cells. Children inherit from their parent: the text colour, the background behind them, and whether
+/// they are disabled, private or in a heading. A table also passes the keys of its selected rows.
 public struct DrawingPainter: Sendable {
   public var look: DrawingLook
 
   public init(look: DrawingLook) { self.look = look }
 
-  /// What a layout looks like, on the background that is there. O(nodes).
+  /// The marks of a layout. O(nodes).
   ///
   /// - Parameters:
-  ///   - table: The nodes of which the layout was made.
-  ///   - background: What is behind it, opaque.
-  ///   - paintsRoot: Whether the background of the root is drawn; it may have been already.
+  ///   - table: The nodes of the layout.
+  ///   - background: The opaque colour behind the layout.
+  ///   - paintsRoot: Whether to draw the root's background. False if the caller has drawn it.
   public func marks(
     _ layout: LayoutResult, _ table: NodeTable, on background: ThemeColor, paintsRoot: Bool = true
   ) -> [Mark] {
@@ -45,7 +45,7 @@ public struct DrawingPainter: Sendable {
     return marks
   }
 
-  /// Whether children stand beside each other and are as high as the highest.
+  /// Whether the node's children stand side by side, each as high as the highest.
   private static func isRow(_ entry: NodeTable.Entry, _ table: NodeTable) -> Bool {
     guard entry.node.type == .stack, ["", "fill"].contains(entry.node.text("crossAlign")) else {
       return false
@@ -54,7 +54,7 @@ public struct DrawingPainter: Sendable {
       || entry.parent.flatMap { table[$0]?.node.type } == .table
   }
 
-  /// Says that there is more, and where one is in it.
+  /// The scrollbar's thumb: its length shows how much is visible, its place the scroll offset.
   private func thumb(_ region: ScrollRegion, clip: LayoutRect) -> [Mark] {
     let view = region.viewport.intersection(clip).points
     let share = Double(region.viewportLength) / Double(max(region.contentLength, 1))
@@ -81,7 +81,7 @@ public struct DrawingPainter: Sendable {
 }
 
 extension LayoutRect {
-  /// The same in points.
+  /// The rectangle in points.
   var points: DrawingRect {
     let unit = Double(LayoutMetrics.unitsPerPoint)
     return DrawingRect(
@@ -90,11 +90,11 @@ extension LayoutRect {
   }
 }
 
-/// What a node hands on to its children.
+/// The properties that children inherit from a node.
 struct NodeSetting {
-  /// The text's colour; nil for the usual one.
+  /// The text colour. Nil for the default.
   var color: ThemeColor?
-  /// What was drawn behind it, opaque.
+  /// The opaque colour behind the children.
   var background: ThemeColor
   var isDisabled = false
   var isPrivate = false

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Properties as drawing needs them. A wrong value counts as absent.
+/// Typed access to properties. A value of the wrong type counts as absent.
 extension Node {
   func text(_ name: String) -> String {
     if case .string(let text)? = properties[name] { text } else { "" }

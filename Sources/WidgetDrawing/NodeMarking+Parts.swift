@@ -2,7 +2,7 @@ import WidgetLayout
 import WidgetModel
 import WidgetRender
 
-/// What of a node is drawn and is no text.
+/// The parts of a node that are not text: buttons, fields, bars, charts, images.
 extension NodeMarking {
   mutating func draw(_ part: PlacedPart) {
     let frame = part.frame.points
@@ -17,11 +17,11 @@ extension NodeMarking {
     case .plot: drawPlot(frame)
     case .chartBar: drawChartBar(part, frame)
     case .image: drawImage(frame)
-    case .icon: break  // Pictures know no icons by name; `LayoutMetrics.drawsIcons` says so.
+    case .icon: break  // Never placed: `WidgetCard` turns `drawsIcons` off.
     case .spinner: drawSpinner(frame.center, radius: min(frame.width, frame.height) / 2 - 2)
     case .more, .tooDeep: drawDots(frame)
     case .headingSeparator:
-      // As long as the lines between rows.
+      // As long as the separators between rows.
       var line = frame
       if frame.width > 4 * Self.lineInset {
         (line.x, line.width) = (frame.x + Self.lineInset, frame.width - 2 * Self.lineInset)
@@ -34,7 +34,7 @@ extension NodeMarking {
 
   // MARK: Buttons
 
-  /// What a button of a style is filled with, how it is outlined, and the colour of its text.
+  /// The fill, outline and text colours of a button with a style.
   func buttonColors(_ style: String) -> (fill: ThemeColor, stroke: ThemeColor?, text: ThemeColor) {
     let surface = look.token("color.surface")
     let separator = look.token("color.separator")
@@ -60,7 +60,7 @@ extension NodeMarking {
     let inside = colors.stroke == nil ? frame : frame.inset(0.5)
     add(.rectangle(inside, corner: corner, Paint(fill: colors.fill, stroke: colors.stroke)))
     guard node.type == .button else { return }
-    // Children of a button stand on its fill.
+    // A button's fill is the background of its children.
     setting.background = DrawingLook.mix(colors.fill, over: setting.background)
     setting.color = colors.text
   }
@@ -90,7 +90,7 @@ extension NodeMarking {
         Paint(stroke: onTint, lineWidth: 2, isRound: true)))
   }
 
-  /// What stands out on the tint: the background, or what can be read on it.
+  /// A colour that stands out on the tint: the background if its contrast is high enough.
   private var onTint: ThemeColor {
     let solid = DrawingLook.mix(tint, over: setting.background)
     return DrawingLook.contrast(setting.background, solid) >= 3
@@ -113,7 +113,7 @@ extension NodeMarking {
     return ChartScale(node.number("min") ?? 0, node.number("max") ?? 1)?.share(of: value)
   }
 
-  /// A bar in the middle of a line.
+  /// Draws a bar, vertically centred in the frame.
   private mutating func drawBar(_ frame: DrawingRect, share: Double?, thickness: Double) {
     let high = min(thickness, frame.height)
     let rail = DrawingRect(
@@ -121,7 +121,7 @@ extension NodeMarking {
     add(.rectangle(rail, corner: high / 2, Paint(fill: track)))
     guard let share, share > 0 else { return }
     var filled = rail
-    // What is there is seen, however small, and its ends are round.
+    // A small value is still visible: the filled part is at least as wide as its round ends.
     filled.width = min(rail.width, max(high, rail.width * share))
     add(.rectangle(filled, corner: high / 2, Paint(fill: tint)))
   }
@@ -165,7 +165,7 @@ extension NodeMarking {
         add(.rectangle(rect, corner: 0, Paint(fill: look.token("color.separator").faded(0.6))))
       }
     }
-    // More values than can be told apart are thinned, the newest stays.
+    // Above `plotPointsMax` values, every `step`th is drawn, counted back from the newest.
     let step = max(1, (values.count + Self.plotPointsMax - 1) / Self.plotPointsMax)
     var pieces: [[DrawingPoint]] = [[]]
     for (index, value) in values.enumerated() where (values.count - 1 - index) % step == 0 {
@@ -189,7 +189,7 @@ extension NodeMarking {
     }
   }
 
-  /// The most points of a line.
+  /// The most points in a chart's line.
   static let plotPointsMax = 1_000
 
   private mutating func drawLine(
@@ -261,7 +261,7 @@ extension NodeMarking {
     }
   }
 
-  /// One line in the middle, in small letters, cut to what there is room for.
+  /// Draws one centred line of small text, cut to the frame's width.
   private mutating func drawWords(_ words: String, in frame: DrawingRect) {
     let font = look.font(.string("font.caption"))
     let unit = Double(LayoutMetrics.unitsPerPoint)

@@ -1,17 +1,17 @@
 import WidgetLayout
 import WidgetModel
 
-/// One node's marks: first what is behind, then parts, then text, then what is at its edges.
+/// One node's marks, in drawing order: background, parts, text, then separators, accessory and problem.
 struct NodeMarking {
   let look: DrawingLook
   let node: Node
   let parent: Node?
   private(set) var placed: PlacedNode
-  /// At first the parent's; then the node's.
+  /// The inherited properties. The parent's until `draw` is called, then the node's.
   var setting: NodeSetting
   var marks: [Mark] = []
   private(set) var clip: DrawingRect
-  /// What its table says is selected, if it is a row.
+  /// The keys of selected rows, from the table that contains the node.
   private let outerSelection: Set<String>
 
   init(
@@ -32,7 +32,7 @@ struct NodeMarking {
     drawProblem()
   }
 
-  /// Moves what is in it to the middle of its row, so that what stands in a row is in one line.
+  /// Centres the content vertically in the row, so that neighbours line up.
   mutating func centerContent(in row: PlacedNode) {
     switch node.type {
     case .label, .date, .link, .toggle, .gauge, .spinner: break
@@ -42,14 +42,14 @@ struct NodeMarking {
     guard let top = frames.map(\.y).min(), let bottom = frames.map(\.endY).max() else { return }
     let shift = (row.inner.y + row.inner.endY - top - bottom) / 2
     guard shift > 0 else { return }
-    // What is moved is seen where its row is.
+    // The moved content is clipped to the row, not to the node.
     placed.clip.height = max(0, min(row.inner.endY, row.clip.endY) - placed.clip.y)
     clip = placed.clip.points
     for index in placed.texts.indices { placed.texts[index].frame.y += shift }
     for index in placed.parts.indices { placed.parts[index].frame.y += shift }
   }
 
-  /// Adds a mark, as far as it is seen.
+  /// Adds the visible part of a mark.
   mutating func add(_ mark: Mark) {
     let bounds = mark.bounds
     if clip.contains(bounds.inset(0.02)) {
@@ -59,7 +59,7 @@ struct NodeMarking {
     }
   }
 
-  // MARK: What holds for all of it
+  // MARK: Setting and background
 
   private mutating func readSetting() {
     setting.selectedKeys =
@@ -75,7 +75,7 @@ struct NodeMarking {
     if let color = look.color(node.properties["color"]) { setting.color = color }
   }
 
-  /// Whether it is a selected row of its table.
+  /// Whether the node is a selected row of a table.
   private var isSelected: Bool {
     parent?.type == .table && node.isRow(among: outerSelection)
   }
@@ -100,7 +100,7 @@ struct NodeMarking {
     }
     if let fill { setting.background = DrawingLook.mix(fill, over: setting.background) }
     if isSelected { setting.color = look.color(node.properties["selectedColor"]) ?? setting.color }
-    // The background of a button is what its shape is filled with.
+    // A button's background fills its shape; `drawButton` draws it.
     guard node.type != .button else { return }
     if let fill, fill.alpha > 0, !area.isEmpty {
       add(.rectangle(area, corner: corner, Paint(fill: fill)))
@@ -117,12 +117,12 @@ struct NodeMarking {
   var textColor: ThemeColor {
     if setting.isDisabled { return look.token("color.disabled") }
     if let color = setting.color { return color }
-    // Small letters say what is less important.
+    // Small text is secondary text.
     let isSmall = look.font(node.properties["font"]).size < 14
     return setting.isHeading || isSmall ? quietColor : look.readable(on: setting.background)
   }
 
-  /// The colour of what is less important than text.
+  /// The colour of secondary text and marks.
   var quietColor: ThemeColor {
     if setting.isDisabled { return look.token("color.disabled") }
     let quiet = look.token("color.secondary")
@@ -130,13 +130,13 @@ struct NodeMarking {
       ? quiet : look.readable(on: setting.background).faded(0.8)
   }
 
-  /// The colour of what is switched on or filled.
+  /// The colour of the active part: a checked box, the filled part of a bar, a chart's line.
   var tint: ThemeColor {
     if setting.isDisabled { return look.token("color.disabled") }
     return look.color(node.properties["tint"]) ?? look.token("color.tint")
   }
 
-  /// The colour of what a bar does not fill. Where contrast counts the separators' is as strong as a bar.
+  /// The colour of a bar's unfilled part. High contrast fades it, or it would look like the filled part.
   var track: ThemeColor {
     look.appearance == .highContrast
       ? look.token("color.separator").faded(0.3) : look.token("color.separator")
@@ -221,7 +221,7 @@ struct NodeMarking {
     }
     for line in (placed.separator.map { [$0] } ?? []) + placed.dividers {
       let rect = line.points
-      // Of the room of a divider only a hairline is drawn, in its middle.
+      // A divider is a hairline in the middle of its room.
       let width = min(rect.width, rect.height, 1)
       let shown =
         rect.height > rect.width
@@ -266,7 +266,7 @@ struct NodeMarking {
         Paint(stroke: tint, lineWidth: 2, isRound: true)))
   }
 
-  /// A mark in the upper right corner: something in it could not be evaluated.
+  /// Draws a mark in the upper right corner: an expression of the node could not be evaluated.
   private mutating func drawProblem() {
     guard !node.problem.isEmpty else { return }
     let frame = placed.frame.points

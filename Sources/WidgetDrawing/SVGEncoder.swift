@@ -11,20 +11,19 @@ import WidgetRender
 
 /// Writes a drawing as an SVG document.
 ///
-/// Text stays text, as wide as it was measured (`textLength`), whatever font the viewer has. All of it is
-/// escaped, and links other than to pages and mail are left out: nothing that a widget says becomes markup
-/// or a program.
+/// Text stays text. `textLength` keeps its measured width in any viewer's font. All text is escaped, and
+/// only links with the schemes of `schemes` are written. So a widget cannot inject markup or scripts.
 public enum SVGEncoder {
-  /// Fonts whose widths are those of the table, then any.
+  /// First the fonts with the widths of `AdvanceTable`, then any other.
   public static let fontFamily =
     "Liberation Sans, Arimo, Helvetica Neue, Helvetica, Arial, sans-serif"
   public static let monospacedFontFamily = "Liberation Mono, Cousine, Courier New, monospace"
-  /// Where links may lead.
+  /// The allowed schemes of links.
   static let schemes = ["https:", "http:", "mailto:"]
 
-  /// The document, ended by a newline.
+  /// The SVG document. It ends with a newline.
   ///
-  /// - Parameter scale: Pixels of a point.
+  /// - Parameter scale: Pixels per point.
   public static func text(_ drawing: Drawing, scale: Double = 1) -> String {
     var writer = Writer(prefix: "w" + String(hash(drawing.title), radix: 16))
     let (width, height) = (number(drawing.width), number(drawing.height))
@@ -39,12 +38,12 @@ public enum SVGEncoder {
     return writer.text
   }
 
-  /// FNV-1a: ids in a document differ from those of another one on the same page.
+  /// FNV-1a hash. As an id prefix, it keeps the ids of two documents on one page apart.
   private static func hash(_ text: String) -> UInt32 {
     text.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
   }
 
-  /// A number with at most two digits behind the point.
+  /// A number with at most two decimals.
   static func number(_ value: Double) -> String {
     guard value.isFinite, value.magnitude < 1e12 else { return "0" }
     let hundredths = Int((value * 100).rounded())
@@ -54,7 +53,7 @@ public enum SVGEncoder {
     return (hundredths < 0 ? "-" : "") + "\(whole)" + digits
   }
 
-  /// Text as XML has it, between quotes too. What XML cannot hold becomes U+FFFD.
+  /// Text escaped for XML, also in attributes. Characters that XML does not allow become U+FFFD.
   static func escaped(_ text: String) -> String {
     var plain = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
@@ -67,14 +66,14 @@ public enum SVGEncoder {
     return String(plain).escapedForMarkup
   }
 
-  /// The address, if a link may lead there.
+  /// The link, if its scheme is allowed.
   static func address(_ link: String?) -> String? {
     guard let link else { return nil }
     let start = link.prefix(8).lowercased()
     return schemes.contains(where: { start.hasPrefix($0) }) ? link : nil
   }
 
-  /// Where on a circle something is, in turns clockwise from its top.
+  /// A point on a circle. `turns` counts clockwise from the top.
   fileprivate static func point(
     _ center: DrawingPoint, _ radius: Double, _ turns: Double
   ) -> DrawingPoint {

@@ -1,16 +1,18 @@
 public import WidgetLayout
 public import WidgetModel
 
-/// How large text is in a common sans-serif font, without the font: by a table of its widths.
+/// Measures text in a common sans-serif font. A table of widths replaces the font.
 ///
-/// The table is that of Liberation Sans, whose widths Arial, Arimo and Helvetica share. What it lacks
-/// takes as much as a terminal's columns say. All of a monospaced font is 0.6 of its size wide.
+/// The table has the widths of Liberation Sans, which equal those of Arial, Arimo and Helvetica. Other
+/// characters have a fixed width: emoji, two-column and one-column characters have one each. A column of
+/// monospaced text is 0.6 of the font's size wide.
 public struct SansTextMeasure: TextMeasure {
-  /// From one line to the next, in parts of the font's size.
+  /// The distance between two baselines, as a multiple of the font's size.
   static let lineHeight = 1.25
-  /// From the top of a line to its baseline, in parts of the font's size: text is in the middle.
+  /// The distance from the top of a line to its baseline, as a multiple of the font's size. The value
+  /// centres the text.
   static let baseline = 0.97
-  /// The widths of what is not in the table, in parts of the font's size.
+  /// The widths of characters outside the table, as multiples of the font's size.
   private static let emojiWidth = 1.25
   private static let wideWidth = 1.0
   private static let otherWidth = 0.62

@@ -1,31 +1,31 @@
 public import WidgetLayout
 public import WidgetModel
 
-/// One widget's picture: a card with what it shows, laid out, and what is wrong with it.
+/// One widget's picture: a card with its content, its failures and its problems.
 public struct WidgetCard: Sendable {
   public var look: DrawingLook
   public var measure: any TextMeasure
-  /// What a date says. Default: nothing.
+  /// Formats the text of a `date` node. Default: empty.
   public var dateText: @Sendable (Node) -> String = { _ in "" }
 
-  /// Between the card's edge and what is in it.
+  /// The distance between the card's edge and its content.
   static let inset = 12.0
   static let corner = 18.0
-  /// The same of one line.
+  /// Inset and corner of an `inline` card.
   static let inlineInset = (sides: 8.0, ends: 0.0)
   static let inlineCorner = 10.0
-  /// What a mark takes in one line.
+  /// The width of the mark in an `inline` card.
   static let inlineMark = 16.0
-  /// The most that a card grows to because its content needs the room, in points.
+  /// The greatest height that a card grows to for its content, in points.
   public static let heightMax = 4_096.0
-  /// The most words for those who cannot see it, in characters.
+  /// The longest description for screen readers, in characters.
   static let wordsMax = 1_000
 
   public init(look: DrawingLook, measure: any TextMeasure = SansTextMeasure()) {
     (self.look, self.measure) = (look, measure)
   }
 
-  /// The size of a family's card, in points. The width of `inline` is the most; it is as wide as its text.
+  /// The size of a family's card, in points. An `inline` card is as wide as its text, up to this width.
   public static func size(of family: Family) -> (width: Double, height: Double) {
     switch family {
     case .small: (170, 170)
@@ -38,11 +38,11 @@ public struct WidgetCard: Sendable {
     }
   }
 
-  /// What a card has beside its content.
+  /// The messages on a card.
   public struct Notes: Hashable, Sendable {
-    /// Above it, in the colour of errors.
+    /// Shown above the content, in the error colour.
     public var failures: [String]
-    /// Below it, in the same.
+    /// Shown below the content, in the error colour.
     public var problems: [String]
 
     public init(failures: [String] = [], problems: [String] = []) {
@@ -50,13 +50,13 @@ public struct WidgetCard: Sendable {
     }
   }
 
-  /// The picture.
+  /// Lays out and draws a widget's content.
   ///
   /// - Parameters:
-  ///   - name: The widget's, for those who cannot see it.
-  ///   - width: Points. Default: the family's; for `inline`, as wide as its text.
-  ///   - height: Points; content that has no room is cut. Default: the family's, or what the content needs
-  ///     if that is more.
+  ///   - name: The widget's name, for screen readers.
+  ///   - width: The width in points. Default: the family's width; for `inline`, the width of the text.
+  ///   - height: The height in points. Content that does not fit is cut. Default: the family's height, or
+  ///     the content's if that is greater.
   public func drawing(
     of content: Content, name: String, family: Family, width: Double? = nil, height: Double? = nil,
     notes: Notes = Notes()
@@ -66,7 +66,7 @@ public struct WidgetCard: Sendable {
     let size = Self.size(of: family)
     let table = NodeTable(content)
     var inner = (width ?? size.width) - 2 * inset.sides
-    // One line has no room for words about itself: a mark behind it stands for them.
+    // One line has no room for messages. A mark after the content replaces them.
     let isMarked = isInline && (look.isStale || !notes.failures.isEmpty)
     if isInline, width == nil { inner = naturalWidth(table, most: inner) }
     if isMarked, width != nil { inner -= Self.inlineMark }
@@ -125,7 +125,7 @@ public struct WidgetCard: Sendable {
       words: String(words.prefix(Self.wordsMax)), marks: Self.within(whole, marks))
   }
 
-  /// The marks as far as they are on a card, which may be too small for them.
+  /// Clips marks to the card, which may be too small for them.
   private static func within(_ card: DrawingRect, _ marks: [Mark]) -> [Mark] {
     marks.compactMap { mark in
       let bounds = mark.bounds
@@ -148,7 +148,7 @@ public struct WidgetCard: Sendable {
     return engine.layout(table, width: Int(width * unit), height: height.map { Int($0 * unit) })
   }
 
-  /// The width of what is in one line.
+  /// The width that the content of an `inline` card needs, up to `most`.
   private func naturalWidth(_ table: NodeTable, most: Double) -> Double {
     let layout = layout(table, width: most, height: nil)
     let ends = layout.placed.map { node in
@@ -159,7 +159,7 @@ public struct WidgetCard: Sendable {
     return min(most, width.rounded(.up))
   }
 
-  /// Lines of text in the colour of errors, at the origin.
+  /// Lines of text in the error colour, at the origin.
   private func lines(_ texts: [String], width: Double) -> (marks: [Mark], height: Double) {
     guard !texts.isEmpty else { return ([], 0) }
     let children = texts.enumerated().map { (index, text) in
@@ -179,7 +179,7 @@ public struct WidgetCard: Sendable {
     return (marks, Double(layout.size.height) / Double(LayoutMetrics.unitsPerPoint))
   }
 
-  /// Three dots at the lower edge: there is more than this.
+  /// Three dots at the lower edge: the content is cut.
   private func moreMarks(_ card: DrawingRect) -> [Mark] {
     [-6.0, 0, 6].map { offset in
       .arc(
@@ -188,7 +188,7 @@ public struct WidgetCard: Sendable {
     }
   }
 
-  /// An arrow that turns: what is shown may be old.
+  /// A circular arrow: the data may be old.
   private func staleMarks(_ center: DrawingPoint) -> [Mark] {
     let paint = Paint(stroke: look.token("color.warning"), lineWidth: 1.75, isRound: true)
     let radius = 5.0
@@ -204,7 +204,7 @@ public struct WidgetCard: Sendable {
     ]
   }
 
-  /// A dot in the colour of errors: something is wrong.
+  /// A dot in the error colour: the widget has failed.
   private func failedMarks(_ center: DrawingPoint) -> [Mark] {
     [
       .arc(

@@ -77,7 +77,7 @@ import WidgetModel
         "<a href=\"https://example.org/?a=1&amp;b=&quot;2&quot;\">"))
   }
 
-  /// The marks that are not in a rectangle; of what is clipped, the clip counts.
+  /// The marks that extend beyond a rectangle. For a clipped group, the clip counts.
   private static func outside(_ marks: [Mark], _ whole: DrawingRect, isDeep: Bool) -> [String] {
     marks.flatMap { mark -> [String] in
       if case .group(let group) = mark, group.clip == nil {

@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 /*
- * Painting pixels with cairo, and text with pango. Both are loaded when the first picture is painted, and
- * declared here as far as they are used: neither building nor starting a program needs them.
+ * Paints pixels with cairo, and text with pango. The first use loads both libraries. ccairo.c declares the
+ * functions that it calls, so neither the build nor the start of a program needs the libraries.
  */
 
-/* Whether libcairo.so.2, libpango-1.0.so.0, libpangocairo-1.0.so.0 and libgobject-2.0.so.0 are there. */
+/* Whether libcairo.so.2, libpango-1.0.so.0, libpangocairo-1.0.so.0 and libgobject-2.0.so.0 load. */
 bool ccairo_is_available(void);
 
 struct ccairo_color {
@@ -26,7 +26,8 @@ struct ccairo_font {
 
 struct ccairo;
 
-/* A transparent picture of so many pixels; lengths are multiplied by the scale. NULL if there is no memory. */
+/* A transparent picture; width and height in pixels. The scale is pixels per unit of all other lengths.
+ * NULL if there is no memory. */
 struct ccairo *ccairo_new(int width, int height, double scale);
 void ccairo_free(struct ccairo *self);
 
@@ -37,7 +38,7 @@ double ccairo_text_width(struct ccairo *self, const char *text, size_t count,
 void ccairo_save(struct ccairo *self);
 void ccairo_restore(struct ccairo *self);
 
-/* The path: what is added is filled, stroked or clipped to by one of the calls below, which end it. */
+/* These calls add to the path. `ccairo_paint` and `ccairo_clip` use the path and end it. */
 void ccairo_move(struct ccairo *self, double x, double y);
 void ccairo_line(struct ccairo *self, double x, double y);
 void ccairo_close(struct ccairo *self);
@@ -46,23 +47,23 @@ void ccairo_arc(struct ccairo *self, double x, double y, double radius, double f
 void ccairo_rectangle(struct ccairo *self, double x, double y, double width, double height,
                       double corner);
 
-/* Fills and outlines the path; each if it has a colour. */
+/* Fills and outlines the path. A NULL colour skips the step. */
 void ccairo_paint(struct ccairo *self, const struct ccairo_color *fill,
                   const struct ccairo_color *stroke, double line_width, bool is_round);
 void ccairo_clip(struct ccairo *self);
 
-/* What is painted until `ccairo_end_group` is painted as one, with an opacity. */
+/* Everything painted until `ccairo_end_group` is blended as one picture, with an opacity. */
 void ccairo_begin_group(struct ccairo *self);
 void ccairo_end_group(struct ccairo *self, double opacity);
 
-/* A text on one line with its baseline at y, squeezed to a width if it is wider. */
+/* One line of text with its baseline at y. Text wider than `width` is squeezed to it. */
 void ccairo_text(struct ccairo *self, const char *text, size_t count, const struct ccairo_font *font,
                  double x, double y, double width, const struct ccairo_color *color,
                  bool is_underlined, bool is_struck_through);
 
-/* A picture of premultiplied ARGB words, drawn over a rectangle. */
+/* A picture of premultiplied ARGB words, scaled to a rectangle. */
 void ccairo_image(struct ccairo *self, const uint32_t *argb, int width, int height, double x,
                   double y, double shown_width, double shown_height);
 
-/* The picture as a PNG file, to be freed with `free`; NULL if there is no memory. */
+/* The picture as a PNG file. The caller frees it with `free`. NULL if there is no memory. */
 uint8_t *ccairo_png(struct ccairo *self, size_t *count);
