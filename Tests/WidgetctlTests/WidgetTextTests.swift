@@ -38,12 +38,13 @@ struct WidgetTextTests {
         "date": .timestamp(Self.now.advanced(by: .seconds(seconds))), "style": .string(style),
       ])
     #expect(Self.dates.text(of: node) == expected)
-    #expect(Content(rootID: "n", nodes: [node]).followsTime)
+    let wait = Self.dates.untilChange(of: node) ?? .zero
+    #expect(wait > .zero && wait <= (style == "timer" ? .seconds(1) : .seconds(3_600)))
   }
 
   @Test func `a date that stands still follows no time`() {
     let still = Node(id: "n", type: .date, properties: ["date": .timestamp(Self.now)])
-    #expect(!Content(rootID: "n", nodes: [still]).followsTime)
+    #expect(Self.dates.untilChange(of: still) == nil)
   }
 
   @Test func `a problem behind a placeholder is told only to who asks`() {
@@ -100,7 +101,9 @@ struct WidgetTextTests {
     widget.error = WidgetError(
       reason: "NO_DATA", message: "nothing\ncame", since: Self.now.advanced(by: .seconds(-300)))
     #expect(widget.failures(Self.dates) == ["stale", "NO_DATA for 5m: nothing ⏎ came"])
-    #expect(widget.followsTime)
+    #expect(Self.dates.untilChange(of: widget) == .seconds(60))
+    widget.error = nil
+    #expect(Self.dates.untilChange(of: widget) == nil)
   }
 
   @Test func `failed sources and actions of a bundle are told by name`() {

@@ -65,6 +65,24 @@ struct BundleFolderOptions: ParsableArguments {
     }
   }
 
+  /// The same for a call about one bundle. If the folder lacks it and widgetd-host runs another folder,
+  /// the error names that folder.
+  func inStore<T>(
+    _ store: BundleStore, having id: String, _ global: GlobalOptions,
+    _ body: () throws(BundleStoreError) -> T
+  ) async throws(CommandFailure) -> T {
+    do throws(BundleStoreError) { return try body() } catch {
+      guard folder == nil, case .notFound = error else {
+        return try inStore { () throws(BundleStoreError) in throw error }
+      }
+      let host = await BundleHost.ask(global)
+      guard let words = host.place(of: id, besides: store.path) else {
+        return try inStore { () throws(BundleStoreError) in throw error }
+      }
+      throw CommandFailure(.notFound, "there is no bundle \"\(id)\" in \(store.path); \(words)")
+    }
+  }
+
   func store() throws(CommandFailure) -> BundleStore {
     BundleStore(path: try path(), timeZones: SystemTimeZones().rules)
   }

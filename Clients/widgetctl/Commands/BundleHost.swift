@@ -94,6 +94,18 @@ enum BundleHost: Hashable {
     }
   }
 
+  /// Where a bundle is that a folder lacks, and which option leads there. Nil if the host runs no other
+  /// folder.
+  func place(of id: String, besides folder: String) -> String? {
+    guard case .running(let folders, _) = self, runs(folder) != true, let first = folders.first
+    else { return nil }
+    if let place = folders.first(where: { access("\($0)/\(id)", F_OK) == 0 }) {
+      return "widgetd-host runs it in \(place): add --dir \(place.asArgument)"
+    }
+    return
+      "widgetd-host runs \(folders.joined(separator: ", ")): add --dir \(first.asArgument), or --remote"
+  }
+
   /// The message for a folder without bundles. If the host does not run that folder, names the
   /// folders that it runs.
   func nothing(in folder: String) -> String {

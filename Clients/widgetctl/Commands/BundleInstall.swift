@@ -280,7 +280,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
   func run() async throws {
     if remote.remote { return try await BundleRemote.rollback(id, to: version, global) }
     let store = try folder.store()
-    let outcome = try folder.inStore { () throws(BundleStoreError) in
+    let outcome = try await folder.inStore(store, having: id, global) {
+      () throws(BundleStoreError) in
       try store.rollback(id, to: version)
     }
     BundleText.warn(outcome)
@@ -324,7 +325,9 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     if remote.remote { return try await BundleRemote.remove(ids, force: force, global) }
     let store = try folder.store()
     for id in ids {
-      try folder.inStore { () throws(BundleStoreError) in try store.remove(id, force: force) }
+      try await folder.inStore(store, having: id, global) { () throws(BundleStoreError) in
+        try store.remove(id, force: force)
+      }
     }
     global.session(socketPath: "").printer.print(
       .map(["removed": .list(ids.map { .string($0) })])

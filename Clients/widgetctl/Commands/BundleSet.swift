@@ -47,13 +47,14 @@ struct BundleSetCommand: AsyncParsableCommand {
     }
     let store = try folder.store()
     if !assignments.isEmpty || !unset.isEmpty {
-      try folder.inStore { () throws(BundleStoreError) in
+      try await folder.inStore(store, having: id, global) { () throws(BundleStoreError) in
         try store.changeSettings(of: id, to: values, unset: unset)
       }
       let host = await BundleHost.ask(global)
       if host != .unknown, let problem = host.problem(of: store.path) { BundleText.warn(problem) }
     }
-    let defaults = try folder.inStore { () throws(BundleStoreError) in
+    let defaults = try await folder.inStore(store, having: id, global) {
+      () throws(BundleStoreError) in
       try store.configured(id).defaults
     }
     for problem in defaults.problems { BundleText.warn("bundle \(id): \(problem)") }

@@ -167,7 +167,10 @@ extension Facts {
       return .ok(check, "\(user.name) may open the socket: \(way)")
     }
     return .fail(
-      check, "\(user.name) may not open the socket (\(ownership.text))" + hint(ownership),
+      check,
+      "\(user.name) may not open the socket (\(ownership.text))" + hint(ownership)
+        + (isOfGroup(ownership)
+          ? "" : "; `widgetd --client-group GROUP` lets the members of a group in"),
       mend: mend(ownership, groupMay: ownership.mode & 0o020 != 0))
   }
 
@@ -177,9 +180,12 @@ extension Facts {
         + "a shell in it" : ""
   }
 
+  /// Whether membership in the group of a file is something that users are given.
+  private func isOfGroup(_ ownership: Ownership) -> Bool { ownership.group != "root" }
+
   /// What lets the user in, if the group may do what is missing, or else.
   private func mend(_ ownership: Ownership, groupMay: Bool) -> String {
-    guard groupMay, ownership.group != "root" else {
+    guard groupMay, isOfGroup(ownership) else {
       return ownership.uid == 0
         ? "sudo " + choice.asRoot("doctor")
         : "sudo -u \(ownership.owner.shellQuoted) widgetctl doctor --socket \(choice.path.shellQuoted)"
