@@ -9,10 +9,10 @@ struct BarCommand: AsyncParsableCommand {
     commandName: "bar",
     abstract: "Feed a status bar: waybar, i3bar, polybar, tmux and others.",
     discussion: """
-      Writes what the widgets show in their family inline, in the format of a bar: one text now, \
-      and one at every change. Hidden widgets are left out. One process can feed a whole bar. It \
-      may start before the daemon, waits for it, and goes on after a restart; meanwhile the last \
-      state stays, marked as stale. It ends when the bar does.
+      Writes the widgets' content for the family inline in the format of a bar: one text now, and \
+      one at every change. Hidden widgets are left out. One process can feed a whole bar. The \
+      command waits for the daemon, and continues after a restart. Meanwhile the last state stays, \
+      marked as stale. The command ends when the bar does.
 
       Formats:
         waybar            a custom module with "return-type": "json"
@@ -24,11 +24,11 @@ struct BarCommand: AsyncParsableCommand {
         tmux              #(widgetctl bar --format tmux) in status-right
         json, plain       a list of blocks a line; text alone
 
-      Clicks are events: the left button presses a button or toggle, or a node that takes `press`. \
-      Other buttons and the wheel are `click` and `scroll`, with the button's number as `button`, \
-      where the node or the widget's kind takes them. i3bar, swaybar and i3blocks say by themselves \
-      what was clicked; other bars run `widgetctl bar --click BUTTON ID`. --print-config prints \
-      what to copy into a bar's configuration.
+      A click sends an event. The left button presses a button or toggle, or a node that takes \
+      `press`. Other buttons send `click` and the wheel sends `scroll`, with the button's number \
+      as `button`, if the node or the widget's kind takes them. i3bar, swaybar and i3blocks write \
+      clicks to standard input. Other bars run `widgetctl bar --click BUTTON ID`. --print-config \
+      prints a configuration for the bar.
 
       Examples:
         widgetctl bar --format waybar battery
@@ -38,7 +38,7 @@ struct BarCommand: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: "These widgets, in this order, the ones to come included.", completion: idCompletion,
+    help: "These widgets, in this order. They need not exist yet.", completion: idCompletion,
     transform: parseID)
   var ids: [WidgetID] = []
 
@@ -58,18 +58,18 @@ struct BarCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "What stands between two widgets where the bar does not keep them apart.", valueName: "text"))
+      "The text between two widgets if the bar does not separate them.", valueName: "text"))
   var separator = " | "
 
   @Option(
     help: ArgumentHelp(
-      "A widget's text is cut after so many columns; the tooltip then has all of it.",
+      "The most columns of a widget's text; the tooltip then has the whole text.",
       valueName: "columns"))
   var maxLength = 60
 
   @Option(
     help: ArgumentHelp(
-      "light, dark or high-contrast: whose colours to use.", valueName: "appearance"),
+      "The theme's colours: light, dark or high-contrast.", valueName: "appearance"),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance = .dark
 
@@ -78,14 +78,14 @@ struct BarCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Tell the widget of a click, and end: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, left and right.",
+      "Send a click to the widget, and end: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, left and right.",
       valueName: "button"))
   var click: Int?
 
-  @Option(help: ArgumentHelp("With --click: the node that was clicked.", valueName: "node"))
+  @Option(help: ArgumentHelp("With --click: the clicked node.", valueName: "node"))
   var node: String?
 
-  @Flag(help: "Print what to copy into the bar's configuration, and end.")
+  @Flag(help: "Print a configuration for the bar, and end.")
   var printConfig = false
 
   @OptionGroup var global: GlobalOptions

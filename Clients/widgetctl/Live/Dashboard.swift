@@ -14,15 +14,16 @@ struct DashboardCommand: AsyncParsableCommand {
     discussion: """
       Shows the visible widgets, or those of the ids or the selection, and follows every change. \
       Widgets flow into columns in position order; a large one takes two columns, an extra-large \
-      one takes all. A file arranges them otherwise: `w` writes it. A widget that is stale or failed says so in its title.
+      one takes all. An arrangement file gives them fixed places: the key `w` writes it. The title \
+      of a widget says if it is stale or failed.
 
-      Tab and the arrows move the focus; Enter and Space press, switch, and select; text is typed \
-      into inputs, and Enter submits it. The mouse presses and scrolls. `/` filters, `i` shows a \
+      Tab and the arrows move the focus. Enter and Space press, switch and select. Type text into \
+      inputs, and submit it with Enter. The mouse presses and scrolls. `/` filters, `i` shows a \
       widget's data, `?` shows all keys, `q` quits. Ctrl+Z suspends.
 
       If the daemon goes away, the last state stays, marked as stale, until the daemon is back. \
-      `view --live` is the same. Without ids and selection, the widgets that say how a host and its \
-      bundles stand are shown only while something is wrong with them.
+      `view --live` is the same. Without ids and selection, the status widgets of a host and its \
+      bundles are shown only while they report an error.
 
       Examples:
         widgetctl dashboard
@@ -40,38 +41,38 @@ struct DashboardCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("as"),
     help: ArgumentHelp(
-      "Show the content for this family, whatever the widgets' own is.", valueName: "family"),
+      "Show the content for this family. Default: the widget's family.", valueName: "family"),
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var family: Family?
 
   @Option(
     help: ArgumentHelp(
-      "Colours for a light, dark or high-contrast terminal; default: as its background is."),
+      "light, dark or high-contrast. Default: from the terminal's background."),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance?
 
   @Option(
     help: ArgumentHelp(
       """
-      Where widgets go: a YAML file, as the key w writes it, or none. Default: \
-      ~/.config/widgetd/dashboard.yaml, if it is there and neither ids nor a selection are given.
+      The places of widgets: a YAML file, as the key w writes it, or none. Default: \
+      ~/.config/widgetd/dashboard.yaml, if it exists and neither ids nor a selection are given.
       """, valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var arrangement: String?
 
   @Option(
     help: ArgumentHelp(
-      "How pictures are shown: \(ImageMethod.names). Default: as the terminal can.",
+      "How to draw pictures: \(ImageMethod.names). Default: the best that the terminal supports.",
       valueName: "how"), completion: .list(ImageMethod.allCases.map(\.rawValue)))
   var images: ImageMethod?
 
-  @Flag(help: "Hide what is private: nodes with the property privacy. The key p shows it.")
+  @Flag(help: "Hide nodes with the property privacy. The key p shows them.")
   var redact = false
 
-  @Flag(name: .customLong("no-animation"), help: "Nothing turns, fades or slides.")
+  @Flag(name: .customLong("no-animation"), help: "Turn animations off.")
   var isStill = false
 
-  @Flag(name: .customLong("wait"), help: "Wait for the daemon if it is not there.")
+  @Flag(name: .customLong("wait"), help: "Wait for the daemon if it is not running.")
   var waits = false
 
   @OptionGroup var global: GlobalOptions

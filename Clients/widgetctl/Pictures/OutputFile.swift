@@ -1,7 +1,7 @@
 import Glibc
 import WidgetModel
 
-/// Where a picture goes: standard output, or a file that readers see whole, either as it was or as it is.
+/// Where a picture goes: standard output, or a file. Readers see the old file or the new one, never a mixture.
 struct OutputFile: Hashable, Sendable {
   /// Nil for standard output.
   let path: String?
@@ -9,10 +9,10 @@ struct OutputFile: Hashable, Sendable {
   /// `-` and no name are standard output.
   init(_ name: String?) { path = name == "-" ? nil : name }
 
-  /// Replaces what is in the file. A file that is no regular one, such as a pipe, is written to.
+  /// Replaces the file in one step. A special file, such as a pipe, is written to instead.
   func write(_ bytes: [UInt8]) throws(CommandFailure) {
     guard let path else { return Output.write(bytes) }
-    // A link stays a link; what it leads to changes.
+    // A symbolic link stays; its target is replaced.
     var target = path
     if let whole = realpath(path, nil) {
       target = String(cString: whole)

@@ -1,7 +1,7 @@
 import Glibc
 import WidgetRender
 
-/// A picture that an image node names, read from a file.
+/// The picture of an image node, read from a file.
 struct PictureFile: Sendable {
   let bytes: [UInt8]
   let image: PixelImage
@@ -10,12 +10,12 @@ struct PictureFile: Sendable {
     let reason: String
   }
 
-  /// The largest file that is read.
+  /// The largest file that is read, in bytes.
   static let fileBytesMax = 16 << 20
-  /// The most pixels of a file's picture.
+  /// The most pixels of a picture in a file.
   static let pixelsMax = 8 << 20
 
-  /// Reads the file of a source: an absolute path, or one as a `file:` URL.
+  /// Reads the file of a source: an absolute path, or a `file:` URL.
   static func read(_ source: String) -> Result<PictureFile, Problem> {
     guard let path = path(source) else {
       return .failure(

@@ -4,23 +4,23 @@ import WidgetClient
 import WidgetDrawing
 import WidgetModel
 
-/// `render`: draws what widgets show into a file.
+/// `render`: draws widgets into a picture file.
 struct RenderCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "render", abstract: "Draw widgets into a picture: SVG or PNG.",
     discussion: """
-      The picture shows what `view` does, with shapes and fonts: a card as large as the widget's \
-      family, in the colours of the daemon's theme. Several widgets stand one below the other. \
+      Draws the content that `view` shows, with shapes and fonts. Each widget is a card in the \
+      size of its family and the colours of the daemon's theme. Several widgets form a column. \
       Without ids and selection, all visible widgets are drawn.
 
-      An SVG file holds the text as text, and needs no other file. PNG needs Debian's packages \
-      libcairo2 and libpangocairo-1.0-0. Old data is dim, with a mark; what \
-      is wrong with a widget stands above its content. A card grows with its content; with --height, \
-      content that has no room is cut, and three dots say so.
+      An SVG file keeps text as text, and needs no other file. PNG needs the Debian packages \
+      libcairo2 and libpangocairo-1.0-0. Old data is dim, with a mark. A widget's failure stands \
+      above its content. A card grows with its content. With --height, content that does not fit \
+      is cut, and three dots mark the cut.
 
-      --watch keeps the file true: it is replaced at every change, and when a date reads \
-      differently. Programs that read it never see half of it. While the daemon is away, the picture is \
-      dim and says so.
+      --watch replaces the file at every change, also when the text of a date changes. Programs \
+      that read the file never see a part of a picture. While the daemon is away, the picture is \
+      dim and shows the reason.
 
       Examples:
         widgetctl render load -o load.svg
@@ -34,7 +34,7 @@ struct RenderCommand: AsyncParsableCommand {
     case svg, png
   }
 
-  /// The sides that a card may have, in points.
+  /// The allowed lengths of a card's sides, in points.
   static let sides = 16.0...4_096
   static let scales = 0.5...8.0
 
@@ -47,7 +47,7 @@ struct RenderCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("as"),
     help: ArgumentHelp(
-      "Show each widget as another family shows it: \(Family.names). With ids, --family does the same.",
+      "Show the content for this family: \(Family.names). With ids, --family does the same.",
       valueName: "family"),
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var shownFamily: Family?
@@ -55,12 +55,12 @@ struct RenderCommand: AsyncParsableCommand {
   @Option(
     name: [.customShort("o"), .customLong("output")],
     help: ArgumentHelp(
-      "The file. Default, and -: standard output.", valueName: "file"), completion: .file())
+      "The file; - is standard output. Default: -.", valueName: "file"), completion: .file())
   var file: String?
 
   @Option(
     help: ArgumentHelp(
-      "svg or png. Default: as the file's name ends, svg without an ending.", valueName: "format"))
+      "svg or png. Default: the file name's ending, else svg.", valueName: "format"))
   var format: Format?
 
   @Option(
@@ -71,7 +71,7 @@ struct RenderCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Points. Default: small 170, medium 360, large 360, extra-large 720, inline as its text.",
+      "Points. Default: small 170, medium and large 360, extra-large 720, inline as wide as its text.",
       valueName: "points"))
   var width: Double?
 
@@ -82,22 +82,22 @@ struct RenderCommand: AsyncParsableCommand {
   var height: Double?
 
   @Option(
-    help: ArgumentHelp("Pixels of a point, 0.5 to 8. Default: 1.", valueName: "factor"))
+    help: ArgumentHelp("Pixels per point, 0.5 to 8. Default: 1.", valueName: "factor"))
   var scale: Double = 1
 
-  @Flag(help: "Draw again whenever something changes.")
+  @Flag(help: "Replace the file at every change.")
   var watch = false
 
   @Flag(
-    help: "Hide what is private: nodes with the property privacy are bars as wide as their text.")
+    help: "Hide nodes with the property privacy: their text becomes bars of the same width.")
   var redact = false
 
-  @Flag(name: .customLong("wait"), help: "With --watch: wait for the daemon if it is not there.")
+  @Flag(name: .customLong("wait"), help: "With --watch: wait for the daemon if it is not running.")
   var waits = false
 
   @OptionGroup var connection: ConnectionOptions
 
-  /// With ids there is nothing to select, so that `--family` says how to show them.
+  /// With ids there is no selection, so `--family` means the family to show.
   private var family: Family? {
     shownFamily ?? (ids.isEmpty ? nil : selection.families.first)
   }
@@ -134,7 +134,7 @@ struct RenderCommand: AsyncParsableCommand {
     return ending.isEmpty ? nil : ending
   }
 
-  /// The format that was asked for, or that the file's name has.
+  /// The format: from `--format`, or from the file name's ending.
   var shownFormat: Format { format ?? fileEnding.flatMap(Format.init) ?? .svg }
 
   func run() async throws {
@@ -161,7 +161,7 @@ struct RenderCommand: AsyncParsableCommand {
     }
     var kinds = KindNames()
     try await kinds.look(for: widgets, session)
-    // A daemon that knows no themes has the standard one.
+    // A daemon without themes uses the standard theme.
     let theme = try? await session.client.getTheme(options: session.options).theme.theme
     if let bytes = try output.bytes(of: widgets, kinds: kinds, theme: theme) {
       try output.file.write(bytes)
@@ -212,7 +212,7 @@ struct ConnectionOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Say on standard error what is going on.")
   var verbose = false
 
-  /// The same as the options that other commands have.
+  /// The options in the form that other commands use.
   var global: GlobalOptions {
     var global = GlobalOptions()
     (global.socket, global.timeout, global.output) = (socket, timeout, nil)
@@ -221,15 +221,15 @@ struct ConnectionOptions: ParsableArguments {
   }
 }
 
-/// What becomes of a drawing.
+/// The output of a drawing: its format, scale and file.
 struct RenderOutput: Sendable {
   let file: OutputFile
   let format: RenderCommand.Format
-  /// Pixels of a point.
+  /// Pixels per point.
   let scale: Double
   var page: RenderPage
 
-  /// Refuses what could not be read: pixels on a terminal.
+  /// Refuses to write PNG to a terminal.
   func check(isTerminal: Bool) throws(CommandFailure) {
     if format == .png, isTerminal {
       throw CommandFailure(
@@ -237,7 +237,7 @@ struct RenderOutput: Sendable {
     }
   }
 
-  /// The file's bytes, at this moment; nil if there is nothing to show.
+  /// The bytes of the picture now. Nil if there is no widget to show.
   ///
   /// - Parameter loss: Why the connection to the daemon is lost. Nil while it is up.
   func bytes(

@@ -4,30 +4,30 @@ import WidgetLayout
 import WidgetModel
 import WidgetRender
 
-/// Pictures of some widgets, one below the other.
+/// Draws widgets into one column.
 ///
-/// Pure but for the pictures of image nodes: the same widgets, time and options give the same drawing.
+/// A pure function of the widgets, time and options, except that it reads the files of image nodes.
 struct RenderPage: Sendable {
   var theme = Theme.standard
   var appearance: Theme.Appearance = .dark
-  /// Points. Default: as the family has it.
+  /// In points. Default: the family's.
   var width: Double?
   var height: Double?
-  /// The family that all are shown in. Default: each its own.
+  /// The family whose content all widgets show. Default: each widget's family.
   var family: Family?
   var dates: DateText
-  /// Whether problems are told of for which a placeholder stands in.
+  /// Whether to show problems that a placeholder covers.
   var tellsAll = false
-  /// Whether nodes with `privacy` are hidden.
+  /// Whether to hide nodes with `privacy`.
   var isPrivate = false
   /// Why the connection to the daemon is lost. All widgets are then drawn as stale. Nil while it is up.
   var loss: String?
   var measure: any TextMeasure = SansTextMeasure()
 
-  /// Points between two pictures.
+  /// The points between two pictures.
   static let gap = 12.0
 
-  /// The drawing; nil if there is nothing to show.
+  /// The drawing. Nil if there is no widget to show.
   func drawing(of widgets: [Widget], kinds: KindNames = KindNames()) -> Drawing? {
     guard !widgets.isEmpty else { return nil }
     let images = PictureCache()
@@ -59,7 +59,7 @@ struct RenderPage: Sendable {
       family: family ?? widget.family, width: width, height: height, notes: notes)
   }
 
-  /// What stands for content: the data, one line a key.
+  /// The content of a widget whose kind has none: its data, one line per key.
   private static func lines(of data: ValueMap) -> Content {
     let lines = data.entries.enumerated().map { (index, entry) in
       Node(
@@ -71,7 +71,7 @@ struct RenderPage: Sendable {
   }
 }
 
-/// The files of image nodes, each read once.
+/// The files of image nodes. Each is read once.
 private final class PictureCache: Sendable {
   private let known = Mutex<[String: DrawingImage?]>([:])
 

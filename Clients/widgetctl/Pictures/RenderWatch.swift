@@ -3,17 +3,17 @@ import WidgetModel
 
 /// `render --watch`: a file that follows every change.
 struct RenderWatch: Sendable {
-  /// The least time between two pictures: what happens in between is in the later one.
+  /// The least time between two pictures. The later one has all changes in between.
   static let pause = Duration.milliseconds(100)
 
   let ids: [WidgetID]
-  /// Whether the widgets that say how a host and its bundles stand are shown while all is well.
+  /// Whether to show the status widgets of hosts and bundles that run without errors.
   let showsStanding: Bool
   let output: RenderOutput
   let session: Session
   let watch: WatchOptions
 
-  /// Draws until the daemon's answer is an error, or the file cannot be written.
+  /// Draws at every change until the daemon answers with an error, or the file cannot be written.
   func run(_ follow: FollowOptions) async throws {
     let file = RenderedFile(self)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -39,7 +39,7 @@ struct RenderWatch: Sendable {
   }
 }
 
-/// What `render --watch` has written.
+/// The state of `render --watch`: the widgets, and the last picture.
 private actor RenderedFile {
   private let watch: RenderWatch
   private var mirror = WidgetMirror()
@@ -48,9 +48,9 @@ private actor RenderedFile {
   private var written: [UInt8]?
   /// Why the connection is lost. Nil while it is up.
   private var loss: String?
-  /// Fires when a date or an age reads differently.
+  /// Fires when the text of a date or an age changes.
   private var timer = WakeTimer()
-  /// An element each time that the timer fires.
+  /// Gets an element each time the timer fires.
   let due: AsyncStream<Void>
   private let fire: AsyncStream<Void>.Continuation
 
@@ -72,7 +72,7 @@ private actor RenderedFile {
     if case .theme = frame, mirror.isSynced { return try draw() }
     if loss != lossBefore, written != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
-    // It may be asked again later; meanwhile everything is drawn as it was known before.
+    // A failed query is repeated at the next change. Until then, draw with the known kinds.
     var kinds = kinds
     do throws(ClientError) {
       try await kinds.look(for: watch.widgets(in: mirror), watch.session)
