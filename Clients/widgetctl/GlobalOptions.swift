@@ -28,7 +28,7 @@ struct GlobalOptions: ParsableArguments {
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "How to print: table, json, jsonl or yaml. Errors are JSON too with json and jsonl.",
+      "The output format: table, json, jsonl or yaml. With json and jsonl, errors are JSON too.",
       valueName: "format"))
   var output: OutputFormat?
 
@@ -46,12 +46,12 @@ struct GlobalOptions: ParsableArguments {
     name: .long,
     help: ArgumentHelp(
       """
-      Makes a change safe to try again: with the same id it is made once, and answered alike, \
-      within ten minutes.
+      Makes a change safe to retry: within ten minutes, a change with the same id is made once and \
+      gets the same answer.
       """, valueName: "id"))
   var requestId: String?
 
-  @Flag(name: .shortAndLong, help: "Say on standard error what is going on.")
+  @Flag(name: .shortAndLong, help: "Print progress on standard error.")
   var verbose = false
 
   @Flag(name: .customLong("no-color"), help: "No colours; so does $NO_COLOR.")
@@ -146,7 +146,8 @@ struct SelectorOptions: ParsableArguments {
     name: .customLong("where"),
     help: ArgumentHelp(
       """
-      For which this expression is true: 'data.percent > 90', 'widget.stale', 'status.feed.failed'.
+      Widgets for which this expression is true: 'data.percent > 90', 'widget.stale', \
+      'status.feed.failed'.
       """, valueName: "expression"), transform: parseWhere)
   var condition: String?
 

@@ -5,16 +5,16 @@ import WidgetModel
 /// `apply`: makes a declared set of widgets and kinds true.
 struct ApplyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "apply", abstract: "Make a declared set of widgets true, and of kinds.",
+    commandName: "apply", abstract: "Create and update a declared set of widgets and kinds.",
     discussion: """
       Reads JSON, JSON lines or YAML: a list of widgets, {set: NAME, kinds: [...], widgets: \
       [...]}, or one widget. A widget has id, kind, family, labels, visible, enabled, parameters \
-      and data; fields that the daemon fills (revision, state, ...) are passed over, so that what \
-      `ls -o yaml` prints can be applied. Creates missing widgets and updates those that differ. A \
+      and data; fields that the daemon fills (revision, state, ...) are ignored, so you can apply \
+      the output of `ls -o yaml`. Creates missing widgets and updates those that differ. A \
       widget gets exactly the declared labels and parameters. Data keys that are not declared \
-      stay, because other programs may set them. With --prune, widgets that an earlier apply of \
-      the same set declared, and this one does not, are removed. Either all of the widgets are \
-      changed or none.
+      stay, because other programs may set them. With --prune, the command removes widgets that an \
+      earlier apply of the same set declared, and this one does not. It changes all of the widgets \
+      or none.
 
       With --own, the set owns the fields (data keys, parameters and labels) that it declares, and \
       no others. Fields that somebody else has set since, or that are not declared, stay as they \
@@ -28,8 +28,8 @@ struct ApplyCommand: AsyncParsableCommand {
       event's payload has name, type, default, description and required. The daemon makes existing \
       widgets fit a changed kind.
 
-      What `ls` prints says in applySet to which set a widget belongs, and is applied as that set; \
-      widgets of different sets have to be applied one set at a time. Only --set moves widgets from \
+      In the output of `ls`, applySet is the set of a widget, and `apply` uses it. Apply widgets \
+      of different sets one set at a time. Only --set moves widgets from \
       one set to another. The command refuses to move a widget of a bundle: edit the bundle's file. \
       --force moves it, and widgetd-host then refuses the bundle.
 
@@ -46,20 +46,20 @@ struct ApplyCommand: AsyncParsableCommand {
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var files: [String]
 
-  @Flag(help: "Remove what the set declared earlier and no longer does.")
+  @Flag(help: "Remove widgets and kinds that the set no longer declares.")
   var prune = false
 
   @Flag(help: "The set owns the fields that it declares; fields that somebody else has set stay.")
   var own = false
 
-  @Flag(help: "Only say what would happen.")
+  @Flag(help: "Print the changes without making them.")
   var dryRun = false
 
   @Option(
     help: ArgumentHelp(
       """
-      The set's name; comes before the file's, and moves widgets of other sets into this one. \
-      Default: default.
+      The set's name. Replaces the name in the file, and moves widgets of other sets into this \
+      set. Default: the file's, else default.
       """, valueName: "name"))
   var set: String?
 

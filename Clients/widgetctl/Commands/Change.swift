@@ -15,11 +15,11 @@ struct AddCommand: AsyncParsableCommand {
         widgetctl add gauge --id cpu --family small --param max=100 --data percent=0 --hidden
       """)
 
-  @Argument(help: "The kind it is an instance of.", transform: parseKind)
+  @Argument(help: "The widget's kind.", transform: parseKind)
   var kind: KindName
 
   @Option(
-    help: "Its id. Without it the daemon picks one, which is printed.", transform: parseID)
+    help: "The widget's id. Default: chosen by the daemon, and printed.", transform: parseID)
   var id: WidgetID?
 
   @Option(
@@ -43,10 +43,10 @@ struct AddCommand: AsyncParsableCommand {
     transform: parseAssignment)
   var data: [Assignment] = []
 
-  @Flag(help: "Do not show it yet.")
+  @Flag(help: "Create the widget hidden.")
   var hidden = false
 
-  @Flag(help: "It takes no events yet.")
+  @Flag(help: "Create the widget disabled: it takes no events.")
   var disabled = false
 
   @OptionGroup var transition: TransitionOptions
@@ -74,7 +74,7 @@ struct SetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change a widget's data, parameters, labels or status.",
     discussion: """
-      All of it is one change. What is not named stays, unless --replace is given. \
+      Makes one change. Values that the command does not name stay, unless --replace is given. \
       \(Assignment.help)
 
       Examples:
@@ -97,7 +97,7 @@ struct SetCommand: AsyncParsableCommand {
     help: ArgumentHelp("Remove a data value; may be repeated.", valueName: "key"))
   var unsetData: [String] = []
 
-  @Flag(help: "Remove all data values that are not named.")
+  @Flag(help: "Remove all data values that the command does not name.")
   var replace = false
 
   @Option(
@@ -130,15 +130,15 @@ struct SetCommand: AsyncParsableCommand {
       """, valueName: "field"))
   var release: [String] = []
 
-  @Flag(inversion: .prefixedNo, help: "Mark it stale (its data may be old), or fresh.")
+  @Flag(inversion: .prefixedNo, help: "Mark the widget stale (its data may be old), or fresh.")
   var stale: Bool?
 
   @Option(
-    help: ArgumentHelp("Say what is wrong with it.", valueName: "reason:message"),
+    help: ArgumentHelp("Set the widget's error.", valueName: "reason:message"),
     transform: SetCommand.parseError)
   var error: WidgetError?
 
-  @Flag(help: "Nothing is wrong with it any more.")
+  @Flag(help: "Remove the widget's error.")
   var clearError = false
 
   @Option(help: "Only if the widget still has this etag; else status 5.")
@@ -225,8 +225,9 @@ struct RemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove widgets.",
     discussion: """
-      One after the other: if one cannot be removed the others still are, and the exit status is \
-      the first failure's. With several ids, --request-id R stands for R-1, R-2, and so on.
+      Removes the widgets one after the other. If one cannot be removed, the command still removes \
+      the others, and ends with the status of the first failure. With several ids, --request-id R \
+      means R-1, R-2, and so on.
 
       The command refuses to remove a widget of a bundle: remove the bundle, or edit its file. \
       With --force it removes the widget, but widgetd-host restores the widget while it runs the \
@@ -247,10 +248,10 @@ struct RemoveCommand: AsyncParsableCommand {
 
   @OptionGroup var selection: SelectorOptions
 
-  @Flag(help: "Remove all that the selection selects.")
+  @Flag(help: "Remove all selected widgets.")
   var yes = false
 
-  @Flag(help: "A widget that is not there is no error.")
+  @Flag(help: "A missing widget is no error.")
   var allowMissing = false
 
   @Flag(help: "Also remove widgets of bundles; widgetd-host restores widgets of running bundles.")

@@ -7,12 +7,12 @@ struct EventsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "events", abstract: "Follow events: what users and programs do to widgets.",
     discussion: """
-      On a terminal (or with -o table) a line an event; otherwise (or with -o json or jsonl) one \
-      JSON object a line, of type event or gap. A gap names events that are lost to this reader. \
-      Numbers are given out in blocks, so they jump when the daemon starts again; a gap may then \
-      cover numbers that no event ever had. \
-      It survives a restart of the daemon. It ends with an interrupt, after --count events, with \
-      --timeout (status 8), or when its output is closed.
+      On a terminal, or with -o table, it prints one line per event. Otherwise, or with -o json or \
+      jsonl, it prints one JSON object per line, of type event or gap. A gap has the numbers of \
+      events that this reader has missed. The daemon reserves numbers in blocks, so numbers jump \
+      at its restart, and a gap may contain unused numbers. After a restart of the daemon the \
+      command reconnects. It ends with an interrupt, after --count events, with --timeout (status \
+      8), or when its output is closed.
 
       Examples:
         widgetctl events
@@ -21,7 +21,7 @@ struct EventsCommand: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: "Only of these widgets, the ones to come included.", completion: idCompletion,
+    help: "Only events of these widgets. They need not exist yet.", completion: idCompletion,
     transform: parseID)
   var ids: [WidgetID] = []
 
@@ -35,7 +35,7 @@ struct EventsCommand: AsyncParsableCommand {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Start after this event instead of now; 0 for all that are kept.", valueName: "n"))
+      "Start after this event instead of now; 0 for all stored events.", valueName: "n"))
   var afterSequence: UInt64?
 
   @Option(

@@ -5,11 +5,11 @@ import WidgetModel
 /// `kinds`: lists kinds.
 struct KindsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "kinds", abstract: "List the kinds of widgets that are registered.",
+    commandName: "kinds", abstract: "List the registered kinds.",
     discussion: """
-      A kind says what its widgets are configured with, what they hold and what happens to them; \
-      `describe` shows one, `apply` registers them from a file. Widgets can also be of a kind that \
-      is not listed; then nothing about them is checked.
+      A kind declares the parameters, data and events of its widgets. `describe` shows a kind, and \
+      `apply` registers kinds from a file. A widget can also have an unregistered kind. The daemon \
+      does not check such a widget.
 
       Examples:
         widgetctl kinds
@@ -55,13 +55,13 @@ extension Session {
 struct DescribeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "describe",
-    abstract: "Explain a kind: its parameters, data, events, and what it shows.",
+    abstract: "Explain a kind: its parameters, data, events and content.",
     discussion: """
-      Under "Content" are the nodes that its widgets show, for each family: what `send --node` can \
-      name, which events each takes from users, and what it shows (=… is an expression). A node that is \
-      repeated has the key of its row behind its name; `view --nodes` lists those of one widget.
+      "Content" lists the nodes of each family: the id for `send --node`, the events from users, \
+      and the properties (=… is an expression). The id of a repeated node ends with the key of its \
+      row; `view --nodes` lists the nodes of one widget.
 
-      A widget of kind `help` shows parameters, data and events too, and follows when the kind changes.
+      A widget of kind `help` shows parameters, data and events too, and changes with the kind.
 
       Examples:
         widgetctl describe clock
@@ -89,7 +89,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm-kind", abstract: "Remove a kind. Its widgets stay.",
     discussion: """
-      The kind's widgets keep their values, and are no longer checked.
+      The kind's widgets keep their values, and the daemon no longer checks them.
 
       The command refuses to remove a kind of a bundle: remove the bundle, or edit its file. With \
       --force it removes the kind, but widgetd-host restores the kind while it runs the bundle.
@@ -101,7 +101,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
   @Argument(help: "The kind's name.", completion: kindCompletion, transform: parseKind)
   var name: KindName
 
-  @Flag(help: "A kind that is not there is no error.")
+  @Flag(help: "A missing kind is no error.")
   var allowMissing = false
 
   @Flag(help: "Also remove kinds of bundles; widgetd-host restores kinds of running bundles.")

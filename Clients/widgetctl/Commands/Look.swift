@@ -7,9 +7,9 @@ struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List widgets, in display order.",
     discussion: """
-      Prints a table; with -o json or yaml one object with the store's revision and the list of \
-      widgets, with -o jsonl a widget a line. The list is read a page at a time; `watch --once` \
-      prints a state of exactly one revision.
+      Prints a table. With -o json or yaml, it prints one object with the store's revision and the \
+      list of widgets; with -o jsonl, one widget per line. It reads the list in pages, which can \
+      have different revisions. `watch --once` prints the state at exactly one revision.
 
       Examples:
         widgetctl ls
@@ -75,8 +75,8 @@ struct GetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Show one widget, or single values of it.",
     discussion: """
-      With --field, the table format prints just the values, one a line: text as it is, everything \
-      else as JSON. A data key or parameter that is not there is an error (status 3).
+      With --field, the table format prints only the values, one per line: text as it is, \
+      everything else as JSON. A missing data key or parameter is an error (status 3).
 
       Examples:
         widgetctl get clock
@@ -220,9 +220,9 @@ struct FieldOptions: ParsableArguments {
     name: .customLong("field"),
     help: ArgumentHelp(
       """
-      Only this of each widget; may be repeated: data.KEY, parameters.KEY, or a field's name, such \
-      as data, labels, state, position. Tables and `get` also show a part of a value: \
-      data.status.save.state, data.load[0]. JSON has the value as a whole.
+      Only this field of each widget; may be repeated: data.KEY, parameters.KEY, or a field's \
+      name, such as data, labels, state, position. Tables and `get` also show a part of a value: \
+      data.status.save.state, data.load[0]. JSON has the whole value.
       """, valueName: "path"))
   var paths: [String] = []
 

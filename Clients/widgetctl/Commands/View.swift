@@ -7,19 +7,19 @@ struct ViewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "view", abstract: "See widgets as their users do: a picture in text.",
     discussion: """
-      A widget's kind says what the widget shows. If the kind has no content, the widget shows its \
-      data, one line a key. Without ids and selection, all visible widgets are drawn, each with a \
-      title; the widgets that say how a host and its bundles stand only if something is wrong, or \
-      with --verbose. A line that begins with ! says what is wrong with a node. If the node has a placeholder, \
-      only --verbose and --nodes show that line.
+      Draws the content that a widget's kind declares. If the kind has no content, the widget \
+      shows its data, one line per key. Without ids and selection, all visible widgets are drawn, \
+      each with a title. The status widgets of a host and its bundles are drawn only if they \
+      report an error, or with --verbose. A line that begins with ! tells the problem of a node. \
+      If the node has a placeholder, only --verbose and --nodes show that line.
 
       The picture has colours on a terminal, and is plain text elsewhere. --width, --height and \
-      --format fit it for a message of the day, a status bar or a web page. --watch draws again at \
-      every change, until q or Ctrl+C; without a terminal it prints the picture again. --live also \
+      --format adapt it to a message of the day, a status bar or a web page. --watch redraws at \
+      every change until q or Ctrl+C. Without a terminal it prints the picture again. --live also \
       takes keys and the mouse.
 
-      --nodes lists the nodes that `send --node` can name; with --defaults, also the properties that \
-      hold by default. With -o json or yaml, `view` prints what `ls` does.
+      --nodes lists the nodes for `send --node`. With --defaults, it also lists the properties \
+      that have their default. With -o json or yaml, `view` prints the same as `ls`.
 
       Examples:
         widgetctl view
@@ -41,13 +41,13 @@ struct ViewCommand: AsyncParsableCommand {
     name: .customLong("as"),
     help: ArgumentHelp(
       """
-      Show each widget as another family shows it: \(Family.names). The widget stays as it is. With \
-      ids, --family does the same; without ids, --family selects widgets of that family.
+      Show the content for this family: \(Family.names). The widgets do not change. With ids, \
+      --family does the same; without ids, --family selects widgets of that family.
       """, valueName: "family"),
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var shownFamily: Family?
 
-  /// With ids there is nothing to select, so that `--family` says how to show them.
+  /// With ids there is no selection, so `--family` means the family to show.
   private var family: Family? {
     shownFamily ?? (ids.isEmpty ? nil : selection.families.first)
   }
@@ -57,33 +57,33 @@ struct ViewCommand: AsyncParsableCommand {
       && selection.condition == nil && shownFamily == nil
   }
 
-  @Flag(help: "Draw again whenever something changes.")
+  @Flag(help: "Redraw at every change.")
   var watch = false
 
   @Flag(help: "List the nodes with their ids, types, events and properties.")
   var nodes = false
 
-  @Flag(help: "With --nodes: also the properties that hold by default.")
+  @Flag(help: "With --nodes: also the properties that have their default.")
   var defaults = false
 
   @OptionGroup var picture: PictureOptions
 
   @Flag(
-    help: "Hide what is private: nodes with the property privacy are bars as wide as their text.")
+    help: "Hide nodes with the property privacy: their text becomes bars of the same width.")
   var redact = false
 
-  @Flag(help: "Show them full screen, with keys and mouse, as `dashboard` does.")
+  @Flag(help: "Show the widgets full screen, with keys and mouse, as `dashboard` does.")
   var live = false
 
   @Option(
     help: ArgumentHelp(
-      "With --live: the file that says where widgets go, or none.", valueName: "file"),
+      "With --live: the file with the places of widgets, or none.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var arrangement: String?
 
   @Flag(
     name: .customLong("wait"),
-    help: "With --watch or --live: wait for the daemon if it is not there.")
+    help: "With --watch or --live: wait for the daemon if it is not running.")
   var waits = false
 
   @OptionGroup var global: GlobalOptions

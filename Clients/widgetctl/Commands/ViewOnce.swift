@@ -19,13 +19,13 @@ struct PictureOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "So many columns. Default: those of the terminal, 80 without one.",
+      "The width in columns. Default: the terminal's, 80 without a terminal.",
       valueName: "columns"))
   var width: Int?
 
   @Option(
     help: ArgumentHelp(
-      "So many rows. Default: as many as the widgets take.", valueName: "rows"))
+      "The height in rows. Default: the height of the widgets.", valueName: "rows"))
   var height: Int?
 
   @Option(

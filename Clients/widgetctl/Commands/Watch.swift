@@ -5,20 +5,21 @@ import WidgetModel
 /// `watch`: follows widgets.
 struct WatchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "watch", abstract: "Follow widgets: what is there, then every change.",
+    commandName: "watch", abstract: "Follow widgets: the current state, then every change.",
     discussion: """
-      On a terminal (or with -o table) a line a change; otherwise (or with -o json or jsonl) one \
-      JSON object a line and frame, told apart by `type`: opened, snapshot, synced, changes, event, \
-      gap, reset, disconnected, reconnected. It survives a restart of the daemon: it connects again \
-      and goes on where it stopped. It ends with an interrupt, or when its output is closed.
+      On a terminal, or with -o table, it prints one line per change. Otherwise, or with -o json \
+      or jsonl, it prints each frame as one line with a JSON object. The frame's `type` is opened, \
+      snapshot, synced, changes, event, gap, reset, disconnected or reconnected. After a restart \
+      of the daemon it reconnects and resumes. It ends with an interrupt, or when its output is \
+      closed.
 
-      --once prints the state at one revision as `ls` does, and with -o json also the token to \
-      resume from. --until ends with status 0 as soon as the condition holds, at once if it already \
-      does; given several times, all must hold at the same time. Without ids and selection it \
-      follows only the widgets that conditions name. --timeout ends it with status 8.
+      --once prints the state at one revision as `ls` does, and with -o json also the token for \
+      --resume. --until ends with status 0 as soon as the condition holds. If --until is repeated, \
+      all conditions must hold at the same time. Without ids and selection, only the widgets of \
+      the conditions are followed. --timeout ends the command with status 8.
 
       Conditions: \(Condition.help) A value is JSON if it is JSON, else text. Numbers compare by \
-      value. Of a widget that is not there only `removed` is true.
+      value. For a widget that does not exist, only `removed` is true.
 
       Examples:
         widgetctl watch
@@ -29,7 +30,7 @@ struct WatchCommand: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: "Only these widgets, the ones to come included.", completion: idCompletion,
+    help: "Only these widgets. They need not exist yet.", completion: idCompletion,
     transform: parseID)
   var ids: [WidgetID] = []
 
@@ -40,7 +41,7 @@ struct WatchCommand: AsyncParsableCommand {
   var once = false
 
   @Option(
-    help: ArgumentHelp("End when this holds; may be repeated.", valueName: "condition"),
+    help: ArgumentHelp("End when this condition holds; may be repeated.", valueName: "condition"),
     transform: { text in try usage { () throws(SyntaxFailure) in try Condition(text) } })
   var until: [Condition] = []
 
@@ -49,7 +50,7 @@ struct WatchCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The least time between two change frames; what happens in between is merged.",
+      "The least time between two change frames; changes in between are merged.",
       valueName: "duration"),
     transform: parseDuration)
   var minInterval: Duration?
@@ -57,8 +58,8 @@ struct WatchCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      Go on after the frame that this resumeToken came with, without a snapshot; needs the same \
-      selection and fields.
+      Resume after the frame with this resumeToken, without a snapshot; needs the same selection \
+      and fields.
       """, valueName: "token"),
     transform: { text in
       guard let token = PaddedBase64.decode(text), !token.isEmpty else {

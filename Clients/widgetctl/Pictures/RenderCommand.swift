@@ -209,7 +209,7 @@ struct ConnectionOptions: ParsableArguments {
     transform: parseDuration)
   var timeout: Duration?
 
-  @Flag(name: .shortAndLong, help: "Say on standard error what is going on.")
+  @Flag(name: .shortAndLong, help: "Print progress on standard error.")
   var verbose = false
 
   /// The options in the form that other commands use.
