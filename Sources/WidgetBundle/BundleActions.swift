@@ -154,6 +154,8 @@ public struct FormField: Hashable, Sendable {
 public struct ActionStatus: Hashable, Sendable {
   public enum State: String, Hashable, Sendable, CaseIterable {
     case idle, running, success, failure
+    /// What an optional source reads does not exist.
+    case missing
   }
 
   public var state: State
@@ -182,12 +184,13 @@ public struct ActionStatus: Hashable, Sendable {
     self.since = since
   }
 
-  /// The status as a data value: a map with `state`, `running`, `succeeded`, `failed`, `progress`,
-  /// `title`, `message`, `code`, `fields` and `since`.
+  /// The status as a data value: a map with `state`, `running`, `succeeded`, `failed`, `missing`,
+  /// `progress`, `title`, `message`, `code`, `fields` and `since`.
   public var value: Value {
     .map([
       "state": .string(state.rawValue), "running": .bool(state == .running),
       "succeeded": .bool(state == .success), "failed": .bool(state == .failure),
+      "missing": .bool(state == .missing),
       "progress": progress.map { .double($0) } ?? .null, "title": .string(title),
       "message": .string(message), "code": .string(code),
       "fields": .map(

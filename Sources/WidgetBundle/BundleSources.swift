@@ -28,6 +28,8 @@ public struct Source: Sendable {
   public var errorTitle: Template?
   /// The message after a reading; nil for no message.
   public var successMessage: Template?
+  /// Whether it is no failure if what the source reads does not exist. The state is then `missing`.
+  public var isOptional: Bool
   /// The widget becomes stale when readings have failed for this long.
   public var staleAfter: Duration
 
@@ -64,8 +66,9 @@ public struct Source: Sendable {
     isLoadedAtStart: Bool = true, condition: Expression? = nil, parse: Parse = Parse(),
     assignments: Assignments, stub: Stub? = nil, errorTitle: Template? = nil,
     successMessage: Template? = nil, staleAfter: Duration = Source.staleAfterDefault,
-    isWhileWatched: Bool = false
+    isWhileWatched: Bool = false, isOptional: Bool = false
   ) {
+    self.isOptional = isOptional
     self.isWhileWatched = isWhileWatched
     self.errorTitle = errorTitle
     self.successMessage = successMessage

@@ -6,6 +6,9 @@ extension KindReader {
   /// The shortest interval at which anything is done again.
   static let intervalLeast = Duration.milliseconds(100)
 
+  /// The inputs that can be missing on a machine.
+  private static let optionalInputs = ["file", "command", "socket"]
+
   func source(_ named: Named) -> Source? {
     guard let object = reading.object(named.item, .source) else { return nil }
     let inputs = ["file", "http", "command", "socket", "timer", "value"]
@@ -66,13 +69,20 @@ extension KindReader {
     let message = reading.template(
       object["message"], hostVariables(result: type), giving: .string, for: "a message")
     let staleAfter = reading.duration(object["staleAfter"], atLeast: .zero)
+    let isOptional = reading.bool(object["optional"]) ?? false
+    if isOptional, !KindReader.optionalInputs.contains(inputName), let item = object["optional"] {
+      reading.report(
+        item, "\"optional\" is for what may be missing on a machine, and not for \"\(inputName)\"",
+        hint: "leave it out")
+    }
     guard let input else { return nil }
     var source = Source(
       name: named.name, input: input, interval: interval, isAligned: isAligned,
       isLoadedAtStart: reading.bool(object["start"]) ?? true, condition: condition, parse: parse,
       assignments: assignments, stub: stub, errorTitle: title, successMessage: message,
       staleAfter: staleAfter ?? Source.staleAfterDefault,
-      isWhileWatched: reading.bool(object["whileWatched"]) ?? false)
+      isWhileWatched: reading.bool(object["whileWatched"]) ?? false,
+      isOptional: isOptional)
     let own = Set(assignments.values.map(\.key))
     source.dependencies = references.filter { KindReader.isDependency($0, own) }
       .sorted { $0.description < $1.description }

@@ -240,9 +240,9 @@ final class KindReader {
   private var statusType: ExpressionType {
     let one = ExpressionType.record(
       RecordType([
-        "state": .string, "running": .bool, "succeeded": .bool, "failed": .bool, "progress": .dyn,
-        "title": .string, "message": .string, "code": .string, "fields": .map(.string, .string),
-        "since": .dyn,
+        "state": .string, "running": .bool, "succeeded": .bool, "failed": .bool, "missing": .bool,
+        "progress": .dyn, "title": .string, "message": .string, "code": .string,
+        "fields": .map(.string, .string), "since": .dyn,
       ]))
     return .record(
       RecordType(

@@ -283,6 +283,10 @@ extension ObjectShape {
       Key("when", .expression, "Not read while this is false."),
       Key("whileWatched", .bool, "Read only while somebody watches the widget."),
       Key(
+        "optional", .bool,
+        "It is no failure if the file, program or socket does not exist: `status.NAME.missing` is then true."
+      ),
+      Key(
         "staleAfter", .duration,
         "How long readings may fail before the widget is stale. Default: 30s."),
       Key(

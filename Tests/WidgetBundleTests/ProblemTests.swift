@@ -120,6 +120,9 @@ import WidgetModel
     Mistake("sources: {a: {timer: 10ms}}", "1:22", "too short", hint: "0.1s"),
     Mistake("sources: {a: {timer: soon}}", "1:22", "no duration", hint: "500ms"),
     Mistake("sources: {a: {value: 1, aligned: true}}", "1:34", "be aligned", hint: "every"),
+    Mistake(
+      "sources: {a: {value: 1, optional: true}}", "1:35", "not for \"value\"",
+      hint: "leave it out"),
     Mistake("sources: {a: {value: 1, lines: true}}", "1:32", "is for commands"),
     Mistake(
       "sources: {a: {file: '${bundle}/x', parse: wrods}}", "1:43", "no format", hint: "\"words\""),

@@ -164,6 +164,9 @@ struct Scene {
     WidgetID(id).flatMap { widgets[$0]?.data[key] }
   }
 
+  /// The widget `w`.
+  var widget: Widget? { WidgetID("w").flatMap { widgets[$0] } }
+
   /// A detail of the status of a source or an action.
   func status(_ name: String, _ detail: String = "state", of id: String = "w") -> Value? {
     guard case .map(let all)? = data("status", of: id), case .map(let status)? = all[name] else {
@@ -198,6 +201,16 @@ struct Scene {
 
   mutating func fileWatch() -> (id: RequestID, path: String)? {
     first { if case .watchFile(let id, let path) = $0 { (id, path) } else { nil } }
+  }
+
+  mutating func lastFileWatch() -> (id: RequestID, path: String)? {
+    var last: (id: RequestID, path: String)?
+    while let watch = fileWatch() { last = watch }
+    return last
+  }
+
+  mutating func connection() -> (id: RequestID, request: SocketRequest)? {
+    first { if case .connect(let id, let request) = $0 { (id, request) } else { nil } }
   }
 
   mutating func program() -> (id: RequestID, request: CommandRequest)? {

@@ -72,7 +72,8 @@ enum FileReading {
 
   private static func failure(_ path: String) -> Failure {
     switch errno {
-    case ENOENT, ENOTDIR: Failure("NOT_FOUND", "there is no file \(path)")
+    // A device can be removed while one of its files is open.
+    case ENOENT, ENOTDIR, ENODEV, ENXIO: Failure("NOT_FOUND", "there is no file \(path)")
     case EACCES, EPERM:
       Failure("PERMISSION_DENIED", "\(path) cannot be read: \(errorText()); who runs widgetd-host?")
     default: Failure("UNAVAILABLE", "\(path) cannot be read: \(errorText())")

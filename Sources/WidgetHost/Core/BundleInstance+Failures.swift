@@ -90,9 +90,14 @@ extension BundleInstance {
     touched.insert(id)
   }
 
-  mutating func succeeded(_ id: WidgetID, _ key: FailureKey) {
+  /// Forgets a failure.
+  ///
+  /// - Parameter words: what the log says of it.
+  mutating func succeeded(
+    _ id: WidgetID, _ key: FailureKey, saying words: String = "works again"
+  ) {
     guard widgets[id]?.failures.removeValue(forKey: key) != nil else { return }
-    effects.append(.note("\(place(id, key)) works again"))
+    effects.append(.note("\(place(id, key)) \(words)"))
     if case .source(let index) = key {
       deadlines[.stale(id, index)] = nil
       showStaleness(id)

@@ -112,6 +112,8 @@ extension BundleInstance {
       begin(id, index, source, isAsked: isAsked, isContinuous: isContinuous) { .run($0, request) }
     case .socket(let socket):
       let request = try socketRequest(socket, moment)
+      unwatch(id, index)
+      widgets[id]?.sources[index].missingPath = request.path
       begin(id, index, source, isAsked: isAsked, isContinuous: true) { .connect($0, request) }
     case .http(let http):
       var request = try webRequest(http, source.parse, moment)
@@ -192,8 +194,18 @@ extension BundleInstance {
     effects.append(.watchFile(request, path: path))
   }
 
+  private mutating func unwatch(_ id: WidgetID, _ index: Int) {
+    guard let watch = state(id, index).watch else { return }
+    cancel(watch.request)
+    widgets[id]?.sources[index].watch = nil
+  }
+
   mutating func fileChanged(_ id: WidgetID, _ index: Int) {
     let state = state(id, index)
+    // A socket is there before its program listens, so the next attempts follow soon.
+    if status(id, source(id, index)?.name ?? "") == .missing {
+      widgets[id]?.sources[index].attempts = 0
+    }
     if state.request != nil {
       widgets[id]?.sources[index].isWantedAgain = true
       return
@@ -297,6 +309,7 @@ extension BundleInstance {
 
   mutating func sourceFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     guard let source = source(id, index), let facts = facts(of: id) else { return }
+    if source.isMissing(failure) { return sourceMissing(id, index, source, failure) }
     trace(id, .source, source.name, "fails: \(failure)")
     setFailure(
       id, source.name,
@@ -304,16 +317,44 @@ extension BundleInstance {
         state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
         message: failure.message, code: failure.code))
     if case .file = source.input, failure.code == "NOT_FOUND" {
-      // The data of a missing file is not valid any more, so the keys get their defaults.
-      for (key, _) in source.assignments.values {
-        widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
-      }
+      clearData(of: source, id, facts)
     }
     widgets[id]?.sources[index].attempts += 1
     touched.insert(id)
     if case .http = source.input, failure.isTransient {
       // At first sooner than it would be read anyway, then more and more seldom.
       deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
+    }
+  }
+
+  /// What an optional source reads does not exist. That is a state, and no failure.
+  private mutating func sourceMissing(
+    _ id: WidgetID, _ index: Int, _ source: Source, _ failure: Failure
+  ) {
+    guard let facts = facts(of: id) else { return }
+    trace(id, .source, source.name, "is missing: \(failure.message)")
+    setStatus(
+      id, source.name,
+      ActionStatus(state: .missing, message: failure.message, code: failure.code))
+    clearData(of: source, id, facts)
+    widgets[id]?.sources[index].attempts += 1
+    touched.insert(id)
+    succeeded(id, .source(index), saying: "is missing, and it is optional")
+    switch source.input {
+    case .socket:
+      // The folder tells when the socket is made, so a program that is started is found at once.
+      if let path = state(id, index).missingPath { watch(id, index, path) }
+    case .command where source.interval == nil && !source.isContinuous:
+      // Nothing else would have it read again.
+      deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
+    default: break
+    }
+  }
+
+  /// The data of what does not exist is not valid any more, so the keys get their defaults.
+  private mutating func clearData(of source: Source, _ id: WidgetID, _ facts: KindFacts) {
+    for (key, _) in source.assignments.values {
+      widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
     }
   }
 
@@ -398,10 +439,23 @@ extension BundleInstance {
     trace(id, .source, source.name, "is off: \(why)")
     // A source that is off has no failure.
     let isFailed = widgets[id]?.failures[.source(index)] != nil
-    if isFailed || status(id, source.name) == .running {
+    if isFailed || [.running, .missing].contains(status(id, source.name)) {
       setStatus(id, source.name, ActionStatus())
     }
     if isFailed { succeeded(id, .source(index)) }
+  }
+}
+
+extension Source {
+  /// Whether a failure says only that what this optional source reads does not exist. A socket on
+  /// which nobody listens, or whose program ended the connection, counts as well.
+  fileprivate func isMissing(_ failure: Failure) -> Bool {
+    guard isOptional else { return false }
+    switch input {
+    case .socket: return ["NOT_FOUND", "UNAVAILABLE"].contains(failure.code)
+    case .file, .command: return failure.code == "NOT_FOUND"
+    case .http, .timer, .constant: return false
+    }
   }
 }
 

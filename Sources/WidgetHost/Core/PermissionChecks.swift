@@ -48,7 +48,9 @@ public struct BundlePermissions: Hashable, Sendable {
   /// the bundle's folder.
   func path(_ text: String) throws(Failure) -> String {
     let expanded = expanded(text)
-    guard !expanded.isEmpty, !expanded.utf8.contains(0), expanded.utf8.count < 4_096 else {
+    // A variable of the environment that the host does not have gives no path.
+    guard !expanded.isEmpty else { throw Failure("NOT_FOUND", "the path is empty") }
+    guard !expanded.utf8.contains(0), expanded.utf8.count < 4_096 else {
       throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is no path")
     }
     return Paths.normalized(expanded.hasPrefix("/") ? expanded : "\(folder)/\(expanded)")

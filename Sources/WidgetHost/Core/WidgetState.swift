@@ -165,6 +165,8 @@ struct SourceState: Sendable {
   /// Failures since the last success.
   var attempts = 0
   var watch: (request: RequestID, path: String)?
+  /// The path to watch if the socket does not exist.
+  var missingPath: String?
   var lastRead: Duration?
   /// The values of the input's dependencies at the last reading, or the next one if it waits; nil
   /// before the first reading.
