@@ -15,9 +15,9 @@ struct Widgetctl: AsyncParsableCommand {
         widgetctl watch clock --until clock.data.text==13:00 --timeout 1h
 
       With -o json, jsonl or yaml, widgets have the fields of widgetd.v1.Widget in lowerCamelCase, \
-      sorted; `data` is plain JSON. What JSON has no type for is tagged: {"$bytes": BASE64}, \
-      {"$timestamp": RFC3339}, {"$duration": "1.5s"}, {"$double": "NaN"}. What `ls` and `get` print \
-      can be given to `apply`.
+      sorted; `data` is plain JSON. Types that JSON lacks are tagged: {"$bytes": BASE64}, \
+      {"$timestamp": RFC3339}, {"$duration": "1.5s"}, {"$double": "NaN"}. `apply` reads the output \
+      of `ls` and `get`.
 
       Exit status (`status` has its own, as systemctl's):
       \(ExitStatus.table)

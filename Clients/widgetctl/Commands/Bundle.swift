@@ -11,9 +11,9 @@ struct BundleCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bundle", abstract: "Write, check and install bundles: widgets without code.",
     discussion: """
-      A bundle is a folder with a bundle.yaml (or bundle.json) that declares kinds, where their data \
-      comes from, what they show and do, and widgets. widgetd-host runs what is installed in the \
-      folder of bundles, and follows it: an installed bundle is live at once.
+      A bundle is a folder with a bundle.yaml (or bundle.json). It declares widgets and their \
+      kinds: data, sources, content and actions. widgetd-host runs the bundles in the folder of \
+      bundles and watches the folder, so an installed bundle is live at once.
 
       Examples:
         widgetctl bundle new clock
@@ -259,12 +259,12 @@ enum BundleText {
 /// `bundle validate`: says everything that is wrong with bundles.
 struct BundleValidateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "validate", abstract: "Check bundles, and tell every mistake with its place.",
+    commandName: "validate", abstract: "Check bundles, and report every mistake with its place.",
     discussion: """
-      Takes bundles' files, their folders, zip or tar.gz archives, and https URLs of such. Names the \
-      file, line and column of each mistake, shows the line, and says what would be right. Ends with \
-      status 10 if there is any. What only may be a mistake is a warning. If a daemon answers, so is what \
-      the bundle would meet there: kinds of others, and widgets that others made of its kinds.
+      Takes files and folders of bundles, zip or tar.gz archives, and https URLs of these. Prints \
+      the file, line and column of each mistake, the line, and a hint. Ends with status 10 if \
+      there is a mistake. Possible mistakes are warnings. If a daemon answers, it also warns of \
+      kinds that another provider has, and of widgets that others made of the bundle's kinds.
 
       Examples:
         widgetctl bundle validate clock
@@ -375,10 +375,11 @@ struct BundleSchemaCommand: ParsableCommand {
 /// `bundle new`: a bundle to begin with.
 struct BundleNewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "new", abstract: "Begin a bundle that works.",
+    commandName: "new", abstract: "Create a working bundle to start from.",
     discussion: """
-      Makes a folder with a bundle.yaml: a kind that shows the load of the machine and counts clicks, \
-      and a widget of it. In a folder that widgetd-host runs it is live at once.
+      Makes a folder with a bundle.yaml: a kind that shows the load of the machine and counts \
+      clicks, and a widget of this kind. If widgetd-host runs the parent folder, the bundle is \
+      live at once.
 
       Examples:
         widgetctl bundle new clock
@@ -390,7 +391,7 @@ struct BundleNewCommand: ParsableCommand {
 
   @Option(
     name: .customLong("dir"),
-    help: ArgumentHelp("Where to make the bundle's folder. Default: here.", valueName: "folder"),
+    help: ArgumentHelp("The folder in which to create it. Default: here.", valueName: "folder"),
     completion: .directory)
   var folder = "."
 

@@ -10,12 +10,12 @@ struct BundleInstallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "install", abstract: "Install a bundle, or a new version of one.",
     discussion: """
-      Takes a bundle's file, its folder, a zip or tar.gz archive, or an https URL of such (fetched with \
-      curl). The bundle is checked first; it takes the place of its former version as a whole, and \
-      nothing changes if anything is wrong with it. Look at its permissions with `bundle diff` before \
-      you install what others wrote.
+      Takes a bundle's file, its folder, a zip or tar.gz archive, or an https URL of one of these \
+      (fetched with curl). The command checks the bundle, then replaces the previous version as a \
+      whole. If it finds a mistake, nothing changes. Before you install a bundle of somebody else, \
+      check its permissions with `bundle diff`.
 
-      The former version is kept: `bundle rollback` brings it back. Files that you put into the \
+      The previous version is kept: `bundle rollback` restores it. Files that you put into the \
       bundle's folder stay there.
 
       Examples:
@@ -32,7 +32,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("sha256"),
-    help: ArgumentHelp("What the SHA-256 of the archive must be.", valueName: "hex"))
+    help: ArgumentHelp("The expected SHA-256 of the archive.", valueName: "hex"))
   var digest: String?
 
   @OptionGroup var remote: BundleRemoteOptions
@@ -149,12 +149,12 @@ enum BundleDownload {
 /// `bundle ls`: what is installed.
 struct BundleListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "ls", abstract: "List the bundles that are installed.",
+    commandName: "ls", abstract: "List the installed bundles.",
     discussion: """
-      STATE says how a bundle stands that widgetd-host runs: running; failing, if a source or an \
-      action of its widgets has failed; failed, if its file is broken or refused; stopped, if the host \
-      has ended. The reason is beside it. Without a daemon, or of a bundle that no host runs, it says \
-      whether the file is right: ok, or what is wrong. "+2 of others" counts widgets of the bundle's \
+      STATE is the state of a bundle that widgetd-host runs: running; failing, if a source or an \
+      action of its widgets has failed; failed, if its file is broken or refused; stopped, if the \
+      host has ended. The reason is beside it. Without a daemon, or if no host runs the bundle, \
+      STATE is ok or the mistake in the file. "+2 of others" counts widgets of the bundle's \
       kinds that others made, and names the first ones. A note below the table names each field \
       whose value in the file has no effect, because somebody else has set the field.
 
@@ -252,10 +252,10 @@ struct BundleListCommand: AsyncParsableCommand {
 /// `bundle rollback`: the version before.
 struct BundleRollbackCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rollback", abstract: "Bring back the version that was there before.",
+    commandName: "rollback", abstract: "Restore the previous version of a bundle.",
     discussion: """
-      Puts the version that an installation replaced back in its place. The version that gives way is \
-      kept in turn, so a second rollback takes the first one back.
+      Restores the version before the last installation. The replaced version is kept, so a second \
+      rollback undoes the first.
 
       Examples:
         widgetctl bundle rollback clock
@@ -267,7 +267,7 @@ struct BundleRollbackCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("to"),
-    help: ArgumentHelp("The version to bring back. Default: the last.", valueName: "version")
+    help: ArgumentHelp("The version to restore. Default: the last.", valueName: "version")
   )
   var version: String?
 
@@ -299,10 +299,10 @@ struct BundleRollbackCommand: AsyncParsableCommand {
 /// `bundle rm`: removes bundles.
 struct BundleRemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "rm", abstract: "Remove installed bundles, and with them their widgets.",
+    commandName: "rm", abstract: "Remove installed bundles with their widgets.",
     discussion: """
-      The bundle's folder is deleted, with the versions before. What somebody wrote in it, instead of \
-      installing it there, may be the only copy: it is deleted with --force alone.
+      Deletes the bundle's folder and the kept versions. Files that were written there, not \
+      installed, may be the only copy. They are deleted only with --force.
 
       Examples:
         widgetctl bundle rm clock
@@ -338,7 +338,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
 /// `bundle diff`: what an installation would change.
 struct BundleDiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "diff", abstract: "Say what installing a bundle would change.",
+    commandName: "diff", abstract: "Show what installing a bundle would change.",
     discussion: """
       Compares a bundle's file, its folder, a zip or tar.gz archive, or an https URL of such with what \
       is installed under its id, part by part: + is new, - goes, ~ changes. What the bundle may do \

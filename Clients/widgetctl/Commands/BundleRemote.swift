@@ -8,8 +8,8 @@ import WidgetModel
 struct BundleRemoteOptions: ParsableArguments {
   @Flag(
     help: """
-      Let widgetd-host do this in the folder that it runs. The command goes over the daemon's \
-      socket and needs no access to that folder.
+      Let widgetd-host do this in the folder that it runs. The command uses the daemon's socket \
+      and needs no access to that folder.
       """)
   var remote = false
 

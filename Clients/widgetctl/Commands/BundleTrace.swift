@@ -9,12 +9,13 @@ struct BundleTraceCommand: AsyncParsableCommand {
     discussion: """
       Prints a line for each event, reading, result, step and changed node of the bundle's \
       widgets, live. If a binding fails, the line of its node says so. Long values are cut; \
-      headers, bodies and the values of queries are left out. widgetd-host traces only while \
-      somebody asks.
+      headers, bodies and the values of queries are left out. widgetd-host traces only while a \
+      command like this one runs.
 
-      On a terminal (or with -o table) it prints lines of text; otherwise (or with -o json or \
-      jsonl) one JSON object a line. It ends with Ctrl-C, with --timeout (status 8), or when its \
-      output is closed. If no host runs, it says so, and continues when a host runs again.
+      On a terminal, or with -o table, it prints lines of text. Otherwise, or with -o json or \
+      jsonl, it prints one JSON object per line. It ends with Ctrl-C, with --timeout (status 8), \
+      or when its output is closed. If no host runs, it says so, and continues when a host runs \
+      again.
 
       Examples:
         widgetctl bundle trace feed

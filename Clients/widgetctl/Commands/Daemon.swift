@@ -83,9 +83,9 @@ struct ReloadCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload", abstract: "Have the daemon read its configuration again.",
     discussion: """
-      Says which settings are now in force, and which take a restart. Returns when that is done. \
-      If the new settings cannot be used it says why, fails with status 5, and the daemon goes on \
-      with the old ones.
+      Prints which settings are now in use, and which need a restart. Returns when the daemon has \
+      loaded them. If the new settings cannot be used, it prints the reason and ends with status \
+      5, and the daemon keeps the old ones.
 
       Example:
         widgetctl reload
@@ -115,7 +115,7 @@ struct LogLevelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "log-level", abstract: "Change how much the daemon logs.",
     discussion: """
-      Until the next reload or restart.
+      The level holds until the next reload or restart.
 
       Example:
         widgetctl log-level debug
@@ -176,7 +176,7 @@ struct CompletionCommand: ParsableCommand {
 struct VersionCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "version",
-    abstract: "Print the versions of this program and, if it can be asked, of the daemon.",
+    abstract: "Print the versions of this program and of the daemon, if it answers.",
     discussion: """
       Examples:
         widgetctl version

@@ -6,13 +6,12 @@ import WidgetModel
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Find out why the daemon cannot be reached or used, and what mends it.",
+    abstract: "Find out why the daemon cannot be reached or used, and how to fix it.",
     discussion: """
-      Looks at which socket is meant, its file, its units, who may open it, and asks the daemon how \
-      it is, what you may do, its version and its last errors. Repairs nothing itself; but it \
-      connects, which starts a service whose socket systemd holds. Never waits long: 3s for each \
-      answer of the daemon, or --timeout. Below what is wrong is the command that \
-      mends it.
+      Checks which socket is used and why, its file, its systemd units and its permissions. Then \
+      asks the daemon for its health, your rights, its version and its last errors. Below each \
+      problem is the command that fixes it. The doctor itself changes nothing, but its connection \
+      starts a socket-activated service. It waits 3s for each answer of the daemon, or --timeout.
 
       Exit status: 0 if the daemon can be used (there may be warnings), else 1.
 

@@ -7,14 +7,14 @@ import WidgetTimeZones
 /// `eval`: evaluates an expression.
 struct EvalCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "eval", abstract: "Evaluate an expression, as kinds use them.",
+    commandName: "eval", abstract: "Evaluate an expression, as in a kind.",
     discussion: """
-      Expressions are CEL. Needs no daemon. --data and --parameters read a JSON or YAML object each; \
-      with --widget, the daemon's widget is asked for them. The expression can read `data`, \
-      `parameters`, `event` and `now`, and with --widget all that --where of other commands can: \
-      `status`, and `widget` with `stale` and `error`. What is wrong with it is shown with its place \
-      (status 10); what fails when it is evaluated ends with status 5. Put `--` before an expression \
-      that begins with a minus.
+      Expressions are CEL. The command needs no daemon, except with --widget. --data and \
+      --parameters each read a JSON or YAML object; --widget takes both from a widget of the \
+      daemon. The expression can read `data`, `parameters`, `event` and `now`. With --widget it \
+      can also read `status`, and `widget` with `stale` and `error`, as --where of other commands. \
+      A mistake in the expression is shown with its place (status 10). An error of the evaluation \
+      ends with status 5. Put `--` before an expression that begins with a minus.
 
       Examples:
         widgetctl eval '"load: " + formatPercent(0.42)'
@@ -29,17 +29,17 @@ struct EvalCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "A file with the object that `data` is; - is standard input.", valueName: "file"),
+      "A file with the object `data`; - is standard input.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var data: String?
 
   @Option(
-    help: ArgumentHelp("A file with the object that `parameters` is.", valueName: "file"),
+    help: ArgumentHelp("A file with the object `parameters`.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var parameters: String?
 
   @Option(
-    help: ArgumentHelp("A file with the object that `event` is.", valueName: "file"),
+    help: ArgumentHelp("A file with the object `event`.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var event: String?
 

@@ -7,8 +7,9 @@ struct RefreshCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "refresh", abstract: "Ask the providers of widgets for fresh data.",
     discussion: """
-      The daemon passes the question on and does not wait for the data: `watch` shows it when it \
-      comes. Widgets that no running program provides are counted, and nothing happens to them.
+      The daemon forwards the request and does not wait for the data: `watch` shows new data when \
+      it arrives. Widgets without a running provider do not change; the command prints their \
+      number.
 
       Examples:
         widgetctl refresh cpu memory

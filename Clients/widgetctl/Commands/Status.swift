@@ -4,17 +4,16 @@ import WidgetClient
 /// `status`: how the daemon is, at a glance.
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Show at a glance how the daemon is.",
+    commandName: "status", abstract: "Show the state of the daemon at a glance.",
     discussion: """
-      Shows what runs since when, how much memory it takes, what it holds, how much of its limits \
-      is used, counters that tell of trouble, and the last errors: changes that could not be \
-      stored, quotas that are used up, settings that cannot be used. Who may not see all of it is \
-      shown the rest. Of a daemon that cannot be asked it says what `doctor` finds first. \
-      Connects, which starts a service whose socket systemd holds. Waits 3s for each answer, or \
-      --timeout.
+      Shows the daemon's version, uptime, memory, store, use of its limits, error counters and \
+      last errors: changes that could not be stored, quotas that are used up, settings that cannot \
+      be used. It leaves out values that you may not see. If the daemon does not answer, it prints \
+      the first problem that `doctor` finds. The connection starts a socket-activated service. It \
+      waits 3s for each answer, or --timeout.
 
-      Exit status, as systemctl's: 0 running and serving, 3 not running or not serving, 4 unknown \
-      (not allowed to ask, or no answer in time).
+      Exit status, as of systemctl: 0 running and serving, 3 not running or not serving, 4 unknown \
+      (permission denied, or no answer in time).
 
       Examples:
         widgetctl status

@@ -29,7 +29,7 @@ struct ThemeGetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Show the theme, or the value of one token.",
     discussion: """
-      The column SET says which values are not the standard ones.
+      The column SET marks values that differ from the standard theme.
 
       Examples:
         widgetctl theme get
@@ -37,7 +37,7 @@ struct ThemeGetCommand: AsyncParsableCommand {
         widgetctl theme get -o yaml > theme.yaml
       """)
 
-  @Argument(help: "The token; all of them if it is left out.", completion: themeTokenCompletion)
+  @Argument(help: "The token. Default: all.", completion: themeTokenCompletion)
   var token: String?
 
   @OptionGroup var global: GlobalOptions
@@ -78,7 +78,7 @@ struct ThemeSetCommand: AsyncParsableCommand {
       A colour is #rrggbb or #rrggbbaa, for all appearances; color.NAME.light, .dark and \
       .high-contrast set it for one. A length is a number of points. A font has the parts size \
       (points), weight (regular, bold, light), italic and monospace (true, false). A token that is \
-      not in the standard theme is a new one: color.brand. All values change at once, or none.
+      not in the standard theme is added: color.brand. All values change at once, or none.
 
       Examples:
         widgetctl theme set color.primary=#00aa44
@@ -166,7 +166,8 @@ struct ThemeImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Make the theme of a file the daemon's theme.",
     discussion: """
-      Reads what `theme get -o yaml` or -o json prints, or a map of tokens and values. Tokens that \
+      Reads the output of `theme get -o yaml` or -o json, or a map of tokens and values. Tokens \
+      that \
       the file does not name get their standard value back.
 
       Examples:
@@ -209,7 +210,7 @@ struct ThemeImportCommand: AsyncParsableCommand {
 /// `theme preview`: what the theme looks like.
 struct ThemePreviewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "preview", abstract: "Show what the theme looks like.",
+    commandName: "preview", abstract: "Show the colours, fonts and lengths of the theme.",
     discussion: """
       Each colour is a patch for each appearance, with its value. A terminal with 256 or 16 colours \
       shows the nearest ones. Without colours there are only names and values.
