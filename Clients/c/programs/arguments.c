@@ -1,6 +1,7 @@
 /*
- * The command line: options as widgetctl takes them (--name VALUE, --name=VALUE, anywhere, until a
- * lone --), and what their values are written in. What is wrong ends the process with STATUS_USAGE.
+ * The command line: options in the same syntax as widgetctl's, and the parsers of their values. An
+ * option is --name VALUE or --name=VALUE, anywhere before a lone --. A mistake ends the process
+ * with STATUS_USAGE.
  */
 #include "programs.h"
 
@@ -75,7 +76,7 @@ void check_kind(const char *kind) {
                "A-Z, 0-9 and . _ - / :, beginning with a letter or digit", kind);
 }
 
-/* Compares without regard to case, - and _. */
+/* Compares two names, ignoring case, - and _. */
 static bool is_same_name(const char *a, const char *b) {
   for (;; a++, b++) {
     while (*a == '-' || *a == '_') a++;
@@ -156,7 +157,7 @@ static _Noreturn void bad_labels(const char *all, const char *what) {
   fail_usage("The value '%s' is invalid for '--selector <labels>': %s", all, what);
 }
 
-/* A copy without spaces at both ends. */
+/* A copy of the text without leading and trailing spaces. */
 static char *trimmed(const char *start, const char *end) {
   while (start < end && *start == ' ') start++;
   while (end > start && end[-1] == ' ') end--;
@@ -267,7 +268,7 @@ void read_field(field_mask *mask, const char *path) {
   size_t scope = strncmp(path, "data.", 5) == 0 ? 5 : strncmp(path, "parameters.", 11) == 0 ? 11 : 0;
   if (scope > 0 && path[scope] != 0) {
     *(scope == 5 ? &mask->has_data_keys : &mask->has_parameter_keys) = true;
-    /* A place in a value is sent with the whole value: each prefix that may be a key is wanted. */
+    /* The daemon sends whole values only. So request each prefix of the path that may be a key. */
     add_path(mask, keep_text(path, strlen(path)));
     for (const char *at = path + scope + 1; *at != 0; at++)
       if (*at == '.' || *at == '[') add_path(mask, keep_text(path, (size_t)(at - path)));

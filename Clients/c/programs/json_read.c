@@ -1,7 +1,7 @@
 /*
- * JSON and KEY=VALUE, read as widgetctl reads them: 1 is an int and 1.0 a double, a key that
- * appears twice is an error, nesting is bounded. Whoever reads stops at the first thing that is
- * wrong and keeps why; what was made until then is memory that goes with the process.
+ * Reads JSON and KEY=VALUE as widgetctl does: 1 is an int and 1.0 a double, a duplicate key is an
+ * error, nesting is bounded. A reader stops at the first mistake and keeps its message. Memory that
+ * it allocated lives until the process ends.
  */
 #include "programs.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define DEPTH_MAX 64
-/* Of a file: more than any message can carry. */
+/* The largest file. More than any message can carry. */
 #define FILE_BYTES_MAX ((size_t)16 << 20)
 
 typedef Widgetd__V1__Value value;
@@ -23,7 +23,7 @@ typedef Widgetd__V1__MapValue__EntriesEntry entry;
 
 typedef struct reader {
   const char *start, *at;
-  /* Why it is not JSON: "1:5: expected : after a key". Empty while all is well. */
+  /* The mistake: "1:5: expected : after a key". Empty if there is none. */
   char why[256];
 } reader;
 
@@ -276,7 +276,7 @@ static value *read_value(reader *from, int depth) {
   }
 }
 
-/* The whole text as one value; NULL if it is not JSON, and why is in `from`. */
+/* Reads the whole text as one value. NULL if it is not JSON; the mistake is then in `from`. */
 static value *read_json(reader *from, const char *json) {
   *from = (reader){.start = json, .at = json};
   skip_space(from);
@@ -314,7 +314,7 @@ static bool read_base64(const char *digits, ProtobufCBinaryData *to) {
   return bits == 0;
 }
 
-/* Exactly so many digits. */
+/* Reads exactly this number of digits. */
 static bool read_digits(const char **at, int count, int *number) {
   *number = 0;
   for (int i = 0; i < count; i++, (*at)++) {
@@ -330,7 +330,7 @@ static bool skip(const char **at, char byte) {
   return true;
 }
 
-/* "2026-01-02T03:04:05.678Z" or with "+02:00". */
+/* Reads "2026-01-02T03:04:05.678Z", or with "+02:00" in place of Z. */
 static bool read_time(const char *at, Google__Protobuf__Timestamp *to) {
   static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   int year, month, day, hour, minute, second, offset = 0, digits = 0;
@@ -356,7 +356,7 @@ static bool read_time(const char *at, Google__Protobuf__Timestamp *to) {
       return false;
     offset = (hours * 60 + minutes) * sign;
   }
-  /* Years are counted from March, so that the leap day is the last day of its year. */
+  /* The year begins in March here, so that the leap day is its last day. */
   int64_t shifted = month <= 2 ? year - 1 : year, era = shifted / 400, of_era = shifted - era * 400;
   int64_t of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
   int64_t days = era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
@@ -364,7 +364,8 @@ static bool read_time(const char *at, Google__Protobuf__Timestamp *to) {
   return *at == 0;
 }
 
-/* Reads a tag in place: `untag` made sure that the map has this one entry. NULL, or what it needs. */
+/* Replaces a tag by its value; `untag` has checked that the map has only this entry. Returns NULL,
+ * or the expected format. */
 static const char *read_tag(value *of, const char *tag, const value *content) {
   const char *string = content->kind_case == WIDGETD__V1__VALUE__KIND_STRING_VALUE
                            ? content->string_value : NULL;
@@ -408,7 +409,7 @@ static const char *read_tag(value *of, const char *tag, const value *content) {
   return NULL;
 }
 
-/* Reads all tags, at every level. Returns NULL, or what is wrong. */
+/* Replaces all tags, at every level. Returns NULL, or the mistake. */
 static const char *untag(value *of) {
   const char *why = NULL;
   if (of->kind_case == WIDGETD__V1__VALUE__KIND_LIST_VALUE)
@@ -466,8 +467,9 @@ static value *made_text(const char *string) {
   return result;
 }
 
-/* JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error, so that a
- * key's type does not depend on a number's size; so is a slip in what begins as JSON does. */
+/* Reads JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error, so
+ * that a key's type does not depend on a number's size. A mistake in text that begins like JSON is an
+ * error too. */
 static value *infer(const char *from, const char *all, const char *argument) {
   reader json;
   value *result = read_json(&json, from);

@@ -1,7 +1,7 @@
 /*
- * Values, widgets and frames as JSON: the lines that `widgetctl watch -o jsonl` prints, byte for
- * byte. Keys are sorted by their bytes, so the same content is the same text; members are written
- * in that order here. Characters that could act on a terminal are escaped wherever they occur.
+ * Writes values, widgets and frames as JSON, byte for byte as `widgetctl watch -o jsonl` does. Keys
+ * are sorted by their bytes, so equal content gives equal text. The code below writes members in
+ * this order. Characters that could act on a terminal are always escaped.
  */
 #include "programs.h"
 
@@ -12,7 +12,7 @@
 
 /* --- Members of an object --- */
 
-/* Writes the name of the next member; the object was begun with `{`. */
+/* Writes the name of the next member. The caller has written the object's `{`. */
 static void member(text *to, const char *name) {
   if (to->bytes[to->count - 1] != '{') add(to, ",");
   addf(to, "\"%s\":", name);
@@ -24,7 +24,7 @@ void json_string(text *to, const char *string) {
   while (*string != 0) {
     const char *start = string;
     int32_t scalar = next_scalar(&string);
-    /* What the daemon sends is UTF-8; the library has seen to that. */
+    /* The text is UTF-8: the library has checked it. */
     if (scalar < 0) string++;
     if (scalar >= 0 && scalar != '"' && scalar != '\\' && !acts_on_terminal(scalar)) continue;
     add_bytes(to, plain, (size_t)(start - plain));
@@ -73,7 +73,7 @@ static void strings_member(text *to, const char *name, char *const *strings, siz
   add(to, "]");
 }
 
-/* The word for an enum's value: EASE_IN behind its prefix is "ease-in". */
+/* Writes the word for an enum's value: EASE_IN after its prefix becomes "ease-in". */
 static void enum_member(text *to, const char *name, const ProtobufCEnumDescriptor *type,
                         size_t prefix, int number, const char *otherwise) {
   const ProtobufCEnumValue *found = protobuf_c_enum_descriptor_get_value(type, number);
@@ -89,7 +89,7 @@ static void enum_member(text *to, const char *name, const ProtobufCEnumDescripto
 
 /* --- Times and bytes --- */
 
-/* A fraction of a second with 0, 3, 6 or 9 digits, as many as it takes. */
+/* Writes a fraction of a second with as few of 0, 3, 6 or 9 digits as possible. */
 static void add_fraction(text *to, int32_t nanoseconds) {
   if (nanoseconds == 0) return;
   if (nanoseconds % 1000000 == 0) addf(to, ".%03d", nanoseconds / 1000000);
@@ -97,8 +97,8 @@ static void add_fraction(text *to, int32_t nanoseconds) {
   else addf(to, ".%09d", nanoseconds);
 }
 
-/* "2026-01-02T03:04:05.678Z". The calendar repeats every 400 years, and years are counted from
- * March, so that the leap day is the last day of its year. */
+/* "2026-01-02T03:04:05.678Z". The calendar repeats every 400 years. The year begins in March here,
+ * so that the leap day is its last day. */
 static void add_time(text *to, int64_t seconds, int32_t nanoseconds) {
   int64_t days = seconds / 86400 - (seconds % 86400 < 0);
   int second = (int)(seconds - days * 86400);
@@ -119,7 +119,7 @@ static void time_member(text *to, const char *name, const Google__Protobuf__Time
   add_time(to, time == NULL ? 0 : time->seconds, time == NULL ? 0 : time->nanos);
 }
 
-/* Seconds with up to nine decimals: "1.5s". */
+/* Writes seconds with up to nine decimals: "1.5s". */
 static void add_duration(text *to, int64_t seconds, int32_t nanoseconds) {
   bool is_negative = seconds < 0 || nanoseconds < 0;
   uint64_t whole = seconds < 0 ? 0 - (uint64_t)seconds : (uint64_t)seconds;
@@ -152,7 +152,7 @@ static void token_member(text *to, const ProtobufCBinaryData *token) {
 
 /* --- Values --- */
 
-/* The fewest digits that read as the same number; always with a point or an exponent. */
+/* Writes the fewest digits that read back as the same number, with a point or exponent. */
 static void add_double(text *to, double number) {
   char digits[32];
   int precision = 0;
@@ -160,7 +160,7 @@ static void add_double(text *to, double number) {
   while (strtod(digits, NULL) != number && ++precision < 17);
   char *e = strchr(digits, 'e');
   int exponent = atoi(e + 1);
-  /* Beyond 2^53 not every whole number is a double, so digits would say too much. */
+  /* Beyond 2^53, not every whole number is a double, so plain digits would feign precision. */
   if (number != 0 && (exponent < -4 || fabs(number) > 0x1p53)) {
     add(to, digits);
     return;
@@ -171,14 +171,14 @@ static void add_double(text *to, double number) {
 
 static void add_value(text *to, const Widgetd__V1__Value *value);
 
-/* The entry of any map from keys to values: generated structs differ only by name. */
+/* The entry of any map from keys to values. The generated structs differ only in their names. */
 typedef Widgetd__V1__MapValue__EntriesEntry entry;
 
 static int compare_entries(const void *a, const void *b) {
   return strcmp((*(entry *const *)a)->key, (*(entry *const *)b)->key);
 }
 
-/* The entries sorted by key, to be freed. */
+/* The entries, sorted by key. The caller frees the list. */
 static entry **sorted(entry *const *entries, size_t count) {
   entry **list = malloc((count + 1) * sizeof *list);
   if (list == NULL) fail(STATUS_OTHER, "there is no memory left");
@@ -192,7 +192,7 @@ static void add_map(text *to, entry *const *entries, size_t count) {
   add(to, "{");
   for (size_t i = 0; i < count; i++) {
     if (i > 0) add(to, ",");
-    /* A lone key with $ would read as the tag of a value that JSON has no type for. */
+    /* A lone key that begins with $ would read as a tag, so it gets another $. */
     if (count == 1 && list[i]->key[0] == '$') {
       text key = {0};
       addf(&key, "$%s", list[i]->key);
@@ -249,7 +249,7 @@ static void add_value(text *to, const Widgetd__V1__Value *value) {
   }
 }
 
-/* A map of a message: widgetctl writes it as a value, tags included. */
+/* Writes a map of a message as widgetctl does: as a value, tags included. */
 #define map_member(to, name, entries, count)                                                     \
   do {                                                                                           \
     member(to, name);                                                                            \

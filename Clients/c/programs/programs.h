@@ -1,5 +1,5 @@
 /*
- * What widgetd-send and widgetd-watch share. The layers, each using only those above it:
+ * The code that widgetd-send and widgetd-watch share. Each layer uses only those above it:
  *
  *   report       memory, text, standard output and error, exit statuses
  *   arguments    options, ids, durations, selectors
@@ -31,11 +31,12 @@ enum {
   STATUS_INVALID = 10
 };
 
-/* "widgetd-send": begins every message. */
+/* The program's name, such as "widgetd-send". It begins every message. */
 extern const char *program;
 
-/* Must come first: names the program, keeps closed standard streams from being taken for sockets,
- * makes a broken pipe an error of write(2), and refuses arguments that are not UTF-8. */
+/* Must be called first. Sets the program's name, opens closed standard streams so that no socket
+ * gets their numbers, makes a broken pipe an error of write(2), and refuses arguments that are not
+ * UTF-8. */
 void begin(const char *name, int count, char **words);
 
 /* Zeroed memory that lives as long as the process. */
@@ -54,23 +55,25 @@ void addf(text *to, const char *format, ...) __attribute__((format(printf, 2, 3)
 /* Empties it, and frees the memory of a long text. */
 void clear(text *of);
 
-/* Reads one code point at `*at` and moves behind it; -1 if it is not well-formed. */
+/* Reads one code point at `*at` and moves `*at` past it. Returns -1 if it is not well-formed. */
 int32_t next_scalar(const char **at);
-/* Whether it could act on a terminal: control characters, and those that change text direction. */
+/* Whether the character could act on a terminal: a control character, or one that changes text
+ * direction. */
 bool acts_on_terminal(int32_t scalar);
-/* The text, with all characters escaped that could act on a terminal. */
+/* The text, with characters that could act on a terminal escaped. */
 void add_safe(text *to, const char *from);
 
-/* Writes to standard output, all of it. A reader that is gone ends the process with 0. */
+/* Writes the whole text to standard output. If the output is closed, the process ends with 0. */
 void print(const text *what);
-/* A line on standard error. */
+/* Prints a line on standard error. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Ends with STATUS_USAGE, and says where help is. */
+/* Ends with STATUS_USAGE, and refers to --help. */
 _Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Ends with an error of the library or the daemon. `socket` is the value of --socket, or NULL. */
+/* Ends with the message of an error of the library or the daemon. `socket` is the value of
+ * --socket, or NULL. */
 _Noreturn void fail_error(const wc_error *error, const char *socket);
-/* What happened and what to do, as fail_error says it. */
+/* The message of `fail_error`: what happened, and what to do. */
 const char *error_words(const wc_error *error, const char *socket);
 
 /* --- arguments.c --- */
@@ -78,7 +81,7 @@ const char *error_words(const wc_error *error, const char *socket);
 typedef struct option {
   char letter;
   const char *name;
-  /* What its value is called; NULL for one without. */
+  /* The name of its value. NULL if it takes none. */
   const char *value;
 } option;
 
@@ -92,20 +95,20 @@ typedef struct arguments {
   bool has_only_words;
 } arguments;
 
-/* The next option's number, or one of the above; with its value or the word in `*value`. */
+/* The number of the next option, or one of the above. `*value` gets its value, or the word. */
 int next_argument(arguments *of, char **value);
 
 void check_id(const char *text);
 void check_kind(const char *text);
 /* Parses a duration such as "1m30s" to nanoseconds. False if it is invalid or negative. */
 bool read_duration(const char *text, int64_t *nanoseconds);
-/* The same for an option: an invalid duration is a usage error. */
+/* Parses an option's duration. An invalid one is a usage error. */
 int64_t duration_option(const char *option, const char *text);
 Widgetd__V1__Family read_family(const char *text);
 /* Adds the requirements of "a=b,c!=d,e in (x,y),f,!g" to a selector. */
 void read_labels(const char *labels, Widgetd__V1__WidgetSelector *selector);
 
-/* Which fields of a widget are wanted: --field. */
+/* The requested fields of a widget: --field. */
 typedef struct field_mask {
   Google__Protobuf__FieldMask paths;
   /* Bits, in the order of the fields' names in arguments.c. */

@@ -1,6 +1,6 @@
 /*
- * Memory, text, standard output and error, exit statuses. Nothing is buffered: a line is with its
- * reader when it was printed. Messages are widgetctl's where it has one for the same failure.
+ * Memory, text, standard output and error, exit statuses. Nothing is buffered: a printed line
+ * reaches its reader at once. A failure that widgetctl reports too has the same message.
  */
 #include "programs.h"
 
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A text that was longer gives its memory back when it is emptied. */
+/* `clear` frees the memory of a longer text. */
 #define KEPT_BYTES ((size_t)16 << 10)
 
 const char *program;
@@ -109,7 +109,7 @@ bool acts_on_terminal(int32_t scalar) {
          || scalar == 0xFEFF;
 }
 
-/* Lines stay. */
+/* Line breaks stay. */
 void add_safe(text *to, const char *from) {
   while (*from != 0) {
     const char *start = from;
@@ -206,7 +206,7 @@ static int status_of(const wc_error *error) {
   }
 }
 
-/* A path as a shell takes it for one word. */
+/* Appends a path, quoted as one word of a shell. */
 static void add_quoted(text *to, const char *path) {
   if (*path != 0 && strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                  "/._-+:,") == strlen(path)) {
@@ -221,7 +221,7 @@ static void add_quoted(text *to, const char *path) {
   add(to, "'");
 }
 
-/* What a file is that is no socket; NULL for a socket, or if there is nothing. */
+/* The type of a file that is not a socket. NULL if the path is a socket or does not exist. */
 static const char *kind_of_other(const char *path) {
   struct stat status;
   if (path == NULL || stat(path, &status) != 0 || S_ISSOCK(status.st_mode)) return NULL;
@@ -236,7 +236,8 @@ static const char *named_socket(const char *socket) {
   return strncmp(socket, "unix:", 5) == 0 ? socket + 5 : socket;
 }
 
-/* The daemon speaks of its methods; here the next step is a command. False: its words are better. */
+/* Appends a message whose next step is a command; the daemon's messages name its methods. Returns
+ * false if the daemon's message is better. */
 static bool add_command(text *to, const wc_error *error) {
   const char *id = wc_error_metadata(error, "widget_id"), *reason = error->reason;
   if (id == NULL || *id == 0) return false;
@@ -295,11 +296,11 @@ void fail_error(const wc_error *error, const char *socket) {
 
 void begin(const char *name, int count, char **words) {
   program = name;
-  /* The lowest free number is this one; those below are taken. */
+  /* open(2) returns the lowest free number. All lower ones are in use, so that is `descriptor`. */
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
     if (fcntl(descriptor, F_GETFD) < 0) (void)!open("/dev/null", O_RDONLY);
   signal(SIGPIPE, SIG_IGN);
-  /* What is freed goes back to the system, however large it was before. */
+  /* Freed memory goes back to the system, even after a large allocation. */
   mallopt(M_MMAP_THRESHOLD, 64 << 10);
   for (int i = 1; i < count; i++)
     for (const char *at = words[i]; *at != 0;)

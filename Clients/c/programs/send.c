@@ -1,6 +1,7 @@
 /*
- * widgetd-send: sends an event, as `widgetctl send` does, for what is started at every click. One
- * connection, one call; what needs more (waiting for outcomes, uploads, suggestions) is widgetctl's.
+ * widgetd-send: sends an event as `widgetctl send` does, for bars and hotkeys that start a program
+ * at every click. It makes one connection and one call. Only widgetctl waits for outcomes, uploads
+ * files and suggests names.
  */
 #include "programs.h"
 
@@ -40,18 +41,18 @@ static const char help[] =
     "\n"
     "      --node ID           the node of the event, such as a button\n"
     "      --value NAME=VALUE  the value of an input of the form; may be repeated\n"
-    "      --force             send it even if the widget is hidden or disabled\n"
+    "      --force             send the event even if the widget is hidden or disabled\n"
     "      --socket PATH       the daemon's socket; default: $WIDGETD_SOCKET,\n"
     "                          $XDG_RUNTIME_DIR/widgetd/widgetd.sock, /run/widgetd/widgetd.sock\n"
     "      --timeout DURATION  give up after this long; 0 is never; default: " TIMEOUT_DEFAULT "\n"
-    "      --request-id ID     with the same id an event is sent once\n"
+    "      --request-id ID     safe to retry: an id is sent once within ten minutes\n"
     "      --version           print the version, and exit\n"
     "  -h, --help              print this, and exit\n"
     "\n"
     "Exit status: 0 sent, 2 wrong usage, 3 no such widget or node, 5 hidden or disabled,\n"
     "6 permission denied, 7 no daemon, 8 timeout, 9 a limit, 10 a wrong value, 1 other errors.\n";
 
-/* Assignments in order; of those with the same key the last one counts. */
+/* Assignments in order. If a key is repeated, the last one counts. */
 typedef struct assignments {
   assignment *list;
   size_t count;

@@ -1,11 +1,11 @@
 /*
- * widgetd-watch: prints what happens to widgets as lines of JSON, those of `widgetctl watch -o
- * jsonl`, for what runs as long as a status bar does. It waits for the daemon, also at first, and
- * goes on where it was when the daemon comes back.
+ * widgetd-watch: prints the same lines of JSON as `widgetctl watch -o jsonl`, for long-running
+ * programs such as status bars. It waits for the daemon at the start, and reconnects and resumes
+ * after a restart.
  *
- * A frame is printed when it comes, before the watch reads on. So a reader that stops reading stops
- * this program too, the daemon merges what it would have sent, and nothing grows. No widgets are
- * held, except for --once.
+ * A frame is printed before the watch reads the next one. So if the reader stops reading, this
+ * program stops too, the daemon merges the changes, and no buffer grows. Widgets are kept only for
+ * --once.
  */
 #include "programs.h"
 
@@ -52,17 +52,17 @@ static const char help[] =
     "  widgetd-watch clock cpu --field data.text\n"
     "  widgetd-watch -l panel=top --min-interval 100ms\n"
     "\n"
-    "Each line is a JSON object, told apart by `type`: opened, snapshot, synced, changes, event, gap,\n"
-    "reset, disconnected, reconnected. It waits for the daemon, at first and after a restart, and\n"
-    "goes on where it stopped. It ends with an interrupt, or when its output is closed.\n"
+    "Each line is a JSON object. Its `type` is opened, snapshot, synced, changes, event, gap,\n"
+    "reset, disconnected or reconnected. The program waits for the daemon at the start, and resumes\n"
+    "after a restart. It ends with an interrupt, or when its output is closed.\n"
     "\n"
     "  -l, --selector LABELS        by labels, as in 'a=b,c!=d,e in (x,y),f,!g'\n"
     "      --kind KIND              of this kind; may be repeated\n"
     "      --family FAMILY          of this family; may be repeated\n"
     "      --where EXPRESSION       for which this expression is true: 'data.percent > 90'\n"
-    "      --field PATH             only this of each widget; may be repeated: data.KEY,\n"
+    "      --field PATH             only this field; may be repeated: data.KEY,\n"
     "                               parameters.KEY, or a field's name, such as labels\n"
-    "      --once                   print the widgets that there are, a line each, and end\n"
+    "      --once                   print the existing widgets, one per line, and end\n"
     "      --events                 also print the events of these widgets\n"
     "      --min-interval DURATION  the least time between two lines of changes\n"
     "      --wait                   with --once: wait for the daemon\n"
@@ -82,11 +82,11 @@ typedef struct follower {
   field_mask mask;
   const char *socket;
   bool once, waits;
-  /* The stream was open at some time. */
+  /* Whether the stream was ever open. */
   bool was_open;
-  /* The reader was told of a loss, and is to be told when it is over. */
+  /* Whether "disconnected" was printed, and "reconnected" must follow. */
   bool owes_reconnected;
-  /* A snapshot is read for the first time: which of the ids came is in `is_there`. */
+  /* Whether this is the first snapshot. `is_there` then collects which of the ids exist. */
   bool looks_for_ids;
   bool *is_there;
   text line;
@@ -127,7 +127,7 @@ static void print_line(follower *to) {
   clear(&to->line);
 }
 
-/* The connection is lost, or was never there. */
+/* The connection is lost, or could not be made. */
 static void lost(follower *to, const wc_error *error) {
   if (!to->was_open && to->once && !to->waits) fail_error(error, to->socket);
   if (!to->was_open) say("%s; waiting for it", error_words(error, to->socket));
@@ -198,15 +198,15 @@ static void take_notice(wc_watch *watch, const wc_notice *notice, void *context)
   }
 }
 
-/* Waits so long (below 0: as long as it takes) for the descriptor, or for the output's loss, which
- * ends the process: who follows changes must not outlive the reader until the next change. */
+/* Waits for the descriptor, at most this long; below 0 without limit. If the output is closed
+ * meanwhile, the process ends at once, not at the next change. */
 static void wait_for(int descriptor, int milliseconds) {
   struct pollfd wanted[] = {{.fd = STDOUT_FILENO}, {.fd = descriptor, .events = POLLIN}};
   if (poll(wanted, 2, milliseconds) < 0) return;
   if (wanted[0].revents & (POLLERR | POLLHUP | POLLNVAL)) exit(STATUS_OK);
 }
 
-/* Makes the watch; waits for a socket in one of the usual places. */
+/* Makes the watch. Waits until a socket exists in one of the usual places. */
 static wc_watch *make_watch(follower *to) {
   wc_error error;
   unsigned flags = WC_WATCH_FRAMES | (to->once ? 0 : WC_WATCH_NO_COPY);
