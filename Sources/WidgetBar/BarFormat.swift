@@ -233,7 +233,7 @@ public struct BarEncoder: Sendable {
 }
 
 extension BarBlock {
-  /// The colour of all of its text; nil if there are several, or none.
+  /// The colour of the whole text. Nil if there are several colours, or none.
   fileprivate var wholeColor: ThemeColor? { color ?? only(parts.map(\.color)) }
   fileprivate var wholeBackground: ThemeColor? { background ?? only(parts.map(\.background)) }
 

@@ -40,8 +40,8 @@ enum PolybarMarkup {
     return text
   }
 
-  /// Escapes text for polybar, which reads `%{` as the start of a tag and has no escape for it. An
-  /// empty tag goes between the two characters.
+  /// Escapes text for polybar. polybar reads `%{` as the start of a tag, and has no escape for it.
+  /// So an empty tag goes between the two characters.
   static func escaped(_ text: String) -> String {
     var result = ""
     var previous: Unicode.Scalar?
@@ -89,8 +89,8 @@ enum TmuxMarkup {
     }.joined()
   }
 
-  /// tmux reads `##` as `#`, and it reads the text twice. So each sign is followed by a style that
-  /// says nothing: it ends the run of signs, also before what the user's own format goes on with.
+  /// tmux reads `##` as `#`, and it reads the text twice. So an empty style follows each sign. The
+  /// style keeps the signs apart from any `#` that comes next, also from one in the user's format.
   static func escaped(_ text: String) -> String {
     text.unicodeScalars.reduce(into: "") { result, scalar in
       result += scalar == "#" ? "###[]" : String(scalar)

@@ -3,11 +3,12 @@ public import WidgetModel
 
 /// Turns a widget's content into a block: a line of text.
 ///
-/// - A stack's and grid's children stand beside each other, with a blank between them unless
-///   `spacing` is `offset.none` or 0. Of a layered stack the last child is shown.
-/// - A gauge is its text and its percentage, a chart is a sparkline of its last values, a toggle is
+/// - Children of stacks and grids stand side by side. A blank separates them, unless `spacing` is
+///   `offset.none` or 0. A layered stack shows its last visible child.
+/// - A gauge shows its text and percentage, a chart a sparkline of its last values, and a toggle
 ///   `[x]` or `[ ]` and its text.
-/// - A stale widget is dim. A failed one ends with `!` in the colour of errors; its tooltip says why.
+/// - A stale widget is dim. The text of a failed widget ends with `!` in the error colour; its tooltip
+///   has the reason.
 public struct BarReader: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance

@@ -19,11 +19,11 @@ extension YAMLFailure {
       )
     case .duplicateKeys(let names):
       let shown = names.map { "\"\($0.prefix(64))\"" }.joined(separator: ", ")
-      return ("keys are there twice: \(shown)", "keep one of each")
+      return ("keys are there twice: \(shown)", "remove the duplicates")
     case .alias:
       return (
-        "anchors and aliases (&name, *name) are not taken here",
-        "write the value out where it is needed"
+        "anchors and aliases (&name, *name) are not allowed here",
+        "repeat the value instead"
       )
     case .unknownAlias(let name):
       return (
@@ -35,7 +35,7 @@ extension YAMLFailure {
     case .tooDeep(let max):
       return ("this nests deeper than \(max) levels", "")
     case .severalDocuments:
-      return ("there is more than one document", "make it one file for each")
+      return ("there is more than one document", "put each document into a file")
     case .value(let message):
       return (message, "")
     case .memory:
@@ -60,17 +60,17 @@ extension YAMLFailure {
     case _ where problem.contains("expected ',' or"):
       return ("a comma or the closing bracket is missing before this", quotes)
     case _ where problem.contains("expected ':'"):
-      return ("a key has no \":\" behind it", "write KEY: VALUE, or put the text above in quotes")
+      return ("a key has no \":\" after it", "write KEY: VALUE, or put the text above in quotes")
     case _ where problem.contains("expected key"),
       _ where problem.contains("'-' indicator"), _ where problem.contains("sequence entries"):
       return (
-        "this does not fit with the lines above", "check the indentation, and quotes above it"
+        "this does not fit the lines above", "check the indentation, and the quotes above"
       )
     case _ where problem.contains("end of stream"):
-      return ("quotes are opened and never closed", "close them")
+      return ("the closing quote is missing", "add it")
     case _ where problem.contains("unknown escape"):
       return (
-        "there is no such escape in double quotes",
+        "double quotes have no such escape",
         "write a backslash as \\\\, or use single quotes"
       )
     default:

@@ -203,7 +203,7 @@ import WidgetModel
     ("bundle: b\nkinds:\n\tk: 1", "3:1: a tab cannot indent YAML; indent with spaces"),
     ("bundle: @b", "1:9: a text cannot begin with \"@\"; put it in quotes"),
     ("bundle: {a: [1}", "1:15: a comma or the closing bracket is missing before this"),
-    ("bundle: \"b", "1:11: quotes are opened and never closed; close them"),
+    ("bundle: \"b", "1:11: the closing quote is missing; add it"),
     ("{\"bundle\": \"b\",}\n{}", "2:1:"),
     ("--- {}\n--- {}\n", "2:1: there is more than one document"),
     ("bundle: !!python/object b", "1:9: tags such as"),
