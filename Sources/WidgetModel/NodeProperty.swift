@@ -1,16 +1,16 @@
-/// A property of nodes: what it can be, and what it is where a node does not say.
+/// A property of nodes: name, type, default and meaning.
 public struct NodeProperty: Hashable, Sendable {
   public let name: String
   public let type: PropertyType
-  /// What holds where a node does not have it; nil for nothing.
+  /// The value if a node does not have the property. Nil for none.
   public let defaultValue: Value?
   public let unit: Unit?
-  /// What it means: half a sentence, for the reference.
+  /// The meaning, for the reference.
   public let summary: String
 
-  /// What its numbers count.
+  /// The unit of its numbers.
   public enum Unit: String, Hashable, Sendable {
-    /// Eight to a column of a terminal, sixteen to a row.
+    /// A terminal column is 8 points, a row 16.
     case points
     case lines
     case characters
@@ -29,20 +29,20 @@ public struct NodeProperty: Hashable, Sendable {
 }
 
 extension NodeType {
-  /// A property of such nodes; nil if they have none of that name.
+  /// The property with a name. Nil if nodes of this type do not have it.
   public func property(_ name: String) -> NodeProperty? { tableByName[name] }
 
-  /// All properties that such nodes can have: their own, then the common ones.
+  /// All properties of nodes of this type: the specific ones, then the common ones.
   public var allProperties: [NodeProperty] { properties + common }
 
-  /// What every node can have. The padding of containers is 0 by default: their children have theirs.
+  /// The common properties. The default padding of containers is 0, because their children have padding.
   public var common: [NodeProperty] { isLayout ? NodeType.layoutCommon : NodeType.common }
 
-  /// What every node can have, as leaf nodes have it.
+  /// The common properties, with the defaults of leaf nodes.
   public static let common = commonProperties(padding: 4)
   private static let layoutCommon = commonProperties(padding: 0)
 
-  /// Whether it only arranges what is in it.
+  /// Whether nodes of this type only arrange their children.
   private var isLayout: Bool {
     switch self {
     case .stack, .grid, .table, .form, .space: true
@@ -53,53 +53,58 @@ extension NodeType {
   private static func commonProperties(padding: Double) -> [NodeProperty] {
     [
       .init(
-        "visible", .field(.bool), .bool(true), "Whether it is shown; takes no events otherwise."),
-      .init("enabled", .field(.bool), .bool(true), "Whether it takes events."),
-      .init("color", .color, nil, "Its text's colour; the parent's or the theme's without."),
-      .init("background", .color, nil, "The colour behind it, padding included."),
-      .init("tint", .color, .string("color.tint"), "The colour of what is switched on or filled."),
-      .init("selectedColor", .color, nil, "Its text's colour while it is selected."),
+        "visible", .field(.bool), .bool(true),
+        "Whether the node is shown. A hidden node takes no events."),
+      .init("enabled", .field(.bool), .bool(true), "Whether the node takes events."),
+      .init("color", .color, nil, "Text colour. Default: the parent's, else the theme's."),
+      .init("background", .color, nil, "Background colour, also of the padding."),
+      .init(
+        "tint", .color, .string("color.tint"),
+        "Colour of the active part, such as a checked box or the filled part of a gauge."),
+      .init("selectedColor", .color, nil, "Text colour while the node is selected."),
       .init(
         "selectedBackground", .color, .string("color.selected"),
-        "Its background while it is selected."),
+        "Background colour while the node is selected."),
       .init(
         "font", .font, .string("font.default"),
-        "Its font: title, headline, body, caption, monospace."),
+        "Font: title, headline, body, caption, monospace."),
       .init(
         "align", .choice(["start", "center", "end", "fill"]), .string("start"),
-        "Where its content stands if there is more room than it needs."),
+        "Place of the content if the node is larger than its content."),
       .init(
-        "padding", .edges, .double(padding), .points, "The room between its edge and its content."),
-      .init("margin", .edges, .double(0.0), .points, "The room around it."),
-      .init("width", .length, nil, .points, "Its width; what its content needs without."),
-      .init("height", .length, nil, .points, "Its height; what its content needs without."),
-      .init("minWidth", .length, nil, .points, "The least width it can be given."),
-      .init("maxWidth", .length, nil, .points, "The greatest width it can be given."),
-      .init("minHeight", .length, nil, .points, "The least height it can be given."),
-      .init("maxHeight", .length, nil, .points, "The greatest height it can be given."),
+        "padding", .edges, .double(padding), .points,
+        "Space between the node's edge and its content."),
+      .init("margin", .edges, .double(0.0), .points, "Space around the node."),
+      .init("width", .length, nil, .points, "Width. Default: as wide as its content."),
+      .init("height", .length, nil, .points, "Height. Default: as high as its content."),
+      .init("minWidth", .length, nil, .points, "Minimum width."),
+      .init("maxWidth", .length, nil, .points, "Maximum width."),
+      .init("minHeight", .length, nil, .points, "Minimum height."),
+      .init("maxHeight", .length, nil, .points, "Maximum height."),
       .init(
         "grow", .number(0...1000), .double(0.0),
-        "Its share of the room that is left along its parent's axis."),
-      .init("corner", .length, .double(0.0), .points, "The radius of its corners."),
+        "Share of the spare space along the parent's axis."),
+      .init("corner", .length, .double(0.0), .points, "Radius of the corners."),
       .init(
         "separator", .separator, .bool(true),
-        "The line below it. By default there is one if the parent has divider, but not below the last child."
+        "Line below the node. Default: shown if the parent has divider, except below the last child."
       ),
       .init(
         "accessory", .accessory, .string("none"),
-        "The mark at its right end: an arrow, a spinner, a check mark, an image, or one of its children."
+        "Mark at the right end: an arrow, a spinner, a check mark, an image, or one of the node's children."
       ),
-      .init("tooltip", .field(.string), nil, "What it is, in words."),
+      .init("tooltip", .field(.string), nil, "Tooltip text."),
       .init(
-        "classes", .field(.list(.string)), nil, "Names that a bar's style sheet can choose by."),
-      .init("urgent", .field(.bool), .bool(false), "Whether it asks for attention: bars mark it."),
+        "classes", .field(.list(.string)), nil, "Class names for a bar's style sheet."),
+      .init(
+        "urgent", .field(.bool), .bool(false), "Whether the node needs attention. Bars mark it."),
       .init(
         "privacy", .field(.bool), .bool(false),
-        "Whether viewers can hide it, as view --redact does."),
+        "Whether viewers can hide the node, as view --redact does."),
     ]
   }
 
-  /// What nodes of this type can have, beside the common ones.
+  /// The properties of this type, without the common ones.
   public var properties: [NodeProperty] { NodeType.ownProperties[Int(rawValue)] }
 
   private var tableByName: [String: NodeProperty] { NodeType.tables[Int(rawValue)] }
@@ -117,144 +122,156 @@ extension NodeType {
     switch self {
     case .label:
       [
-        .init("text", .field(.string), .string(""), "What it says."),
-        .init("shortText", .field(.string), nil, "What it says in a bar with little room."),
-        .init("runs", .runs, nil, "What it says in pieces, each with its look; instead of text."),
+        .init("text", .field(.string), .string(""), "Text."),
+        .init("shortText", .field(.string), nil, "Shorter text, for a bar with little room."),
+        .init("runs", .runs, nil, "Parts of the text, each with a style. Replaces text."),
         .init(
-          "lines", .whole(0...1000), .int(0), .lines, "How many lines at most; 0 for any number."),
+          "lines", .whole(0...1000), .int(0), .lines, "Maximum number of lines; 0 for no limit."),
       ]
     case .image:
       [
         .init("source", .field(.string), nil, "A path, an https URL, or an icon's name."),
-        .init("alt", .field(.string), .string(""), "What it shows, in words."),
+        .init("alt", .field(.string), .string(""), "Description in words."),
         .init(
-          "mode", .choice(["fit", "fill", "center"]), .string("fill"), "How it fills its frame."),
-        .init("fallback", .field(.string), nil, "The source to show if there is none."),
+          "mode", .choice(["fit", "fill", "center"]), .string("fill"),
+          "How the picture fills the frame."),
+        .init(
+          "fallback", .field(.string), nil, "Source to use if source is empty or cannot be loaded."),
       ]
     case .button:
       [
-        .init("text", .field(.string), .string(""), "What it says."),
+        .init("text", .field(.string), .string(""), "Text."),
         .init("icon", .field(.string), nil, "An icon's name."),
         .init(
           "style", .choice(["plain", "primary", "destructive"]), .string("plain"),
-          "What it looks like."),
+          "Look of the button."),
       ]
     case .toggle:
       [
-        .init("text", .field(.string), .string(""), "What it says."),
-        .init("value", .field(.bool), .bool(false), "Whether it is on."),
+        .init("text", .field(.string), .string(""), "Text."),
+        .init("value", .field(.bool), .bool(false), "Whether the toggle is on."),
       ]
     case .input:
       [
-        .init("value", .field(.string), .string(""), "What is in it."),
-        .init("text", .field(.string), .string(""), "What it is called."),
-        .init("placeholder", .field(.string), .string(""), "What it shows while it is empty."),
-        .init("name", .field(.string), nil, "What its form calls its value."),
-        .init("required", .field(.bool), .bool(false), "Whether its form needs it."),
+        .init("value", .field(.string), .string(""), "Current text."),
+        .init("text", .field(.string), .string(""), "Label."),
         .init(
-          "readOnly", .field(.bool), .bool(false), "Whether its value can only be read and copied."),
-        .init("problem", .field(.string), .string(""), "What is wrong with what is in it."),
+          "placeholder", .field(.string), .string(""),
+          "Text that is shown while the input is empty."),
+        .init("name", .field(.string), nil, "Key of the value in the form's values."),
+        .init("required", .field(.bool), .bool(false), "Whether the form requires a value."),
+        .init(
+          "readOnly", .field(.bool), .bool(false), "Whether users can only read and copy the value."
+        ),
+        .init("problem", .field(.string), .string(""), "Error message for the value."),
         .init(
           "mode", .choice(["text", "multiline", "number", "search", "secret", "file"]),
           .string("text"),
-          "What is typed into it."),
+          "Type of the input."),
         .init(
           "minLength", .whole(0...1_000_000), .int(0), .characters,
-          "Send changes from this length on."),
-        .init("throttle", .field(.duration), nil, "Send changes after this rest."),
+          "Minimum length of the text for change events."),
+        .init("throttle", .field(.duration), nil, "Pause in typing before a change event is sent."),
       ]
     case .gauge:
       [
-        .init("value", PropertyType.anyNumber, nil, "Where it stands."),
-        .init("min", PropertyType.anyNumber, .double(0.0), "Its lowest value."),
-        .init("max", PropertyType.anyNumber, .double(1.0), "Its highest value."),
-        .init("text", .field(.string), .string(""), "What it says."),
-        .init("style", .choice(["bar", "ring"]), .string("bar"), "What it looks like."),
+        .init("value", PropertyType.anyNumber, nil, "Current value."),
+        .init("min", PropertyType.anyNumber, .double(0.0), "Lowest value."),
+        .init("max", PropertyType.anyNumber, .double(1.0), "Highest value."),
+        .init("text", .field(.string), .string(""), "Label."),
+        .init("style", .choice(["bar", "ring"]), .string("bar"), "Look of the gauge."),
       ]
     case .chart:
       [
-        .init("values", .field(.list(.double)), nil, "The numbers, the oldest first."),
-        .init("labels", .field(.list(.string)), nil, "What the numbers are called."),
+        .init("values", .field(.list(.double)), nil, "Numbers, the oldest first."),
+        .init("labels", .field(.list(.string)), nil, "Labels of the numbers."),
         .init(
-          "style", .choice(["line", "bar", "sparkline"]), .string("line"), "What it looks like."),
+          "style", .choice(["line", "bar", "sparkline"]), .string("line"), "Look of the chart."),
         .init(
           "min", PropertyType.anyNumber, nil,
-          "The axis' start; by default the lowest value, or 0 for bars."),
-        .init("max", PropertyType.anyNumber, nil, "The axis' end; the highest without."),
-        .init("text", .field(.string), .string(""), "What it is called."),
+          "Start of the axis. Default: the lowest value, or 0 for bars."),
+        .init("max", PropertyType.anyNumber, nil, "End of the axis. Default: the highest value."),
+        .init("text", .field(.string), .string(""), "Label."),
       ]
     case .stack:
       [
         .init(
           "axis", .choice(["vertical", "horizontal", "layered"]), .string("vertical"),
-          "Whether its children stand below, beside or on each other."),
-        .init("spacing", .length, .double(0.0), .points, "Room between children."),
+          "Whether children stand below each other, side by side, or on top of each other."),
+        .init("spacing", .length, .double(0.0), .points, "Space between children."),
         .init(
           "distribution", .choice(["start", "center", "end", "fill", "equal", "between"]),
           .string("start"),
-          "Where its children stand along its axis if there is more room than they need."),
+          "Places of children along the axis if there is spare space."),
         .init(
           "crossAlign", .choice(["start", "center", "end", "fill"]), .string("fill"),
-          "Where its children stand across its axis."),
-        .init("scroll", .field(.bool), .bool(false), "Whether it scrolls what does not fit."),
+          "Places of children across the axis."),
         .init(
-          "itemWidth", .length, nil, .points, "The width of each child of a horizontal stack."),
-        .init("paging", .field(.bool), .bool(false), "Whether it scrolls by whole pages."),
+          "scroll", .field(.bool), .bool(false),
+          "Whether users can scroll to content that does not fit."),
         .init(
-          "divider", .field(.bool), .bool(false), "Whether lines are drawn between its children."),
+          "itemWidth", .length, nil, .points, "Width of each child of a horizontal stack."),
+        .init("paging", .field(.bool), .bool(false), "Whether scrolling moves by whole pages."),
         .init(
-          "section", .field(.bool), .bool(false), "In a table: whether it is a section's heading."),
+          "divider", .field(.bool), .bool(false), "Whether lines separate the children."),
+        .init(
+          "section", .field(.bool), .bool(false),
+          "In a table: whether the row is a section heading."),
       ]
     case .grid:
       [
-        .init("columns", .whole(1...64), .int(2), "How many columns."),
-        .init("spacing", .length, .double(0.0), .points, "Room between children."),
+        .init("columns", .whole(1...64), .int(2), "Number of columns."),
+        .init("spacing", .length, .double(0.0), .points, "Space between children."),
       ]
     case .table:
       [
-        .init("columns", .columns, nil, "The columns: headings, or maps with align and width."),
-        .init("empty", .field(.string), .string(""), "What it says while it has no rows."),
+        .init(
+          "columns", .columns, nil, "Columns: headings, or maps with title, align, width and grow."),
+        .init(
+          "empty", .field(.string), .string(""), "Text that is shown while the table has no rows."),
         .init(
           "more", .field(.bool), .bool(false),
-          "Whether there are more rows than these. Clients send the event more when users reach the end."
+          "Whether more rows exist. Clients send the event more when users reach the end."
         ),
-        .init("divider", .field(.bool), .bool(false), "Whether lines are drawn between its rows."),
+        .init("divider", .field(.bool), .bool(false), "Whether lines separate the rows."),
         .init(
           "selection", .choice(["none", "single", "multiple"]), .string("none"),
-          "How many rows can be selected; clients then send select."),
-        .init("selected", .field(.list(.string)), nil, "The keys of the selected rows."),
+          "How many rows users can select. Clients send the event select."),
+        .init("selected", .field(.list(.string)), nil, "Keys of the selected rows."),
         .init(
           "deletable", .field(.bool), .bool(false),
-          "Whether rows can be deleted; clients then send delete."),
-        .init("scroll", .field(.bool), .bool(false), "Whether it scrolls what does not fit."),
+          "Whether users can delete rows. Clients send the event delete."),
+        .init(
+          "scroll", .field(.bool), .bool(false),
+          "Whether users can scroll to content that does not fit."),
       ]
     case .space:
-      [.init("size", .length, nil, .points, "How much; as much as there is without.")]
+      [.init("size", .length, nil, .points, "Size. Default: the spare space.")]
     case .date:
       [
-        .init("date", .field(.timestamp), nil, "The point in time."),
+        .init("date", .field(.timestamp), nil, "Point in time."),
         .init(
           "style", .choice(["date", "time", "datetime", "relative", "timer"]), .string("datetime"),
-          "How it is written."),
+          "Style of the date."),
         .init(
-          "format", .field(.string), nil, "A pattern such as \"%d %B %Y\", which replaces style."
+          "format", .field(.string), nil, "Pattern such as \"%d %B %Y\". Replaces style."
         ),
-        .init("zone", .field(.string), nil, "A time zone; the client's without."),
+        .init("zone", .field(.string), nil, "Time zone. Default: the client's."),
       ]
     case .form:
       [
-        .init("text", .field(.string), .string(""), "What it is called."),
-        .init("submit", .field(.string), .string("Submit"), "What its button says."),
+        .init("text", .field(.string), .string(""), "Title."),
+        .init("submit", .field(.string), .string("Submit"), "Text of the submit button."),
       ]
     case .spinner:
       [
-        .init("text", .field(.string), .string(""), "What is going on."),
-        .init("active", .field(.bool), .bool(true), "Whether it is."),
+        .init("text", .field(.string), .string(""), "Text beside the spinner."),
+        .init("active", .field(.bool), .bool(true), "Whether the activity is under way."),
       ]
     case .link:
       [
-        .init("text", .field(.string), .string(""), "What it says."),
-        .init("url", .field(.string), nil, "What it opens."),
+        .init("text", .field(.string), .string(""), "Text."),
+        .init("url", .field(.string), nil, "Address that the link opens."),
       ]
     }
   }
