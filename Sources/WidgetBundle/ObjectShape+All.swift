@@ -4,54 +4,60 @@ extension ObjectShape {
   public static let bundle = ObjectShape(
     "bundle", "A bundle: widgets without code.",
     [
-      Key("$schema", .text, "Where the schema is, for editors. Not read."),
+      Key("$schema", .text, "Path or URL of the schema, for editors. The host ignores it."),
       Key(
         "bundle", .name(pattern: "^[a-z0-9][a-z0-9-]{0,63}$"),
-        "The bundle's id: 1 to 64 lowercase letters, digits and `-`. Also the name of its folder.",
+        "Id: 1 to 64 lowercase letters, digits and `-`. Also the name of the bundle's "
+          + "folder.",
         isRequired: true),
-      Key("format", .words(["1"]), "The format of this file: 1.", isRequired: true),
+      Key("format", .words(["1"]), "Format of this file: 1.", isRequired: true),
       Key(
         "version", .name(pattern: "^[0-9]{1,9}\\.[0-9]{1,9}\\.[0-9]{1,9}$"),
-        "Three numbers: `1.0.0`.", isRequired: true),
-      Key("name", .text, "What people call it."),
-      Key("description", .text, "What it is for."),
-      Key("permissions", .shape("permissions"), "What it may touch; nothing else."),
+        "Version: three numbers, such as `1.0.0`.", isRequired: true),
+      Key("name", .text, "Name for people."),
+      Key("description", .text, "Purpose of the bundle."),
+      Key(
+        "permissions", .shape("permissions"),
+        "Files, hosts, programs and variables that the bundle may use."),
       Key(
         "defaults", .shape("fields"),
-        "The bundle's settings: `defaults.NAME` in expressions. Users change them with `widgetctl bundle "
-          + "set`."),
+        "Settings of the bundle: `defaults.NAME` in expressions. Users change them with "
+          + "`widgetctl bundle set`."),
       Key(
         "services", .map(.shape("service")),
-        "Servers that requests name with `service`, by name: what all requests to one have in common."
+        "Servers, by name: what the requests to a server have in common. A request names "
+          + "its server with `service`."
       ),
       Key(
         "transforms", .map(.expression),
-        "Ways to show values, for bindings to name: expressions that read `value`."),
+        "Transforms, by name: expressions that read `value`. Bindings name them."),
       Key(
         "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
-        "The kinds of widgets that it brings, by name."),
+        "Kinds of widgets, by name."),
       Key(
         "widgets", .any([.list(.shape("widget")), .map(.shape("widget"))]),
-        "The widgets that are there as long as the bundle is installed."),
+        "Widgets that exist as long as the bundle is installed."),
     ])
 
   public static let permissions = ObjectShape(
-    "permissions", "What a bundle may touch. Everything else is refused.",
+    "permissions",
+    "The files, hosts, programs and variables that a bundle may use. Everything else "
+      + "is refused.",
     [
       Key(
         "read", .list(.text),
-        "Files, and folders with all below them: absolute, or below `${home}`. What is in the bundle's "
-          + "own folder, `${bundle}`, may always be read."),
+        "Files, and folders with everything below them: absolute paths, or paths below "
+          + "`${home}`. The bundle's folder, `${bundle}`, may always be read."),
       Key(
         "hosts", .list(.text),
         "Hosts for HTTP: `api.example.org` (ports 80 and 443), `127.0.0.1:8080`, `*.example.org`."),
       Key(
         "commands", .list(.text),
-        "Programs: absolute paths, names, or what begins with `${bundle}/`."),
+        "Programs: absolute paths, names, or paths that begin with `${bundle}/`."),
       Key(
         "environment", .list(.text),
-        "Variables of the host's environment that programs get, and that expressions read as "
-          + "`environment.NAME`: `SWAYSOCK`, `XDG_*`."),
+        "Environment variables of the host, such as `SWAYSOCK` or `XDG_*`. Programs get "
+          + "them, and expressions read them as `environment.NAME`."),
       Key(
         "sockets", .list(.text),
         "Paths of Unix sockets: absolute, below `${home}`, or with a variable, "
@@ -60,117 +66,123 @@ extension ObjectShape {
 
   public static let service = ObjectShape(
     "service",
-    "What requests to a server have in common. Nothing in it reads the data of widgets; a request adds"
-      + " to it, and replaces what has the same name.",
+    "What the requests to a server have in common. It cannot read the data of "
+      + "widgets. A request adds values, and replaces values with the same name.",
     [
       Key(
         "url", .textTemplate, "`http://` or `https://`, host and the beginning of the path.",
         isRequired: true),
-      Key("query", .map(.template), "Encoded into the query of each request."),
+      Key("query", .map(.template), "Query parameters of each request. They are encoded."),
       Key("headers", .map(.textTemplate), "Headers of each request."),
       Key(
         "auth", .any([.textTemplate, .shape("auth")]),
-        "A file that holds what to authenticate with, which no client sees; a bearer token."),
-      Key("timeout", .duration, "How long a request may take. Default: 15 s."),
+        "Path of a file with a bearer token. No client sees the token."),
+      Key("timeout", .duration, "Time limit of a request. Default: 15 s."),
     ])
 
   public static let socket = ObjectShape(
     "socket",
-    "A Unix stream socket that goes on giving lines. The host connects again if it is closed.",
+    "A Unix stream socket that sends lines. If the connection ends, the host "
+      + "reconnects.",
     [
       Key("path", .textTemplate, "The path of the socket.", isRequired: true),
-      Key("send", .textTemplate, "What is sent once it is connected, as a line."),
+      Key("send", .textTemplate, "A line that is sent after the connection is made."),
     ])
 
   public static let kind = ObjectShape(
-    "kind", "What all widgets of one sort have in common.",
+    "kind", "What the widgets of a kind have in common.",
     [
-      Key("name", .text, "Its name, if kinds are a list."),
-      Key("displayName", .text, "What people call it."),
-      Key("description", .text, "What it shows and what it is for."),
+      Key("name", .text, "Name, if kinds are a list."),
+      Key("displayName", .text, "Name for people."),
+      Key("description", .text, "What the widgets show, and their purpose."),
       Key(
         "families", .list(.words(Family.allCases.map(\.name))),
-        "The families it is made for; without, all."),
+        "Families of its widgets. Default: all."),
       Key(
         "persistence", .words(Kind.Persistence.allCases.map { "\($0)" }),
-        "Whether data outlives a restart of the daemon (`durable`, without) or begins anew."),
-      Key("transition", .text, "How changes may be animated: `spring:400ms`, `opacity`."),
-      Key("open", .bool, "Whether it takes data, parameters and events that are not declared."),
+        "Whether data survives a restart of the daemon (`durable`) or gets its defaults "
+          + "again (`volatile`). Default: `durable`."),
+      Key("transition", .text, "Animation hint for changes: `spring:400ms`, `opacity`."),
+      Key("open", .bool, "Whether widgets take undeclared data, parameters and events."),
       Key(
         "losableEvents", .bool,
-        "Whether events may be lost while the host is away; then they are not stored."),
-      Key("parameters", .shape("fields"), "What a widget is configured with."),
-      Key("data", .shape("fields"), "What a widget holds."),
+        "Whether events may be lost while the host is away. The daemon then does not "
+          + "store them."),
+      Key("parameters", .shape("fields"), "Configuration of a widget."),
+      Key("data", .shape("fields"), "State of a widget."),
       Key(
         "events", .any([.list(.shape("event")), .map(.shape("event"))]),
-        "What happens to a widget; without, anything. Those of its nodes are always among them."),
-      Key("reducers", .list(.shape("reducer")), "What events do to the data, in order."),
+        "Events that a widget takes. Default: any. Events of its nodes need no "
+          + "declaration."),
+      Key("reducers", .list(.shape("reducer")), "Effects of events on the data, in order."),
       Key(
         "content", .any([.shape("node"), .byFamily(.shape("node"))]),
-        "What a widget shows: one node, or one by family (`small`, `\"medium, large\"`, `\"*\"`)."),
-      Key("sources", .map(.shape("source")), "Where data comes from, by name."),
+        "Content of a widget: one node, or one node per family (`small`, `\"medium, "
+          + "large\"`, `\"*\"`)."),
+      Key("sources", .map(.shape("source")), "Sources of data, by name."),
       Key(
         "actions", .map(.any([.shape("action"), .steps])),
-        "What can be done, by name: an object with `do`, or steps."),
-      Key("on", .shape("on"), "What is done when."),
+        "Actions, by name: an object with `do`, or steps."),
+      Key("on", .shape("on"), "Steps for events, intervals and new widgets."),
     ])
 
   public static let field = ObjectShape(
     "field",
-    "A parameter, a data key, or a detail of an event. In an object of fields, a value alone "
-      + "is the default, which gives the type.",
+    "A parameter, a data key, or a detail of an event. In an object of fields, you "
+      + "can write only the default. Its type is then the field's type.",
     [
-      Key("name", .text, "Its name, if fields are a list: letters, digits and `_`."),
+      Key("name", .text, "Name, if fields are a list: letters, digits and `_`."),
       Key(
         "type", .text,
-        "`bool`, `int`, `double`, `string`, `bytes`, `timestamp`, `duration`, `list(TYPE)`, "
-          + "`map(string, TYPE)`, or `dyn` for any, which is also what no type means."),
-      Key("default", .constant, "What it is where nothing is said. Of data, null without."),
-      Key("description", .text, "What it means, its unit and range."),
-      Key("required", .bool, "Must be given. Not for data, and not with a default."),
+        "`bool`, `int`, `double`, `string`, `bytes`, `timestamp`, `duration`, "
+          + "`list(TYPE)`, `map(string, TYPE)`, or `dyn` for any type. Default: `dyn`."),
+      Key("default", .constant, "Value if none is given. Default for data: null."),
+      Key("description", .text, "Meaning, unit and range."),
+      Key(
+        "required", .bool, "Whether a value must be given. Not for data, and not with a default."),
     ])
 
   public static let event = ObjectShape(
-    "event", "Something that happens to a widget.",
+    "event", "An event of a widget.",
     [
-      Key("name", .text, "Its name, if events are a list."),
-      Key("description", .text, "When it happens."),
-      Key("payload", .shape("fields"), "Its details."),
+      Key("name", .text, "Name, if events are a list."),
+      Key("description", .text, "When the event happens."),
+      Key("payload", .shape("fields"), "Details of the event."),
     ])
 
   public static let reducer = ObjectShape(
-    "reducer", "What an event does to the data, in one change with it.",
+    "reducer", "The effect of an event on the data, in one change with the event.",
     [
-      Key("event", .text, "The event's name.", isRequired: true),
-      Key("nodeId", .text, "The node that it must be on; without, any."),
-      Key("condition", .expression, "Must be true; without, always."),
-      Key("set", .map(.expression), "Data keys, and the expressions that give their new values."),
+      Key("event", .text, "Name of the event.", isRequired: true),
+      Key("nodeId", .text, "Node of the event. Default: any node."),
+      Key("condition", .expression, "Condition for the effect. Default: true."),
+      Key("set", .map(.expression), "Data keys and the expressions for their new values."),
       Key("unset", .oneOrMore(.text), "Data keys to remove, or to set to their default."),
     ])
 
   public static let node = ObjectShape(
     "node",
-    "A part of what a widget shows. Its type is a key (`label: TEXT`), or `type:`. Text alone is "
-      + "a label.",
+    "A part of a widget's content. The type is a key (`label: TEXT`), or `type:`. "
+      + "Text alone is a label.",
     [
-      Key("type", .words(NodeType.allCases.map(\.name)), "What it is, if no key says it."),
-      Key("id", .text, "Its id: letters, digits, `_` and `-`. Without, its type and a number."),
-      Key("if", .expression, "Must be true for the node to be there, with all below it."),
+      Key("type", .words(NodeType.allCases.map(\.name)), "Type, if no key names it."),
+      Key("id", .text, "Id: letters, digits, `_` and `-`. Default: the type and a number."),
+      Key("if", .expression, "Condition: the node and its children exist only while it is true."),
       Key(
         "rows", .any([.expression, .shape("rows")]),
-        "One such node for each element of a list; not for the node at the top."),
-      Key("children", .oneOrMore(.shape("node")), "The nodes in it."),
+        "Repeats the node for each element of a list. Not for the top node."),
+      Key("children", .oneOrMore(.shape("node")), "Child nodes."),
       Key(
         "on", .map(.any([.shape("handler"), .steps])),
-        "What is done when users do something with it, by event."),
+        "Steps for events that users cause on the node, by event."),
     ]
       + NodeType.allCases.map { type in
         Key(type.name, mainType(type), "\(mainSummary(type))")
       } + propertyKeys + [
-        Key("maxLength", .int, "Of an input in a form: how many characters it takes at most.")
+        Key("maxLength", .int, "Of an input in a form: maximum number of characters.")
       ])
 
-  /// What stands behind a type's name.
+  /// The type of the value after a node type's name.
   private static func mainType(_ type: NodeType) -> KeyType {
     let children = KeyType.oneOrMore(.shape("node"))
     return switch type {
@@ -189,19 +201,19 @@ extension ObjectShape {
     case .input: "A field to type into: `name`."
     case .gauge: "A number between two others: `value`."
     case .chart: "A series of numbers: `values`."
-    case .stack: "Nodes side by side or one below the other."
+    case .stack: "Nodes below each other, or side by side."
     case .grid: "Nodes in columns."
     case .table: "Nodes as rows."
     case .space: "Empty room: `size`."
     case .date:
-      "A point in time: `date`. Of a node whose `type` is `date`, the point in time itself."
-    case .form: "Inputs that are submitted together, to the action that `on: {submit: NAME}` names."
-    case .spinner: "Says that something is going on: `text`."
+      "A point in time: `date`. If the `type` of the node is `date`, the point in time."
+    case .form: "Inputs that are submitted together. `on: {submit: NAME}` names the action."
+    case .spinner: "An activity that is under way: `text`."
     case .link: "Something to open elsewhere: `text`, or nodes."
     }
   }
 
-  /// What nodes can have, of whatever type: a constant, `=EXPRESSION`, or a binding.
+  /// The properties of nodes of all types. Each takes a constant, `=EXPRESSION` or a binding.
   private static let propertyKeys: [Key] = {
     let typeNames = Set(NodeType.allCases.map(\.name))
     var names: [String] = []
@@ -236,230 +248,259 @@ extension ObjectShape {
 
   public static let binding = ObjectShape(
     "binding",
-    "Where a property's value comes from, at length. Null goes straight to the placeholder.",
+    "The long form of a property's value. If the value is null, the placeholder is "
+      + "used.",
     [
-      Key("value", .template, "The value. The same as `from`, which only takes expressions."),
-      Key("from", .expression, "The value, before what follows."),
-      Key("if", .expression, "Chooses between `then` and `else`; reads `value`."),
+      Key("value", .template, "The value, as a template. `from` is the same for an expression."),
+      Key("from", .expression, "The value, as an expression."),
+      Key("if", .expression, "Condition that chooses `then` or `else`. It reads `value`."),
       Key(
         "then", .template,
-        "If so; without `if`, always: what is made of `value`. With neither `then` nor `else`, true or "
-          + "false."),
-      Key("else", .template, "If not."),
+        "Result if the condition is true, or if there is no `if`. It can read `value`. "
+          + "Without `then` and `else`, the result is true or false."),
+      Key("else", .template, "Result if the condition is false."),
       Key(
         "transform", .any([.text, .list(.text)]),
-        "Names of transforms, applied in this order before `format`: the bundle's, or one of `string`, "
-          + "`int`, `double`, `number`, `percent`, `bytes` and `duration`."),
-      Key("format", .text, "Text in which `%@` is the value, and `%%` a percent sign."),
-      Key("placeholder", .constant, "What stands in for nothing, and while the value fails."),
+        "Names of transforms, applied in this order before `format`. A transform of the "
+          + "bundle, or `string`, `int`, `double`, `number`, `percent`, `bytes` or "
+          + "`duration`."),
+      Key("format", .text, "Text with `%@` for the value, and `%%` for a percent sign."),
+      Key("placeholder", .constant, "Value that is used if the result is null or fails."),
     ])
 
   public static let rows = ObjectShape(
-    "rows", "Which rows a node is repeated for.",
+    "rows", "The rows of a repeated node.",
     [
-      Key("list", .expression, "Gives the list: one row for each element.", isRequired: true),
+      Key("list", .expression, "The list. Each element makes a row.", isRequired: true),
       Key(
         "as", .text,
-        "What expressions call the element, `item` without; `NAMEIndex` is its place, from 0."),
+        "Name of the variable with the element. Default: `item`. `NAMEIndex` is the "
+          + "index, from 0."),
       Key(
-        "key", .expression, "Tells a row from the others when the list changes: text or a number."),
+        "key", .expression, "Identifies a row when the list changes: text or a number."),
     ])
 
   public static let source = ObjectShape(
     "source",
-    "Where data comes from. Has one of `file`, `http`, `command`, `socket`, `timer` and `value`.",
+    "A source of data. Has one of `file`, `http`, `command`, `socket`, `timer` and "
+      + "`value`.",
     [
-      Key("file", .textTemplate, "A file; watched, so that changes are seen at once."),
-      Key("http", .any([.textTemplate, .shape("http")]), "A request, or just a URL."),
+      Key(
+        "file", .textTemplate,
+        "Path of a file. The host watches it, and reads it again when it changes."),
+      Key("http", .any([.textTemplate, .shape("http")]), "A request, or only a URL."),
       Key("command", .list(.textTemplate), "A program and its arguments. No shell is involved."),
       Key(
         "socket", .any([.textTemplate, .shape("socket")]),
-        "A Unix socket, or just its path: every line that comes from it is a result."),
-      Key("timer", .duration, "Nothing but the time: `result` is now, so often."),
+        "A Unix socket, or only its path. Every line from the socket is a result."),
+      Key("timer", .duration, "An interval. `result` is the current time."),
       Key("value", .template, "A value."),
-      Key("every", .duration, "How often it is read again; 100 ms or more."),
-      Key("aligned", .bool, "Read at multiples of the interval since midnight (UTC)."),
-      Key("start", .bool, "Read when the widget comes to life. True without."),
-      Key("when", .expression, "Not read while this is false."),
-      Key("whileWatched", .bool, "Read only while somebody watches the widget."),
+      Key("every", .duration, "Interval between readings, 100 ms or more."),
+      Key("aligned", .bool, "Whether to read at multiples of the interval since midnight (UTC)."),
+      Key(
+        "start", .bool,
+        "Whether to read when the widget is created or the bundle is loaded. Default: true."),
+      Key("when", .expression, "Condition: the source is read only while it is true."),
+      Key("whileWatched", .bool, "Whether to read only while a client watches the widget."),
       Key(
         "optional", .bool,
-        "It is no failure if the file, program or socket does not exist: `status.NAME.missing` is then true."
+        "Whether a missing file, program or socket is no failure. `status.NAME.missing` is then true."
       ),
       Key(
         "staleAfter", .duration,
-        "How long readings may fail before the widget is stale. Default: 30s."),
+        "Time of failed readings after which the widget is stale. Default: 30s."),
       Key(
         "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
-        "How bytes become `result`. Without: JSON if they are said to be, else text."),
-      Key("set", .map(.expression), "What becomes of `result`: data keys and expressions."),
-      Key("title", .textTemplate, "What a failure is called where people see it."),
-      Key("message", .textTemplate, "What is said after a reading; reads `result`."),
-      Key("stub", .template, "What `result` is when the host runs with `--stub`."),
-      Key("debugDelay", .duration, "With `--stub`: how long a reading takes."),
-      Key("input", .textTemplate, "Of a command: what it reads from its standard input."),
-      Key("timeout", .duration, "Of a command: when it is killed."),
-      Key("lines", .bool, "Of a command: every line is a result, as long as it runs."),
+        "How to parse bytes into `result`. Default: JSON if the answer says so, else "
+          + "text."),
+      Key(
+        "set", .map(.expression), "Data keys and expressions for their values. They read `result`."),
+      Key("title", .textTemplate, "Title of a failure, for people."),
+      Key("message", .textTemplate, "Message after a successful reading. It reads `result`."),
+      Key("stub", .template, "Value of `result` if the host runs with `--stub`."),
+      Key("debugDelay", .duration, "With `--stub`: duration of a reading."),
+      Key("input", .textTemplate, "Of a command: its standard input."),
+      Key("timeout", .duration, "Of a command: time limit, after which the program is killed."),
+      Key(
+        "lines", .bool, "Of a command: whether every line of its output is a result, while it runs."
+      ),
     ])
 
   public static let http = ObjectShape(
     "http", "An HTTP request. Success is a status of 200 to 299.",
     [
-      Key("method", .text, "`GET` without; `POST` with a body."),
+      Key("method", .text, "HTTP method. Default: `GET`; with a body `POST`."),
       Key(
         "url", .textTemplate, "`http://` or `https://`, host and path. Required without `service`."),
       Key("service", .text, "A service of the bundle, instead of `url`."),
       Key(
         "path", .oneOrMore(.template),
-        "Components behind the URL's path, each encoded. Text that is written out is split at `/`."),
-      Key("query", .map(.template), "Encoded into the query; null leaves one out, a list is many."),
+        "Path components after the URL's path, each encoded. Constant text is split at "
+          + "`/`."),
+      Key(
+        "query", .map(.template),
+        "Query parameters. They are encoded. Null omits a parameter, and a list repeats "
+          + "it."),
       Key("headers", .map(.textTemplate), "Headers."),
       Key(
         "auth", .any([.textTemplate, .shape("auth")]),
-        "A file that holds what to authenticate with, which no client sees; a bearer token."),
+        "Path of a file with a bearer token. No client sees the token."),
       Key("json", .template, "The body, as JSON."),
       Key("form", .map(.template), "The body, as a web form's."),
       Key("multipart", .map(.any([.template, .shape("part")])), "The body, in parts."),
-      Key("text", .textTemplate, "The body, as it is."),
-      Key("contentType", .text, "Of `text`; `text/plain; charset=utf-8` without."),
-      Key("timeout", .duration, "How long it may take; 15 s without."),
+      Key("text", .textTemplate, "The body, as text."),
+      Key("contentType", .text, "Content type of `text`. Default: `text/plain; charset=utf-8`."),
+      Key("timeout", .duration, "Time limit. Default: 15 s."),
     ])
 
   public static let auth = ObjectShape(
     "auth",
-    "What to authenticate with: sent over https and to this machine only, and nowhere that a redirect"
-      + " leads.",
+    "Credentials. The host sends them only over https or to this machine, and never "
+      + "after a redirect.",
     [
       Key(
-        "file", .textTemplate, "The path of a file of one line that the bundle may read.",
+        "file", .textTemplate,
+        "Path of a file with one line. The bundle must have permission to read it.",
         isRequired: true),
       Key(
         "scheme", .words(HTTPRequest.Auth.Scheme.allCases.map(\.rawValue)),
-        "`bearer`, without: the file holds a token. `basic`: it holds USER:PASSWORD."),
+        "`bearer`: the file has a token. `basic`: the file has USER:PASSWORD. Default: "
+          + "`bearer`."),
     ])
 
   public static let part = ObjectShape(
     "part", "A part of a multipart body: a file, an uploaded file, or a value.",
     [
       Key("value", .template, "The value."),
-      Key("file", .textTemplate, "The path of a file that the bundle may read."),
+      Key("file", .textTemplate, "Path of a file. The bundle must have permission to read it."),
       Key(
         "blob", .textTemplate,
-        "The id of a file that a client uploaded: `=nodes.photo.value` of an input with `mode: file`."
+        "Id of an uploaded file: `=nodes.photo.value` of an input with `mode: file`."
       ),
-      Key("contentType", .text, "Of the file. Of a blob: what the client said."),
+      Key("contentType", .text, "Content type of the file. Default for a blob: the client's."),
     ])
 
   public static let parse = ObjectShape(
-    "parse", "How bytes become `result`.",
+    "parse", "How to parse bytes into `result`.",
     [
       Key(
         "format", .words(Parse.Format.allCases.map(\.rawValue)),
         "`text`, `lines` (a list of texts), `words` (a list of lists of texts), or `json`."),
       Key(
         "shape", .words(Parse.Shape.allCases.map(\.rawValue)),
-        "Of JSON: what must be there. Another shape is a failure."),
+        "Of JSON: required shape. Another shape is a failure."),
       Key(
         "path", .any([.text, .list(.constant)]),
-        "Of JSON: where the result is: `data.items[0]`, or a list of keys and indexes."),
+        "Of JSON: path of the result, such as `data.items[0]`, or a list of keys and "
+          + "indexes."),
       Key(
         "errorPath", .any([.text, .list(.constant)]),
-        "Of JSON that tells of an error: its words. An answer with words there has failed, whatever its"
-          + " status."),
+        "Of JSON: path of an error message. An answer with text at this path is a "
+          + "failure, whatever its status."),
     ])
 
   private static let actionKeys: [Key] = [
     Key(
       "require", .oneOrMore(.shape("require")),
-      "Conditions without which the action is refused."),
-    Key("if", .expression, "Done only if this is true."),
-    Key("else", .steps, "Done otherwise."),
-    Key("delay", .duration, "Waits first; asked again meanwhile, it begins to wait anew."),
+      "Conditions. If one is false, the action is refused."),
+    Key("if", .expression, "Condition for the steps."),
+    Key("else", .steps, "Steps if the condition is false."),
+    Key(
+      "delay", .duration,
+      "Delay before the steps. If the action is triggered again meanwhile, the delay "
+        + "restarts."),
     Key(
       "optimistic", .map(.expression),
-      "Set before the steps, and taken back if they fail or the host is killed."),
-    Key("do", .steps, "What is done, in order; the first that fails ends it.", isRequired: true),
-    Key("then", .steps, "Done after success; `result` is the last step's."),
-    Key("catch", .steps, "Done after a failure; `error` has `code`, `title` and `message`."),
-    Key("title", .textTemplate, "What the failure is called where people see it."),
-    Key("message", .textTemplate, "What is said after success."),
+      "Data that is set before the steps, and reverted if they fail or the host is "
+        + "killed."),
+    Key("do", .steps, "Steps, in order. The first failure ends the action.", isRequired: true),
+    Key("then", .steps, "Steps after success. `result` is the result of the last step."),
+    Key("catch", .steps, "Steps after a failure. `error` has `code`, `title` and `message`."),
+    Key("title", .textTemplate, "Title of a failure, for people."),
+    Key("message", .textTemplate, "Message after success."),
   ]
 
   public static let action = ObjectShape(
-    "action", "Something that can be done. If it has a name, its state is `status.NAME`.",
+    "action", "An action. If it has a name, its state is `status.NAME`.",
     actionKeys)
 
   public static let handler = ObjectShape(
-    "handler", "What is done on an event, and how eagerly: an action with two more keys.",
+    "handler", "The steps for an event: an action with two more keys.",
     [
       Key(
-        "throttle", .duration, "Waits for so long a rest: of several in a row, the last is done."),
-      Key("minLength", .int, "The payload's `value` must have so many characters, or none."),
+        "throttle", .duration,
+        "Waits until no event came for this long. Then only the last event is handled."),
+      Key(
+        "minLength", .int, "Minimum length of the payload's `value`. An empty value is handled too."
+      ),
     ] + actionKeys)
 
   public static let require = ObjectShape(
-    "require", "A condition without which an action is refused.",
+    "require", "A condition. If it is false, the action is refused.",
     [
       Key("if", .expression, "Must be true.", isRequired: true),
-      Key("code", .text, "The name of a gRPC code; `PERMISSION_DENIED` without."),
-      Key("message", .textTemplate, "What people are told."),
+      Key("code", .text, "Name of a gRPC code. Default: `PERMISSION_DENIED`."),
+      Key("message", .textTemplate, "Message for people."),
     ])
 
   public static let step = ObjectShape(
     "step",
-    "One thing that is done. Instead of it: an action's name, which runs it; a source's name, "
+    "A step. A step can also be an action's name, which runs it; a source's name, "
       + "which reads it again; or an action without a name (an object with `do`).",
     [
-      Key("set", .map(.expression), "Data keys and expressions. Also beside `http` and `command`."),
+      Key(
+        "set", .map(.expression),
+        "Data keys and expressions. Also allowed beside `http` and `command`."),
       Key("unset", .oneOrMore(.text), "Data keys to remove, or to set to their default."),
-      Key("http", .any([.textTemplate, .shape("http")]), "A request, or just a URL."),
+      Key("http", .any([.textTemplate, .shape("http")]), "A request, or only a URL."),
       Key("command", .list(.textTemplate), "A program and its arguments."),
-      Key("input", .textTemplate, "Of a command: what it reads."),
-      Key("timeout", .duration, "Of a command: when it is killed."),
+      Key("input", .textTemplate, "Of a command: its standard input."),
+      Key("timeout", .duration, "Of a command: time limit, after which the program is killed."),
       Key(
         "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
-        "How bytes become `result`."),
-      Key("stub", .template, "What `result` is when the host runs with `--stub`."),
-      Key("debugDelay", .duration, "With `--stub`: how long it takes."),
+        "How to parse bytes into `result`."),
+      Key("stub", .template, "Value of `result` if the host runs with `--stub`."),
+      Key("debugDelay", .duration, "With `--stub`: duration of the step."),
       Key("show", .oneOrMore(.textTemplate), "Shows widgets, by id; `self` is the widget itself."),
       Key("hide", .oneOrMore(.textTemplate), "Hides widgets."),
       Key("enable", .oneOrMore(.textTemplate), "Enables widgets."),
       Key("disable", .oneOrMore(.textTemplate), "Disables widgets."),
-      Key("toggle", .oneOrMore(.textTemplate), "Shows what is hidden, and hides what is shown."),
+      Key("toggle", .oneOrMore(.textTemplate), "Shows hidden widgets, and hides shown ones."),
       Key("reload", .oneOrMore(.text), "Reads sources again, by name; `all` for all of them."),
-      Key("emit", .text, "Sends an event, by its name."),
-      Key("widget", .textTemplate, "Of `emit`: to which widget; without, to itself."),
-      Key("payload", .map(.template), "Of `emit`: its details."),
-      Key("run", .text, "Runs an action, by its name; it sees the same event."),
-      Key("cancel", .text, "Ends an action that is under way."),
+      Key("emit", .text, "Sends an event with this name."),
+      Key("widget", .textTemplate, "Of `emit`: receiving widget. Default: the widget itself."),
+      Key("payload", .map(.template), "Of `emit`: details of the event."),
+      Key("run", .text, "Runs the action with this name. It reads the same event."),
+      Key("cancel", .text, "Cancels a running action."),
     ])
 
   public static let on = ObjectShape(
     "on",
-    "What is done when. A key that is none of these is the name of an event of the whole widget.",
+    "Steps for events, intervals and new widgets. Any other key is the name of an "
+      + "event of the whole widget.",
     [
-      Key("load", .steps, "When a widget comes to life."),
-      Key("every", .oneOrMore(.shape("every")), "Again and again."),
+      Key("load", .steps, "Steps when the widget is created or the bundle is loaded."),
+      Key("every", .oneOrMore(.shape("every")), "Steps at intervals."),
     ], others: .any([.shape("handler"), .steps]))
 
   public static let every = ObjectShape(
-    "every", "What is done again and again.",
+    "every", "Steps at an interval.",
     [
-      Key("interval", .duration, "How often; 100 ms or more.", isRequired: true),
-      Key("do", .steps, "What.", isRequired: true),
+      Key("interval", .duration, "Interval, 100 ms or more.", isRequired: true),
+      Key("do", .steps, "Steps.", isRequired: true),
     ])
 
   public static let widget = ObjectShape(
-    "widget", "A widget that is there as long as the bundle is.",
+    "widget", "A widget that exists as long as the bundle is installed.",
     [
-      Key("id", .text, "Its id, if widgets are a list."),
-      Key("kind", .text, "Its kind: one of the bundle's, or `help`.", isRequired: true),
-      Key("family", .words(Family.allCases.map(\.name)), "Its family."),
-      Key("labels", .map(.text), "Its labels."),
-      Key("visible", .bool, "Whether it is shown at first; true without."),
-      Key("enabled", .bool, "Whether it takes events at first; true without."),
-      Key("parameters", .map(.constant), "How it is configured."),
-      Key("data", .map(.constant), "What it holds at first, beside the defaults."),
+      Key("id", .text, "Id, if widgets are a list."),
+      Key("kind", .text, "Kind: one of the bundle's, or `help`.", isRequired: true),
+      Key("family", .words(Family.allCases.map(\.name)), "Family."),
+      Key("labels", .map(.text), "Labels."),
+      Key("visible", .bool, "Whether the widget is shown at first. Default: true."),
+      Key("enabled", .bool, "Whether the widget takes events at first. Default: true."),
+      Key("parameters", .map(.constant), "Parameters."),
+      Key("data", .map(.constant), "Initial data, beside the defaults."),
     ])
 
   public static let all = [
@@ -472,7 +513,7 @@ extension ObjectShape {
 }
 
 extension NodeProperty {
-  /// What it means, what it takes, its unit and its default, in words.
+  /// The meaning, type, unit and default, in words.
   fileprivate func words(ofDefault tellsDefault: Bool = true) -> String {
     var facts: [String] = []
     switch type {
@@ -490,7 +531,7 @@ extension NodeProperty {
 }
 
 extension Value {
-  /// A default as the reference has it.
+  /// A default in the form of the reference.
   fileprivate var inReference: String {
     switch self {
     case .string(let text): text
@@ -503,7 +544,7 @@ extension Value {
 }
 
 extension [String] {
-  /// Each once, in order.
+  /// The elements without duplicates, in order.
   fileprivate var unique: [String] {
     reduce(into: []) { words, word in if !words.contains(word) { words.append(word) } }
   }
