@@ -102,7 +102,7 @@ struct BarBoard: Sendable {
     let missing = ids.filter { mirror[$0] == nil }
     blocks += missing.map { id in
       notice(
-        "\(id)?", "there is no widget \"\(id)\" yet; `widgetctl ls` lists those that are there",
+        "\(id)?", "there is no widget \"\(id)\" yet; `widgetctl ls` lists all widgets",
         reader)
     }
     if let loss, !blocks.isEmpty {

@@ -1,16 +1,16 @@
 import WidgetBar
 import WidgetModel
 
-/// What people copy into the configuration of a bar.
+/// Text for users to copy into the configuration of a bar.
 struct BarConfiguration {
   let format: BarFormat
-  /// Which widgets, and how: words of a command line.
+  /// The arguments of the command line: widgets and options.
   let arguments: [String]
-  /// The widget that a click is about; nil if there are several.
+  /// The widget that gets clicks. Nil if there are several.
   let widget: WidgetID?
   var socket: String?
 
-  /// What the bar calls the module: letters, digits, `_` and `-`.
+  /// The name of the module in the bar: letters, digits, `_` and `-`.
   private var name: String {
     let name = widget?.rawValue ?? "widgets"
     return String(
@@ -20,12 +20,12 @@ struct BarConfiguration {
   private var words: [String] { ["widgetctl", "bar", "--format", format.rawValue] + arguments }
   private var command: String { words.map(\.inShell).joined(separator: " ") }
 
-  /// The command for a button; nil if it is not known which widget is clicked.
+  /// The command for a button. Nil if the clicked widget is unknown.
   private func click(_ button: Int) -> String? {
     widget.map { BarConfiguration.command(button, $0, BarPart(""), socket: socket) }
   }
 
-  /// A line for each of the buttons, if it is known which widget is clicked.
+  /// A line for each button. Empty if the clicked widget is unknown.
   private func clicks(_ names: [(Int, String)], _ line: (String, String) -> String) -> [String] {
     names.compactMap { button, name in click(button).map { line(name, $0) } }
   }
@@ -94,7 +94,7 @@ struct BarConfiguration {
 }
 
 extension String {
-  /// The text as one word of a shell.
+  /// The text, quoted as one word of a shell.
   var inShell: String {
     let isPlain =
       !isEmpty
@@ -112,6 +112,6 @@ extension String {
         + "'"
   }
 
-  /// In single quotes of tmux a single quote cannot stand.
+  /// tmux allows no single quote inside single quotes.
   fileprivate var replacingQuotes: String { map { $0 == "'" ? "\"" : String($0) }.joined() }
 }

@@ -9,7 +9,7 @@ import WidgetModel
 /// Their default is SIGSTOP. With these signals the watch keeps running while the bar is hidden, so
 /// the bar is up to date as soon as it is shown.
 ///
-/// A shell that runs the command gets them as well, so they are signals that end nobody.
+/// A shell that runs the command gets the signals too, so they are signals that end no process.
 enum BarSignals {
   static let stop = SIGURG
   static let go = SIGWINCH
@@ -79,7 +79,7 @@ struct BarSession: Sendable {
         continue
       case .isShown(let isShown): state.isShown = isShown
       case .failed(let error):
-        // People look at the bar, and not at its log.
+        // Users see the bar, but not its log.
         state.board.fail(BarSession.words(for: error))
         if !isOnce, let text = state.board.next(DateText(now: Terminal.now)) { Output.write(text) }
         throw error
@@ -125,7 +125,7 @@ struct BarSession: Sendable {
       .kind.kind
   }
 
-  // MARK: - What the bar says
+  // MARK: - Input from the bar
 
   /// Starts to read clicks and signals, if the bar sends any.
   private func follow(

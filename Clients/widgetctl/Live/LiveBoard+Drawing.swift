@@ -61,7 +61,7 @@ extension LiveBoard {
       draw(details(of: id), title: id.rawValue, from: line, in: &grid)
     case .replacing?:
       draw(
-        ["The file is there already:", options.arrangementFile?.path ?? "", "Replace it? y / n"]
+        ["The file exists:", options.arrangementFile?.path ?? "", "Replace it? y / n"]
           .map { LiveDetails.Line(text: $0) }, title: "Arrangement", from: 0, in: &grid)
     case nil: break
     }

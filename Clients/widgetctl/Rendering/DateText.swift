@@ -2,17 +2,17 @@ import WidgetExpression
 import WidgetModel
 import WidgetTimeZones
 
-/// Points in time as nodes of type `date` show them.
+/// Formats points in time for nodes of type `date`.
 ///
-/// Patterns, zones and "5 minutes ago" are those of the expression language, so that a date reads the
-/// same whether a kind or a client formats it.
+/// Patterns, zones and "5 minutes ago" follow the expression language. So a kind and a client format a
+/// date in the same way.
 struct DateText: Sendable {
   var now: Timestamp
-  /// The client's zone at a time, as an offset: `+02:00`.
+  /// The client's zone at a time, as an offset such as `+02:00`.
   var localZone: @Sendable (Timestamp) -> String = { Terminal.zoneOffset(at: $0) }
 
-  /// The time in a style; by a pattern if there is one, and in a zone, the client's without. As
-  /// RFC 3339 has it if the pattern or the zone is none.
+  /// Formats a time in a zone. An empty `zone` is the client's. A pattern replaces the style. Returns
+  /// the RFC 3339 form if the pattern or the zone is invalid.
   func text(_ time: Timestamp, style: String, pattern: String, zone: String) -> String {
     if pattern.isEmpty {
       switch style {
@@ -26,7 +26,7 @@ struct DateText: Sendable {
       ?? RFC3339.text(time)
   }
 
-  /// What a node of type `date` says; empty if it has no date.
+  /// The text of a `date` node. Empty if it has no date.
   func text(of node: Node) -> String {
     guard case .timestamp(let time)? = node.properties["date"] else { return "" }
     func property(_ name: String) -> String { node.properties[name]?.plainText ?? "" }

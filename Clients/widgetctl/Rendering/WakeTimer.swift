@@ -1,10 +1,10 @@
-/// The timer of a program that sleeps until something it shows reads differently.
+/// A timer for programs that sleep until a text on the screen changes with time.
 ///
-/// Set it after every redraw. Setting the delay that it has already keeps the running timer.
+/// Set it after every redraw. If the delay is unchanged, the running timer continues.
 struct WakeTimer: Sendable {
   private var running: (task: Task<Void, Never>, delay: Duration)?
 
-  /// Calls `action` after a delay, in place of the action that was set before. Nil: never.
+  /// Calls `action` after a delay, and cancels the previous timer. A delay of nil only cancels.
   mutating func set(_ delay: Duration?, _ action: @escaping @Sendable () async -> Void) {
     guard delay != running?.delay else { return }
     running?.task.cancel()
@@ -17,6 +17,6 @@ struct WakeTimer: Sendable {
     }
   }
 
-  /// Forgets a timer whose action was called.
+  /// Forgets the timer after its action was called.
   mutating func hasFired() { running = nil }
 }
