@@ -109,8 +109,8 @@ class CommandTests(ProcessCase):
             5, 'There is no widget "x".', "WIDGET_NOT_FOUND", widget_id="x"
         )
         status, out, err = self.run_command("get", "x")
-        self.assertEqual((status, out), (3, ""))
-        self.assertEqual(err, 'widgetd: There is no widget "x". (NOT_FOUND: WIDGET_NOT_FOUND)\n')
+        told = 'widgetd: There is no widget "x". (NOT_FOUND: WIDGET_NOT_FOUND)\n'
+        self.assertEqual((status, out, err), (3, "", told))
         status, _, err = self.run_command("get", "x", "--json")
         self.assertEqual(json.loads(err)["error"]["reason"], "WIDGET_NOT_FOUND")
 
