@@ -18,15 +18,15 @@ extension ObjectShape {
       Key("description", .text, "Purpose of the bundle."),
       Key(
         "permissions", .shape("permissions"),
-        "Files, hosts, programs and variables that the bundle may use."),
+        "Files, hosts, programs, variables and sockets that the bundle may use."),
       Key(
         "defaults", .shape("fields"),
         "Settings of the bundle: `defaults.NAME` in expressions. Users change them with "
           + "`widgetctl bundle set`."),
       Key(
         "services", .map(.shape("service")),
-        "Servers, by name: what the requests to a server have in common. A request names "
-          + "its server with `service`."
+        "Servers, by name, with the common values of their requests. A request names its "
+          + "server with `service`."
       ),
       Key(
         "transforms", .map(.expression),
@@ -41,8 +41,8 @@ extension ObjectShape {
 
   public static let permissions = ObjectShape(
     "permissions",
-    "The files, hosts, programs and variables that a bundle may use. Everything else "
-      + "is refused.",
+    "The files, hosts, programs, variables and sockets that a bundle may use. "
+      + "Everything else is refused.",
     [
       Key(
         "read", .list(.text),
@@ -66,7 +66,7 @@ extension ObjectShape {
 
   public static let service = ObjectShape(
     "service",
-    "What the requests to a server have in common. It cannot read the data of "
+    "Common values of the requests to a server. They cannot read the data of "
       + "widgets. A request adds values, and replaces values with the same name.",
     [
       Key(
