@@ -2,7 +2,7 @@ import ArgumentParser
 import WidgetClient
 import WidgetModel
 
-/// `view`: shows what widgets show.
+/// `view`: draws widgets as text.
 struct ViewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "view", abstract: "See widgets as their users do: a picture in text.",
@@ -202,12 +202,12 @@ struct ViewCommand: AsyncParsableCommand {
 }
 
 extension Widget {
-  /// Whether `view` shows it without its id.
+  /// Whether the widget is shown if the command line names no ids.
   func isShownUnnamed(withStanding: Bool) -> Bool {
     presence.isVisible && (withStanding || !isStandingWell)
   }
 
-  /// The widget with all properties of its nodes, those too that hold because a node does not say.
+  /// The widget with all properties of its nodes, defaults included.
   var withDefaults: Widget {
     guard let content else { return self }
     var widget = self
@@ -225,7 +225,7 @@ extension Widget {
 }
 
 extension Table {
-  /// WIDGET NODE TYPE EVENTS PROPERTIES, a row a node, in the order of the tree.
+  /// The table WIDGET NODE TYPE EVENTS PROPERTIES, one row per node, in the order of the tree.
   static func nodes(of widgets: [Widget]) -> Table {
     var table = Table("WIDGET", "NODE", "TYPE", "EVENTS", "PROPERTIES")
     for widget in widgets {
@@ -242,7 +242,7 @@ extension Table {
   }
 }
 
-/// Completes with the nodes of the widget that the command line names.
+/// Completes the nodes of the widget on the command line.
 let nodeCompletion = CompletionKind.custom { words, _, prefix in
   let option = words.lastIndex(of: "--socket").flatMap { index in
     words.indices.contains(index + 1) ? words[index + 1] : nil
@@ -256,14 +256,14 @@ let nodeCompletion = CompletionKind.custom { words, _, prefix in
   return (answer?.widget.content?.nodes ?? []).map(\.id).filter { $0.hasPrefix(prefix) }
 }
 
-/// Which kinds of widgets without content nobody has registered.
+/// Finds the unregistered kinds of widgets without content.
 struct KindNames: Sendable {
   private(set) var unknown: Set<KindName> = []
   private var known: Set<KindName> = []
 
   init(unknown: Set<KindName> = []) { self.unknown = unknown }
 
-  /// Asks for those that are not known, once for each; again for those that were not there before.
+  /// Asks the daemon for each kind once, and at each call again for unregistered kinds.
   mutating func look(for widgets: [Widget], _ session: Session) async throws(ClientError) {
     for kind in Set(widgets.filter { $0.content == nil }.map(\.kind)).subtracting(known) {
       do throws(ClientError) {
@@ -271,7 +271,7 @@ struct KindNames: Sendable {
         known.insert(kind)
         unknown.remove(kind)
       } catch {
-        // Of a daemon that knows no kinds nothing can be said.
+        // A daemon without kinds cannot tell.
         guard error.reason == "KIND_NOT_FOUND" else {
           if error.status == nil { throw error }
           known.insert(kind)

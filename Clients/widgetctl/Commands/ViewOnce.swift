@@ -3,7 +3,7 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// How `view` draws one picture.
+/// The options of one picture of `view`.
 struct PictureOptions: ParsableArguments {
   enum Format: String, CaseIterable, ExpressibleByArgument {
     case text, ansi, html
@@ -11,7 +11,7 @@ struct PictureOptions: ParsableArguments {
 
   /// The most columns and rows of a picture.
   static let sideMax = CellGrid.sideMax
-  /// The columns of a picture where there is no terminal.
+  /// The width of a picture without a terminal, in columns.
   static let widthDefault = 80
 
   @Flag(help: "Print one picture and end. This is the default.")
@@ -41,7 +41,7 @@ struct PictureOptions: ParsableArguments {
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance?
 
-  /// The first option that asks for one picture; nil if none is given.
+  /// The first given option that implies one picture. Nil if none is given.
   var given: String? {
     [
       once ? "--once" : nil, width.map { _ in "--width" }, height.map { _ in "--height" },
@@ -57,12 +57,12 @@ struct PictureOptions: ParsableArguments {
     }
   }
 
-  /// The format that was asked for, or that fits where the output goes.
+  /// The format: from `--format`, or one that fits the output.
   ///
   /// - Parameters:
-  ///   - isTerminal: The output is a terminal.
-  ///   - noColor: The user wants no colours, whatever the environment says.
-  ///   - environment: Reads a variable; nil if it is not set.
+  ///   - isTerminal: Whether the output is a terminal.
+  ///   - noColor: Whether the user turned colours off, whatever the environment says.
+  ///   - environment: Reads a variable. Nil if it is not set.
   func format(
     isTerminal: Bool, noColor: Bool, environment: (String) -> String?
   ) -> WidgetPicture.Format {
@@ -71,8 +71,8 @@ struct PictureOptions: ParsableArguments {
     case .text?: return .text
     case .html?: return .html
     case .ansi?:
-      // For another time and place, such as a message of the day: what every terminal with colours
-      // knows, if it is not known which one will show it.
+      // The text may be shown later by another terminal, such as a message of the day. If that
+      // terminal is unknown, use the colours that every terminal with colours has.
       if depth == .none, !noColor, environment("NO_COLOR") == nil, environment("TERM") == nil {
         return .ansi(.sixteen)
       }
@@ -81,7 +81,7 @@ struct PictureOptions: ParsableArguments {
     }
   }
 
-  /// The page of this process's surroundings.
+  /// The page for this process's terminal and environment.
   func page(isTitled: Bool, tellsAll: Bool, noColor: Bool) -> PicturePage {
     let terminal = TerminalCapabilities(environment: Terminal.environment)
     return PicturePage(

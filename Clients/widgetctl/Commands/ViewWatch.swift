@@ -14,7 +14,7 @@ struct ViewWatch: Sendable {
   /// Whether to show problems that a placeholder hides.
   let tellsAll: Bool
   let noColor: Bool
-  /// Whether private nodes are hidden.
+  /// Whether to hide private nodes.
   let redacts: Bool
 
   /// Draws until the daemon answers with an error, the user quits or the terminal is gone.
@@ -74,7 +74,7 @@ private actor ViewScreen {
   private var loss: String?
   private var wasOpen = false
   private var printed: String?
-  /// Fires when a date or an age reads differently.
+  /// Fires when the text of a date or an age changes.
   private var timer = WakeTimer()
 
   init(_ view: ViewWatch, _ terminal: TerminalSession?, waits: Bool) {
@@ -100,7 +100,7 @@ private actor ViewScreen {
     if case .theme = frame, mirror.isSynced { return try draw() }
     if wasLost != (loss != nil), terminal != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
-    // It may be asked again later; meanwhile everything is drawn as it was known before.
+    // A failed query is repeated at the next change. Until then, draw with the known kinds.
     var kinds = kinds
     do throws(ClientError) {
       try await kinds.look(for: view.widgets(in: mirror), view.session)

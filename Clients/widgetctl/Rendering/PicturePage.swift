@@ -2,16 +2,16 @@ import WidgetLayout
 import WidgetModel
 import WidgetRender
 
-/// One picture of some widgets: each with its title, what is wrong with it, and what it shows.
+/// Draws widgets as text: each with its title, its failures and its content.
 ///
-/// Pure: the same widgets, time and format give the same text.
+/// A pure function: the same widgets, time and format give the same text.
 struct PicturePage: Sendable {
   var format: WidgetPicture.Format
   var theme = Theme.standard
   var appearance: Theme.Appearance = .dark
-  /// Columns, 1 or more.
+  /// The width in columns, 1 or more.
   var width: Int
-  /// Rows. A single widget fills them; several are cut there. Default: as many as they take.
+  /// The height in rows. A single widget fills it; several are cut at it. Default: the widgets' height.
   var height: Int?
   /// Whether a single widget fills the height. Otherwise it takes only the rows that it needs.
   var fillsHeight = true
@@ -20,17 +20,17 @@ struct PicturePage: Sendable {
   var dates: DateText
   /// Whether to show problems that a placeholder hides.
   var tellsAll = false
-  /// Whether nodes with `privacy` are hidden.
+  /// Whether to hide nodes with `privacy`.
   var isPrivate = false
-  /// Whether the terminal knows links in ANSI text. Otherwise URLs are written out.
+  /// Whether the terminal supports links in ANSI text. Otherwise URLs are shown as text.
   var writesLinks = true
 
-  /// The picture; empty if there is nothing to show.
+  /// The picture. Empty if there is no widget to show.
   func text(of widgets: [Widget], kinds: KindNames = KindNames()) -> String {
     grid(of: widgets, kinds: kinds).map(picture.text(of:)) ?? ""
   }
 
-  /// The cells of the picture; nil if there is nothing to show.
+  /// The cells of the picture. Nil if there is no widget to show.
   func grid(of widgets: [Widget], kinds: KindNames = KindNames()) -> CellGrid? {
     var grids: [CellGrid] = []
     for widget in widgets {
@@ -55,7 +55,7 @@ struct PicturePage: Sendable {
     return page
   }
 
-  /// What is above a widget's content, the content, and what is below, from top to bottom.
+  /// The lines above a widget's content, the content, and the lines below it.
   private func grids(of widget: Widget, kinds: KindNames, fillsPage: Bool) -> [CellGrid] {
     var above: [Node] = []
     let presence = widget.presence.state
@@ -85,7 +85,7 @@ struct PicturePage: Sendable {
     let rest = fillsPage ? height.map { max($0 - taken, 0) } : nil
     let whole = picture.grid(of: content, width: width)
     // Content that scrolls is laid out in the remaining rows. Other content keeps its height; the
-    // page cuts it and counts the lines that are left out.
+    // page cuts it and counts the missing lines.
     let shown =
       rest.map { whole.height <= $0 || $0 > 0 && content.hasScrolling } == true
       ? [picture.grid(of: content, width: width, height: rest)] : [whole]
@@ -104,11 +104,11 @@ struct PicturePage: Sendable {
     return picture
   }
 
-  // MARK: - Lines around the content, drawn by the same means as it
+  // MARK: - Lines around the content
 
   func grid(line text: String) -> CellGrid { oneLine(PicturePage.line(text, ["lines": .int(1)])) }
 
-  /// A line in the colour of errors.
+  /// A line in the error colour.
   func grid(problem text: String) -> CellGrid {
     var line = PicturePage.problem(text)
     line.properties["lines"] = .int(1)
