@@ -186,11 +186,14 @@ let package = Package(
 
     // Bundles, run. What it touches is in the adapters; the rest is a state machine.
     .target(name: "CHostSystem"),
+    // D-Bus, by systemd's library.
+    .systemLibrary(
+      name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
     .target(
       name: "WidgetHost",
       dependencies: [
-        "CHostSystem", "WidgetBundle", "WidgetClient", "WidgetExpression", "WidgetModel", nioCore,
-        nioPosix, .product(name: "NIOHTTP1", package: nio),
+        "CHostSystem", "CSystemd", "WidgetBundle", "WidgetClient", "WidgetExpression",
+        "WidgetModel", nioCore, nioPosix, .product(name: "NIOHTTP1", package: nio),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
       ], swiftSettings: strict),
     .executableTarget(
@@ -298,8 +301,8 @@ let package = Package(
     .testTarget(
       name: "WidgetHostTests",
       dependencies: [
-        "WidgetHost", "WidgetBundle", "WidgetClient", "WidgetExpression", "WidgetModel", nioCore,
-        nioPosix, .product(name: "NIOHTTP1", package: nio),
+        "CSystemd", "WidgetHost", "WidgetBundle", "WidgetClient", "WidgetExpression", "WidgetModel",
+        nioCore, nioPosix, .product(name: "NIOHTTP1", package: nio),
       ], swiftSettings: strict),
     .testTarget(
       name: "WidgetctlTests",

@@ -53,11 +53,14 @@ public struct Permissions: Hashable, Sendable {
   public var environment: [String]
   /// Paths of Unix sockets, with `${environment.NAME}` replaced.
   public var sockets: [String]
+  /// Services on D-Bus, on either bus: `org.freedesktop.UPower`, `org.mpris.MediaPlayer2.*`.
+  public var dbus: [String]
 
   public init(
     read: [String] = [], hosts: [String] = [], commands: [String] = [], environment: [String] = [],
-    sockets: [String] = []
+    sockets: [String] = [], dbus: [String] = []
   ) {
+    self.dbus = dbus
     self.sockets = sockets
     self.read = read
     self.hosts = hosts

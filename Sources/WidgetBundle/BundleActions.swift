@@ -73,6 +73,8 @@ public indirect enum Step: Sendable {
   case unset([String])
   case http(HTTPRequest, Parse, assignments: Assignments, stub: Stub?)
   case command(Command, Parse, assignments: Assignments, stub: Stub?)
+  /// Calls a method of a service on D-Bus.
+  case bus(BusInput, assignments: Assignments, stub: Stub?)
   /// Changes the presence of widgets, by their ids; an empty list means the widget itself.
   case presence(PresenceAction, [Template])
   /// Reads sources again, by name; an empty list means all.

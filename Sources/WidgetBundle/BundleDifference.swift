@@ -26,7 +26,7 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
 
   /// What all of a bundle is different from, each permission by itself.
   public static let nothing =
-    "permissions: {read: [], hosts: [], commands: [], environment: [], sockets: []}\n"
+    "permissions: {read: [], hosts: [], commands: [], environment: [], sockets: [], dbus: []}\n"
 
   /// Whether it is a permission.
   public var isPermission: Bool { path.hasPrefix("permissions") }

@@ -231,6 +231,14 @@ struct DocumentReader {
       }
       permissions.sockets.append(path)
     }
+    for (text, item) in reading.texts(object["dbus"], of: "names of services") {
+      if !BusName.isService(text), !BusName.isPattern(text) {
+        reading.report(
+          item, "\"\(text.prefix(80))\" is no name of a service",
+          hint: "write org.example.Name, or org.example.* for all that begin so")
+      }
+      permissions.dbus.append(text)
+    }
     return permissions
   }
 

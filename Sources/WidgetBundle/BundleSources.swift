@@ -48,6 +48,8 @@ public struct Source: Sendable {
     case http(HTTPRequest)
     /// Lines from a Unix socket, as long as it is connected.
     case socket(SocketInput)
+    /// A service on D-Bus: its properties or signals as they come, or the answer of a method.
+    case bus(BusInput)
     /// The time: `result` is now.
     case timer
     case constant(Template)
@@ -57,6 +59,7 @@ public struct Source: Sendable {
   public var isContinuous: Bool {
     switch input {
     case .command(_, isContinuous: true), .socket: true
+    case .bus(let input): !input.isCall
     default: false
     }
   }
@@ -147,6 +150,38 @@ public struct SocketInput: Sendable {
     self.path = path
     self.send = send
   }
+}
+
+/// What to ask a service on D-Bus.
+public struct BusInput: Sendable {
+  public enum Bus: String, Hashable, Sendable, CaseIterable { case session, system }
+
+  public enum Work: Sendable {
+    /// Reads properties and follows their changes; none named means all of them.
+    case properties([String])
+    /// Each signal is a result: the list of its arguments.
+    case signal(String)
+    /// Calls a method; the result is the list of what it returns. A type for each argument.
+    case call(String, arguments: [Template], types: [BusType], timeout: Duration?)
+  }
+
+  public var bus: Bus
+  /// With `.*` at the end: all services with the prefix.
+  public var name: Template
+  /// nil for signals of all objects.
+  public var path: Template?
+  public var interface: String
+  public var work: Work
+
+  public init(bus: Bus, name: Template, path: Template?, interface: String, work: Work) {
+    self.bus = bus
+    self.name = name
+    self.path = path
+    self.interface = interface
+    self.work = work
+  }
+
+  public var isCall: Bool { if case .call = work { true } else { false } }
 }
 
 /// A program to run. No shell is involved.

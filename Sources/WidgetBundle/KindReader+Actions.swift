@@ -116,12 +116,14 @@ extension KindReader {
 
   /// The keys that say what a step does. `set` can also stand beside a key that gives a result.
   private static let verbs = [
-    "http", "command", "show", "hide", "enable", "disable", "toggle", "reload", "emit", "run",
-    "cancel",
+    "http", "command", "dbus", "show", "hide", "enable", "disable", "toggle", "reload", "emit",
+    "run", "cancel",
   ]
+  /// The verbs that give a result.
+  private static let resultVerbs = ["http", "command", "dbus"]
   /// Keys that say more of a verb.
   private static let details = [
-    "parse": ["http", "command"], "stub": ["http", "command"], "debugDelay": ["http", "command"],
+    "parse": ["http", "command"], "stub": resultVerbs, "debugDelay": resultVerbs,
     "input": ["command"],
     "timeout": ["command"], "widget": ["emit"], "payload": ["emit"],
   ]
@@ -151,7 +153,7 @@ extension KindReader {
       }
       return changes(object, variables)
     }
-    if object.has("unset") || (object.has("set") && !["http", "command"].contains(verb)) {
+    if object.has("unset") || (object.has("set") && !KindReader.resultVerbs.contains(verb)) {
       reading.report(
         object.item, "\"\(object.has("unset") ? "unset" : "set")\" cannot stand beside \(verb)",
         hint: "make a list of two steps")
@@ -179,6 +181,14 @@ extension KindReader {
     _ verb: String, _ item: Item, _ object: Object, _ variables: Variables
   ) -> Step? {
     switch verb {
+    case "dbus":
+      guard let bus = bus(item, variables, isStep: true) else { return nil }
+      var after = variables
+      let slot = BundleScope.Slot.result
+      after.environment.variables[slot.rawValue] = ExpressionVariable("\(slot)", resultType(bus))
+      return .bus(
+        bus, assignments: assignments(object["set"], after),
+        stub: stub(object, Parse(), variables))
     case "http", "command":
       let parse = self.parse(object["parse"])
       var after = variables

@@ -7,11 +7,11 @@ extension KindReader {
   static let intervalLeast = Duration.milliseconds(100)
 
   /// The inputs that can be missing on a machine.
-  private static let optionalInputs = ["file", "command", "socket"]
+  private static let optionalInputs = ["file", "command", "socket", "dbus"]
 
   func source(_ named: Named) -> Source? {
     guard let object = reading.object(named.item, .source) else { return nil }
-    let inputs = ["file", "http", "command", "socket", "timer", "value"]
+    let inputs = ["file", "http", "command", "socket", "dbus", "timer", "value"]
     let given = inputs.filter { object.has($0) }
     guard given.count == 1, let inputName = given.first, let inputItem = object[inputName] else {
       reading.report(
@@ -32,6 +32,7 @@ extension KindReader {
     }
     var input: Source.Input?
     var references: Set<ExpressionReference> = []
+    var busType: ExpressionType?
     reading.onCompiled = { references.formUnion($0.references) }
     switch inputName {
     case "file": input = file(inputItem, variables).map { .file($0) }
@@ -43,6 +44,13 @@ extension KindReader {
       if let item = object["every"] {
         reading.report(item, "a socket gives lines when it has some", hint: "leave out every")
       }
+    case "dbus":
+      let bus = bus(inputItem, variables, isStep: false)
+      input = bus.map { .bus($0) }
+      busType = bus.map { resultType($0) }
+      if bus?.isCall == false, let item = object["every"] {
+        reading.report(item, "changes come by themselves", hint: "leave out every")
+      }
     case "timer":
       if let item = object["every"] {
         reading.report(item, "a timer says how often already", hint: "leave out every")
@@ -53,15 +61,16 @@ extension KindReader {
     }
     reading.onCompiled = nil
     let parse = self.parse(object["parse"])
-    if ["timer", "value"].contains(inputName), let item = object["parse"] {
-      reading.report(item, "a \(inputName) is not parsed", hint: "leave out parse")
+    if ["dbus", "timer", "value"].contains(inputName), let item = object["parse"] {
+      reading.report(
+        item, "\"\(inputName)\" gives values, so nothing is parsed", hint: "leave out parse")
     }
     let isAligned = reading.bool(object["aligned"]) ?? false
     if isAligned, interval == nil, let item = object["aligned"] {
       reading.report(item, "only what is read again can be aligned", hint: "add every: DURATION")
     }
     let condition = reading.expression(object["when"], variables, giving: .bool)
-    let type: ExpressionType = inputName == "timer" ? .timestamp : resultType(parse)
+    let type: ExpressionType = busType ?? (inputName == "timer" ? .timestamp : resultType(parse))
     let assignments = self.assignments(object["set"], hostVariables(result: type))
     let stub = self.stub(object, parse, variables)
     let title = reading.template(

@@ -62,6 +62,10 @@ extension ObjectShape {
         "sockets", .list(.text),
         "Paths of Unix sockets: absolute, below `${home}`, or with a variable, "
           + "`${environment.XDG_RUNTIME_DIR}/mpd.sock`."),
+      Key(
+        "dbus", .list(.text),
+        "Names of services on D-Bus, with all that can be asked of them: `org.freedesktop.UPower`, "
+          + "`org.mpris.MediaPlayer2.*`."),
     ])
 
   public static let service = ObjectShape(
@@ -87,6 +91,32 @@ extension ObjectShape {
     [
       Key("path", .textTemplate, "The path of the socket.", isRequired: true),
       Key("send", .textTemplate, "A line that is sent after the connection is made."),
+    ])
+
+  public static let dbus = ObjectShape(
+    "dbus",
+    "What is asked of a service on D-Bus. Has one of `properties`, `signal` and `call`; a step has"
+      + " `call`.",
+    [
+      Key(
+        "bus", .words(BusInput.Bus.allCases.map(\.rawValue)), "The bus. Default: `session`."),
+      Key(
+        "name", .textTemplate,
+        "The name of the service: `org.freedesktop.UPower`. Of `properties`: with `.*` at the end, all "
+          + "services with this prefix.", isRequired: true),
+      Key(
+        "path", .textTemplate,
+        "The path of the object. Of `signal`: may be left out, for all objects."),
+      Key("interface", .text, "The interface of the object.", isRequired: true),
+      Key(
+        "properties", .list(.text),
+        "The properties to read and to follow; an empty list for all. `result` has them by name."),
+      Key("signal", .text, "A signal. Each one gives a `result`: the list of its arguments."),
+      Key("call", .text, "A method. `result` is the list of what it returns."),
+      Key("arguments", .list(.template), "Of `call`: the arguments."),
+      Key(
+        "signature", .text, "Of `call`: the types of the arguments, as D-Bus writes them: `su`."),
+      Key("timeout", .duration, "Of `call`: how long it may take. Default: 25s."),
     ])
 
   public static let kind = ObjectShape(
@@ -282,8 +312,8 @@ extension ObjectShape {
 
   public static let source = ObjectShape(
     "source",
-    "A source of data. Has one of `file`, `http`, `command`, `socket`, `timer` and "
-      + "`value`.",
+    "A source of data. Has one of `file`, `http`, `command`, `socket`, `dbus`, "
+      + "`timer` and `value`.",
     [
       Key(
         "file", .textTemplate,
@@ -293,6 +323,7 @@ extension ObjectShape {
       Key(
         "socket", .any([.textTemplate, .shape("socket")]),
         "A Unix socket, or only its path. Every line from the socket is a result."),
+      Key("dbus", .shape("dbus"), "A service on D-Bus: properties, signals, or a method."),
       Key("timer", .duration, "An interval. `result` is the current time."),
       Key("value", .template, "A value."),
       Key("every", .duration, "Interval between readings, 100 ms or more."),
@@ -304,8 +335,8 @@ extension ObjectShape {
       Key("whileWatched", .bool, "Whether to read only while a client watches the widget."),
       Key(
         "optional", .bool,
-        "Whether a missing file, program or socket is no failure. `status.NAME.missing` is then true."
-      ),
+        "Whether a missing file, program, socket or service is no failure. `status.NAME.missing` is then "
+          + "true."),
       Key(
         "staleAfter", .duration,
         "Time of failed readings after which the widget is stale. Default: 30s."),
@@ -450,10 +481,11 @@ extension ObjectShape {
     [
       Key(
         "set", .map(.expression),
-        "Data keys and expressions. Also allowed beside `http` and `command`."),
+        "Data keys and expressions. Also allowed beside `http`, `command` and `dbus`."),
       Key("unset", .oneOrMore(.text), "Data keys to remove, or to set to their default."),
       Key("http", .any([.textTemplate, .shape("http")]), "A request, or only a URL."),
       Key("command", .list(.textTemplate), "A program and its arguments."),
+      Key("dbus", .shape("dbus"), "A method of a service on D-Bus, to call."),
       Key("input", .textTemplate, "Of a command: its standard input."),
       Key("timeout", .duration, "Of a command: time limit, after which the program is killed."),
       Key(
@@ -505,7 +537,7 @@ extension ObjectShape {
 
   public static let all = [
     bundle, permissions, service, kind, field, event, reducer, node, binding, rows, source, socket,
-    http,
+    dbus, http,
     auth, part,
     parse,
     action, handler, require, step, on, every, widget,

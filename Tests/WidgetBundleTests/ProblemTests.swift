@@ -123,6 +123,27 @@ import WidgetModel
     Mistake(
       "sources: {a: {value: 1, optional: true}}", "1:35", "not for \"value\"",
       hint: "leave it out"),
+    Mistake(
+      "sources: {a: {dbus: {name: x, path: /, interface: org.x.I, properties: []}}}", "1:28",
+      "\"x\" is no name of a service", hint: "org.example.Name"),
+    Mistake(
+      "sources: {a: {dbus: {name: org.x.P, path: /, interface: org.x.I, properties: []}}}", "1:28",
+      "may not use org.x.P", hint: "permissions.dbus"),
+    Mistake(
+      "sources: {a: {dbus: {name: org.x.P, path: x, interface: I, call: 1, signature: s}}}", "1:80",
+      "has 1 types, but there are 0 arguments", permissions: "{dbus: [org.x.P]}"),
+    Mistake(
+      "sources: {a: {dbus: {name: org.x.P, interface: org.x.I}}}", "1:21",
+      "needs one of properties, signal and call", permissions: "{dbus: [org.x.P]}"),
+    Mistake(
+      "sources: {a: {dbus: {name: org.x.*, interface: org.x.I, signal: S}}}", "1:28",
+      "only properties", permissions: "{dbus: [org.x.*]}"),
+    Mistake(
+      "on: {click: {dbus: {name: org.x.P, path: /, interface: org.x.I, signal: S}}}", "1:20",
+      "a step calls a method", permissions: "{dbus: [org.x.P]}"),
+    Mistake(
+      "sources: {a: {dbus: {name: org.x.P, path: /, interface: org.x.I, signal: S}, every: 1s}}",
+      "1:85", "changes come by themselves", permissions: "{dbus: [org.x.P]}"),
     Mistake("sources: {a: {value: 1, lines: true}}", "1:32", "is for commands"),
     Mistake(
       "sources: {a: {file: '${bundle}/x', parse: wrods}}", "1:43", "no format", hint: "\"words\""),

@@ -213,6 +213,10 @@ struct Scene {
     first { if case .connect(let id, let request) = $0 { (id, request) } else { nil } }
   }
 
+  mutating func busRequest() -> (id: RequestID, request: BusRequest)? {
+    first { if case .bus(let id, let request) = $0 { (id, request) } else { nil } }
+  }
+
   mutating func program() -> (id: RequestID, request: CommandRequest)? {
     first { if case .run(let id, let request) = $0 { (id, request) } else { nil } }
   }

@@ -2,11 +2,11 @@
 # folder.
 
 # Debian packages that building needs.
-build_packages=(libprotobuf-c-dev libsqlite3-dev libarchive-dev libyaml-dev pkg-config)
+build_packages=(libprotobuf-c-dev libsqlite3-dev libarchive-dev libsystemd-dev libyaml-dev pkg-config)
 # What the tests need beyond that.
 test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
   golang-github-containerd-ttrpc-dev gogoprotobuf python3 python3-venv gcc libc6-dev make binutils
-  scdoc debhelper dpkg-dev fakeroot lintian systemd procps tzdata iproute2 man-db
+  dbus-daemon python3-dbus python3-gi scdoc debhelper dpkg-dev fakeroot lintian systemd procps tzdata iproute2 man-db
   sway waybar grim i3-wm i3blocks polybar yambar tmux xvfb xdotool fonts-dejavu-core)
 
 say() { printf '%s\n' "$*"; }

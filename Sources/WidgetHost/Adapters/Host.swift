@@ -348,6 +348,20 @@ public actor Host {
         .failed(
           id, await SocketReading.run(request) { await self.tell(.line(id, $0), id.generation) })
       }
+    case .bus(let id, let request):
+      let address = BusConnection.address(of: request.bus, options.variables)
+      begin(id) {
+        let outcome = await BusReading.run(request, address: address) { told in
+          switch told {
+          case .value(let value): await self.tell(.value(id, value), id.generation)
+          case .absent(let failure): await self.tell(.absent(id, failure), id.generation)
+          }
+        }
+        switch outcome {
+        case .value(let value): return .value(id, value)
+        case .failed(let failure): return .failed(id, failure)
+        }
+      }
     case .web(let id, let request):
       begin(id) { [web, daemon] in
         do throws(Failure) {

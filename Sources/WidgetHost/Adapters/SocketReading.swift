@@ -1,4 +1,3 @@
-import CHostSystem
 import Dispatch
 import Glibc
 
@@ -14,31 +13,12 @@ enum SocketReading {
   static func run(
     _ request: SocketRequest, line: @escaping @Sendable ([UInt8]) async -> Void
   ) async -> Failure {
-    let stop = host_open_event()
-    guard stop >= 0 else {
-      return Failure(
-        "RESOURCE_EXHAUSTED", "\(request.path) cannot be connected to: \(errorText())",
-        isTransient: true)
+    await StoppableThread.run {
+      Failure(
+        "RESOURCE_EXHAUSTED", "\(request.path) cannot be connected to: \($0)", isTransient: true)
+    } _: { stop in
+      hold(request, stop: stop, line: line)
     }
-    let failure: Failure = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isStarted = startThread {
-          continuation.resume(returning: hold(request, stop: stop, line: line))
-        }
-        if !isStarted {
-          continuation.resume(
-            returning: Failure(
-              "RESOURCE_EXHAUSTED",
-              "\(request.path) cannot be connected to: there are too many threads",
-              isTransient: true))
-        }
-      }
-    } onCancel: {
-      _ = host_signal_event(stop)
-    }
-    // The cancellation handler has run, or never will.
-    close(stop)
-    return failure
   }
 
   // MARK: On the thread

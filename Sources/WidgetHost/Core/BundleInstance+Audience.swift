@@ -65,7 +65,8 @@ extension BundleInstance {
     switch source.input {
     // The file was not watched meanwhile, and the program or connection has ended.
     case .file, .command(_, isContinuous: true), .socket: return nil
-    case .command, .http, .timer, .constant: break
+    case .bus(let input) where !input.isCall: return nil
+    case .bus, .command, .http, .timer, .constant: break
     }
     guard state.attempts == 0 else { return nil }
     let interval = source.interval.map { max($0, limits.intervalMin) }

@@ -61,6 +61,41 @@ extension BundleInstance {
       lineBytesMax: limits.outputBytesMax)
   }
 
+  mutating func busRequest(
+    _ input: BusInput, _ moment: BundleScope.Moment
+  ) throws(Failure) -> BusRequest {
+    let name = try permissions.service(try text(input.name, moment))
+    var path = ""
+    if let template = input.path {
+      path = try text(template, moment)
+      // An object that data name need not be known yet.
+      guard !path.isEmpty else { throw Failure("NOT_FOUND", "the path of the object is empty") }
+      guard BusName.isPath(path) else {
+        throw Failure("INVALID_ARGUMENT", "\"\(path.prefix(100))\" is no path of an object")
+      }
+    }
+    var timeout = limits.busTimeout
+    let work: BusRequest.Work
+    switch input.work {
+    case .properties(let names): work = .properties(names)
+    case .signal(let name): work = .signal(name)
+    case .call(let member, let templates, let types, let asked):
+      timeout = min(asked ?? timeout, limits.timeoutMax)
+      var arguments: [Value] = []
+      for template in templates { arguments.append(try value(template, moment)) }
+      work = .call(member, arguments: arguments, types: types)
+    }
+    let request = BusRequest(
+      bus: input.bus, name: name, path: path, interface: input.interface, work: work,
+      timeout: timeout, valuesMax: limits.busValuesMax, bytesMax: limits.outputBytesMax,
+      namesMax: limits.busNamesMax, spacing: limits.fileSpacing)
+    if request.isPattern, case .properties = work { return request }
+    guard !request.isPattern else {
+      throw Failure("INVALID_ARGUMENT", "only properties can be read of several services")
+    }
+    return request
+  }
+
   mutating func webRequest(
     _ request: HTTPRequest, _ parse: Parse, _ moment: BundleScope.Moment
   ) throws(Failure) -> WebRequest {

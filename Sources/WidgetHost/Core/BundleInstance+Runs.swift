@@ -77,6 +77,12 @@ extension BundleInstance {
       let request = try commandRequest(command, try moment(of: run), isContinuous: false)
       wait(id) { .run($0, request) }
       return .waits
+    case .bus(let bus, let assignments, let stub):
+      if isStub { return try beginStub(id, stub, assignments) }
+      guard waitsForTurn(id) == false else { return .waits }
+      let request = try busRequest(bus, try moment(of: run))
+      wait(id) { .bus($0, request) }
+      return .waits
     case .presence(let action, let templates):
       var ids: [WidgetID] = []
       for template in templates {
@@ -184,7 +190,8 @@ extension BundleInstance {
   mutating func stepStubbed(_ id: UInt64) {
     runs[id]?.wait = .nothing
     switch waitingStep(id) {
-    case .http(_, _, let assignments, let stub)?, .command(_, _, let assignments, let stub)?:
+    case .http(_, _, let assignments, let stub)?, .command(_, _, let assignments, let stub)?,
+      .bus(_, let assignments, let stub)?:
       do throws(Failure) { try finishStub(id, stub, assignments) } catch { fail(id, error) }
     default: break
     }
@@ -455,7 +462,8 @@ extension BundleInstance {
     runs[id]?.wait = .nothing
     let assignments: Assignments
     switch waitingStep(id) {
-    case .http(_, _, let after, _)?, .command(_, _, let after, _)?: assignments = after
+    case .http(_, _, let after, _)?, .command(_, _, let after, _)?, .bus(_, let after, _)?:
+      assignments = after
     default: return advance(id)
     }
     do throws(Failure) {

@@ -76,7 +76,7 @@ extension BundleInstance {
     case .constant(let template):
       widgets[id]?.sources[index].lastRead = now.uptime
       return deliver(id, index, try value(template, moment))
-    case .file, .command, .http, .socket: break
+    case .file, .command, .http, .socket, .bus: break
     }
     if isStub {
       widgets[id]?.sources[index].lastRead = now.uptime
@@ -94,7 +94,8 @@ extension BundleInstance {
       guard count < limits.continuousMax else {
         throw Failure(
           "RESOURCE_EXHAUSTED",
-          "the bundle has \(count) programs and sockets that go on already, and may have no more")
+          "the bundle has \(count) programs, sockets and services that go on already, and may have no"
+            + " more")
       }
     } else if !hasRoom {
       guard !state(id, index).isQueued else { return }
@@ -115,6 +116,9 @@ extension BundleInstance {
       unwatch(id, index)
       widgets[id]?.sources[index].missingPath = request.path
       begin(id, index, source, isAsked: isAsked, isContinuous: true) { .connect($0, request) }
+    case .bus(let bus):
+      let request = try busRequest(bus, moment)
+      begin(id, index, source, isAsked: isAsked, isContinuous: isContinuous) { .bus($0, request) }
     case .http(let http):
       var request = try webRequest(http, source.parse, moment)
       widgets[id]?.sources[index].asked = AskedRequest(request)
@@ -274,7 +278,14 @@ extension BundleInstance {
     }
   }
 
-  private mutating func deliver(_ id: WidgetID, _ index: Int, _ result: Value) {
+  /// A single reading has given a value.
+  mutating func sourceGave(_ id: WidgetID, _ index: Int, _ value: Value) {
+    widgets[id]?.sources[index].request = nil
+    deliver(id, index, value)
+    readAgainIfWanted(id, index)
+  }
+
+  mutating func deliver(_ id: WidgetID, _ index: Int, _ result: Value) {
     guard let source = source(id, index) else { return }
     tellLife(.ready, of: source.name, id)
     do throws(Failure) {
@@ -344,7 +355,8 @@ extension BundleInstance {
     case .socket:
       // The folder tells when the socket is made, so a program that is started is found at once.
       if let path = state(id, index).missingPath { watch(id, index, path) }
-    case .command where source.interval == nil && !source.isContinuous:
+    case .command where source.interval == nil && !source.isContinuous,
+      .bus where source.interval == nil && !source.isContinuous:
       // Nothing else would have it read again.
       deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
     default: break
@@ -453,7 +465,7 @@ extension Source {
     guard isOptional else { return false }
     switch input {
     case .socket: return ["NOT_FOUND", "UNAVAILABLE"].contains(failure.code)
-    case .file, .command: return failure.code == "NOT_FOUND"
+    case .file, .command, .bus: return failure.code == "NOT_FOUND"
     case .http, .timer, .constant: return false
     }
   }

@@ -159,6 +159,13 @@ extension BundleInstance {
     case .run(_, let command):
       return "runs \(command.program)"
     case .connect(_, let request): return "connects to \(request.path)"
+    case .bus(_, let request):
+      let place = "\(request.interface) of \(request.name) on the \(request.bus) bus"
+      return switch request.work {
+      case .properties: "follows the properties of \(place)"
+      case .signal(let name): "follows the signal \(name) of \(place)"
+      case .call(let name, _, _): "calls \(name) of \(place)"
+      }
     case .web(_, let request):
       // The query and the path often contain API keys.
       let names = request.address.query.split(separator: "&").map { $0.prefix { $0 != "=" } }

@@ -195,6 +195,10 @@ public struct BundleInstance: Sendable {
     case .bytes(let request, let bytes): take(bytes, for: request)
     case .line(let request, let bytes): take(line: bytes, for: request)
     case .web(let request, let answer): take(answer, for: request)
+    case .value(let request, let value): take(value, for: request)
+    case .absent(let request, let failure):
+      guard case .continuous(let id, let index)? = purposes[request] else { return }
+      sourceFailed(id, index, failure)
     case .progress(let request, let progress): take(progress: progress, of: request)
     case .sent(let request, let revision): take(sent: request, revision)
     case .emitted(let request, let sequence):
@@ -225,6 +229,15 @@ public struct BundleInstance: Sendable {
     switch purposes.removeValue(forKey: request) {
     case .source(let id, let index): sourceRead(id, index, bytes)
     case .run(let run): stepRead(run, bytes)
+    default: break
+    }
+  }
+
+  private mutating func take(_ value: Value, for request: RequestID) {
+    if case .continuous(let id, let index)? = purposes[request] { return deliver(id, index, value) }
+    switch purposes.removeValue(forKey: request) {
+    case .source(let id, let index): sourceGave(id, index, value)
+    case .run(let run): stepSucceeded(run, value)
     default: break
     }
   }

@@ -56,6 +56,35 @@ public struct SocketRequest: Hashable, Sendable {
   public var lineBytesMax: Int
 }
 
+/// What to ask a service on D-Bus.
+public struct BusRequest: Hashable, Sendable {
+  public enum Work: Hashable, Sendable {
+    /// None named means all of them.
+    case properties([String])
+    case signal(String)
+    case call(String, arguments: [Value], types: [BusType])
+  }
+
+  public var bus: BusInput.Bus
+  /// Ends with `.*` for all services with the prefix; then the work is `properties`.
+  public var name: String
+  /// Empty for signals of all objects.
+  public var path: String
+  public var interface: String
+  public var work: Work
+  /// How long to wait for an answer.
+  public var timeout: Duration
+  /// The most values, and bytes of texts, of a message.
+  public var valuesMax: Int
+  public var bytesMax: Int
+  /// The most services with one prefix.
+  public var namesMax: Int
+  /// The least time between two results with properties.
+  public var spacing: Duration
+
+  var isPattern: Bool { name.hasSuffix("*") }
+}
+
 /// A request to an HTTP server.
 public struct WebRequest: Hashable, Sendable {
   public struct Header: Hashable, Sendable {
@@ -160,6 +189,8 @@ public enum Effect: Hashable, Sendable {
   case answer(RequestID, WidgetID, WidgetPatch)
   /// Gives lines until it fails.
   case connect(RequestID, SocketRequest)
+  /// A call is answered with `value` or `failed`; all else gives `value` and `absent` until it fails.
+  case bus(RequestID, BusRequest)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
   /// Lines of a trace; `dropped` counts the lines that were left out. Nobody waits for an answer.
@@ -192,6 +223,10 @@ public enum BundleInput: Hashable, Sendable {
   case bytes(RequestID, [UInt8])
   case line(RequestID, [UInt8])
   case web(RequestID, WebAnswer)
+  /// A result that needs no parsing.
+  case value(RequestID, Value)
+  /// What is followed does not exist now. The request goes on.
+  case absent(RequestID, Failure)
   /// How much of a request or its answer has passed, 0 to 1.
   case progress(RequestID, Double)
   /// A change was made, at this revision of the widget; 0 for what has none.

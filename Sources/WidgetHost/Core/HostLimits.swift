@@ -13,6 +13,12 @@ public struct HostLimits: Hashable, Sendable {
   public var uploadBytesMax = 16 << 20
   /// Bytes of the end of what a program says on standard error.
   public var stderrBytesMax = 4 << 10
+  /// Values of a message of D-Bus; of its texts, `outputBytesMax` bytes.
+  public var busValuesMax = 10_000
+  /// Services that one source follows by their prefix.
+  public var busNamesMax = 64
+  /// How long a method of D-Bus may take if the bundle does not say.
+  public var busTimeout = Duration.seconds(25)
   /// Actions that call actions.
   public var depthMax = 8
   /// Steps of one trigger, those of the actions it calls included.

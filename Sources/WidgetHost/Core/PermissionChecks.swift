@@ -93,6 +93,21 @@ public struct BundlePermissions: Hashable, Sendable {
         + " add \"\(path)\" to permissions.sockets in its file")
   }
 
+  // MARK: D-Bus
+
+  /// The name of a service that may be used.
+  func service(_ text: String) throws(Failure) -> String {
+    guard !text.isEmpty else { throw Failure("NOT_FOUND", "the name of the service is empty") }
+    guard BusName.isService(text) || BusName.isPattern(text) else {
+      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is no name of a service")
+    }
+    guard !permissions.allowBus(text) else { return text }
+    throw Failure(
+      "PERMISSION_DENIED",
+      "the permissions \(whose) do not allow the service \(text);"
+        + " add \"\(text)\" to permissions.dbus in its file")
+  }
+
   // MARK: Variables
 
   /// Whether programs get a variable of the host's environment.

@@ -1,0 +1,105 @@
+import Dispatch
+import Glibc
+import WidgetBundle
+import WidgetModel
+
+/// Asks services on D-Bus. Each request has a thread and a connection, which it closes at its end.
+enum BusReading {
+  /// What is told while a request goes on.
+  enum Told: Sendable {
+    case value(Value)
+    case absent(Failure)
+  }
+
+  enum Outcome: Sendable {
+    /// The answer of a call.
+    case value(Value)
+    case failed(Failure)
+  }
+
+  /// - Parameter tell: takes what is told, one at a time: each waits until the last one was taken.
+  static func run(
+    _ request: BusRequest, address: String?, tell: @escaping @Sendable (Told) async -> Void
+  ) async -> Outcome {
+    await StoppableThread.run {
+      .failed(
+        Failure(
+          "RESOURCE_EXHAUSTED", "\(request.name) cannot be asked: \($0)", isTransient: true))
+    } _: { stop in
+      do throws(Failure) {
+        let connection = try BusConnection(request.bus, address: address, stop: stop)
+        if case .call(let member, let arguments, let types) = request.work {
+          return .value(try call(connection, request, member, arguments, types))
+        }
+        let following = BusFollowing(request, connection) { told in
+          let taken = DispatchSemaphore(value: 0)
+          Task {
+            await tell(told)
+            taken.signal()
+          }
+          taken.wait()
+        }
+        try following.run()
+      } catch {
+        return .failed(error)
+      }
+    }
+  }
+
+  private static func call(
+    _ connection: BusConnection, _ request: BusRequest, _ member: String, _ arguments: [Value],
+    _ types: [BusType]
+  ) throws(Failure) -> Value {
+    let message = try connection.call(request.name, request.path, request.interface, member)
+    for (argument, type) in zip(arguments, types) { try message.append(argument, as: type) }
+    let cookie = try connection.send(message)
+    let deadline = ContinuousClock.now + request.timeout
+    while let answer = try connection.next(until: deadline) {
+      guard answer.answered == cookie else { continue }
+      if let error = answer.error { throw Failure(error, of: request) }
+      return .list(try answer.values(valuesMax: request.valuesMax, bytesMax: request.bytesMax))
+    }
+    throw Failure(
+      "DEADLINE_EXCEEDED", "\(request.name) has not answered for \(request.timeout)",
+      isTransient: true)
+  }
+}
+
+extension Failure {
+  private static let absences = [
+    "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
+    "org.freedesktop.systemd1.NoSuchUnit",
+  ]
+
+  /// Whether an error says that nobody has the name, and nobody can be started who would.
+  static func isAbsence(_ name: String) -> Bool {
+    absences.contains(name) || name.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
+  }
+
+  static func absent(_ request: BusRequest) -> Failure {
+    Failure(
+      "NOT_FOUND",
+      "nobody is \(request.name) on the \(request.bus.rawValue) bus; is its program installed and"
+        + " running?")
+  }
+
+  /// An error that a service or the bus answered with.
+  init(_ error: (name: String, message: String), of request: BusRequest) {
+    if Failure.isAbsence(error.name) {
+      self = .absent(request)
+      return
+    }
+    let codes = [
+      "UnknownObject": "NOT_FOUND", "UnknownInterface": "NOT_FOUND", "UnknownMethod": "NOT_FOUND",
+      "UnknownProperty": "NOT_FOUND", "AccessDenied": "PERMISSION_DENIED",
+      "AuthFailed": "PERMISSION_DENIED", "InteractiveAuthorizationRequired": "PERMISSION_DENIED",
+      "NoReply": "UNAVAILABLE", "Timeout": "DEADLINE_EXCEEDED", "TimedOut": "DEADLINE_EXCEEDED",
+      "LimitsExceeded": "RESOURCE_EXHAUSTED", "InvalidArgs": "INVALID_ARGUMENT",
+    ]
+    let isStandard = error.name.hasPrefix("org.freedesktop.DBus.Error.")
+    let last = error.name.split(separator: ".").last.map { String($0) } ?? ""
+    let code = (isStandard ? codes[last] : nil) ?? "UNKNOWN"
+    let words = error.message.isEmpty ? error.name : "\(error.message) (\(error.name))"
+    self.init(code, "\(request.name) answers: \(words.prefix(500))")
+  }
+}
