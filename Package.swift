@@ -17,6 +17,7 @@ let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: nio)
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let collections = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 
 /// gRPC beside ttrpc. `swift build --disable-default-traits` builds a daemon without HTTP/2 and TLS.
 let grpcTrait = "GRPC"
@@ -58,6 +59,11 @@ let package = Package(
     .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
   ],
   targets: [
+    // The threads on which a program's tasks run.
+    .target(name: "CTimerFile"),
+    .target(
+      name: "TaskThreads", dependencies: ["CTimerFile", collections, heaps], swiftSettings: strict),
+
     // The domain, free of I/O. These import no Foundation, NIO or protobuf.
     .target(
       name: "WidgetModel", swiftSettings: strict,
@@ -150,8 +156,8 @@ let package = Package(
     .executableTarget(
       name: "widgetd",
       dependencies: [
-        "WidgetCore", "WidgetModel", "WidgetProcess", "WidgetServer", "WidgetStorage",
-        "WidgetSystemd", arguments, logging,
+        "TaskThreads", "WidgetCore", "WidgetModel", "WidgetProcess", "WidgetServer",
+        "WidgetStorage", "WidgetSystemd", arguments, logging,
         .target(name: "WidgetGRPC", condition: withGRPC),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "SystemPackage", package: "swift-system"),
@@ -170,8 +176,8 @@ let package = Package(
     .executableTarget(
       name: "widgetctl",
       dependencies: [
-        "WidgetBar", "WidgetBundle", "WidgetBundleStore", "WidgetCairo", "WidgetClient",
-        "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel", "WidgetProto",
+        "TaskThreads", "WidgetBar", "WidgetBundle", "WidgetBundleStore", "WidgetCairo",
+        "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel", "WidgetProto",
         "WidgetRender",
         "WidgetTerminal", "WidgetTimeZones", "WidgetYAML", arguments,
       ],
@@ -179,8 +185,8 @@ let package = Package(
     .executableTarget(
       name: "widgetd-sysmon",
       dependencies: [
-        "WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider", "WidgetSystemd",
-        arguments,
+        "TaskThreads", "WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider",
+        "WidgetSystemd", arguments,
       ],
       path: "Clients/widgetd-sysmon", swiftSettings: strict),
 
@@ -199,8 +205,8 @@ let package = Package(
     .executableTarget(
       name: "widgetd-host",
       dependencies: [
-        "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetHost", "WidgetProcess",
-        "WidgetSystemd", "WidgetTimeZones", arguments,
+        "TaskThreads", "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetHost",
+        "WidgetProcess", "WidgetSystemd", "WidgetTimeZones", arguments,
       ],
       path: "Clients/widgetd-host", swiftSettings: strict),
 
@@ -227,6 +233,7 @@ let package = Package(
         "widgetd-sysmon", "WidgetClient", "WidgetModel", "WidgetProvider", "WidgetServer",
         "WidgetStorage", logging,
       ], swiftSettings: strict),
+    .testTarget(name: "TaskThreadsTests", dependencies: ["TaskThreads"], swiftSettings: strict),
     .testTarget(
       name: "WidgetModelTests", dependencies: ["WidgetModel"], swiftSettings: strict),
     .testTarget(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import TaskThreads
 import WidgetClient
 import WidgetModel
 
@@ -7,7 +8,9 @@ import WidgetModel
 /// an exit status.
 @main
 enum Main {
-  static func main() async {
+  static func main() { TaskThreads.run { await run() } }
+
+  @MainActor private static func run() async {
     Output.occupyClosedStreams()
     // A broken pipe is then an error of write(2), which `Output` knows.
     signal(SIGPIPE, SIG_IGN)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import TaskThreads
 import WidgetBundle
 import WidgetClient
 import WidgetHost
@@ -10,7 +11,9 @@ import WidgetTimeZones
 /// Starts the program, and ends it with the exit status that the help text promises.
 @main
 enum Main {
-  static func main() async {
+  static func main() { TaskThreads.run { await run() } }
+
+  @MainActor private static func run() async {
     Signals.take(Signals.stopping + [SIGCHLD], complain: { errorLog.write($0, .error) })
     do {
       var command = try await HostCommand.asyncParseAsRoot()

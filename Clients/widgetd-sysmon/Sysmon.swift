@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import TaskThreads
 import WidgetClient
 import WidgetProcess
 import WidgetProvider
@@ -8,7 +9,9 @@ import WidgetSystemd
 /// Starts the program, and ends it with the exit status that the help text promises.
 @main
 enum Main {
-  static func main() async {
+  static func main() { TaskThreads.run { await run() } }
+
+  @MainActor private static func run() async {
     Signals.take(Signals.stopping) { errorLog.write($0, .error) }
     signal(SIGPIPE, SIG_IGN)
     do {

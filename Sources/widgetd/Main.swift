@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import TaskThreads
 import WidgetProcess
 import WidgetSystemd
 
@@ -7,7 +8,9 @@ import WidgetSystemd
 /// other programs of this package, 2.
 @main
 enum Main {
-  static func main() async {
+  static func main() { TaskThreads.run { await run() } }
+
+  @MainActor private static func run() async {
     Signals.take(Signals.stopping + [SIGHUP]) { errorLog.write($0, .error) }
     signal(SIGPIPE, SIG_IGN)
     do {

@@ -60,6 +60,29 @@ def eventually(condition, seconds=PATIENCE):
         time.sleep(0.01)
 
 
+def context_switches(pids):
+    """How often each thread of some processes was given a processor, by process and thread."""
+    found = {}
+    for pid in pids:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as file:
+                found[(pid, task)] = sum(
+                    int(line.split()[1]) for line in file if "ctxt_switches" in line)
+    return found
+
+
+def woken(pids, seconds=10):
+    """The threads of some processes that are woken in a time, once the processes have come to rest."""
+    def change(seconds):
+        before = context_switches(pids)
+        time.sleep(seconds)
+        after = context_switches(pids)
+        return {task: count - before.get(task, 0) for task, count in after.items()
+                if count != before.get(task)}
+    eventually(lambda: not change(2))
+    return change(seconds)
+
+
 class Process:
     """A program whose lines of output are collected as they come."""
 

@@ -1,0 +1,1 @@
+#include "timer_file.h"

@@ -1,0 +1,45 @@
+#if compiler(>=6.3)
+  import Glibc
+
+  /// A mutex with a condition.
+  final class Monitor: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    init() {
+      pthread_mutex_init(mutex, nil)
+      pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+      pthread_cond_destroy(condition)
+      pthread_mutex_destroy(mutex)
+      condition.deallocate()
+      mutex.deallocate()
+    }
+
+    func lock() { pthread_mutex_lock(mutex) }
+    func unlock() { pthread_mutex_unlock(mutex) }
+    /// Unlocks while it waits. May return without a signal.
+    func wait() { pthread_cond_wait(condition, mutex) }
+    func signal() { pthread_cond_signal(condition) }
+  }
+
+  /// Starts a thread that runs as long as the program.
+  func startThread(_ body: @escaping @Sendable () -> Never) {
+    final class Body {
+      let run: @Sendable () -> Never
+      init(_ run: @escaping @Sendable () -> Never) { self.run = run }
+    }
+    var thread = pthread_t()
+    let body = Unmanaged.passRetained(Body(body))
+    let status = pthread_create(
+      &thread, nil,
+      { argument in
+        guard let argument else { return nil }
+        Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
+      }, body.toOpaque())
+    precondition(status == 0, "a thread of the program cannot be started: error \(status)")
+    pthread_detach(thread)
+  }
+#endif
