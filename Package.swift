@@ -177,9 +177,8 @@ let package = Package(
       name: "widgetctl",
       dependencies: [
         "TaskThreads", "WidgetBar", "WidgetBundle", "WidgetBundleStore", "WidgetCairo",
-        "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel", "WidgetProto",
-        "WidgetRender",
-        "WidgetTerminal", "WidgetTimeZones", "WidgetYAML", arguments,
+        "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel",
+        "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones", "WidgetYAML", arguments,
       ],
       path: "Clients/widgetctl", swiftSettings: strict),
     .executableTarget(

@@ -26,11 +26,21 @@
   }
 
   /// Starts a thread that runs as long as the program.
+  ///
+  /// It blocks signals, so that they reach the main thread, but for those that report its own faults.
   func startThread(_ body: @escaping @Sendable () -> Never) {
     final class Body {
       let run: @Sendable () -> Never
       init(_ run: @escaping @Sendable () -> Never) { self.run = run }
     }
+    var (blocked, before) = (sigset_t(), sigset_t())
+    sigfillset(&blocked)
+    for fault in [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGSYS] {
+      sigdelset(&blocked, fault)
+    }
+    // The thread inherits the mask, so that no signal comes in between.
+    pthread_sigmask(SIG_SETMASK, &blocked, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
     var thread = pthread_t()
     let body = Unmanaged.passRetained(Body(body))
     let status = pthread_create(

@@ -13,6 +13,8 @@ enum Main {
   @MainActor private static func run() async {
     Signals.take(Signals.stopping + [SIGHUP]) { errorLog.write($0, .error) }
     signal(SIGPIPE, SIG_IGN)
+    // A limit on the size of files (RLIMIT_FSIZE) is then a failed write, as a full disk is.
+    signal(SIGXFSZ, SIG_IGN)
     do {
       var command = try await Widgetd.asyncParseAsRoot()
       if let daemon = command as? Widgetd {
