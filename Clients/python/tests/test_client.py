@@ -542,6 +542,29 @@ class WatchTests(DaemonCase):
             check(run())
             self.assertTrue(self.daemon.scripts.empty())
 
+    def test_a_theme_comes_with_the_watch_that_asks_for_it(self):
+        def theme(revision):
+            frame = pb.WatchWidgetsResponse()
+            frame.theme.revision = revision
+            frame.theme.values["offset.basic"].offset = 6
+            return frame
+
+        def scripts():
+            yield opened(), theme(1), chunk(widget("a")), synced(1), theme(2), HANG
+
+        def check(out):
+            self.assertEqual(names(out), ["Opened", "Theme", "Snapshot", "Theme"])
+            self.assertEqual(out[1], widgetd.Theme({"offset.basic": 6}, revision=1))
+            self.assertEqual(out[3].revision, 2)
+            mirror = widgetd.Mirror()
+            for frame in out:
+                mirror.apply(frame)
+            self.assertEqual(len(mirror), 1)
+            asked = self.daemon.request(pb.WatchWidgetsRequest)
+            self.assertTrue(asked.include_theme)
+
+        self.both(scripts, 4, check=check, include_theme=True)
+
     def test_a_connection_lost_in_the_middle_of_a_change_is_resumed_by_its_token(self):
         def scripts():
             self.half = threading.Event()

@@ -246,9 +246,11 @@ def watch(
     progress_interval: Optional[Length],
     content_family: Union[Family, str, None],
     passive: bool = False,
+    include_theme: bool = False,
 ) -> pb.WatchWidgetsRequest:
     request = pb.WatchWidgetsRequest(
         passive=passive,
+        include_theme=include_theme,
         content_family=_family(content_family),
         selector=picked(selector),
         read_mask=mask(fields),

@@ -44,6 +44,7 @@ from .frames import (
     Snapshot,
 )
 from .model import Event
+from .theme import Theme
 
 F = TypeVar("F", bound=Union[Frame, EventFrame])
 
@@ -311,6 +312,8 @@ class WidgetSession(Session[Frame]):
             if self.request.include_events:
                 self._saw(progress.last_sequence)
             yield Progress(progress.revision, progress.resume_token, progress.last_sequence)
+        elif kind == "theme":
+            yield Theme.from_pb(message.theme)
         elif kind == "events":
             events = _new_events(message.events, self.request.after_sequence)
             if events is not None:

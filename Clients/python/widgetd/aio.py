@@ -649,6 +649,7 @@ class AsyncClient:
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
         passive: bool = False,
+        include_theme: bool = False,
     ) -> AsyncWatch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -665,6 +666,7 @@ class AsyncClient:
         content_family     send the content for this family instead of each widget's own; widgets
                            whose kind is not made for it have none
         passive            do not count as somebody who watches, whom providers are told of
+        include_theme      also yield the Theme, after each Opened and at each change of it
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
@@ -678,6 +680,7 @@ class AsyncClient:
             progress_interval,
             content_family,
             passive,
+            include_theme,
         )
         return AsyncWatch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
 

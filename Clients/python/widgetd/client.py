@@ -641,6 +641,7 @@ class Client:
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
         passive: bool = False,
+        include_theme: bool = False,
     ) -> Watch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -657,6 +658,7 @@ class Client:
         content_family     send the content for this family instead of each widget's own; widgets
                            whose kind is not made for it have none
         passive            do not count as somebody who watches, whom providers are told of
+        include_theme      also yield the Theme, after each Opened and at each change of it
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
@@ -670,6 +672,7 @@ class Client:
             progress_interval,
             content_family,
             passive,
+            include_theme,
         )
         return Watch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
 

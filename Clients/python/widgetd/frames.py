@@ -1,7 +1,8 @@
 """What a watch yields.
 
 A watch of widgets yields, in this order: `Opened`; without a resume token one `Snapshot`; then
-`Changes` and `Progress`, and with events `Events` and `Gap` anywhere after `Opened`. What the
+`Changes` and `Progress`, and with events `Events` and `Gap` anywhere after `Opened`. With
+include_theme, a `Theme` comes after `Opened` and at each change of the theme. What the
 daemon sends in several parts is yielded whole, so every `Snapshot` and every `Changes` is a state
 that the daemon really had. In between, `Disconnected` and `Reconnected` tell of the connection, and
 `Reset` that the watch could not go on where it was: a new `Snapshot` follows.
@@ -17,6 +18,7 @@ from typing import Optional, Union
 from ._proto.v1 import widget_service_pb2 as pb
 from .errors import WidgetdError
 from .model import Event, Transition, Widget
+from .theme import Theme
 
 
 @dataclass(frozen=True)
@@ -169,5 +171,7 @@ class Reconnected:
     """The connection is back."""
 
 
-Frame = Union[Opened, Snapshot, Changes, Progress, Events, Gap, Reset, Disconnected, Reconnected]
+Frame = Union[
+    Opened, Snapshot, Changes, Progress, Events, Gap, Theme, Reset, Disconnected, Reconnected
+]
 EventFrame = Union[Opened, Events, Gap, Reset, Disconnected, Reconnected]
