@@ -43,6 +43,8 @@ public struct Source: Sendable {
   public enum Input: Sendable {
     /// A file. The host watches the file, so a change is read at once.
     case file(Template)
+    /// The entries of a folder. The host watches the folder.
+    case folder(Template)
     /// The output of a program: once, or, with `isContinuous`, line by line while the program runs.
     case command(Command, isContinuous: Bool)
     case http(HTTPRequest)

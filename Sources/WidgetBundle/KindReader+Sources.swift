@@ -7,11 +7,11 @@ extension KindReader {
   static let intervalLeast = Duration.milliseconds(100)
 
   /// The inputs that can be missing on a machine.
-  private static let optionalInputs = ["file", "command", "socket", "dbus"]
+  private static let optionalInputs = ["file", "folder", "command", "socket", "dbus"]
 
   func source(_ named: Named) -> Source? {
     guard let object = reading.object(named.item, .source) else { return nil }
-    let inputs = ["file", "http", "command", "socket", "dbus", "timer", "value"]
+    let inputs = ["file", "folder", "http", "command", "socket", "dbus", "timer", "value"]
     let given = inputs.filter { object.has($0) }
     guard given.count == 1, let inputName = given.first, let inputItem = object[inputName] else {
       reading.report(
@@ -32,10 +32,13 @@ extension KindReader {
     }
     var input: Source.Input?
     var references: Set<ExpressionReference> = []
-    var busType: ExpressionType?
+    var givenType: ExpressionType?
     reading.onCompiled = { references.formUnion($0.references) }
     switch inputName {
     case "file": input = file(inputItem, variables).map { .file($0) }
+    case "folder":
+      input = file(inputItem, variables).map { .folder($0) }
+      givenType = .list(.dyn)
     case "http": input = http(inputItem, variables).map { .http($0) }
     case "command":
       input = command(inputItem, object, variables).map { .command($0, isContinuous: isContinuous) }
@@ -47,7 +50,7 @@ extension KindReader {
     case "dbus":
       let bus = bus(inputItem, variables, isStep: false)
       input = bus.map { .bus($0) }
-      busType = bus.map { resultType($0) }
+      givenType = bus.map { resultType($0) }
       if bus?.isCall == false, let item = object["every"] {
         reading.report(item, "changes come by themselves", hint: "leave out every")
       }
@@ -61,7 +64,7 @@ extension KindReader {
     }
     reading.onCompiled = nil
     let parse = self.parse(object["parse"])
-    if ["dbus", "timer", "value"].contains(inputName), let item = object["parse"] {
+    if ["dbus", "folder", "timer", "value"].contains(inputName), let item = object["parse"] {
       reading.report(
         item, "\"\(inputName)\" gives values, so nothing is parsed", hint: "leave out parse")
     }
@@ -70,7 +73,7 @@ extension KindReader {
       reading.report(item, "only what is read again can be aligned", hint: "add every: DURATION")
     }
     let condition = reading.expression(object["when"], variables, giving: .bool)
-    let type: ExpressionType = busType ?? (inputName == "timer" ? .timestamp : resultType(parse))
+    let type: ExpressionType = givenType ?? (inputName == "timer" ? .timestamp : resultType(parse))
     let assignments = self.assignments(object["set"], hostVariables(result: type))
     let stub = self.stub(object, parse, variables)
     let title = reading.template(

@@ -312,12 +312,16 @@ extension ObjectShape {
 
   public static let source = ObjectShape(
     "source",
-    "A source of data. Has one of `file`, `http`, `command`, `socket`, `dbus`, "
+    "A source of data. Has one of `file`, `folder`, `http`, `command`, `socket`, `dbus`, "
       + "`timer` and `value`.",
     [
       Key(
         "file", .textTemplate,
         "Path of a file. The host watches it, and reads it again when it changes."),
+      Key(
+        "folder", .textTemplate,
+        "Path of a folder. `result` is the list of its entries. The host watches it as it does files."
+      ),
       Key("http", .any([.textTemplate, .shape("http")]), "A request, or only a URL."),
       Key("command", .list(.textTemplate), "A program and its arguments. No shell is involved."),
       Key(
@@ -335,7 +339,7 @@ extension ObjectShape {
       Key("whileWatched", .bool, "Whether to read only while a client watches the widget."),
       Key(
         "optional", .bool,
-        "Whether a missing file, program, socket or service is no failure. `status.NAME.missing` is then "
+        "Whether a missing file, folder, program, socket or service is no failure. `status.NAME.missing` is then "
           + "true."),
       Key(
         "staleAfter", .duration,

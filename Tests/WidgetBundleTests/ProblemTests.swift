@@ -103,7 +103,7 @@ import WidgetModel
         large: {button: x, id: go, on: {press: {set: {n: '2'}}}}
       """, "3:42", "\"go\" does something else", hint: "an id of its own"),
     // Sources.
-    Mistake("sources: {a: {every: 1s}}", "1:14", "reads nothing", hint: "file, http"),
+    Mistake("sources: {a: {every: 1s}}", "1:14", "reads nothing", hint: "file, folder, http"),
     Mistake(
       "sources: {a: {file: /etc/x, set: {n: '1'}}}", "1:21", "may not read /etc/x",
       hint: "add /etc/x to permissions.read", permissions: "{read: [/etc/y]}"),

@@ -105,6 +105,52 @@ struct AdapterTests {
     watcher.close()
   }
 
+  @Test func `the entries of a folder are told, and links are not followed`() throws {
+    try folder.write("b", "12345")
+    folder.makeFolder("a")
+    symlink("/etc/passwd", "\(folder.path)/c")
+    mkfifo("\(folder.path)/d", 0o600)
+    func read(_ path: String, entriesMax: Int = 4) throws(Failure) -> Value {
+      try FolderReading.read(
+        FolderRequest(path: path, entriesMax: entriesMax, permissions: permissions()))
+    }
+    guard case .list(let entries) = try read(folder.path) else {
+      Issue.record("no list")
+      return
+    }
+    let told = entries.map { entry -> String in
+      guard case .map(let map) = entry, case .timestamp? = map["modified"] else { return "" }
+      return "\(PlainText.of(map["name"] ?? .null)) \(PlainText.of(map["kind"] ?? .null))"
+    }
+    #expect(told == ["a folder", "b file", "c link", "d other"])
+    guard case .map(let file) = entries[1] else { return }
+    #expect(file["size"] == .int(5))
+    func code(_ path: String, entriesMax: Int = 4) -> String? {
+      do throws(Failure) { _ = try read(path, entriesMax: entriesMax) } catch { return error.code }
+      return nil
+    }
+    #expect(code(folder.path, entriesMax: 3) == "OUT_OF_RANGE")
+    #expect(code("\(folder.path)/none") == "NOT_FOUND")
+    #expect(code("\(folder.path)/b") == "FAILED_PRECONDITION")
+    symlink("/etc", "\(folder.path)/e")
+    #expect(code("\(folder.path)/e") == "PERMISSION_DENIED")
+  }
+
+  @Test func `a folder is watched for all that happens in it`() async throws {
+    let watcher = try FileWatcher()
+    let key = FileWatcher.Key.request(RequestID(generation: 1, number: 1))
+    try watcher.watch(key, path: "\(folder.path)/deep", isFolder: true)
+    folder.makeFolder("deep")
+    #expect(await watcher.next() == [key])
+    try folder.write("deep/any", "1")
+    #expect(await watcher.next() == [key])
+    rename("\(folder.path)/deep/any", "\(folder.path)/deep/other")
+    #expect(await watcher.next() == [key])
+    Folder.remove("\(folder.path)/deep/other")
+    #expect(await watcher.next() == [key])
+    watcher.close()
+  }
+
   @Test func `files of one folder share a watch`() throws {
     let watcher = try FileWatcher()
     for number in 0..<100 {

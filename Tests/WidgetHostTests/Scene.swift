@@ -200,7 +200,7 @@ struct Scene {
   }
 
   mutating func fileWatch() -> (id: RequestID, path: String)? {
-    first { if case .watchFile(let id, let path) = $0 { (id, path) } else { nil } }
+    first { if case .watchFile(let id, let path, _) = $0 { (id, path) } else { nil } }
   }
 
   mutating func lastFileWatch() -> (id: RequestID, path: String)? {
@@ -215,6 +215,10 @@ struct Scene {
 
   mutating func busRequest() -> (id: RequestID, request: BusRequest)? {
     first { if case .bus(let id, let request) = $0 { (id, request) } else { nil } }
+  }
+
+  mutating func folderRequest() -> (id: RequestID, request: FolderRequest)? {
+    first { if case .readFolder(let id, let request) = $0 { (id, request) } else { nil } }
   }
 
   mutating func program() -> (id: RequestID, request: CommandRequest)? {

@@ -149,6 +149,42 @@ struct SourceTests {
     #expect(scene.status("s") == .string("missing"))
   }
 
+  @Test func `a folder is read, watched, and read again when something in it changes`() throws {
+    var scene = try Scene(
+      """
+      data: {names: []}
+      sources: {f: {folder: "${bundle}/x", set: {names: "result.map(e, e.name)"}}}
+      """)
+    var reading = try need(scene.folderRequest())
+    #expect(reading.request.path == "/bundles/b/x" && reading.request.entriesMax == 1_000)
+    let watch = try need(scene.fileWatch())
+    func entries(_ names: String...) -> Value {
+      .list(names.map { .map(["name": .string($0)]) })
+    }
+    scene.tell(.value(reading.id, entries("a")))
+    #expect(scene["names"] == .list([.string("a")]))
+    scene.pass(.seconds(1))
+    scene.tell(.fileChanged(watch.id))
+    reading = try need(scene.folderRequest())
+    scene.tell(.value(reading.id, entries("a", "b")))
+    #expect(scene["names"] == .list([.string("a"), .string("b")]))
+    scene.pass(.seconds(1))
+    scene.tell(.fileChanged(watch.id))
+    let gone = Failure("NOT_FOUND", "there is no folder")
+    scene.tell(.failed(try need(scene.folderRequest()).id, gone))
+    #expect(scene["names"] == .list([]) && scene.status("f") == .string("failure"))
+  }
+
+  @Test func `a folder that permissions do not name is not read`() throws {
+    var scene = try Scene(
+      """
+      data: {path: /etc, names: []}
+      sources: {f: {folder: =data.path, set: {names: result}}}
+      """, permissions: "{read: [/etcetera]}")
+    #expect(scene.folderRequest() == nil)
+    #expect(scene.status("f", "code") == .string("PERMISSION_DENIED"))
+  }
+
   @Test func `a file that keeps changing is read at intervals, and last after the last change`()
     throws
   {

@@ -54,14 +54,14 @@ enum FileReading {
     }
   }
 
-  private static func isAllowed(_ path: String, _ permissions: BundlePermissions) -> Bool {
+  static func isAllowed(_ path: String, _ permissions: BundlePermissions) -> Bool {
     permissions.allowsReading(path)
       || permissions.readRoots.contains { root in
         resolved(root).map { Paths.contains($0, path) } ?? false
       }
   }
 
-  private static func realPath(of file: CInt, _ path: String) throws(Failure) -> String {
+  static func realPath(of file: CInt, _ path: String) throws(Failure) -> String {
     var buffer = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = buffer.withUnsafeMutableBytes { bytes in
       bytes.baseAddress.map { readlink("/proc/self/fd/\(file)", $0, bytes.count) } ?? -1

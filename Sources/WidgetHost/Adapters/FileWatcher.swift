@@ -65,9 +65,9 @@ final class FileWatcher: Sendable {
   /// How many watches of the kernel are in use, for tests.
   var watchCount: Int { state.withLock { $0.keys.count } }
 
-  /// Begins to watch. A key that is watched already is watched at the new path.
-  func watch(_ key: Key, path: String) throws(Failure) {
-    let isFolder = if case .request = key { false } else { true }
+  /// Begins to watch. Of a folder, everything in it counts, of a file the file itself. A key that is watched already is watched at the new path.
+  func watch(_ key: Key, path: String, isFolder asked: Bool = false) throws(Failure) {
+    let isFolder = if case .request = key { asked } else { true }
     let result: Result<Void, Failure> = state.withLock { state in
       release(key, &state)
       defer { wake(&state) }

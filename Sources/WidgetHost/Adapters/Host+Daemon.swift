@@ -364,7 +364,8 @@ extension Host {
     case .answer(_, let id, let patch):
       try? await session?.answer(id, patch)
       return nil
-    case .acknowledge, .readFile, .watchFile, .run, .web, .connect, .bus, .cancel, .trace, .report,
+    case .acknowledge, .readFile, .readFolder, .watchFile, .run, .web, .connect, .bus, .cancel,
+      .trace, .report,
       .note:
       return nil
     }

@@ -328,9 +328,21 @@ public actor Host {
           return .failed(id, error)
         }
       }
-    case .watchFile(let id, let path):
+    case .readFolder(let id, let folder):
+      begin(id) {
+        do throws(Failure) {
+          return .value(
+            id,
+            try await Host.blocking { () throws(Failure) in
+              try FolderReading.read(folder)
+            })
+        } catch {
+          return .failed(id, error)
+        }
+      }
+    case .watchFile(let id, let path, let isFolder):
       do throws(Failure) {
-        try watcher.watch(.request(id), path: path)
+        try watcher.watch(.request(id), path: path, isFolder: isFolder)
       } catch {
         begin(id) { .failed(id, error) }
       }

@@ -64,7 +64,7 @@ extension BundleInstance {
   private func wait(for source: Source, _ state: SourceState) -> Duration? {
     switch source.input {
     // The file was not watched meanwhile, and the program or connection has ended.
-    case .file, .command(_, isContinuous: true), .socket: return nil
+    case .file, .folder, .command(_, isContinuous: true), .socket: return nil
     case .bus(let input) where !input.isCall: return nil
     case .bus, .command, .http, .timer, .constant: break
     }

@@ -12,6 +12,14 @@ extension BundleInstance {
     return FileRequest(path: path, bytesMax: limits.outputBytesMax, permissions: permissions)
   }
 
+  mutating func folderRequest(
+    _ template: Template, _ moment: BundleScope.Moment
+  ) throws(Failure) -> FolderRequest {
+    let file = try fileRequest(template, moment)
+    return FolderRequest(
+      path: file.path, entriesMax: limits.folderEntriesMax, permissions: permissions)
+  }
+
   mutating func commandRequest(
     _ command: Command, _ moment: BundleScope.Moment, isContinuous: Bool
   ) throws(Failure) -> CommandRequest {

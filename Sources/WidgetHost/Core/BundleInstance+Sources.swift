@@ -76,7 +76,7 @@ extension BundleInstance {
     case .constant(let template):
       widgets[id]?.sources[index].lastRead = now.uptime
       return deliver(id, index, try value(template, moment))
-    case .file, .command, .http, .socket, .bus: break
+    case .file, .folder, .command, .http, .socket, .bus: break
     }
     if isStub {
       widgets[id]?.sources[index].lastRead = now.uptime
@@ -108,6 +108,10 @@ extension BundleInstance {
       let file = try fileRequest(template, moment)
       watch(id, index, file.path)
       begin(id, index, source, isAsked: false) { .readFile($0, file) }
+    case .folder(let template):
+      let folder = try folderRequest(template, moment)
+      watch(id, index, folder.path, isFolder: true)
+      begin(id, index, source, isAsked: false) { .readFolder($0, folder) }
     case .command(let command, _):
       let request = try commandRequest(command, moment, isContinuous: isContinuous)
       begin(id, index, source, isAsked: isAsked, isContinuous: isContinuous) { .run($0, request) }
@@ -184,7 +188,9 @@ extension BundleInstance {
 
   // MARK: Files that change
 
-  private mutating func watch(_ id: WidgetID, _ index: Int, _ path: String) {
+  private mutating func watch(
+    _ id: WidgetID, _ index: Int, _ path: String, isFolder: Bool = false
+  ) {
     // The kernel does not tell of changes of its own files.
     let isWatchable = !["/proc", "/sys", "/dev"].contains { Paths.contains($0, path) }
     if let watch = state(id, index).watch {
@@ -195,7 +201,7 @@ extension BundleInstance {
     guard isWatchable else { return }
     let request = request(for: .watch(id, index))
     widgets[id]?.sources[index].watch = (request, path)
-    effects.append(.watchFile(request, path: path))
+    effects.append(.watchFile(request, path: path, isFolder: isFolder))
   }
 
   private mutating func unwatch(_ id: WidgetID, _ index: Int) {
@@ -327,8 +333,10 @@ extension BundleInstance {
       ActionStatus(
         state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
         message: failure.message, code: failure.code))
-    if case .file = source.input, failure.code == "NOT_FOUND" {
+    switch source.input {
+    case .file where failure.code == "NOT_FOUND", .folder where failure.code == "NOT_FOUND":
       clearData(of: source, id, facts)
+    default: break
     }
     widgets[id]?.sources[index].attempts += 1
     touched.insert(id)
@@ -465,7 +473,7 @@ extension Source {
     guard isOptional else { return false }
     switch input {
     case .socket: return ["NOT_FOUND", "UNAVAILABLE"].contains(failure.code)
-    case .file, .command, .bus: return failure.code == "NOT_FOUND"
+    case .file, .folder, .command, .bus: return failure.code == "NOT_FOUND"
     case .http, .timer, .constant: return false
     }
   }

@@ -156,6 +156,7 @@ extension BundleInstance {
   private static func words(_ effect: Effect) -> String? {
     switch effect {
     case .readFile(_, let file): return "reads \(file.path)"
+    case .readFolder(_, let folder): return "reads the folder \(folder.path)"
     case .run(_, let command):
       return "runs \(command.program)"
     case .connect(_, let request): return "connects to \(request.path)"

@@ -31,6 +31,14 @@ public struct FileRequest: Hashable, Sendable {
   public var permissions: BundlePermissions
 }
 
+/// A folder to read the entries of.
+public struct FolderRequest: Hashable, Sendable {
+  public var path: String
+  public var entriesMax: Int
+  /// Under which of these it must be, after symbolic links were followed.
+  public var permissions: BundlePermissions
+}
+
 /// A program to run.
 public struct CommandRequest: Hashable, Sendable {
   /// An absolute path, or a name to look for.
@@ -171,8 +179,10 @@ public struct WebAnswer: Hashable, Sendable {
 public enum Effect: Hashable, Sendable {
   /// Answered with `bytes` or `failed`.
   case readFile(RequestID, FileRequest)
-  /// Tell with `fileChanged` whenever the file may be another one or read otherwise, until `cancel`.
-  case watchFile(RequestID, path: String)
+  /// Answered with `value` or `failed`.
+  case readFolder(RequestID, FolderRequest)
+  /// Tell with `fileChanged` whenever the file, or what is in the folder, may be another one or read otherwise, until `cancel`.
+  case watchFile(RequestID, path: String, isFolder: Bool)
   /// Answered with `bytes` or `failed`; if continuous, with any number of `line` before `failed`.
   case run(RequestID, CommandRequest)
   /// Answered with `web` or `failed`, perhaps with some `progress` before.

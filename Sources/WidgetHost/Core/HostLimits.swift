@@ -7,6 +7,8 @@ public struct HostLimits: Hashable, Sendable {
   public var continuousMax = 16
   /// Bytes of a file, or of what a program prints.
   public var outputBytesMax = 1 << 20
+  /// Entries of a folder.
+  public var folderEntriesMax = 1_000
   /// Bytes of an HTTP answer's body.
   public var bodyBytesMax = 4 << 20
   /// How many bytes an uploaded file may have if a request sends it.
