@@ -142,15 +142,18 @@ public struct Parse: Hashable, Sendable {
   }
 }
 
-/// A Unix stream socket to read lines from.
+/// A Unix stream socket to read lines from, or what i3 or sway say.
 public struct SocketInput: Sendable {
   public var path: Template
   /// The line to send after connecting.
   public var send: Template?
+  /// What to ask i3 or sway; nil for lines.
+  public var i3: I3Input?
 
-  public init(path: Template, send: Template? = nil) {
+  public init(path: Template, send: Template? = nil, i3: I3Input? = nil) {
     self.path = path
     self.send = send
+    self.i3 = i3
   }
 }
 

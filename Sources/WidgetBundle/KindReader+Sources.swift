@@ -63,7 +63,10 @@ extension KindReader {
     default: input = reading.template(inputItem, variables).map { .constant($0) }
     }
     reading.onCompiled = nil
-    let parse = self.parse(object["parse"])
+    var parse = self.parse(object["parse"])
+    if case .socket(let socket) = input, socket.i3 != nil, parse.format == nil {
+      parse.format = .json
+    }
     if ["dbus", "folder", "timer", "value"].contains(inputName), let item = object["parse"] {
       reading.report(
         item, "\"\(inputName)\" gives values, so nothing is parsed", hint: "leave out parse")
@@ -293,10 +296,12 @@ extension KindReader {
 
   private func socket(_ item: Item, _ variables: Variables) -> SocketInput? {
     var (pathItem, sendItem): (Item?, Item?) = (item, nil)
+    var i3: I3Input?
     if case .map = item.node.content {
       guard let object = reading.object(item, .socket) else { return nil }
       if !object.has("path") { reading.report(item, "the path is missing", hint: "add path: PATH") }
       (pathItem, sendItem) = (object["path"], object["send"])
+      i3 = self.i3(object)
     }
     guard
       let path = reading.template(
@@ -313,7 +318,32 @@ extension KindReader {
     }
     return SocketInput(
       path: path,
-      send: reading.template(sendItem, variables, giving: .string, for: "what is sent"))
+      send: reading.template(sendItem, variables, giving: .string, for: "what is sent"), i3: i3)
+  }
+
+  /// What to ask i3 or sway; nil for a socket that gives lines.
+  private func i3(_ object: Object) -> I3Input? {
+    let isI3 =
+      reading.choice(object["format"], "format", [("lines", false), ("i3", true)]) ?? false
+    for key in isI3 ? ["send"] : ["request", "subscribe"] {
+      if let item = object[key] {
+        reading.report(
+          item, "\"\(key)\" is for sockets with format: \(isI3 ? "lines" : "i3")",
+          hint: isI3 ? "write request and subscribe" : "add format: i3")
+      }
+    }
+    guard isI3 else { return nil }
+    let request = reading.choice(
+      object["request"], "request", I3Input.Request.allCases.map { ($0.rawValue, $0) })
+    let events = reading.list(object["subscribe"], of: "events").compactMap {
+      reading.choice($0, "event", I3Input.Event.allCases.map { ($0.rawValue, $0) })
+    }
+    if !object.has("request"), !object.has("subscribe") {
+      reading.report(
+        object.item, "nothing is asked", hint: "add request: get_workspaces, or subscribe: [window]"
+      )
+    }
+    return I3Input(request: request, events: events)
   }
 
   /// - Parameter object: has `input` and `timeout`.

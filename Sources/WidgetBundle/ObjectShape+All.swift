@@ -86,11 +86,21 @@ extension ObjectShape {
 
   public static let socket = ObjectShape(
     "socket",
-    "A Unix stream socket that sends lines. If the connection ends, the host "
+    "A Unix stream socket that sends lines, or that of i3 or sway. If the connection ends, the host "
       + "reconnects.",
     [
       Key("path", .textTemplate, "The path of the socket.", isRequired: true),
       Key("send", .textTemplate, "A line that is sent after the connection is made."),
+      Key(
+        "format", .words(["lines", "i3"]),
+        "`lines`: every line is a result. `i3`: the protocol of i3 and sway. Default: `lines`."),
+      Key(
+        "request", .words(I3Input.Request.allCases.map(\.rawValue)),
+        "With `format: i3`: message whose answer is the result, at first and at each event. `focused` is "
+          + "the focused container."),
+      Key(
+        "subscribe", .list(.words(I3Input.Event.allCases.map(\.rawValue))),
+        "With `format: i3`: events to subscribe to. Without `request`, each event is a result."),
     ])
 
   public static let dbus = ObjectShape(

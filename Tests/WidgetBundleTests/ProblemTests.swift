@@ -144,6 +144,16 @@ import WidgetModel
     Mistake(
       "sources: {a: {dbus: {name: org.x.P, path: /, interface: org.x.I, signal: S}, every: 1s}}",
       "1:85", "changes come by themselves", permissions: "{dbus: [org.x.P]}"),
+    Mistake(
+      "sources: {a: {socket: {path: /s, format: i3}}}", "1:23", "nothing is asked",
+      hint: "get_workspaces", permissions: "{sockets: [/s]}"),
+    Mistake(
+      "sources: {a: {socket: {path: /s, request: get_tree}}}", "1:43", "with format: i3",
+      permissions: "{sockets: [/s]}"),
+    Mistake(
+      "sources: {a: {socket: {path: /s, format: i3, request: get_workspace}}}", "1:55",
+      "no request",
+      hint: "\"get_workspaces\"", permissions: "{sockets: [/s]}"),
     Mistake("sources: {a: {value: 1, lines: true}}", "1:32", "is for commands"),
     Mistake(
       "sources: {a: {file: '${bundle}/x', parse: wrods}}", "1:43", "no format", hint: "\"words\""),

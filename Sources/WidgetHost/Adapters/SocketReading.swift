@@ -32,11 +32,12 @@ enum SocketReading {
     guard descriptor >= 0 else { return failure(path) }
     defer { close(descriptor) }
     if let failure = connect(descriptor, path) { return failure }
-    var greeting = request.greeting[...]
+    var conversation = request.i3.map { I3Conversation($0, bytesMax: request.lineBytesMax) }
+    var outgoing = (conversation?.begin() ?? request.greeting)[...]
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     while true {
-      let events = POLLIN | (greeting.isEmpty ? 0 : POLLOUT)
+      let events = POLLIN | (outgoing.isEmpty ? 0 : POLLOUT)
       var entries = [
         pollfd(fd: stop, events: Int16(POLLIN), revents: 0),
         pollfd(fd: descriptor, events: Int16(events), revents: 0),
@@ -46,12 +47,12 @@ enum SocketReading {
         return failure(path)
       }
       if entries[0].revents != 0 { return Failure("CANCELLED", "\(path) was closed") }
-      if !greeting.isEmpty {
-        let count = greeting.withUnsafeBytes {
+      if !outgoing.isEmpty {
+        let count = outgoing.withUnsafeBytes {
           send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
         }
         if count < 0, errno != EAGAIN, errno != EINTR { return failure(path) }
-        greeting = greeting.dropFirst(max(0, count))
+        outgoing = outgoing.dropFirst(max(0, count))
       }
       let count = read(descriptor, &buffer, buffer.count)
       if count < 0 {
@@ -62,6 +63,16 @@ enum SocketReading {
         return Failure(
           "UNAVAILABLE", "\(path) has ended the connection, and is connected to again",
           isTransient: true)
+      }
+      if conversation != nil {
+        do throws(Failure) {
+          guard let step = try conversation?.take(buffer[..<count]) else { continue }
+          outgoing += step.outgoing
+          for result in step.results { give(result, line) }
+        } catch {
+          return Failure(error.code, "\(path): \(error.message)")
+        }
+        continue
       }
       bytes += buffer[..<count]
       while let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {

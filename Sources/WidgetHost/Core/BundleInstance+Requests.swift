@@ -66,7 +66,7 @@ extension BundleInstance {
     return SocketRequest(
       path: try permissions.socket(try text(input.path, moment)),
       greeting: greeting.isEmpty ? [] : Array(greeting.utf8) + [UInt8(ascii: "\n")],
-      lineBytesMax: limits.outputBytesMax)
+      lineBytesMax: limits.outputBytesMax, i3: input.i3)
   }
 
   mutating func busRequest(

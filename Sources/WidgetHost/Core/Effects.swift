@@ -60,8 +60,10 @@ public struct SocketRequest: Hashable, Sendable {
   public var path: String
   /// The bytes to send after connecting. May be empty.
   public var greeting: [UInt8]
-  /// The longest line, in bytes.
+  /// The longest line or message, in bytes.
   public var lineBytesMax: Int
+  /// What to ask i3 or sway; nil for lines.
+  public var i3: I3Input?
 }
 
 /// What to ask a service on D-Bus.

@@ -1,0 +1,84 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// The protocol of i3 and sway, as bytes in and bytes out.
+struct I3ConversationTests {
+  private static let event: UInt32 = 1 << 31
+
+  private func text(_ results: [[UInt8]]) -> [String] {
+    results.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  @Test func `it subscribes and asks, and asks again at events, wherever messages are cut`() throws
+  {
+    let input = I3Input(request: .getWorkspaces, events: [.workspace, .window])
+    let stream =
+      I3Conversation.message(2, #"{"success":true}"#) + I3Conversation.message(1, "[1]")
+      + I3Conversation.message(I3ConversationTests.event, "{}")
+      + I3Conversation.message(1, "[2]")
+    let ask = I3Conversation.message(1, "")
+    for size in [1, 3, 14, 1_000] {
+      var conversation = I3Conversation(input, bytesMax: 100)
+      #expect(
+        conversation.begin() == I3Conversation.message(2, #"["workspace","window"]"#) + ask)
+      var results: [[UInt8]] = []
+      var outgoing: [UInt8] = []
+      for start in stride(from: 0, to: stream.count, by: size) {
+        let step = try conversation.take(stream[start..<min(start + size, stream.count)])
+        results += step.results
+        outgoing += step.outgoing
+      }
+      #expect(text(results) == ["[1]", "[2]"])
+      #expect(outgoing == ask)
+    }
+  }
+
+  @Test func `many events while it asks make it ask once more`() throws {
+    var conversation = I3Conversation(
+      I3Input(request: .getWorkspaces, events: [.workspace]), bytesMax: 100)
+    _ = conversation.begin()
+    let event = I3Conversation.message(I3ConversationTests.event, "{}")
+    #expect(try conversation.take((event + event + event)[...]) == I3Conversation.Step())
+    let ask = I3Conversation.message(1, "")
+    let answer = I3Conversation.message(1, "[]")
+    #expect(try conversation.take(answer[...]).outgoing == ask)
+    #expect(try conversation.take(answer[...]).outgoing == [])
+  }
+
+  @Test func `without a request events are the results`() throws {
+    var conversation = I3Conversation(I3Input(request: nil, events: [.window]), bytesMax: 100)
+    #expect(conversation.begin() == I3Conversation.message(2, #"["window"]"#))
+    let step = try conversation.take(
+      (I3Conversation.message(I3ConversationTests.event | 3, #"{"change":"focus"}"#)
+        + I3Conversation.message(I3ConversationTests.event | 1, "{}"))[...])
+    #expect(text(step.results) == [#"{"event":"window","payload":{"change":"focus"}}"#])
+  }
+
+  @Test func `the focused container is found in the tree`() throws {
+    var conversation = I3Conversation(I3Input(request: .focused, events: []), bytesMax: 1_000)
+    #expect(conversation.begin() == I3Conversation.message(4, ""))
+    let tree = """
+      {"focused":false,"nodes":[{"focused":false,"nodes":[],"floating_nodes":
+      [{"focused":true,"name":"here","nodes":[{"name":"x"}]}]},{"name":"other","focused":false}]}
+      """
+    let step = try conversation.take(I3Conversation.message(4, tree)[...])
+    #expect(text(step.results) == [#"{"focused":true,"name":"here"}"#])
+    #expect(I3Conversation.focused(in: .map([:])) == .null)
+  }
+
+  @Test(arguments: [
+    (Array("HTTP/1.1 400 Bad Request".utf8), "INVALID_ARGUMENT"),
+    (I3Conversation.message(2, #"{"success":false}"#), "INVALID_ARGUMENT"),
+    (I3Conversation.message(1, String(repeating: " ", count: 101)), "OUT_OF_RANGE"),
+  ])
+  func `what is wrong ends it`(bytes: [UInt8], code: String) throws {
+    var conversation = I3Conversation(
+      I3Input(request: .getWorkspaces, events: [.workspace]), bytesMax: 100)
+    _ = conversation.begin()
+    let failure = #expect(throws: Failure.self) { try conversation.take(bytes[...]) }
+    #expect(failure?.code == code)
+  }
+}
