@@ -24,7 +24,9 @@ struct LanguageTests {
 
   @Test(
     arguments: [
-      ("2 + 3 * 4 - 5", "9"), ("-2 * -3", "6"), ("!true || true", "true"),
+      ("2 + 3 * 4 - 5", "9"), ("[].sum()", "0.0"), ("[1, 2u, 0.5].sum()", "3.5"),
+      ("double(timestamp('1969-12-31T23:59:59.75Z'))", "-0.25"), ("-2 * -3", "6"),
+      ("!true || true", "true"),
       ("1 + 2 == 3 && 2 < 3", "true"),
       ("false || true && false", "false"), ("10 - 3 - 2", "5"), ("100 / 10 / 2", "5"),
       ("true ? 1 : false ? 2 : 3", "1"), ("false ? 1 : false ? 2 : 3", "3"), ("!!true", "true"),
@@ -66,7 +68,8 @@ struct LanguageTests {
       ("dyn('a') + dyn(1)", "NO_SUCH_OVERLOAD"), ("dyn(1).f", "NO_SUCH_OVERLOAD"),
       ("dyn(1) ? 1 : 2", "NO_SUCH_OVERLOAD"), ("!dyn(1)", "NO_SUCH_OVERLOAD"),
       ("dyn(1).map(x, x)", "NO_SUCH_OVERLOAD"), ("dyn([1])['a']", "NO_SUCH_OVERLOAD"),
-      ("string(b'\\xff')", "INVALID_ARGUMENT"), ("double('0x10')", "INVALID_ARGUMENT"),
+      ("string(b'\\xff')", "INVALID_ARGUMENT"), ("[1, 'a'].sum()", "NO_SUCH_OVERLOAD"),
+      ("double('0x10')", "INVALID_ARGUMENT"),
       ("[1, 'a'].sort()", "NO_SUCH_OVERLOAD"), ("'a'.indexOf('', -1)", "INDEX_OUT_OF_RANGE"),
       ("'abc'.indexOf('', 4)", "INDEX_OUT_OF_RANGE"), ("[1].first(-1)", "INDEX_OUT_OF_RANGE"),
       ("'abc'.indexOf('c', 9)", "INDEX_OUT_OF_RANGE"),

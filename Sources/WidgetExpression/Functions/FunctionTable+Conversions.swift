@@ -49,12 +49,16 @@ extension FunctionTable {
       default: return nil
       }
     }
-    one("double", "double -> double", "int -> double", "uint -> double", "string -> double") {
-      value, context throws(ExpressionFailure) in
+    one(
+      "double", "double -> double", "int -> double", "uint -> double", "string -> double",
+      "timestamp -> double"
+    ) { value, context throws(ExpressionFailure) in
       switch value {
       case .double: return value
       case .int(let x): return .double(Double(x))
       case .uint(let x): return .double(Double(x))
+      case .timestamp(let time):
+        return .double(Double(time.seconds) + Double(time.nanoseconds) / 1e9)
       case .string(let text):
         try context.meter.charge(text.utf8.count)
         guard let result = Self.double(text) else { throw Self.unreadable(text, "double") }

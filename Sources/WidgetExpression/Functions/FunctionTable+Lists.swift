@@ -48,6 +48,22 @@ extension FunctionTable {
         return .list((start..<(start + taken)).map { list[$0] })
       }
     }
+    // Always a double: an empty list does not tell which numbers it would have.
+    one("sum", isMember: true, "list(dyn) -> double") {
+      value, context throws(ExpressionFailure) in
+      guard case .list(let list) = value else { return nil }
+      try context.meter.charge(list.count)
+      var sum = 0.0
+      for element in list {
+        switch element {
+        case .double(let x): sum += x
+        case .int(let x): sum += Double(x)
+        case .uint(let x): sum += Double(x)
+        default: return nil
+        }
+      }
+      return .double(sum)
+    }
     one("sort", isMember: true, "list(A) -> list(A)") { value, context throws(ExpressionFailure) in
       guard case .list(let list) = value else { return nil }
       try context.meter.charge(list.count)
