@@ -3,8 +3,9 @@
 //	example get ID
 //	example send ID EVENT [KEY=VALUE...]
 //
-// It prints the widget's data, or the event's number. Exit status: 0, 1 if the daemon refused or
-// cannot be reached, 2 for wrong arguments. The socket is $WIDGETD_SOCKET, or where it usually is.
+// It prints the widget's data, or the event's number. Exit status: 0 for success, 1 if the daemon
+// refuses the call or cannot be reached, 2 for wrong arguments. The socket is $WIDGETD_SOCKET, else
+// one of the usual sockets.
 package main
 
 import (
@@ -63,7 +64,7 @@ func stopOn(err error) {
 	os.Exit(1)
 }
 
-// payload reads KEY=VALUE: whole numbers, numbers, true and false as such, everything else as text.
+// payload reads KEY=VALUE. Numbers, true and false keep their types; every other value is text.
 func payload(words []string) map[string]*pb.Value {
 	values := map[string]*pb.Value{}
 	for _, word := range words {
@@ -100,7 +101,8 @@ func show(widget *pb.Widget) {
 	}
 }
 
-// text is a value for people: text in quotes, numbers as they are, the rest as protobuf prints it.
+// text formats a value for people: text in quotes, numbers as they are, other values as protobuf
+// prints them.
 func text(value *pb.Value) string {
 	switch kind := value.GetKind().(type) {
 	case *pb.Value_BoolValue:

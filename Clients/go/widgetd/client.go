@@ -1,10 +1,9 @@
 // Package widgetd calls a widgetd over ttrpc, with the client library that Debian has.
 //
-// That library is version 1.1.1, which makes unary calls only: whoever wants to watch needs another
-// client (see the other folders of Clients/). All methods may be called from many goroutines at
-// once. A connection that was lost is made anew by the next call; a call that was under way then
-// fails with codes.Unavailable and is never repeated behind the caller's back, since the daemon may
-// have done what was asked.
+// That library is version 1.1.1, which supports only unary calls. To watch, use another client (see
+// the other folders of Clients/). All methods may be called from many goroutines at once. If the
+// connection is lost, calls in progress fail with codes.Unavailable, and the next call reconnects.
+// The package does not retry the failed calls, because the daemon may have carried them out.
 package widgetd
 
 import (
@@ -38,8 +37,8 @@ type Client struct {
 	calls *ttrpc.Client
 }
 
-// New makes a client for the socket at path; nothing is connected yet. With an empty path it takes
-// $WIDGETD_SOCKET, else the user's own daemon below $XDG_RUNTIME_DIR, else the system's.
+// New makes a client for the socket at path. The first call connects. If the path is empty, the
+// client uses $WIDGETD_SOCKET, else the user's own daemon below $XDG_RUNTIME_DIR, else the system's.
 func New(path string) *Client {
 	return &Client{path: strings.TrimPrefix(socketPath(path), "unix:")}
 }
@@ -60,7 +59,7 @@ func socketPath(path string) string {
 	return "/run/widgetd/widgetd.sock"
 }
 
-// Close closes the connection, if there is one. A later call makes another.
+// Close closes the connection, if there is one. The next call reconnects.
 func (c *Client) Close() error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -87,7 +86,7 @@ func (c *Client) connected(ctx context.Context) (*ttrpc.Client, error) {
 		return nil, status.Errorf(codes.Unavailable,
 			"cannot connect to widgetd at %s: %v; is it running, and is this its socket?", c.path, err)
 	}
-	// A connection that ends while nothing is under way must not fail the next call.
+	// A connection that ends while it is idle must not fail the next call.
 	var calls *ttrpc.Client
 	calls = ttrpc.NewClient(connection, ttrpc.WithOnClose(func() {
 		c.mutex.Lock()
@@ -100,8 +99,8 @@ func (c *Client) connected(ctx context.Context) (*ttrpc.Client, error) {
 	return calls, nil
 }
 
-// Call makes a unary call of any service. A deadline of the context is kept, and told to the daemon.
-// The error is a status of google.golang.org/grpc/status; Reason says why the daemon refused.
+// Call makes a unary call of any service. It sends the context's deadline to the daemon, and
+// respects it. The error is a status of google.golang.org/grpc/status. Reason returns its reason.
 func (c *Client) Call(ctx context.Context, service, method string, request, answer interface{}) error {
 	if err := ctx.Err(); err != nil {
 		return fromContext(err)
@@ -124,7 +123,7 @@ func (c *Client) Call(ctx context.Context, service, method string, request, answ
 	return fromContext(err)
 }
 
-// fromContext makes a status of an error that is none; a daemon's status stays as it is.
+// fromContext converts an error that is not a status to a status. A daemon's status stays as it is.
 func fromContext(err error) error {
 	switch {
 	case err == nil:
@@ -140,7 +139,8 @@ func fromContext(err error) error {
 	return status.Error(codes.Unavailable, err.Error())
 }
 
-// Reason is the stable reason of a daemon's error: WIDGET_NOT_FOUND. Empty for other errors.
+// Reason returns the stable reason of a daemon's error, such as WIDGET_NOT_FOUND. It is empty for
+// other errors.
 func Reason(err error) string {
 	s, is := status.FromError(err)
 	if !is {
@@ -164,8 +164,8 @@ func (c *Client) Get(ctx context.Context, id string) (*pb.Widget, error) {
 	return answer.Widget, nil
 }
 
-// Send sends an event to a widget and returns its sequence number. With a requestID that is used
-// once, a call that failed on the way can be made again.
+// Send sends an event to a widget and returns the event's sequence number. If requestID is unique to
+// this event, you can retry a failed call safely.
 func (c *Client) Send(
 	ctx context.Context, id, name string, payload map[string]*pb.Value, requestID string,
 ) (uint64, error) {
@@ -175,7 +175,7 @@ func (c *Client) Send(
 	return answer.Sequence, err
 }
 
-// Value makes a value of what Go has: bool, int, int64, float64, string, []byte or nil.
+// Value converts a Go value to a message: bool, int, int64, float64, string, []byte or nil.
 func Value(from interface{}) (*pb.Value, error) {
 	switch v := from.(type) {
 	case nil:
