@@ -143,6 +143,7 @@ extension WidgetStore {
     if let expected, expected != record.revision {
       throw .etagMismatch(id, current: record.revision)
     }
+    let patch = record.dated(patch, at: now)
     guard record.isOwned || !patch.releases.isEmpty else {
       return try updateUnowned(slot, record, patch, transition, at: now)
     }
@@ -422,6 +423,16 @@ extension Record {
       self.transition = transition
       transitionRevision = revision
     }
+  }
+
+  /// The patch with a time for its error, if it has none: so every reader can tell the error's age.
+  func dated(_ patch: WidgetPatch, at now: Timestamp) -> WidgetPatch {
+    guard let error = patch.error ?? nil, error.since == nil else { return patch }
+    var patch = patch
+    var dated = error.continuing(self.error)
+    dated.since = dated.since ?? now
+    patch.error = .some(dated)
+    return patch
   }
 
   /// Applies a patch. Keys in both `set…` and `unset…` are set.

@@ -108,13 +108,25 @@ public struct WidgetError: Hashable, Sendable {
   public var reason: String
   /// What happened, and what to do next.
   public var message: String
-  /// Since when; nil if nobody said.
+  /// Since when. The daemon sets it, if whoever sets the error leaves it out.
   public var since: Timestamp?
 
   public init(reason: String, message: String, since: Timestamp? = nil) {
     self.reason = reason
     self.message = message
     self.since = since
+  }
+
+  /// This error as it stands if it is set after another one: without a time, it lasts since the
+  /// same time as an error of the same reason.
+  ///
+  /// The daemon keeps errors like that. To know whether setting one would change a widget, compare
+  /// this with the widget's error.
+  public func continuing(_ former: WidgetError?) -> WidgetError {
+    guard since == nil, let former, former.reason.hasSameBytes(as: reason) else { return self }
+    var result = self
+    result.since = former.since
+    return result
   }
 
   public static func == (a: WidgetError, b: WidgetError) -> Bool {

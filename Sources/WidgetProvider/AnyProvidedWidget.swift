@@ -97,7 +97,7 @@ struct AnyProvidedWidget: Sendable {
       // What was done before it failed is not half of something: nothing of it is sent.
       problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
     }
-    let isNew = problem != current.error
+    let isNew = problem?.continuing(current.error) != current.error
     if isNew { patch.error = .some(problem) }
     return Outcome(
       patch: patch, transition: instance.transition, problem: isNew ? problem?.message : nil)

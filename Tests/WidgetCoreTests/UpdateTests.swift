@@ -31,7 +31,7 @@ struct UpdateTests {
     expected.parameters = ["p": .int(3)]
     expected.labels = ["l": "9", "n": "3"]
     expected.isStale = true
-    expected.error = WidgetError(reason: "BROKEN", message: "Mend it.")
+    expected.error = WidgetError(reason: "BROKEN", message: "Mend it.", since: .at(5))
     (expected.revision, expected.updateTime) = (2, .at(5))
     #expect(store.widget("w") == expected.withPlainContent)
     #expect(store.checkInvariants() == [])
@@ -164,12 +164,34 @@ struct UpdateTests {
     for error in errors {
       #expect(try store.update("w", .with { $0.error = .some(error) }).isChange)
       #expect(try !store.update("w", .with { $0.error = .some(error) }).isChange)
-      #expect(store.widget("w")?.error == error)
+      #expect(store.widget("w")?.error == error?.continuing(store.widget("w")?.error))
+      #expect((store.widget("w")?.error?.since == nil) == (error == nil))
     }
     for isStale in [true, false] {
       #expect(try store.update("w", .with { $0.isStale = isStale }).isChange)
       #expect(store.widget("w")?.isStale == isStale)
     }
+  }
+
+  @Test func `an error without a time has the time of its reason, and one with a time keeps it`()
+    throws
+  {
+    var store = try makeStore()
+    func since(_ error: WidgetError?, at now: Timestamp) throws -> Timestamp? {
+      try store.run(.update("w", .with { $0.error = .some(error) }), at: now)
+      return store.widget("w")?.error?.since
+    }
+    let first = WidgetError(reason: "R", message: "98 %")
+    #expect(try since(first, at: .at(5)) == .at(5))
+    let revision = store.widget("w")?.revision
+    #expect(try since(first, at: .at(6)) == .at(5))
+    #expect(store.widget("w")?.revision == revision)
+    #expect(try since(WidgetError(reason: "R", message: "99 %"), at: .at(7)) == .at(5))
+    #expect(try since(WidgetError(reason: "S", message: "99 %"), at: .at(8)) == .at(8))
+    #expect(try since(nil, at: .at(9)) == nil)
+    #expect(try since(first, at: .at(10)) == .at(10))
+    let dated = WidgetError(reason: "R", message: "98 %", since: .at(2))
+    #expect(try since(dated, at: .at(11)) == .at(2))
   }
 
   @Test(arguments: [

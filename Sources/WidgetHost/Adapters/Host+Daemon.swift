@@ -393,7 +393,7 @@ extension Host {
     Task {
       _ = await self.persist { () async throws(Failure) in
         for widget in try await self.daemon.widgets(kinds: [])
-        where widget.applySet == set && widget.error != error {
+        where widget.applySet == set && widget.error != error.continuing(widget.error) {
           _ = try await self.daemon.update(
             widget.id, WidgetPatch(isStale: true, error: .some(error)), for: "")
         }

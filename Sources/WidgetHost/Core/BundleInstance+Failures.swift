@@ -162,7 +162,8 @@ extension BundleInstance {
       wanted = failureMark(id)
     }
     // If somebody cleared the mark, do not set it again before the next failure.
-    guard wanted != state.mark || (problem != nil && state.view.error != wanted) else { return }
+    let isGone = problem != nil && state.view.error != wanted?.continuing(state.view.error)
+    guard wanted != state.mark || isGone else { return }
     widgets[id]?.mark = wanted
     touched.insert(id)
     if wanted != nil || BundleInstance.isOwn(state.view.error) { widgets[id]?.set(error: wanted) }

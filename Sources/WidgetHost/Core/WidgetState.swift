@@ -79,7 +79,9 @@ struct WidgetState: Sendable {
       patch.setData[entry.key] = entry.value
     }
     patch.unsetData = pending.unsetData.filter { base.data[$0] != nil }
-    if let error = pending.error, error != base.error { patch.error = .some(error) }
+    if let error = pending.error, error?.continuing(base.error) != base.error {
+      patch.error = .some(error)
+    }
     if let isStale = pending.isStale, isStale != base.isStale { patch.isStale = isStale }
     pending = WidgetPatch()
     return patch == WidgetPatch() ? nil : patch

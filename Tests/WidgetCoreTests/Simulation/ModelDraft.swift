@@ -292,7 +292,13 @@ struct Draft {
     for key in patch.unsetLabels { new.labels[key] = nil }
     for label in patch.setLabels.entries { new.labels[label.key] = label.value }
     if let isStale = patch.isStale { new.isStale = isStale }
-    if let error = patch.error { new.error = error }
+    if let error = patch.error {
+      new.error = error
+      if let error, error.since == nil {
+        let isSame = widget.error.map { $0.reason == error.reason } ?? false
+        new.error?.since = isSame ? widget.error?.since : now
+      }
+    }
     return new
   }
 
