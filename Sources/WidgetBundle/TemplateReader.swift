@@ -84,6 +84,13 @@ final class TemplateReader {
     for child in children(object, type, main) {
       if let child = self.node(child, inner, form: fields) { node.children.append(child) }
     }
+    for (name, mismatch) in node.contradictions(isTimeZone: {
+      TimeZoneRules.mayBeName($0, in: reading.timeZones)
+    }) {
+      let isMain = name == TemplateReader.mainProperty(type)
+      reading.report(
+        object[name] ?? (isMain ? main : nil) ?? object.item, mismatch.message, hint: mismatch.hint)
+    }
     readHandlers(object, type, node.id)
     if type == .form, let fields { self.form(object, node.id, fields) }
     return node

@@ -96,6 +96,7 @@ struct ContentCompiler {
     try check(node, place, depth: depth)
     let own = draft.nodes.count
     var constants: [ValueMap.Entry] = []
+    let contradictions = node.contradictions { TimeZoneRules.mayBeName($0, in: timeZones) }
     if !node.condition.isEmpty {
       draft.bindings.append(
         try binding(
@@ -109,6 +110,10 @@ struct ContentCompiler {
           place, hint("a \(node.type.name) has no property \"\(name)\"", name, among: names))
       }
       let value = binding.value.flatMap { value in
+        if let (_, contradiction) = contradictions.first(where: { $0.property == name }) {
+          if mismatch == nil { mismatch = Problem(place, contradiction.description) }
+          return Value?.none
+        }
         do throws(PropertyMismatch) {
           return try property.fitted(value)
         } catch {

@@ -334,7 +334,7 @@ extension PropertyType {
       ? words.joined() : words.dropLast().joined(separator: ", ") + " or \(words[words.count - 1])"
   }
 
-  private static func text(_ number: Double) -> String {
+  static func text(_ number: Double) -> String {
     number == number.rounded() && number.magnitude < 1e15 ? "\(Int64(number))" : "\(number)"
   }
 }

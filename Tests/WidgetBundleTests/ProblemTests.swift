@@ -1,5 +1,6 @@
 import Testing
 import WidgetBundle
+import WidgetExpression
 import WidgetModel
 
 /// What is wrong, where, and what is said about it.
@@ -438,6 +439,47 @@ import WidgetModel
     let problems = Samples.problems(
       "defaults: \(defaults)\n" + Samples.kind("content: {\(content)}", data: ""))
     #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test(arguments: [
+    ("gauge: 1, min: 9, max: 5", "min 9 is greater than max 5"),
+    ("gauge: 1, max: -1", "min 0 is greater than max -1"),
+    ("chart: [1], min: 3, max: 2", "min 3 is greater than max 2"),
+    ("stack: [{label: x, id: icon}], accessory: {node: iconn}", "no child \"iconn\""),
+    ("label: x, accessory: {node: icon}", "the label has no child"),
+    (
+      "date: \"=timestamp('2026-01-01T00:00:00Z')\", zone: Europe/Berlim",
+      "no time zone \"Europe/Berlim\""
+    ),
+  ])
+  func `constants that contradict their node are told with their place`(
+    content: String, message: String
+  ) throws {
+    let text = Samples.kind("content: {\(content)}")
+    let error = #expect(throws: InvalidBundle.self) {
+      try BundleReader.read(text) { name in
+        ["Etc/UTC", "Europe/Berlin"].contains(name) ? .utc : nil
+      }
+    }
+    let problems = try #require(error).problems
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+    #expect(problems[0].column > 1)
+  }
+
+  @Test(arguments: [
+    "gauge: 1, min: 5, max: 5", "gauge: 1, min: 5, max: =data.n", "chart: [1], min: 3",
+    "stack: [{label: x, id: icon}], accessory: {node: icon}",
+    "date: \"=timestamp('2026-01-01T00:00:00Z')\", zone: Europe/Berlin",
+    "date: \"=timestamp('2026-01-01T00:00:00Z')\", zone: '+02:00'",
+  ])
+  func `constants that go with their node are taken`(content: String) {
+    #expect(throws: Never.self) {
+      try BundleReader.read(Samples.kind("content: {\(content)}")) { name in
+        ["Etc/UTC", "Europe/Berlin"].contains(name) ? .utc : nil
+      }
+    }
+    // Without a database of time zones no zone is refused.
+    #expect(Samples.problems(Samples.kind("content: {\(content)}")).isEmpty)
   }
 
   @Test(arguments: [

@@ -748,6 +748,24 @@ struct ContentTests {
       "content[0].root.properties[axis]: \"horizonal\" is no axis; did you mean \"horizontal\"?"
     ),
     (
+      NodeTemplate(
+        id: "a", type: .gauge,
+        properties: ["min": Binding(value: .int(9)), "max": Binding(value: .int(5))]),
+      "content[0].root.properties[min]: min 9 is greater than max 5"
+    ),
+    (
+      NodeTemplate(id: "a", type: .gauge, properties: ["max": Binding(value: .int(-5))]),
+      "content[0].root.properties[max]: min 0 is greater than max -5"
+    ),
+    (
+      NodeTemplate(
+        id: "a", type: .stack,
+        properties: ["accessory": Binding(value: .map(["node": .string("iconn")]))],
+        children: [NodeTemplate(id: "icon", type: .label)]),
+      "content[0].root.properties[accessory]: accessory.node: the stack has no child \"iconn\"; "
+        + "did you mean \"icon\"?"
+    ),
+    (
       NodeTemplate(id: "a", type: .label, properties: ["color": Binding(value: .string("#12"))]),
       "content[0].root.properties[color]: \"#12\" is no colour; write #rrggbb, #rrggbbaa or a token"
     ),

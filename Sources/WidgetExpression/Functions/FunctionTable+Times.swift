@@ -46,20 +46,7 @@ extension FunctionTable {
 extension FunctionContext {
   /// The rules of a zone by name (`Europe/Berlin`) or fixed offset (`+02:00`, `02:00`).
   func rules(of zone: String) throws(ExpressionFailure) -> TimeZoneRules {
-    switch zone {
-    case "", "UTC", "Z", "GMT", "Etc/UTC": return .utc
-    default: break
-    }
-    var reader = DigitReader(zone)
-    let isWest = reader.skip("-")
-    if !isWest { _ = reader.skip("+") }
-    if let hours = reader.number(2), reader.skip(":"), let minutes = reader.number(2),
-      reader.isAtEnd, hours < 24, minutes < 60
-    {
-      let seconds = (hours * 60 + minutes) * 60
-      let name = "\(isWest ? "-" : "+")\(Times.padded(hours)):\(Times.padded(minutes))"
-      return TimeZoneRules(offsetSeconds: isWest ? -seconds : seconds, abbreviation: name)
-    }
+    if let rules = TimeZoneRules(fixed: zone) { return rules }
     let shown = SyntaxPrinter.quoted(String(zone.prefix(60)))
     guard let timeZones else {
       throw ExpressionFailure(
