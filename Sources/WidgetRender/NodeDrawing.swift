@@ -272,9 +272,11 @@ struct NodeDrawing {
     grid.put(mark, column: place.x, row: place.y, style: style, clip: placed.clip)
   }
 
-  /// A mark in the last column: something in it could not be evaluated.
+  /// A mark in the last column: something in it could not be evaluated, or the theme lacks a token.
   private func drawProblem(on grid: inout CellGrid) {
-    guard !node.problem.isEmpty, placed.frame.width > 0 else { return }
+    guard placed.frame.width > 0,
+      !node.problem.isEmpty || !node.unknownTokens(of: look.theme).isEmpty
+    else { return }
     grid.put(
       "!", column: placed.frame.x + placed.frame.width - 1, row: placed.frame.y,
       style: style(token: "color.error", [.bold, .reverse]), clip: placed.clip)

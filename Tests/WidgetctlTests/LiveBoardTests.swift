@@ -346,6 +346,8 @@ import WidgetTerminal
     press(&board, .tab)
     _ = board.take(.paste("4\r5"))
     #expect(board.panes[Samples.id("f")]?.draft("count").text == "4 5")
+    _ = board.take(.paste("\u{1B}[31m6\u{0}\u{9B}7"))
+    #expect(board.panes[Samples.id("f")]?.draft("count").text == "4 5[31m67")
   }
 
   @Test func `what was typed stays if the form has problems, or the event is refused`() throws {
@@ -446,6 +448,7 @@ import WidgetTerminal
     board.timeHasPassed(turningSpinners: false)
     #expect(!isOn(board))
     #expect(board.notice == "nothing has switched done; it is as it was")
+    board.notice = ""
     #expect(board.quiet == nil)
   }
 
@@ -476,6 +479,7 @@ import WidgetTerminal
     board.timeHasPassed(turningSpinners: false)
     #expect(
       board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(false))
+    board.notice = ""
     #expect(board.quiet == nil)
   }
 
@@ -600,6 +604,77 @@ import WidgetTerminal
     }
     let grid = board.picture().grid
     #expect(grid.width == columns && grid.height == rows)
+  }
+
+  @Test func `Tab goes on from the control that Esc left`() throws {
+    var board = try Self.board([Self.widget("f", Self.form)])
+    _ = press(&board, .tab, .tab, .escape)
+    #expect(board.focus == nil)
+    _ = press(&board, .tab)
+    #expect(board.focus?.node == "count")
+  }
+
+  @Test func `i without a focus says how to choose a widget, if there are several`() throws {
+    var board = try Self.board([Self.widget("a", Self.counter), Self.widget("bb", Self.form)])
+    _ = press(&board, .character("i"))
+    #expect(board.overlay == nil)
+    #expect(board.notice.contains("Tab"))
+    board = try Self.board([Self.widget("a", Self.counter)])
+    _ = press(&board, .character("i"))
+    #expect(board.overlay == .details(Samples.id("a"), 0))
+  }
+
+  @Test func `a node whose token the theme lacks is marked in the pane`() throws {
+    func text(_ color: String) throws -> String {
+      let content = Content(
+        rootID: "n",
+        nodes: [
+          Node(
+            id: "n", type: .label,
+            properties: ["text": .string("words"), "color": .string(color)])
+        ])
+      var board = try Self.board([Self.widget("a", content)])
+      return LiveSamples.lines(&board).joined()
+    }
+    #expect(try text("color.nope").contains("!"))
+    #expect(try !text("color.primary").contains("!"))
+  }
+
+  @Test func `a long reason is wrapped in the details, and a very long one is cut`() throws {
+    func lines(_ message: String) throws -> [String] {
+      var board = try Self.board(
+        [
+          Self.widget("c", Self.counter) {
+            $0.error = WidgetError(reason: "BROKEN", message: message)
+          }
+        ], columns: 30)
+      _ = board.take(.key(.tab, []))
+      _ = board.take(.key(.character("i"), []))
+      return LiveSamples.lines(&board)
+    }
+    let words = "the sensor in the cellar does not answer since its cable is wet"
+    let text = try lines(words).joined(separator: "\n")
+    #expect(text.contains("the sensor in the cellar"))
+    #expect(text.contains("cable is wet"))
+    let long = try lines(String(repeating: "long ", count: 500))
+    #expect(!long.contains { $0.contains("Data") })
+  }
+
+  @Test func `a notice goes by itself, and then the status line says how things stand`() throws {
+    let clock = Mutex(Timestamp.epoch)
+    var board = try Self.board([Self.widget("c", Self.counter)], now: { clock.withLock { $0 } })
+    _ = board.take(.key(.character("r"), []))
+    #expect(LiveSamples.lines(&board).joined().contains("move the focus"))
+    #expect(board.quiet == LiveBoard.noticeDuration)
+    let later = Timestamp.epoch.advanced(by: LiveBoard.noticeDuration)
+    clock.withLock { $0 = later.advanced(by: .milliseconds(-500)) }
+    board.timeHasPassed(turningSpinners: false)
+    #expect(LiveSamples.lines(&board).joined().contains("move the focus"))
+    #expect(board.quiet == .milliseconds(500))
+    clock.withLock { $0 = later }
+    board.timeHasPassed(turningSpinners: false)
+    #expect(LiveSamples.lines(&board).joined().contains("revision 1"))
+    #expect(board.quiet == nil)
   }
 
   @Test func `without anything that moves there is nothing to wake up for`() throws {

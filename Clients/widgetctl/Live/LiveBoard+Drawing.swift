@@ -356,6 +356,11 @@ extension LiveBoard {
   private func draw(
     _ lines: [LiveDetails.Line], title: String, from first: Int, in grid: inout CellGrid
   ) {
+    let lines = lines.flatMap { line in
+      TextColumns.wrapped(line.text, to: size.columns - 4, most: LiveDetails.rowsPerLineMax).map {
+        LiveDetails.Line(text: $0, token: line.token, isHeading: line.isHeading)
+      }
+    }
     let rows = max(1, min(lines.count, pageRows - 4))
     let first = min(first, max(0, lines.count - rows))
     let shown = lines[first..<min(lines.count, first + rows)]

@@ -42,8 +42,9 @@ extension LiveBoard {
     switch key {
     case .enter, .character(" "): return focus.map { activate($0) } ?? []
     case .escape:
-      if focus != nil {
-        focus = nil
+      if let focus {
+        leftFocus = focus
+        self.focus = nil
       } else if filter != nil {
         setFilter(nil)
       }
@@ -58,7 +59,13 @@ extension LiveBoard {
       isFiltering = true
       if filter == nil { filter = LiveDraft("") }
     case .character("i"):
-      guard let id = focus?.widget ?? hover?.widget ?? order.first else { break }
+      guard let id = focus?.widget ?? hover?.widget ?? (order.count == 1 ? order[0] : nil) else {
+        notice =
+          order.isEmpty
+          ? "there is no widget to tell about"
+          : "move the focus to a widget with Tab, or the pointer over it; i then shows its details"
+        return []
+      }
       overlay = .details(id, 0)
       return panes[id].map { [.describe($0.widget.kind)] } ?? []
     case .character("p"): look.isPrivate.toggle()
@@ -151,6 +158,8 @@ extension LiveBoard {
 
   /// Inserts pasted text into the filter or the focused input.
   private mutating func type(_ text: String) -> [Effect] {
+    // Control characters are left out: nobody sees them in the input.
+    let text = text.withoutControls
     if isFiltering {
       var draft = filter ?? LiveDraft("")
       draft.insert(text.onOneLine)
@@ -279,7 +288,9 @@ extension LiveBoard {
   private mutating func moveFocus(by step: Int) {
     let all = targets.map(\.focus)
     guard !all.isEmpty else { return }
-    guard let focus, let index = all.firstIndex(of: focus) else {
+    let known = focus ?? leftFocus
+    leftFocus = nil
+    guard let known, let index = all.firstIndex(of: known) else {
       return setFocus(step > 0 ? all.first : all.last)
     }
     setFocus(all[(index + step + all.count) % all.count])
@@ -390,6 +401,17 @@ extension LiveBoard {
     }
     if isVertical { scrollPage(by: step) }
     return []
+  }
+}
+
+extension String {
+  /// The text without control characters, except newlines and tabs.
+  fileprivate var withoutControls: String {
+    let kept = unicodeScalars.filter { scalar in
+      scalar.properties.generalCategory != .control
+        || "\n\r\t\u{85}".unicodeScalars.contains(scalar)
+    }
+    return String(String.UnicodeScalarView(kept))
   }
 }
 

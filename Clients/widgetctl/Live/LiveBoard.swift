@@ -58,6 +58,8 @@ struct LiveBoard {
   /// The widgets on the board, in reading order.
   var order: [WidgetID] = []
   var focus: LiveFocus?
+  /// The control that Esc left. The next Tab goes on from there.
+  var leftFocus: LiveFocus?
   var overlay: Overlay?
   /// The text of the filter, typed after `/`. Nil if no filter is set.
   var filter: LiveDraft?
@@ -97,8 +99,16 @@ struct LiveBoard {
   var canvas = LiveCanvas()
   /// Whether something covered the panes in the last redraw.
   var wasCovered = true
-  /// A message in the status line. The next key clears it.
-  var notice = ""
+  /// A message in the status line. The next key clears it, or else time does.
+  var notice = "" {
+    didSet {
+      noticeEnd = notice.isEmpty ? nil : options.now().advanced(by: LiveBoard.noticeDuration)
+    }
+  }
+  /// When the notice leaves the status line. Nil if there is none.
+  private var noticeEnd: Timestamp?
+  /// How long a notice stands in the status line, in place of the connection and the counts.
+  static let noticeDuration = Duration.seconds(8)
   private(set) var trouble: String?
   private var pieces: [Int?: [WidgetChange]] = [:]
   /// Counts the panes ever made. The count tells a pane from an earlier one of the same widget.
@@ -253,9 +263,10 @@ struct LiveBoard {
 
   // MARK: - Time
 
-  /// Advances what changes with time alone: spinners, dates, and edits that time out.
+  /// Advances what changes with time alone: spinners, dates, the notice, and edits that time out.
   mutating func timeHasPassed(turningSpinners turns: Bool) {
     if turns { spinnerTick += 1 }
+    if let noticeEnd, noticeEnd <= options.now() { notice = "" }
     for id in order { panes[id]?.timeHasPassed() }
     settle()
     arrange()
@@ -272,8 +283,9 @@ struct LiveBoard {
     }
     let dates = DateText(now: now)
     let decisions = edited.compactMap { panes[$0]?.nextDecision(after: now) }
+    let instants = (decisions + [noticeEnd].compactMap(\.self))
       .map { max($0.duration(since: now), .milliseconds(10)) }
-    return (decisions + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
+    return (instants + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
   }
 
   // MARK: - Focus

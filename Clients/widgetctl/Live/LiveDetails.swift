@@ -28,6 +28,8 @@ struct LiveDetails {
 
   /// The most nodes that each part lists.
   static let nodesMax = 100
+  /// The most rows of the box that a long line is wrapped into. The rest is cut off.
+  static let rowsPerLineMax = 20
 
   var lines: [Line] {
     var lines = part("Why it is stale", staleness)

@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// How many columns of a terminal text takes.
 ///
 /// A grapheme cluster takes what its scalars take together, at most two columns: so flags, families
@@ -41,6 +43,19 @@ public enum TextColumns {
     guard limit > 0 else { return "" }
     let end = prefix(of: text[...], columns: limit - 1)
     return text[..<end] + ellipsis
+  }
+
+  /// The lines of a text without newlines, broken between words where it takes more columns than
+  /// `limit`. If there are more than `most` lines, the last one ends with an ellipsis.
+  public static func wrapped(_ text: String, to limit: Int, most: Int) -> [String] {
+    guard limit > 0, most > 0, width(of: text) > limit else { return [text] }
+    let (lines, isCut) = TextWrap(metrics: .cells(), font: ThemeFont(size: 12), width: limit)
+      .lines(of: [text], most: most)
+    var result = lines.map { String($0.text) }
+    if isCut, let last = result.popLast() {
+      result.append(last[..<prefix(of: last[...], columns: limit - 1)] + ellipsis)
+    }
+    return result
   }
 
   /// What stands for text that is cut off.
