@@ -451,11 +451,14 @@ extension LayoutPass {
     let hasLabels = facts.content.barLabelWidth > 0
     let spans = spans(of: chartParts(index), in: inner, growing: hasLabels ? 1 : 0)
     var parts: [PlacedPart] = []
-    for (item, bar) in facts.content.bars.enumerated() {
+    // The oldest are left out if there are more bars than lines.
+    let most = line > 0 ? (max(0, below.height) + line - 1) / line : 0
+    let bars = Array(facts.content.bars.enumerated()).suffix(most)
+    for (offset, (item, bar)) in bars.enumerated() {
       let rects = spans.map {
-        LayoutRect(x: $0.start, y: below.y + item * line, width: $0.length, height: line)
+        LayoutRect(x: $0.start, y: below.y + offset * line, width: $0.length, height: line)
       }
-      guard let first = rects.first, first.y < inner.endY else { break }
+      guard let first = rects.first else { break }
       if hasLabels { add(bar.label, to: &texts, index, in: first, nil, .label, item: item) }
       parts.append(PlacedPart(.chartBar, rects[rects.count - 2], item: item))
       add(bar.value, to: &texts, index, in: rects[rects.count - 1], nil, .value, item: item)

@@ -48,6 +48,12 @@ struct ChartTests {
     #expect(!chart([0, 0], ["style": "bar"]).contains("█"))
   }
 
+  @Test func `bars that have no room leave out the oldest values`() {
+    let bars = chart([5, 10, 37, 42], ["style": "bar", "height": 32]).split(separator: "\n")
+    #expect(bars.count == 2)
+    #expect(bars.first?.contains("37") == true && bars.last?.contains("42") == true, "\(bars)")
+  }
+
   @Test(arguments: ["bar", "sparkline", "line"])
   func `a chart without values says so`(style: String) {
     #expect(chart([], ["style": .string(style)]).contains("no values"))
