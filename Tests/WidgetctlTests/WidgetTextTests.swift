@@ -61,6 +61,34 @@ struct WidgetTextTests {
         "text=\"--\"  ! text: no such key: 'load'\n"))
   }
 
+  @Test(arguments: [false, true])
+  func `the defaults have a separator where the parent draws lines`(isDivided: Bool) {
+    let rows = ["a", "b"].map { Node(id: $0, type: .label) }
+    var widget = Samples.widget
+    widget.content = Content(
+      rootID: "top",
+      nodes: [
+        Node(
+          id: "top", type: .stack, properties: ["divider": .bool(isDivided)], childIDs: ["a", "b"])
+      ] + rows)
+    let nodes = widget.withDefaults.content?.nodes ?? []
+    #expect(
+      nodes.map { $0.properties["separator"] } == [.bool(false), .bool(isDivided), .bool(false)])
+  }
+
+  @Test func `the list of nodes tells the tokens that the theme lacks`() {
+    let node = Node(
+      id: "a", type: .label,
+      properties: ["text": .string("x"), "color": .string("color.primry")])
+    var widget = Samples.widget
+    widget.content = Content(rootID: "a", nodes: [node])
+    let text = Table.nodes(of: [widget]).text(width: nil, Samples.plain)
+    #expect(text.contains("! color: the theme has no token \"color.primry\""))
+    var theme = Theme.standard
+    theme.values["color.primry"] = theme.values["color.primary"]
+    #expect(!Table.nodes(of: [widget], theme: theme).text(width: nil, Samples.plain).contains("!"))
+  }
+
   @Test func `problems are told on one line each, and nothing in them acts on a terminal`() {
     let nodes = [
       Node(id: "top", type: .stack, childIDs: ["a"], problem: "x: first"),

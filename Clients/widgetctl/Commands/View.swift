@@ -152,15 +152,22 @@ struct ViewCommand: AsyncParsableCommand {
     let found = widgets
     guard session.printer.format != .table || nodes else { return try await draw(found, session) }
     let painter = session.printer.painter
+    let theme = nodes ? await theme(session) : .standard
     session.printer.print(
       list: found.map { $0.document() }, around: { .map(["widgets": $0]) }
     ) {
-      Table.nodes(of: found).text(width: defaults ? nil : Terminal.width, painter)
+      Table.nodes(of: found, theme: theme).text(width: defaults ? nil : Terminal.width, painter)
     }
   }
 
   /// Whether to show status widgets of hosts and bundles that run without errors.
   private var showsStanding: Bool { !selection.isEmpty || nodes || global.verbose }
+
+  /// The daemon's theme, or the standard one if the daemon does not support themes.
+  private func theme(_ session: Session) async -> Theme {
+    let answer = try? await session.client.getTheme(options: session.options)
+    return answer?.theme.theme ?? .standard
+  }
 
   private func draw(_ widgets: [Widget], _ session: Session) async throws {
     var kinds = KindNames()
@@ -168,9 +175,7 @@ struct ViewCommand: AsyncParsableCommand {
     var page = picture.page(
       isTitled: ids.count != 1, tellsAll: global.verbose, noColor: global.noColor)
     page.isPrivate = redact
-    // If the daemon does not support themes, use the standard one.
-    let answer = try? await session.client.getTheme(options: session.options)
-    if let answer { page.theme = answer.theme.theme }
+    page.theme = await theme(session)
     let text = page.text(of: widgets, kinds: kinds)
     defer {
       let unknown = kinds.unknown.union(widgets.filter(\.isOfUnknownKind).map(\.kind))
@@ -207,16 +212,24 @@ extension Widget {
     presence.isVisible && (withStanding || !isStandingWell)
   }
 
-  /// The widget with all properties of its nodes, defaults included.
+  /// The widget with all properties of its nodes, defaults included. `separator` is false where the
+  /// parent draws no line.
   var withDefaults: Widget {
     guard let content else { return self }
     var widget = self
+    var aboveLine: Set<String> = []
+    for node in content.nodes where node.properties["divider"] == .bool(true) {
+      aboveLine.formUnion(node.childIDs.dropLast())
+    }
     widget.content = Content(
       rootID: content.rootID,
       nodes: content.nodes.map { node in
         var node = node
         for property in node.type?.allProperties ?? [] where node.properties[property.name] == nil {
           node.properties[property.name] = property.defaultValue
+          if property.name == "separator", !aboveLine.contains(node.id) {
+            node.properties[property.name] = .bool(false)
+          }
         }
         return node
       })
@@ -226,15 +239,20 @@ extension Widget {
 
 extension Table {
   /// The table WIDGET NODE TYPE EVENTS PROPERTIES, one row per node, in the order of the tree.
-  static func nodes(of widgets: [Widget]) -> Table {
+  ///
+  /// A `!` begins each problem of a node, and each token that the theme lacks.
+  static func nodes(of widgets: [Widget], theme: Theme = .standard) -> Table {
     var table = Table("WIDGET", "NODE", "TYPE", "EVENTS", "PROPERTIES")
     for widget in widgets {
       for node in widget.content?.nodes ?? [] {
+        let problems =
+          (node.problem.isEmpty ? [] : [node.problem])
+          + node.unknownTokens(of: theme).map(\.description)
         table.add(
           Cell(widget.id.rawValue), Cell(node.id), Cell(node.type?.name ?? "unknown"),
           Cell(node.events.joined(separator: ",")),
           Cell(
-            [node.properties.summary, node.problem.isEmpty ? "" : "! \(node.problem)"]
+            ([node.properties.summary] + problems.map { "! \($0)" })
               .filter { !$0.isEmpty }.joined(separator: "  ")))
       }
     }
