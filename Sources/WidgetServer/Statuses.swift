@@ -189,11 +189,12 @@ extension RPCStatus {
 
   static let resumeTokenMismatch = RPCStatus(
     .invalidArgument, "RESUME_TOKEN_MISMATCH",
-    "The resume token belongs to another selector or read mask. Resume with the same ones, or watch "
-      + "without a token.",
+    "The resume token belongs to another selector, read mask or content family. Resume with the same "
+      + "ones, or watch without a token.",
     violations: [
       FieldViolation(
-        field: "resume_token", description: "It belongs to another selector or read mask.")
+        field: "resume_token",
+        description: "It belongs to another selector, read mask or content family.")
     ])
 
   static let shuttingDown = RPCStatus(
