@@ -138,7 +138,7 @@ from .provider import (
     WidgetsGone,
 )
 
-# Code that others generate from Protos/ is `widgetd.v1`, in a folder of theirs. It is found there
+# Code that users generate from Protos/ is `widgetd.v1`, in another folder. Python finds it there,
 # although this package has the name `widgetd` too.
 __path__ = extend_path(__path__, __name__)
 

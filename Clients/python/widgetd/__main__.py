@@ -1,7 +1,7 @@
 """`python -m widgetd`: look at widgets, follow them, send events.
 
-Prints text for people, and with --json one object a line in the shape of widgetctl's. An interrupt
-ends it as it does any other program; when its output is no longer read it ends quietly with 0.
+Prints text for people. With --json, it prints one object a line in widgetctl's form. An interrupt
+ends it as any other program. If nobody reads its output any more, it ends quietly with 0.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
 
 def _abandon_output() -> None:
-    """Nothing more is to be written, also not when the interpreter ends."""
+    """Drops further output, also when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
@@ -182,7 +182,7 @@ _REQUIREMENT = re.compile(
 
 
 def label_requirements(text: str) -> list[LabelRequirement]:
-    """Labels as widgetctl's -l has them: 'a=b,c!=d,e in (x,y),f,!g'."""
+    """Labels in the form of widgetctl's -l: 'a=b,c!=d,e in (x,y),f,!g'."""
     found, at = [], 0
     while at < len(text) or text.endswith(",") and at == len(text):
         match = _REQUIREMENT.match(text, at)
@@ -312,7 +312,7 @@ def _health(client: Client, options: argparse.Namespace) -> int:
 
 
 def _safe(text: str) -> str:
-    """Without what a terminal would take for a command."""
+    """The text without characters that control a terminal."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -338,7 +338,7 @@ def _block(document: dict[str, Any]) -> str:
 
 
 def _say(frame: Any) -> None:
-    """What happened beside the widgets: events on standard output, the rest beside it."""
+    """Prints events on standard output, and notices about the stream on standard error."""
     if isinstance(frame, Events):
         for event in frame.events:
             node = f" {_safe(event.node_id)}" if event.node_id else ""
@@ -362,7 +362,7 @@ def _say(frame: Any) -> None:
 
 
 class _until_closed:
-    """Ends a watch also when its output is closed while there is nothing to write."""
+    """Ends a watch when its output is closed, even while there is nothing to write."""
 
     def __init__(self, watch: Watch[Any]) -> None:
         self._watch = watch

@@ -1,7 +1,7 @@
-"""Where the daemon's socket is, and why it cannot be reached.
+"""Finds the daemon's socket, and explains why it cannot be reached.
 
-The places are those of widgetctl: what the caller names, $WIDGETD_SOCKET, the user's own daemon,
-the system's daemon. Who names a socket means no other, so the first two are taken at their word.
+The order is that of widgetctl: the caller's path, $WIDGETD_SOCKET, the user's own daemon, the
+system's daemon. A path from the first two is used even if no socket exists there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def socket_path(
     """The absolute path of the daemon's socket.
 
     `explicit`, else $WIDGETD_SOCKET, else $XDG_RUNTIME_DIR/widgetd/widgetd.sock, else
-    /run/widgetd/widgetd.sock; of the last two, the first that exists. A leading `unix:` or
+    /run/widgetd/widgetd.sock. Of the last two, the first that exists. A leading `unix:` or
     `unix://` is dropped. Raises SocketNotFound, or ConnectionFailed for a path that is too long.
     """
     variables = os.environ if environment is None else environment
@@ -68,14 +68,14 @@ def socket_path(
 
 
 def target(path: str) -> str:
-    """The path as gRPC names it. gRPC reads a URI, so what means something in one is escaped."""
+    """The path as a gRPC address. This is a URI, so its special characters are escaped."""
     return "unix:" + quote(os.fsencode(path))
 
 
 def connect_failure(path: str) -> Optional[ConnectionFailed]:
-    """Why a connection cannot be made now; None if it can.
+    """The reason why a connection fails now; None if it succeeds.
 
-    gRPC tells failures to connect only in words for its developers, so this tries it.
+    gRPC's messages about failed connections are for its developers, so this function connects.
     """
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

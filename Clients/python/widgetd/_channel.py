@@ -1,4 +1,4 @@
-"""What the two clients share of gRPC: how a channel is set up, and what its errors mean."""
+"""gRPC for both clients: the options of channels, and the conversion of errors."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from .methods import Method, Response
 
 Options = Sequence[tuple[str, Union[str, int]]]
 
-#: For calls: gRPC connects again by itself, and soon, since the daemon is on this machine.
+#: For calls: gRPC reconnects by itself, and soon, because the daemon is on this machine.
 CHANNEL_OPTIONS: Options = (
     ("grpc.default_authority", "localhost"),
     ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # Answers stay below 4 MiB; this leaves room, and is a bound.
+    # Answers are below 4 MiB. This bound leaves room.
     ("grpc.max_receive_message_length", 16 << 20),
     ("grpc.max_send_message_length", 16 << 20),
     # An error can name many fields, and its details travel in a trailer.
     ("grpc.max_metadata_size", 64 << 10),
     ("grpc.absolute_max_metadata_size", 128 << 10),
 )
-#: For streams: each attempt is a connection of its own, which nobody else's backoff holds up.
+#: For streams: each attempt has a separate connection, so the backoff of other calls cannot delay it.
 STREAM_OPTIONS: Options = (*CHANNEL_OPTIONS, ("grpc.use_local_subchannel_pool", 1))
 
 
 def encode(request: Message) -> bytes:
-    """The request's bytes. The same request has the same bytes, which `request_id` asks for."""
+    """The request's bytes. The same request has the same bytes, because `request_id` needs that."""
     return request.SerializeToString(deterministic=True)
 
 
@@ -53,13 +53,13 @@ def decode(method: Method[Any, Response], data: bytes) -> Response:
 
 
 def seconds_left(timeout: Optional[float], default: Optional[float]) -> Optional[float]:
-    """What gRPC wants: None for no deadline."""
+    """The timeout for gRPC; None for no deadline."""
     chosen = default if timeout is None else timeout
     if chosen is None or math.isinf(chosen) and chosen > 0:
         return None
     if math.isnan(chosen):
         raise ValueError("the timeout is no number")
-    # Beyond some centuries gRPC overflows.
+    # gRPC overflows after some centuries.
     return max(min(chosen, 1e9), -1e9)
 
 
@@ -90,17 +90,17 @@ def error_of(
     return call_error(number, details or "", None)
 
 
-#: How many seconds to wait before a call that met a lost connection is made again.
+#: Seconds before the retry of a call whose connection was lost.
 AGAIN = (0.0, 0.05, 0.2)
 _READS = ("GetWidget", "ListWidgets", "GetKind", "ListKinds", "GetTheme", "GetStats", "Check",
           "RefreshWidgets")
 
 
 def can_be_repeated(method: Method[Any, Any], request: Message) -> bool:
-    """Whether a call can be made again when nobody knows if it was carried out.
+    """Whether a retry is safe when nobody knows if the call was carried out.
 
-    gRPC may learn that a connection is gone only when a call uses it: after each restart of the
-    daemon. So calls that change nothing, and those with a request id, are made again.
+    After a restart of the daemon, gRPC may notice the lost connection only at the next call. So the
+    client retries calls that change nothing, and calls with a request id.
     """
     return method.name in _READS or bool(getattr(request, "request_id", ""))
 

@@ -13,9 +13,9 @@ flushed at once. Words are separated by one space, messages are hex ("-" for an 
     supports                     supports WORD …
     quit                         ends with 0
 
-TIMEOUT is in milliseconds, 0 for none. HEX of an error is its google.rpc.Status, "-" if the error
-is one of this side. The frames of `follow` are whole: a snapshot's parts come together before
-`synced`, and a change set's as one.
+TIMEOUT is in milliseconds, 0 for none. HEX of an error is its google.rpc.Status, or "-" for an error
+of this client. The frames of `follow` are whole: the parts of a snapshot come together before
+`synced`, and the parts of a change set as one.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def main() -> None:
         if name == "quit":
             break
         driver.command(name, words)
-    # Streams may still write in threads of their own. The interpreter aborts if it ends meanwhile.
+    # Threads of streams may still write. The interpreter aborts if it ends meanwhile.
     with _write_lock:
         os._exit(0)
 

@@ -51,7 +51,7 @@ def dumps(document: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value of a widget with only the types that JSON has."""
+    """A widget's value in the types of JSON."""
     if isinstance(value, bytes):
         return {"$bytes": base64.b64encode(value).decode()}
     if isinstance(value, datetime):
@@ -140,7 +140,7 @@ def _presence(visible: bool, enabled: bool, state: PresenceState) -> Document:
 
 
 def node(thing: Node) -> Document:
-    """A part of what a widget shows. What is empty is left out."""
+    """A node of a widget's content, without empty fields."""
     document: Document = {"id": thing.id, "type": thing.type.word if thing.type else "unknown"}
     if thing.properties:
         document["properties"] = plains(thing.properties)
@@ -177,7 +177,7 @@ def event(thing: Event) -> Document:
 
 
 def frame(thing: "Frame | EventFrame", fields: Iterable[str] = ()) -> list[Document]:
-    """A frame as objects that `type` tells apart."""
+    """A frame as objects with a `type`."""
     if isinstance(thing, Opened):
         opened = {"type": "opened", "epoch": str(thing.epoch), "revision": thing.revision}
         return [{**opened, "lastSequence": thing.last_sequence}]
@@ -289,7 +289,7 @@ def _transition(hint: Transition) -> Document:
 
 
 def error(thing: WidgetdError) -> Document:
-    """What `--json` says of a failure."""
+    """A failure in the form of `--json`."""
     content: Document = {"message": str(thing)}
     if isinstance(thing, CallError):
         content["code"] = thing.code.name

@@ -1,4 +1,4 @@
-"""Makes requests of arguments, for both clients. Wrong arguments are ValueError or TypeError."""
+"""Makes requests from arguments, for both clients. Wrong arguments are ValueError or TypeError."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .model import (
 )
 
 Length = Union[float, timedelta]
-#: How many bytes of a file one call carries.
+#: Bytes of a file in one call.
 PIECE_BYTES = 512 << 10
 #: The store counts in 64 bits.
 _SEQUENCE_MAX = (1 << 64) - 1

@@ -1,12 +1,12 @@
-"""What a watch remembers from one connection to the next, without any I/O.
+"""The state of a watch between connections, without any I/O.
 
-`Session` takes encoded messages and errors, and gives frames and waits; `Watch` and `AsyncWatch` do
-what it says. Its invariants, which docs/PROTOCOL.md asks of a client:
+`Session` takes encoded messages and errors, and returns frames and waits. `Watch` and `AsyncWatch`
+carry them out. docs/PROTOCOL.md requires these invariants of a client:
 
 - The resume token is that of the last whole frame. Parts of a snapshot or of a change set are kept
-  apart, dropped when the stream ends, and sent again by the daemon.
+  apart and dropped when the stream ends. The daemon sends them again.
 - An event is delivered once: a number that was seen in an epoch is never delivered again.
-- What does not fit what came before makes the watch start over with a snapshot, never a guess.
+- If a frame does not fit the previous frames, the watch starts over with a snapshot. It never guesses.
 """
 
 from __future__ import annotations
@@ -51,26 +51,26 @@ F = TypeVar("F", bound=Union[Frame, EventFrame])
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How long to wait before trying again, and how often.
+    """The backoff and the number of retries.
 
-    The wait doubles from attempt to attempt up to a bound, and is shortened at random by up to
-    half, so that clients that lost the same daemon do not all come back at the same moment.
+    The wait doubles after each attempt, up to a bound. It is shortened at random by up to half, so
+    that clients that lost the same daemon do not all reconnect at the same moment.
     """
 
     #: Seconds before the first attempt, before they are shortened.
     delay_initial: float = 0.1
     #: The longest wait, in seconds.
     delay_max: float = 10.0
-    #: How many attempts to make in a row before giving up; None: never give up.
+    #: The number of attempts in a row before the watch gives up; None: it never gives up.
     attempts_max: Optional[int] = None
-    #: A number from 0 up to 1 by which waits are shortened: 0 leaves them, nearly 1 halves them.
+    #: A number from 0 to 1 that shortens the waits: 0 leaves them, almost 1 halves them.
     jitter: Callable[[], float] = field(default=random.random, compare=False)
 
     def delay(self, attempt: int, least: float = 0.0) -> Optional[float]:
-        """Seconds before an attempt, after so many that failed; None: no more."""
+        """Seconds before the next attempt, after this many failures; None: no more attempts."""
         if self.attempts_max is not None and attempt >= self.attempts_max:
             return None
-        # Doubling stops at 2**64, so it neither overflows nor takes long.
+        # Doubling stops at 2**64, so it is quick and does not overflow.
         bounded = min(self.delay_initial * 2.0 ** min(attempt, 64), self.delay_max)
         return max(bounded * (1 - 0.5 * min(max(self.jitter(), 0.0), 1.0)), least, 0.0)
 
@@ -97,9 +97,9 @@ class Session(Generic[F]):
         self.epoch: Optional[int] = None
         self._ever_opened = False
         self._opened_at = 0.0
-        # How many attempts failed since the stream last proved to work.
+        # The failed attempts since the stream last worked.
         self._attempt = 0
-        # How often the watch started over since something whole arrived.
+        # The resets since the last whole frame.
         self._restarts = 0
         self._owes_reconnected = False
 
@@ -116,7 +116,7 @@ class Session(Generic[F]):
         was_open = self.is_open
         frames = list(self._receive(data))
         if was_open:
-            # `opened` alone proves nothing: a daemon that dies of each stream sends it as well.
+            # `opened` proves nothing: a daemon that crashes at each stream sends it too.
             self._attempt = 0
         elif self._owes_reconnected:
             self._owes_reconnected = False
@@ -126,9 +126,9 @@ class Session(Generic[F]):
         return frames
 
     def fail(self, error: WidgetdError) -> tuple[list[F], float]:
-        """The stream failed: what to deliver, and how many seconds to wait before opening it again.
+        """The stream failed. Returns what to deliver, and the seconds before the next attempt.
 
-        Raises the error if trying again cannot help.
+        Raises the error if a retry cannot help.
         """
         if self.is_open and self._now() - self._opened_at > self._retry.delay_max:
             self._attempt = 0
@@ -164,7 +164,7 @@ class Session(Generic[F]):
         if isinstance(error, QuotaExceeded):
             # The daemon may not have noticed yet that the last connection is gone.
             return self._ever_opened
-        # What gRPC makes of a connection that breaks at an odd moment. No word of the daemon's.
+        # gRPC says this if a connection breaks at an odd moment. The daemon does not say it.
         odd = (Code.UNKNOWN, Code.INTERNAL, Code.CANCELLED)
         return (
             isinstance(error, CallError)
@@ -204,7 +204,7 @@ class Session(Generic[F]):
             raise ProtocolError("a stream does not begin with `opened`; restart or update widgetd")
 
     def start_over(self, reason: ResetReason) -> None:
-        """Forget how far the watch was."""
+        """Forgets the position of the watch."""
         raise NotImplementedError
 
     def _request(self) -> Message:
@@ -217,7 +217,7 @@ class Session(Generic[F]):
         raise NotImplementedError
 
     def _stands_on_epoch(self) -> bool:
-        """Whether the request spoke of something that means nothing in another epoch."""
+        """Whether the request has a token or number that is invalid in another epoch."""
         raise NotImplementedError
 
 
@@ -240,7 +240,7 @@ def _new_gap(gap: pb.EventGap, after: int) -> Optional[Gap]:
 
 
 class WidgetSession(Session[Frame]):
-    """What a watch of widgets remembers: the last resume token and the last event."""
+    """The state of a watch of widgets: the last resume token and the last event."""
 
     def __init__(
         self,
@@ -358,7 +358,7 @@ class WidgetSession(Session[Frame]):
 
 
 class EventSession(Session[EventFrame]):
-    """What a watch of events remembers: the last event, and the epoch that its number is of."""
+    """The state of a watch of events: the last event and its epoch."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""The client for asyncio: as `client.Client`, with `await`.
+"""The client for asyncio. It has the methods of `client.Client`, with `await`.
 
-Cancelling the task that waits cancels the call. A client belongs to the event loop that first used
-it.
+If the waiting task is cancelled, the call is cancelled too. A client belongs to the event loop that
+first used it.
 """
 
 from __future__ import annotations
@@ -72,15 +72,14 @@ class AsyncClient:
 
     socket   the socket's path; else $WIDGETD_SOCKET, $XDG_RUNTIME_DIR/widgetd/widgetd.sock,
              /run/widgetd/widgetd.sock
-    timeout  how many seconds calls wait unless they say otherwise; None: for ever
+    timeout  default timeout of calls in seconds; None: no timeout
 
-    Use it within one event loop. Every call takes a `timeout` of its own in seconds (math.inf: for
-    ever), and raises a subclass of `CallError`. Calls that change something take a `request_id`:
-    with the same one, the same call can be made again when its answer was lost, and is carried out
-    once (within ten minutes). When the connection is lost, calls that only read or have a
-    request_id are made again by themselves.
+    Use it within one event loop. Every call takes a `timeout` in seconds (math.inf: no timeout),
+    and raises a subclass of `CallError`. Calls that change something take a `request_id`. If you
+    retry such a call with the same id within ten minutes, the daemon carries it out once. When the
+    connection is lost, the client retries calls that only read, and calls with a request_id.
 
-    Raises SocketNotFound if no socket is named and none is there.
+    Raises SocketNotFound if no socket is named and none exists.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class AsyncClient:
     ) -> None:
         self._path = socket_path(socket)
         self._timeout = timeout
-        # Made with the first call, since it belongs to the event loop of who calls.
+        # The first call makes the channel, because the channel belongs to the caller's event loop.
         self._channel: Optional[grpc.aio.Channel] = None
         self._is_closed = False
 
@@ -98,7 +97,7 @@ class AsyncClient:
         return self._path
 
     async def close(self) -> None:
-        """Ends the connection. Watches have their own, and go on."""
+        """Ends the connection. Watches have separate connections, and go on."""
         self._is_closed = True
         channel, self._channel = self._channel, None
         if channel is not None:
@@ -193,8 +192,8 @@ class AsyncClient:
     ) -> Widget:
         """One widget; of `fields` ("data", "data.percent", …) only these. Raises WidgetNotFound.
 
-        With `content_family` it has the content for that family, whatever its own is; raises
-        InvalidArgument if its kind is not made for it."""
+        With `content_family` it has the content for that family instead of its own. Raises
+        InvalidArgument if its kind does not support that family."""
         request = _requests.get_widget(id, fields, content_family)
         answer = await self.call(methods.GET_WIDGET, request, timeout=timeout)
         return Widget.from_pb(answer.widget)
@@ -209,9 +208,9 @@ class AsyncClient:
         page_token: str = "",
         timeout: Optional[float] = None,
     ) -> WidgetPage:
-        """One page, in position order; 0 widgets means 100, at most 1000. `widgets` has them
-        all. With `content_family` each has the content for that family, or none if its kind is
-        not made for it."""
+        """One page, in position order. `page_size` is at most 1000; 0 means 100. `widgets` reads
+        all pages. With `content_family` each widget has the content for that family, or none if
+        its kind does not support it."""
         request = _requests.list_widgets(selector, fields, page_size, page_token, content_family)
         answer = await self.call(methods.LIST_WIDGETS, request, timeout=timeout)
         found = tuple(Widget.from_pb(widget) for widget in answer.widgets)
@@ -225,8 +224,8 @@ class AsyncClient:
         content_family: Union[Family, str, None] = None,
         timeout: Optional[float] = None,
     ) -> AsyncIterator[Widget]:
-        """All widgets, read page by page: one that moves meanwhile can appear twice or not at all.
-        A watch begins with a state of one revision. `content_family` is that of `list_widgets`."""
+        """All widgets, read page by page. A widget that moves meanwhile can appear twice or not at
+        all. For a state of one revision, use a watch. `content_family` is as in `list_widgets`."""
         paths, token = tuple(fields), ""
         while True:
             page = await self.list_widgets(
@@ -262,8 +261,8 @@ class AsyncClient:
         request_id: str = "",
         timeout: Optional[float] = None,
     ) -> Updated:
-        """Changes a widget; what is not named stays. `replace_data` removes data that `data` does
-        not name, WidgetError("") clears the error. Raises WidgetNotFound, EtagMismatch."""
+        """Changes a widget. Fields that are not given stay. `replace_data` removes data that `data`
+        does not name. WidgetError("") clears the error. Raises WidgetNotFound, EtagMismatch."""
         request = _requests.update_widget(
             id,
             data,
@@ -316,9 +315,9 @@ class AsyncClient:
         request_id: str = "",
         timeout: Optional[float] = None,
     ) -> PresenceChanged:
-        """Does "show", "hide", "enable", "disable" or "toggle" for these ids, a selector, or all;
-        in one commit. Raises WidgetNotFound, and changes nothing, if one of the ids is not
-        there."""
+        """Does "show", "hide", "enable", "disable" or "toggle" in one commit, for these ids, a
+        selector, or all widgets. Raises WidgetNotFound, and changes nothing, if one of the ids
+        does not exist."""
         request = _requests.set_presence(action, ids, selector, all, transition, request_id)
         answer = await self.call(methods.SET_PRESENCE, request, timeout=timeout)
         return PresenceChanged(tuple(answer.changed_ids), answer.changed_count, answer.revision)
@@ -331,8 +330,8 @@ class AsyncClient:
         all: bool = False,
         timeout: Optional[float] = None,
     ) -> Refreshed:
-        """Asks the providers of these widgets for fresh data, and does not wait for it: a watch
-        sees it come. Raises WidgetNotFound if one of the ids is not there."""
+        """Asks the providers of these widgets for fresh data, and does not wait for the data. A
+        watch sees it arrive. Raises WidgetNotFound if one of the ids does not exist."""
         request = _requests.refresh_widgets(ids, selector, all)
         answer = await self.call(methods.REFRESH_WIDGETS, request, timeout=timeout)
         return Refreshed(answer.asked_count, answer.unprovided_count)
@@ -349,7 +348,7 @@ class AsyncClient:
         request_id: str = "",
         timeout: Optional[float] = None,
     ) -> Widget:
-        """Changes a widget's place: exactly one of first, last, before and after."""
+        """Changes a widget's place. Give exactly one of first, last, before and after."""
         request = _requests.move_widget(id, first, last, before, after, transition, request_id)
         answer = await self.call(methods.MOVE_WIDGET, request, timeout=timeout)
         return Widget.from_pb(answer.widget)
@@ -365,8 +364,9 @@ class AsyncClient:
         request_id: str = "",
         timeout: Optional[float] = None,
     ) -> Applied:
-        """Makes a declared set of widgets true, in one commit. `prune` removes what the set
-        declared before and does not any more, `validate_only` only says what would happen."""
+        """Applies a declared set of widgets in one commit. `prune` removes widgets that an earlier
+        set declared and this one does not. `validate_only` changes nothing, and returns what would
+        happen."""
         request = _requests.apply_widgets(
             widgets, apply_set, prune, validate_only, transition, request_id
         )
@@ -386,9 +386,9 @@ class AsyncClient:
         request_id: str = "",
         timeout: Optional[float] = None,
     ) -> KindsApplied:
-        """Makes a declared set of kinds true, and their widgets fit them, in one commit. `provider`
-        says whose they are, `prune` removes those of this provider that are not declared any more,
-        `validate_only` only says what would happen. Raises KindClaimed."""
+        """Applies a declared set of kinds and converts their widgets, in one commit. `provider` is
+        the owner of the kinds. `prune` removes kinds of this provider that are no longer declared.
+        `validate_only` changes nothing, and returns what would happen. Raises KindClaimed."""
         request = _requests.apply_kinds(kinds, provider, prune, validate_only, request_id)
         answer = await self.call(methods.APPLY_KINDS, request, timeout=timeout)
         return KindsApplied.from_pb(answer)
@@ -402,8 +402,8 @@ class AsyncClient:
     async def list_kinds(
         self, *, page_size: int = 0, page_token: str = "", timeout: Optional[float] = None
     ) -> KindPage:
-        """One page, in order of names, with what is built in; 0 kinds means 100, at most 1000.
-        `kinds` has them all."""
+        """One page, in order of names, with the built-in kinds. `page_size` is at most 1000; 0
+        means 100. `kinds` reads all pages."""
         request = catalog_service_pb2.ListKindsRequest(
             page_size=page_size, page_token=_text(page_token)
         )
@@ -412,8 +412,8 @@ class AsyncClient:
         return KindPage(found, answer.next_page_token, answer.revision)
 
     async def kinds(self, *, timeout: Optional[float] = None) -> AsyncIterator[Kind]:
-        """All kinds, read page by page. One that comes or goes meanwhile may be among them or
-        not."""
+        """All kinds, read page by page. A kind that is added or removed meanwhile may be missing
+        or not."""
         token = ""
         while True:
             page = await self.list_kinds(page_size=1000, page_token=token, timeout=timeout)
@@ -431,8 +431,8 @@ class AsyncClient:
         request_id: str = "",
         timeout: Optional[float] = None,
     ) -> int:
-        """Removes a kind; returns the store's revision. Its widgets stay, and are no longer held to
-        it. Raises KindNotFound, and KindClaimed for what is built in."""
+        """Removes a kind; returns the store's revision. Its widgets stay, and are no longer
+        checked. Raises KindNotFound, and KindClaimed for a built-in kind."""
         request = catalog_service_pb2.DeleteKindRequest(
             name=_text(name), allow_missing=allow_missing, request_id=_text(request_id)
         )
@@ -442,7 +442,7 @@ class AsyncClient:
     # --- The theme ---
 
     async def get_theme(self, *, timeout: Optional[float] = None) -> Theme:
-        """The theme: what the tokens in nodes' properties stand for."""
+        """The theme: the values of the tokens in nodes' properties."""
         answer = await self.call(
             methods.GET_THEME, catalog_service_pb2.GetThemeRequest(), timeout=timeout
         )
@@ -460,9 +460,9 @@ class AsyncClient:
         timeout: Optional[float] = None,
     ) -> ThemeChanged:
         """Changes the theme in one commit: `update_theme({"color.primary": "#00aa44"})`. `unset`
-        gives tokens their standard value back, `replace` does so for all first. `validate_only`
-        only says what would happen. Raises InvalidArgument, which names the token in `violations`,
-        and EtagMismatch."""
+        resets tokens to their standard values. `replace` first resets all tokens. `validate_only`
+        changes nothing, and returns what would happen. Raises InvalidArgument, which names the
+        token in `violations`, and EtagMismatch."""
         request = catalog_service_pb2.UpdateThemeRequest(
             set={_text(token): value_pb(value) for token, value in set.items()},
             unset=[_text(token) for token in unset],
@@ -512,7 +512,7 @@ class AsyncClient:
     async def rollback_bundle(
         self, id: str, *, version: str = "", timeout: Optional[float] = None
     ) -> BundleChange:
-        """Brings back a former version of a bundle, which an installation has replaced. Default: the
+        """Restores an earlier version of a bundle, which an installation has replaced. Default: the
         last one."""
         request = catalog_service_pb2.RollbackBundleRequest(id=_text(id), version=_text(version))
         answer = await self.call(methods.ROLLBACK_BUNDLE, request, timeout=timeout)
@@ -542,8 +542,8 @@ class AsyncClient:
     async def diff_bundle(
         self, content: bytes, file_name: str, *, timeout: Optional[float] = None
     ) -> tuple[BundleDifference, ...]:
-        """What installing a bundle would change, permissions first. If no bundle with its id is installed,
-        all that is new."""
+        """The changes that an installation of a bundle would make, permissions first. If no bundle with
+        its id is installed, all parts of the bundle."""
         request = catalog_service_pb2.DiffBundleRequest(
             content=content, file_name=_text(file_name)
         )
@@ -560,7 +560,7 @@ class AsyncClient:
         *,
         timeout: Optional[float] = None,
     ) -> str:
-        """Uploads a file, piece by piece, and returns the id of its blob. Use the id in an event, as the
+        """Uploads a file in pieces, and returns the id of its blob. Use the id in an event, as the
         value of an input. The daemon deletes a blob that nobody uses. Raises QuotaExceeded."""
         blob_id, size = "", 0
         while not blob_id or size < len(data):
@@ -587,9 +587,9 @@ class AsyncClient:
         request_id: str = "",
         timeout: Optional[float] = None,
     ) -> Sent:
-        """Sends an event; what its kind makes of it is done when this returns. Raises WidgetHidden
-        and WidgetDisabled, and about a node NodeHidden and NodeDisabled, unless it is forced;
-        NodeNotFound and ReducerFailed."""
+        """Sends an event. When this returns, the kind's reducers have changed the data. Raises
+        NodeNotFound and ReducerFailed. Unless the event is forced, raises WidgetHidden and
+        WidgetDisabled, and for an event about a node NodeHidden and NodeDisabled."""
         request = _requests.send_event(widget_id, name, payload, node_id, force, client, request_id)
         answer = await self.call(methods.SEND_EVENT, request, timeout=timeout)
         return Sent(answer.sequence, answer.revision)
@@ -606,11 +606,11 @@ class AsyncClient:
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
     ) -> AsyncIterator[Mirror]:
-        """Follows state: yields the mirror of it at the beginning, and again after each change.
+        """Follows state: yields its mirror at the beginning, and again after each change.
 
-        It is the same mirror each time, and changes only while the next one is waited for; what
-        changed is its `difference`. Survives lost connections and restarts of the daemon; raises as
-        `watch` does. The arguments are those of `watch`.
+        It yields the same mirror each time, and the mirror changes only while you wait for the
+        next one. `difference` has the latest changes. It survives lost connections and restarts of
+        the daemon. Arguments and exceptions are those of `watch`.
         """
         mirror, is_shown = Mirror(), False
         watch = self.watch(
@@ -628,7 +628,7 @@ class AsyncClient:
                 except Inconsistent:
                     await watch.start_over()
                     continue
-                # The first snapshot is worth showing even if it is empty.
+                # The first snapshot is yielded even if it is empty.
                 if difference is not None and (difference or not is_shown):
                     is_shown = True
                     yield mirror
@@ -653,19 +653,20 @@ class AsyncClient:
     ) -> AsyncWatch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
-        selector           which widgets, the ones to come included; None: all
-        fields             what to send of each ("data", "data.percent", "labels", …); (): all
-        events             also their events, in order with the changes, after `after_sequence` or
-                           from now on
-        resume_token       goes on after the frame that it came with, without a snapshot; needs the
+        selector           the widgets, also those that are added later; None: all
+        fields             the fields to send ("data", "data.percent", "labels", …); (): all
+        events             also yield the widgets' events, in order with the changes, after
+                           `after_sequence` or from now on
+        resume_token       continue after the frame with this token, without a snapshot; needs the
                            same selector, fields and content_family
-        min_interval       the least seconds from one change to the next; what is between is merged
-        progress_interval  a Progress after so many seconds without another frame; at least 0.1
-        retry              what to do when the connection is lost
-        wait               also wait for the daemon at the beginning, rather than raise
+        min_interval       shortest time between two changes in seconds; changes in between are
+                           conflated
+        progress_interval  seconds without another frame after which a Progress comes; at least 0.1
+        retry              the backoff after a lost connection
+        wait               wait if there is no daemon at the beginning, instead of raising
         content_family     send the content for this family instead of each widget's own; widgets
-                           whose kind is not made for it have none
-        passive            do not count as somebody who watches, whom providers are told of
+                           whose kind does not support it have none
+        passive            do not count as a watcher that providers are told about
         include_theme      also yield the Theme, after each Opened and at each change of it
 
         Raises CallError or ProtocolError when trying again cannot help.
@@ -694,13 +695,13 @@ class AsyncClient:
         wait: bool = False,
     ) -> AsyncWatch[EventFrame]:
         """Watches events: those with one of `names`, or all, from now on or after
-        `after_sequence`. What is no longer kept is said in a Gap; none comes twice. The other
-        arguments are those of `watch`."""
+        `after_sequence`. A Gap names events that the daemon no longer keeps. No event comes twice.
+        The other arguments are those of `watch`."""
         request = _requests.watch_events(selector, names, after_sequence)
         return AsyncWatch(self._path, methods.WATCH_EVENTS, EventSession(request, retry, wait))
 
     async def unsubscribe(self, subscription_id: int, *, timeout: Optional[float] = None) -> None:
-        """Ends a stream of the same user, in whatever process: that watch ends without an error."""
+        """Ends a stream of the same user, in any process. That watch ends without an error."""
         request = pb.UnsubscribeRequest(subscription_id=subscription_id)
         await self.call(methods.UNSUBSCRIBE, request, timeout=timeout)
 
@@ -719,7 +720,7 @@ class AsyncClient:
         return Stats.from_pb(await self.call(methods.GET_STATS, request, timeout=timeout))
 
     async def reload(self, *, timeout: Optional[float] = None) -> Reloaded:
-        """Has the daemon read its configuration again."""
+        """Makes the daemon reload its configuration."""
         request = admin_service_pb2.ReloadRequest()
         answer = await self.call(methods.RELOAD, request, timeout=timeout)
         return Reloaded(tuple(answer.applied), tuple(answer.needs_restart))
@@ -727,7 +728,7 @@ class AsyncClient:
     async def set_log_level(
         self, level: Union[LogLevel, str], *, timeout: Optional[float] = None
     ) -> LogLevel:
-        """Changes the log level until the next reload or restart; returns the one before."""
+        """Changes the log level until the next reload or restart; returns the old level."""
         request = admin_service_pb2.SetLogLevelRequest(level=_number(LogLevel.of(level)))
         answer = await self.call(methods.SET_LOG_LEVEL, request, timeout=timeout)
         return LogLevel.read(answer.previous)
@@ -751,9 +752,9 @@ def _error_of(error: grpc.aio.AioRpcError, path: str, timeout: Optional[float] =
 
 
 class AsyncWatch(Generic[F]):
-    """An asynchronous iterator of frames that goes on where it was when the connection was lost.
+    """An asynchronous iterator of frames that resumes after a lost connection.
 
-    Nothing happens until it is iterated, and it is iterated by one task. It ends after `close`, or
+    Nothing happens until it is iterated. Only one task may iterate it. It ends after `close`, or
     when somebody ended its stream with `unsubscribe`. It is also an asynchronous context manager.
     """
 
@@ -799,14 +800,14 @@ class AsyncWatch(Generic[F]):
         await self.close()
 
     async def close(self) -> None:
-        """Ends the watch: the task that waits for the next frame gets the end."""
+        """Ends the watch. A task that waits for the next frame gets the end of the iteration."""
         self._is_closed = True
         if self._wake is not None:
             self._wake.set()
         await self._drop()
 
     async def start_over(self) -> None:
-        """Begins again with a snapshot, after a Reset. For whoever finds that frames do not fit."""
+        """Begins again with a snapshot, after a Reset. For callers whose frames do not fit."""
         await self._drop()
         self._pending.clear()
         self._fail(StartOver(ResetReason.INCONSISTENT))

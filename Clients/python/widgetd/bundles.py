@@ -14,15 +14,15 @@ class InstalledBundle:
     """A bundle in the host's folder."""
 
     id: str
-    #: Empty if its file cannot be used.
+    #: Empty if its file is invalid.
     version: str
     #: The bundle's folder on the host's machine.
     folder: str
-    #: What is wrong with its file; empty if nothing is wrong.
+    #: The problem of its file; empty for none.
     problem: str = ""
     #: The SHA-256 of the archive that was installed, in hexadecimal digits; empty if it was no archive.
     sha256: str = ""
-    #: The version that rollback_bundle brings back; empty if there is none.
+    #: The version that rollback_bundle restores; empty if there is none.
     former_version: str = ""
     #: The kinds and widgets that it declares.
     kinds: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class BundleChange:
     bundle: InstalledBundle
     #: The version that was replaced; empty if there was none.
     former_version: str = ""
-    #: Warnings: what may be a mistake.
+    #: Warnings about possible mistakes.
     warnings: tuple[str, ...] = ()
 
 
@@ -83,9 +83,9 @@ class BundleDifference:
 
     #: "kinds.todo.sources.load.every"
     path: str
-    #: As it is installed; None if the part is new.
+    #: The installed value; None if the part is new.
     before: Optional[str] = None
-    #: As it would be; None if the part goes.
+    #: The new value; None if the part is removed.
     after: Optional[str] = None
 
     @staticmethod

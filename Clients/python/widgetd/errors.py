@@ -1,15 +1,15 @@
-"""What can go wrong, as exceptions.
+"""The exceptions.
 
     WidgetdError
     ├── SocketNotFound              no daemon in any of the usual places
-    ├── ProtocolError               the daemon sent what the protocol forbids
+    ├── ProtocolError               the daemon broke the protocol
     └── CallError                   a call failed: code, reason, message, metadata, …
         ├── NotFound                one class for each canonical gRPC code
-        │   └── WidgetNotFound      … and one for each reason that programs often tell apart
+        │   └── WidgetNotFound      … and one for each common reason
         └── …
 
-The daemon says why in a google.rpc.Status that travels in the trailer grpc-status-details-bin. Go
-by class, `code` and `reason`, never by the words; reasons are stable, and new ones may come.
+The daemon sends a google.rpc.Status in the trailer grpc-status-details-bin. Programs test the class,
+`code` or `reason`, never the message. Reasons are stable, and new ones may be added.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ class Code(enum.IntEnum):
 
 
 class WidgetdError(Exception):
-    """Everything that this package raises for reasons that are not the caller's arguments."""
+    """Base class of all exceptions of this package, except those for wrong arguments."""
 
 
 class SocketNotFound(WidgetdError):
     """No socket was found in any of the usual places."""
 
     def __init__(self, tried: Iterable[str]) -> None:
-        #: The places that were looked at.
+        #: The paths that were tried.
         self.tried = tuple(tried)
         super().__init__(
             f"cannot find the daemon's socket; tried {', '.join(self.tried)}. "
@@ -64,7 +64,7 @@ class SocketNotFound(WidgetdError):
 
 
 class ProtocolError(WidgetdError):
-    """The daemon sent something that the protocol forbids, or that cannot be decoded."""
+    """The daemon sent a message that breaks the protocol or cannot be decoded."""
 
 
 class CallError(WidgetdError):
@@ -72,12 +72,12 @@ class CallError(WidgetdError):
 
     code       a canonical gRPC code
     reason     the stable reason of widgetd ("WIDGET_NOT_FOUND"); "" if the daemon gave none
-    message    what happened and what to do next, in words
+    message    text for people: what happened and what to do next
     metadata   particulars by name: {"widget_id": "clock"}
-    violations which fields of the request are wrong, and why: (field, description) pairs
-    retry_delay  wait at least so many seconds before trying again; None if the daemon did not say
-    status     the encoded google.rpc.Status; None if the daemon did not send one, that is, if the
-               failure is one of the connection or of this side
+    violations the wrong fields of the request: (field, description) pairs
+    retry_delay  shortest wait before a retry in seconds; None if the daemon sent none
+    status     the encoded google.rpc.Status; None if the daemon sent none, that is, if the
+               connection or this client failed
     """
 
     def __init__(
@@ -115,19 +115,19 @@ class Cancelled(CallError):
 
 
 class UnknownError(CallError):
-    """The daemon gave no canonical code."""
+    """The daemon sent no canonical code."""
 
 
 class InvalidArgument(CallError):
-    """The request is wrong, whatever the state; see `violations`."""
+    """The request is wrong in any state; see `violations`."""
 
 
 class DeadlineExceeded(CallError):
-    """The answer did not come in time. The call may have been carried out all the same."""
+    """The answer did not come in time. The daemon may still have carried out the call."""
 
 
 class NotFound(CallError):
-    """What the request names is not there."""
+    """The object that the request names does not exist."""
 
 
 class WidgetNotFound(NotFound):
@@ -143,11 +143,11 @@ class BlobNotFound(NotFound):
 
 
 class NodeNotFound(NotFound):
-    """The widget shows no node of this id now."""
+    """The widget has no node with this id now."""
 
 
 class AlreadyExists(CallError):
-    """What the request would make is there."""
+    """The object that the request would create exists."""
 
 
 class WidgetExists(AlreadyExists):
@@ -155,11 +155,11 @@ class WidgetExists(AlreadyExists):
 
 
 class KindClaimed(AlreadyExists):
-    """The kind is another provider's, or built in: metadata has `kind` and `provider`."""
+    """The kind belongs to another provider or is built in: metadata has `kind` and `provider`."""
 
 
 class PermissionDenied(CallError):
-    """This user may not do that."""
+    """This user does not have the permission."""
 
 
 class ResourceExhausted(CallError):
@@ -171,7 +171,7 @@ class QuotaExceeded(ResourceExhausted):
 
 
 class FailedPrecondition(CallError):
-    """Not in this state."""
+    """The current state does not allow the call."""
 
 
 class WidgetHidden(FailedPrecondition):
@@ -183,11 +183,11 @@ class WidgetDisabled(FailedPrecondition):
 
 
 class NodeHidden(FailedPrecondition):
-    """A node that is hidden, or in a hidden one, takes no events."""
+    """A hidden node, or a node in a hidden node, takes no events."""
 
 
 class NodeDisabled(FailedPrecondition):
-    """A node that is disabled, or in a disabled one, takes no events."""
+    """A disabled node, or a node in a disabled node, takes no events."""
 
 
 class ReducerFailed(FailedPrecondition):
@@ -195,23 +195,23 @@ class ReducerFailed(FailedPrecondition):
 
 
 class EpochChanged(FailedPrecondition):
-    """The resume token belongs to another history. A watch gets over it by itself."""
+    """The resume token belongs to another epoch. A watch recovers by itself."""
 
 
 class Aborted(CallError):
-    """Somebody else was faster."""
+    """The call lost against a concurrent call."""
 
 
 class EtagMismatch(Aborted):
-    """The widget has changed since its etag was read."""
+    """The widget has changed since you read its etag."""
 
 
 class OutOfRange(CallError):
-    """Beyond what is kept."""
+    """A number or token is outside the range that the daemon keeps."""
 
 
 class RevisionCompacted(OutOfRange):
-    """The resume token is too old. A watch gets over it by itself."""
+    """The resume token is too old. A watch recovers by itself."""
 
 
 class Unimplemented(CallError):
@@ -223,15 +223,15 @@ class InternalError(CallError):
 
 
 class Unavailable(CallError):
-    """The daemon cannot do it now; trying again later can help."""
+    """The daemon cannot carry out the call now; a later retry can help."""
 
 
 class ConnectionFailed(Unavailable):
-    """No connection could be made. Nothing was sent."""
+    """The connection failed. Nothing was sent."""
 
     def __init__(self, message: str, *, is_transient: bool = True) -> None:
         super().__init__(message, code=Code.UNAVAILABLE)
-        #: Whether trying again can help without anybody changing something first.
+        #: Whether a retry can help without another change.
         self.is_transient = is_transient
 
     def __str__(self) -> str:
@@ -239,8 +239,8 @@ class ConnectionFailed(Unavailable):
 
 
 class ConnectionLost(Unavailable):
-    """The connection ended before the answer came. The daemon may or may not have done what was
-    asked; with a request id, asking again is safe."""
+    """The connection ended before the answer came. The daemon may or may not have carried out the
+    call. With a request id, a retry is safe."""
 
     def __str__(self) -> str:
         return self.message
@@ -251,7 +251,7 @@ class DataLoss(CallError):
 
 
 class Unauthenticated(CallError):
-    """The daemon does not know who calls."""
+    """The daemon does not know the caller."""
 
 
 _BY_CODE: Mapping[Code, Type[CallError]] = {
@@ -293,12 +293,12 @@ _BY_REASON: Mapping[str, Type[CallError]] = {
 
 
 def call_error(code: int, message: str, status: Optional[bytes]) -> CallError:
-    """The exception for what came over the wire.
+    """The exception for a status from the wire.
 
     code     the status code of the call
-    message  its words; those in `status` are preferred, since trailers cannot hold all text
-    status   the value of grpc-status-details-bin; None if there is none. Bytes that are no Status
-             are left out of account.
+    message  its message; the message in `status` is preferred, because trailers cannot hold all text
+    status   the value of grpc-status-details-bin; None if there is none. Bytes that are not a Status
+             are ignored.
     """
     known = Code(code) if code in Code._value2member_map_ else Code.UNKNOWN
     parsed = status_pb2.Status()

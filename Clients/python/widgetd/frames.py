@@ -1,11 +1,11 @@
-"""What a watch yields.
+"""The frames that a watch yields.
 
 A watch of widgets yields, in this order: `Opened`; without a resume token one `Snapshot`; then
-`Changes` and `Progress`, and with events `Events` and `Gap` anywhere after `Opened`. With
-include_theme, a `Theme` comes after `Opened` and at each change of the theme. What the
-daemon sends in several parts is yielded whole, so every `Snapshot` and every `Changes` is a state
-that the daemon really had. In between, `Disconnected` and `Reconnected` tell of the connection, and
-`Reset` that the watch could not go on where it was: a new `Snapshot` follows.
+`Changes` and `Progress`. With events, `Events` and `Gap` come anywhere after `Opened`. With
+include_theme, a `Theme` comes after `Opened` and at each change of the theme. If the daemon sends a
+frame in several parts, the watch yields it whole. So every `Snapshot` and every `Changes` is a state
+that the daemon really had. `Disconnected` and `Reconnected` report the connection. `Reset` reports
+that the watch could not resume: a new `Snapshot` follows.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Opened:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The whole state at exactly one revision. It replaces what was known."""
+    """The whole state at exactly one revision. It replaces the earlier state."""
 
     revision: int
-    #: To continue from here, in another process too.
+    #: Resumes the watch after this frame, also in another process.
     resume_token: bytes
     messages: tuple[pb.WatchWidgetsResponse, ...]
 
@@ -58,7 +58,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Added:
-    """A widget is new to this watch, or to be replaced as a whole."""
+    """A widget is new in this watch, or replaced as a whole."""
 
     widget: Widget
     transition: Optional[Transition] = None
@@ -66,7 +66,7 @@ class Added:
 
 @dataclass(frozen=True)
 class Changed:
-    """Some of a widget changed. `update` has what; `Mirror` applies it."""
+    """A widget changed. `update` has the changes; `Mirror` applies it."""
 
     id: str
     update: pb.WidgetUpdated
@@ -75,7 +75,7 @@ class Changed:
 
 @dataclass(frozen=True)
 class Removed:
-    """A widget is gone, or no longer selected. May name one that was never seen; ignore that."""
+    """A widget was removed or is no longer selected. Ignore ids that you have not seen."""
 
     id: str
     transition: Optional[Transition] = None
@@ -86,8 +86,8 @@ Change = Union[Added, Changed, Removed]
 
 @dataclass(frozen=True)
 class Changes:
-    """Everything that changed from one revision to another, conflated: whoever held the state at
-    from_revision and applies `changes` in order holds the state at to_revision."""
+    """All changes from one revision to another, conflated. If you apply `changes` in order to the
+    state at from_revision, you have the state at to_revision."""
 
     from_revision: int
     to_revision: int
@@ -135,33 +135,34 @@ class Events:
 
 @dataclass(frozen=True)
 class Gap:
-    """Events that this watch will never get: these sequence numbers may be missing."""
+    """Events that this watch never gets: these sequence numbers may be missing."""
 
     first_sequence: int
     last_sequence: int
 
 
 class ResetReason(enum.Enum):
-    """Why a watch had to start over."""
+    """The reason why a watch starts over."""
 
-    #: The daemon no longer keeps what changed since.
+    #: The daemon no longer keeps the changes since then.
     COMPACTED = "compacted"
-    #: The daemon's store is another one: revisions and sequence numbers compare to no earlier ones.
+    #: The daemon has another store. You cannot compare its revisions and sequence numbers with
+    #: earlier ones.
     EPOCH_CHANGED = "epochChanged"
-    #: What came does not fit what came before.
+    #: A frame does not fit the previous frames.
     INCONSISTENT = "inconsistent"
 
 
 @dataclass(frozen=True)
 class Reset:
-    """The watch cannot go on where it was. A snapshot follows (in a watch of events: nothing)."""
+    """The watch cannot resume. A snapshot follows (nothing in a watch of events)."""
 
     reason: ResetReason
 
 
 @dataclass(frozen=True)
 class Disconnected:
-    """The connection is gone; it is tried again."""
+    """The connection was lost. The watch retries."""
 
     error: WidgetdError
 

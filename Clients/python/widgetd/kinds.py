@@ -1,7 +1,8 @@
-"""Kinds: what all widgets of one sort have in common, as plain Python values.
+"""Kinds: the declarations of widgets, as plain Python values.
 
-A kind that comes from the daemon can be given back to `apply_kinds` as it is, or changed with
-`dataclasses.replace`: what the daemon sets is left out of account there. Its lists are tuples then.
+You can pass a kind from the daemon to `apply_kinds`, unchanged or changed with
+`dataclasses.replace`. `apply_kinds` ignores the fields that the daemon sets. Lists of such a kind are
+tuples.
 """
 
 from __future__ import annotations
@@ -36,24 +37,23 @@ class NoDefault(enum.Enum):
         return self.name
 
 
-#: A field has no default. None is a default like any other: null.
+#: A field has no default. None is different: it is the default null.
 NO_DEFAULT = NoDefault.NO_DEFAULT
 
 
 @dataclass(frozen=True)
 class Field:
-    """One value that a kind declares: a parameter, a data key, a detail of an event."""
+    """One value that a kind declares: a parameter, a data key, a payload key of an event."""
 
     name: str
     #: "bool", "int", "double", "string", "bytes", "timestamp", "duration", "list(TYPE)",
-    #: "map(string, TYPE)", or "dyn" for any, which is also what "" means.
+    #: "map(string, TYPE)", or "dyn" for any type; "" is the same as "dyn".
     type: str = ""
-    #: What it is where nothing is said; NO_DEFAULT if there is no such thing. Exactly of the type:
-    #: 0.0, not 0, for a double.
+    #: The default; NO_DEFAULT for none. It has exactly the type: 0.0, not 0, for a double.
     default: Any = NO_DEFAULT
-    #: What it means, its unit and range.
+    #: Its meaning, unit and range.
     description: str = ""
-    #: Whether it must be given. Not for data, and not together with a default.
+    #: Whether it is required. Not for data, and not together with a default.
     required: bool = False
 
     def message_pb(self) -> kind_pb2.Field:
@@ -79,12 +79,12 @@ class Field:
 
 @dataclass(frozen=True)
 class EventType:
-    """Something that happens to widgets of a kind."""
+    """An event of widgets of a kind."""
 
     name: str
     #: When it happens and what follows.
     description: str = ""
-    #: Its details.
+    #: The keys of its payload.
     payload: Sequence[Field] = ()
 
     def message_pb(self) -> kind_pb2.EventType:
@@ -103,17 +103,17 @@ class EventType:
 
 @dataclass(frozen=True)
 class Reducer:
-    """What an event does to a widget's data. Expressions are CEL, as text."""
+    """The changes of a widget's data by an event. Expressions are CEL, as text."""
 
     #: The event's name.
     event: str
-    #: The part of the widget that the event must be about; "" for any.
+    #: The node that the event must be about; "" for any.
     node_id: str = ""
     #: An expression that must be true; "" for always.
     condition: str = ""
-    #: Data keys, and the expressions that give their new values.
+    #: Data keys, and the expressions of their new values.
     set: Mapping[str, str] = field(default_factory=dict)
-    #: Data keys to remove; those with a default get that.
+    #: Data keys to remove; keys with a default get their default.
     unset: Sequence[str] = ()
 
     def message_pb(self) -> kind_pb2.Reducer:
@@ -150,19 +150,19 @@ class NoConstant(enum.Enum):
         return self.name
 
 
-#: A binding has no constant. None is a constant like any other: null.
+#: A binding has no constant. None is different: it is the constant null.
 NO_VALUE = NoConstant.NO_VALUE
 
 
 @dataclass(frozen=True)
 class Binding:
-    """Where a property of a node comes from: `Binding("data.title", "...")` is what the expression
-    gives, and the text while it fails or gives null; `Binding(value=1)` is always 1."""
+    """The source of a node's property. `Binding("data.title", "...")` is the result of the
+    expression, or the text if the expression fails or is null. `Binding(value=1)` is always 1."""
 
     #: A CEL expression; "" if it is always `value`.
     expression: str = ""
-    #: Without an expression, the value. With one, what stands in for it while it fails or gives
-    #: null; NO_VALUE leaves the property out then.
+    #: Without an expression, the value. With an expression, the placeholder while the expression
+    #: fails or is null; NO_VALUE then omits the property.
     value: Any = NO_VALUE
 
     def message_pb(self) -> kind_pb2.Binding:
@@ -179,13 +179,13 @@ class Binding:
 
 @dataclass(frozen=True)
 class RowTemplate:
-    """Which rows a repeated node makes."""
+    """The rows of a repeated node."""
 
-    #: An expression that gives a list: one row for each element.
+    #: An expression whose result is a list: one row for each element.
     list: str
-    #: What expressions call the element; "item" if empty. Its place, from 0, is this and "Index".
+    #: The variable of the element; "" is "item". The index, from 0, is this name and "Index".
     name: str = ""
-    #: An expression that tells a row from the others when the list changes; "" for its place.
+    #: An expression that identifies a row when the list changes; "" for its index.
     key: str = ""
 
     def message_pb(self) -> kind_pb2.RowTemplate:
@@ -200,21 +200,21 @@ class RowTemplate:
 
 @dataclass(frozen=True)
 class NodeTemplate:
-    """A node of what widgets of a kind show, and all below it. Expressions are CEL, as text."""
+    """A node of a template, with its children. Expressions are CEL, as text."""
 
     #: Unique in the template: 1 to 64 letters, digits, "_" and "-".
     id: str
-    #: What it is, NodeType or by word.
+    #: Its type: a NodeType or its name.
     type: Union[NodeType, str]
-    #: How it is. What is no Binding is the value itself.
+    #: Its properties. A value that is not a Binding is a constant.
     properties: Mapping[str, Any] = field(default_factory=dict)
-    #: An expression that must be true for the node to be there; "" for always.
+    #: The condition of the node, an expression; "" for none.
     condition: str = ""
     #: Makes one such node for each element of a list.
     rows: Optional[RowTemplate] = None
     #: The nodes in it.
     children: Sequence[NodeTemplate] = ()
-    #: The events that it takes; None for those that nodes of its type take by default.
+    #: The events that it takes; None for the defaults of its type.
     events: Optional[Sequence[str]] = None
 
     def message_pb(self) -> kind_pb2.NodeTemplate:
@@ -252,11 +252,11 @@ def _binding(thing: Any) -> Binding:
 
 @dataclass(frozen=True)
 class ContentTemplate:
-    """What widgets of a kind show in some families."""
+    """The content of a kind's widgets in some families."""
 
     #: The node at the top.
     root: NodeTemplate
-    #: The families it is for, Family or by word; none for all that no other template names.
+    #: Its families: Family values or their names; none for all that no other template names.
     families: Sequence[Union[Family, str]] = ()
 
     def message_pb(self) -> kind_pb2.ContentTemplate:
@@ -276,7 +276,7 @@ class ContentTemplate:
 
 
 class Persistence(Word):
-    """What of a widget outlives a restart of the daemon."""
+    """The parts of a widget that survive a restart of the daemon."""
 
     UNSPECIFIED = 0
     #: All of it.
@@ -287,42 +287,42 @@ class Persistence(Word):
 
 @dataclass(frozen=True)
 class Kind:
-    """What widgets of a kind are configured with, what they hold, what happens to them."""
+    """A kind of widgets: parameters, data, events and content."""
 
     name: str
-    #: What people call it; "" for its name.
+    #: The name for people; "" for `name`.
     display_name: str = ""
-    #: What it shows and what it is for.
+    #: A description of its content and purpose.
     description: str = ""
-    #: The families it is made for, Family or by word; none for all.
+    #: The families that it supports: Family values or their names; none for all.
     families: Sequence[Union[Family, str]] = ()
-    #: What a widget is configured with.
+    #: The parameters of a widget.
     parameters: Sequence[Field] = ()
-    #: What a widget holds.
+    #: The data of a widget.
     data: Sequence[Field] = ()
-    #: Whether widgets may have data and parameters, and be sent events, that are not declared.
+    #: Whether widgets may have undeclared data and parameters, and take undeclared events.
     open: bool = False
-    #: What happens to a widget; none for anything.
+    #: The events of a widget; none for any event.
     events: Sequence[EventType] = ()
-    #: What events do to the data, in order: each sees what those before it did.
+    #: The reducers, in order. Each one sees the changes of the earlier ones.
     reducers: Sequence[Reducer] = ()
-    #: How changes may be animated that bring no hint of their own.
+    #: A hint for the animation of changes that have no hint.
     transition: Optional[Transition] = None
-    #: What widgets show: for each family the template that names it, or the one that names none.
+    #: The templates: for each family, the one that names it, else the one that names no family.
     content: Sequence[ContentTemplate] = ()
-    #: What of a widget outlives a restart of the daemon, Persistence or by word.
+    #: The parts of a widget that survive a restart: a Persistence or its name.
     persistence: Union[Persistence, str] = Persistence.UNSPECIFIED
-    #: Whether events may be lost while the provider is away; then they are not stored.
+    #: Whether events may be lost while the provider is away. If true, they are not stored.
     losable_events: bool = False
-    #: Whose it is. Set by the daemon, as is everything below.
+    #: Its provider. The daemon sets this field and all fields below.
     provider: str = ""
-    #: The revision that last changed it; 0 for what is built in.
+    #: The revision that last changed it; 0 for a built-in kind.
     revision: int = 0
     update_time: Optional[datetime] = None
     owner_uid: int = 0
 
     def message_pb(self) -> kind_pb2.Kind:
-        """As a request has it: without what the daemon sets."""
+        """The kind for a request: without the fields that the daemon sets."""
         if isinstance(self.families, str):
             raise TypeError(f"families is a list; write [{self.families!r}]")
         return kind_pb2.Kind(
@@ -367,26 +367,26 @@ class Kind:
 
 @dataclass(frozen=True)
 class LostField:
-    """A field of a widget whose value does not fit a changed kind."""
+    """A field of a widget whose value does not match a changed kind."""
 
     widget_id: str
     #: data.KEY or parameters.KEY.
     path: str
-    #: Whether the value comes back when the kind declares the field again.
+    #: Whether the value returns when the kind declares the field again.
     set_aside: bool = False
 
 
 @dataclass(frozen=True)
 class KindResult:
-    """What apply_kinds did (or would do) to one kind."""
+    """The result of apply_kinds for one kind."""
 
     name: str
     action: ApplyAction
-    #: How many of its widgets were made to fit.
+    #: The number of its widgets that were converted.
     widgets_changed: int = 0
     #: The values that widgets lost, at most 64.
     lost_fields: tuple[LostField, ...] = ()
-    #: How many values widgets lost, also those that lost_fields has no room for.
+    #: The number of values that widgets lost, including those that lost_fields omits.
     lost_fields_count: int = 0
 
     @staticmethod
@@ -405,7 +405,7 @@ class KindResult:
 
 @dataclass(frozen=True)
 class KindsApplied:
-    """What apply_kinds did, or would do."""
+    """The result of apply_kinds."""
 
     #: Each declared kind in the declared order, then each removed one.
     results: tuple[KindResult, ...]

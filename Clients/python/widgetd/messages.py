@@ -1,4 +1,4 @@
-"""The protobuf messages of widgetd.v1, for `Client.call` and for whoever wants every bit.
+"""The protobuf messages of widgetd.v1, for `Client.call` and for full control.
 
 The types in `widgetd` itself are easier to use: they hold plain Python values.
 """

@@ -30,7 +30,7 @@ class Method(Generic[Request, Response]):
 
     @property
     def path(self) -> str:
-        """As HTTP/2 names it."""
+        """The path in HTTP/2."""
         return f"/{self.service}/{self.name}"
 
 

@@ -1,7 +1,7 @@
-"""A local copy of what a watch selects.
+"""A local copy of the widgets of a watch.
 
-`Mirror.apply` takes the frames of a watch, in order. What is visible is always the daemon's state
-at exactly one revision; a frame that does not fit changes nothing.
+`Mirror.apply` takes the frames of a watch, in order. The visible state is always the daemon's state
+at exactly one revision. A frame that does not fit changes nothing.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from .model import (
 
 
 class Inconsistent(WidgetdError):
-    """A frame does not fit what came before it. The mirror is unchanged; watch again, without a
-    resume token. `follow` does so by itself."""
+    """A frame does not fit the previous frames. The mirror is unchanged. Watch again without a
+    resume token; `follow` does so by itself."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What became visible."""
+    """The changes that became visible."""
 
     #: Ids of widgets that appeared, in display order.
     added: tuple[str, ...] = ()
-    #: Ids of widgets of which something changed, in display order.
+    #: Ids of widgets that changed, in display order.
     updated: tuple[str, ...] = ()
-    #: Widgets that are gone, as they were last, in the order they were shown.
+    #: Removed widgets with their last state, in the order they were shown.
     removed: tuple[Widget, ...] = ()
-    #: How to animate it, for those widgets that came with a hint.
+    #: Hints for the animation, for widgets that have one.
     transitions: Mapping[str, Transition] = dataclasses.field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -64,8 +64,8 @@ class Mirror:
     """The widgets of a watch, by id and in display order.
 
     Iterating gives the widgets by position; `mirror["clock"]`, `"clock" in mirror` and
-    `mirror.get("clock")` look one up; `len(mirror)` counts. The widgets that it gives out do not
-    change: keep them to compare.
+    `mirror.get("clock")` look one up; `len(mirror)` counts. Widget objects never change, so you can
+    keep them for comparisons.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Mirror:
         self.epoch = 0
         #: Resumes a watch with the same selector and fields after the visible state.
         self.resume_token = b""
-        #: What the last `apply` that showed something changed.
+        #: The changes of the last `apply` that showed something.
         self.difference = Difference()
 
     def __iter__(self) -> Iterator[Widget]:
@@ -110,7 +110,7 @@ class Mirror:
     def apply(self, frame: Frame) -> Optional[Difference]:
         """Takes the watch's next frame.
 
-        Returns what became visible, None if this frame shows nothing (it may still have moved
+        Returns the visible changes, or None if this frame shows nothing (it may still change
         `revision`). Raises Inconsistent.
         """
         if isinstance(frame, Snapshot):
@@ -145,7 +145,7 @@ class Mirror:
         for change in frame.changes:
             name = _take(held, change)
             touched.add(name)
-            # An update without a hint keeps that of what it changes.
+            # An update without a hint keeps the hint of the change that it adds to.
             if change.transition is not None or not isinstance(change, Changed):
                 hints[name] = change.transition
         difference = self._show(held, touched, hints)
@@ -196,7 +196,7 @@ def _take(held: dict[str, Widget], change: Change) -> str:
 
 
 def updated(widget: Widget, update: pb.WidgetUpdated) -> Widget:
-    """The widget with the update in it. What the update does not name stays."""
+    """The widget after the update. Fields that the update does not name stay."""
     new: dict[str, Any] = {"revision": update.revision}
     for name in ("data", "parameters"):
         set_, unset = getattr(update, f"set_{name}"), getattr(update, f"unset_{name}")
@@ -220,7 +220,7 @@ def updated(widget: Widget, update: pb.WidgetUpdated) -> Widget:
         new["family"] = Family.read(update.family)
     if update.HasField("content"):
         new["content"] = Content.changed(widget.content, update.content)
-    # The number means something only if the time is one of the fields that are watched.
+    # The number is valid only if the watch includes the time.
     if widget.update_time is not None:
         try:
             new["update_time"] = _EPOCH + timedelta(microseconds=update.update_time_nanos // 1000)

@@ -1,4 +1,4 @@
-"""What the daemon holds and sends, as plain Python values.
+"""Widgets, events and other objects of the daemon, as plain Python values.
 
 Everything here is immutable in spirit: nothing in this package changes an object after it was
 handed out. Data, parameters and payloads are dicts of plain values:
@@ -143,7 +143,7 @@ def from_duration(message: Duration) -> timedelta:
 
 
 def seconds(length: Union[float, timedelta]) -> timedelta:
-    """A length of time that was given as seconds or as a timedelta."""
+    """A duration from seconds or a timedelta."""
     return length if isinstance(length, timedelta) else timedelta(seconds=length)
 
 
@@ -153,7 +153,7 @@ E = TypeVar("E", bound="Word")
 
 
 class Word(enum.IntEnum):
-    """An enum whose members can be named by word: "small", "extra-large"."""
+    """An enum whose members have names: "small", "extra-large"."""
 
     @property
     def word(self) -> str:
@@ -161,7 +161,7 @@ class Word(enum.IntEnum):
 
     @classmethod
     def of(cls: Type[E], thing: Union[str, int]) -> E:
-        """The member that is meant; ValueError, with what there is, if there is none."""
+        """The member with this name; ValueError, which lists the names, if there is none."""
         if isinstance(thing, str):
             for member in cls:
                 if member and member.word == thing.lower().replace("_", "-"):
@@ -194,7 +194,7 @@ class Family(Word):
 
 
 class PresenceState(Word):
-    """What a user sees of a widget's presence."""
+    """The visible part of a widget's presence."""
 
     UNSPECIFIED = 0
     VISIBLE = 1
@@ -203,7 +203,7 @@ class PresenceState(Word):
 
 
 class PresenceAction(Word):
-    """What to do to presence."""
+    """A change of presence."""
 
     UNSPECIFIED = 0
     SHOW = 1
@@ -214,7 +214,7 @@ class PresenceAction(Word):
 
 
 class ApplyAction(Word):
-    """What apply_widgets did (or would do) to one widget, or apply_kinds to one kind."""
+    """The result of apply_widgets for one widget, or of apply_kinds for one kind."""
 
     UNSPECIFIED = 0
     CREATED = 1
@@ -237,7 +237,7 @@ class Curve(Word):
 
 
 class NodeType(Word):
-    """What a node is. UNSPECIFIED for what only a later daemon knows: show its children."""
+    """The type of a node. UNSPECIFIED for types of a later daemon: show the node's children."""
 
     UNSPECIFIED = 0
     LABEL = 1
@@ -258,7 +258,7 @@ class NodeType(Word):
 
 
 class LabelOperator(Word):
-    """What must hold for a label."""
+    """An operator for labels."""
 
     UNSPECIFIED = 0
     IN = 1
@@ -293,18 +293,18 @@ class Health(Word):
 
 @dataclass(frozen=True)
 class Node:
-    """A part of what a widget shows."""
+    """A node of a widget's content."""
 
     #: Unique in its widget. In a row: the template's id, "/", and the row's key.
     id: str
     type: NodeType = NodeType.UNSPECIFIED
-    #: How it is. What is not here has its default.
+    #: Its properties. Properties that are not here have their default.
     properties: dict[str, Any] = field(default_factory=dict)
     #: The nodes in it, in order.
     child_ids: tuple[str, ...] = ()
-    #: What is wrong with one of its bindings, for the kind's author; "" for nothing.
+    #: The problem of one of its bindings, for the kind's author; "" for none.
     problem: str = ""
-    #: The events that it takes, if it is visible and enabled; none: it cannot be pressed or changed.
+    #: The events that it takes if it is visible and enabled. If empty, users cannot press or change it.
     events: tuple[str, ...] = ()
 
     @staticmethod
@@ -321,10 +321,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Content:
-    """What a widget shows: its kind's template for its family, with all bindings evaluated.
+    """The content of a widget: its kind's template for its family, with all bindings evaluated.
 
-    `content["title"]` and `content.get("title")` look a node up, iterating gives all of them, each
-    before its children; `content.root` is the one at the top.
+    `content["title"]` and `content.get("title")` look a node up. Iterating gives all nodes, each
+    before its children. `content.root` is the node at the top.
     """
 
     root_id: str
@@ -371,8 +371,8 @@ class Content:
         return True
 
     def _replacing(self, change: node_pb2.ContentChange) -> Optional[Content]:
-        """The content after a change that leaves the tree as it is, which most changes do; None if
-        the change is another one."""
+        """The content after a change that keeps the tree, as most changes do; None for other
+        changes."""
         if change.removed_node_ids:
             return None
         nodes = list(self.nodes)
@@ -382,14 +382,14 @@ class Content:
                 return None
             nodes[place] = Node.from_pb(message)
         content = Content(self.root_id, tuple(nodes))
-        # Every node is where it was.
+        # Every node keeps its place.
         content.__dict__["_places"] = self._places
         return content
 
     @staticmethod
     def changed(held: Optional[Content], change: node_pb2.ContentChange) -> Optional[Content]:
-        """What is shown after a change, None for nothing: the nodes that the tree reaches, each
-        once, whatever a change says."""
+        """The content after a change, None for no content. It has the nodes that the tree reaches,
+        each once, even if the change is inconsistent."""
         root_id: str = change.root_id
         if held is not None and not root_id and not change.replace:
             root_id = held.root_id
@@ -419,7 +419,7 @@ class Content:
 
 @dataclass(frozen=True)
 class WidgetError:
-    """What is wrong with a widget, for its users to see."""
+    """The error of a widget, for its users."""
 
     reason: str
     message: str = ""
@@ -430,10 +430,10 @@ class WidgetError:
 
 @dataclass(frozen=True)
 class Transition:
-    """How a renderer may animate a change. A hint: it never delays the change."""
+    """A hint for the animation of a change. It never delays the change."""
 
     curve: Curve = Curve.UNSPECIFIED
-    #: How long it takes; None: the renderer's own default.
+    #: Its duration; None: the renderer's default.
     duration: Optional[timedelta] = None
     #: For a spring: the seconds one oscillation takes. 0 means unset.
     spring_response: float = 0.0
@@ -460,13 +460,13 @@ class Transition:
 
 
 def _number(member: enum.IntEnum) -> Any:
-    """An enum's number, for the constructors of messages, whose stubs want their own enums."""
+    """An enum's number, for the constructors of messages. Their stubs require other enum types."""
     return int(member)
 
 
 @dataclass(frozen=True)
 class Widget:
-    """A widget as the daemon holds it. With a read mask, what it leaves out has its default."""
+    """A widget of the daemon. Fields that the read mask leaves out have their default."""
 
     id: str
     kind: str
@@ -476,15 +476,15 @@ class Widget:
     visible: bool = False
     #: Whether it takes events from users.
     enabled: bool = False
-    #: What follows from these two.
+    #: The result of `visible` and `enabled`.
     state: PresenceState = PresenceState.UNSPECIFIED
-    #: Ascending order is display order; only the comparison of two means anything.
+    #: Ascending order is display order. Only the comparison of two positions has a meaning.
     position: int = 0
     parameters: dict[str, Any] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
-    #: True while whoever fed it is gone, so that its data may be old.
+    #: True while its provider is gone, so its data may be old.
     stale: bool = False
-    #: What is wrong with it.
+    #: Its error; None for none.
     error: Optional[WidgetError] = None
     created_revision: int = 0
     revision: int = 0
@@ -492,9 +492,9 @@ class Widget:
     update_time: Optional[datetime] = None
     owner_uid: int = 0
     apply_set: str = ""
-    #: Give it back to have a change refused if somebody else was faster. "" in frames of a watch.
+    #: With this etag, a change is refused if somebody changed the widget first. "" in frames of a watch.
     etag: str = ""
-    #: What it shows; None if its kind has no content for its family.
+    #: Its content; None if its kind has no content for its family.
     content: Optional[Content] = None
 
     @staticmethod
@@ -530,8 +530,8 @@ def _error(message: widget_pb2.WidgetError) -> Optional[WidgetError]:
 
 @dataclass(frozen=True)
 class WidgetSpec:
-    """What a widget should be: an element of apply_widgets. None leaves the choice to the daemon,
-    or what is there as it is."""
+    """The declaration of a widget for apply_widgets. None keeps the present value; for a new widget,
+    the daemon chooses."""
 
     id: str
     kind: str
@@ -576,10 +576,10 @@ class LabelRequirement:
 
 @dataclass(frozen=True)
 class Selector:
-    """Picks widgets. All conditions that are set must hold; an empty one picks every widget.
+    """Selects widgets. All conditions that are set must hold. An empty selector selects every widget.
 
-    `labels` is a dict of labels that must be there with these values, or LabelRequirements.
-    `expression` is CEL that must be true of the widget: "data.percent > 90".
+    `labels` is a dict of required labels and values, or LabelRequirements. `expression` is CEL that
+    must be true for the widget: "data.percent > 90".
     """
 
     ids: Iterable[str] = ()
@@ -616,24 +616,24 @@ class Selector:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a widget."""
+    """An event of a widget."""
 
     #: Its place in the order of all events.
     sequence: int
     widget_id: str
     name: str
-    #: The part of the widget; "" for the widget as a whole.
+    #: The node; "" for the widget as a whole.
     node_id: str = ""
     payload: dict[str, Any] = field(default_factory=dict)
     time: Optional[datetime] = None
-    #: The store's revision when it was accepted: its consequences come after.
+    #: The store's revision when it was accepted. Its effects have later revisions.
     revision: int = 0
-    #: Who sent it, as the kernel tells; pid 0 if unknown.
+    #: The sender, according to the kernel; pid 0 if unknown.
     uid: int = 0
     pid: int = 0
-    #: What the sender calls itself; not verified.
+    #: The name that the sender gives itself; not verified.
     client: str = ""
-    #: It was sent past a hidden or disabled widget on purpose.
+    #: Whether it was forced: a hidden or disabled widget takes it too.
     forced: bool = False
 
     @staticmethod
@@ -669,7 +669,7 @@ class WidgetPage:
 
 @dataclass(frozen=True)
 class Updated:
-    """What update_widget did."""
+    """The result of update_widget."""
 
     #: The widget after the change; None with omit_widget.
     widget: Optional[Widget]
@@ -681,40 +681,40 @@ class Updated:
 
 @dataclass(frozen=True)
 class PresenceChanged:
-    """What set_presence did."""
+    """The result of set_presence."""
 
-    #: The widgets that changed, in position order; of very many, the first 10,000.
+    #: The changed widgets, in position order; at most the first 10,000.
     changed_ids: tuple[str, ...]
-    #: How many changed, also those beyond the list.
+    #: The number of changed widgets, including those that the list omits.
     changed_count: int
     revision: int
 
 
 @dataclass(frozen=True)
 class Refreshed:
-    """What refresh_widgets came to."""
+    """The result of refresh_widgets."""
 
-    #: How many widgets have a running provider, which is asked about them.
+    #: The number of widgets with a running provider, which is asked about them.
     asked_count: int
-    #: How many have none.
+    #: The number of widgets without a running provider.
     unprovided_count: int
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What apply_widgets did, or would do."""
+    """The result of apply_widgets."""
 
-    #: (id, action): each declared widget in the declared order, then each removed one (of very
-    #: many, the first 10,000).
+    #: (id, action): each declared widget in the declared order, then each removed one (at most the
+    #: first 10,000).
     results: tuple[tuple[str, ApplyAction], ...]
-    #: How many were removed, also those beyond the list.
+    #: The number of removed widgets, including those that the list omits.
     deleted_count: int
     revision: int
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of an event."""
+    """The result of an event."""
 
     sequence: int
     #: The store's revision when it was accepted.
@@ -723,7 +723,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Reloaded:
-    """What reload found, by names of settings."""
+    """The result of reload, by names of settings."""
 
     applied: tuple[str, ...]
     needs_restart: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Providing kinds of widgets: a session that comes back by itself.
+"""Providing kinds of widgets: a session that reconnects by itself.
 
     with widgetd.Provider("thermometer", [gauge]) as provider:
         for request in provider:
@@ -8,8 +8,8 @@
                 ...
                 provider.acknowledge(request)
 
-A thread of its own reads what the daemon sends; the lease is kept alive from gRPC's. Every method
-may be called by any thread, also while another one iterates.
+A separate thread reads the daemon's messages. gRPC's thread renews the lease. Any thread may call any
+method, also while another thread iterates.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ from .model import (
     to_duration,
 )
 
-#: How many seconds there are at least, and at most, from one renewal of the lease to the next.
+#: The shortest and the longest time between two renewals of the lease, in seconds.
 _RENEWAL_MIN, _RENEWAL_MAX = 0.001, 100.0
-#: The daemon's lease, in seconds, for providers that ask for none.
+#: The daemon's default lease in seconds.
 LEASE_DEFAULT = 15.0
-#: How many seconds longer than a lease another session may hold the name, before this one gives up.
+#: Seconds after a lease in which another session may hold the name before this one gives up.
 DISPLACED_GRACE = 5.0
-#: How many ids of removed widgets a provider remembers: changes of these are obsolete, not wrong.
+#: The number of removed ids that a provider remembers. Changes of these widgets are obsolete, not wrong.
 GONE_KEPT_MAX = 10_000
-#: Why a provider cannot change a widget that it heard of: it was removed, or has another kind now.
+#: The reasons of obsolete changes: the widget was removed, or has another kind now.
 _NOT_ITS_OWN = ("WIDGET_NOT_FOUND", "NOT_PROVIDED")
 
 _log = logging.getLogger("widgetd")
@@ -70,12 +70,12 @@ _now: Callable[[], float] = time.monotonic
 
 
 class DataRequestReason(Word):
-    """Why a widget is asked about."""
+    """The reason of a data request."""
 
     UNSPECIFIED = 0
     #: It was created.
     CREATED = 1
-    #: The provider came back, or the widget's kind is its own now.
+    #: The provider reconnected, or got the widget's kind.
     PROVIDER_RETURNED = 2
     PARAMETERS_CHANGED = 3
     #: Somebody called refresh_widgets.
@@ -96,7 +96,7 @@ class Connected:
 
 @dataclass(frozen=True)
 class DataRequest:
-    """A widget wants data: answer, or update it."""
+    """The daemon wants data for a widget: answer, or update the widget."""
 
     widget: Widget
     reason: DataRequestReason
@@ -107,21 +107,21 @@ class DataRequest:
 
 @dataclass(frozen=True)
 class WidgetsGone:
-    """Widgets are not there any more. May name some that the provider never heard of."""
+    """Widgets were removed. It may name widgets that the provider does not know."""
 
     ids: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class AllAsked:
-    """Since Connected every widget that there is has been asked about; others are gone."""
+    """The daemon has asked about every widget since Connected. All other widgets are gone."""
 
     revision: int
 
 
 @dataclass(frozen=True)
 class Audience:
-    """Who is watched has changed; `Provider.is_attached` says how it is when this was taken."""
+    """Watchers came or went. `Provider.is_attached` returns the state after this request."""
 
     #: Widgets that became watched.
     attached: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ ProviderRequest = Union[
 
 @dataclass(frozen=True)
 class ProvidedUpdate:
-    """What to change about one widget. Without anything: what it holds is still true."""
+    """A change of one widget. An empty change means that the widget's data is still true."""
 
     id: str
     data: Optional[Mapping[str, Any]] = None
@@ -172,7 +172,7 @@ class ProvidedUpdate:
 
 
 class _Line:
-    """One connection: what is to be sent on it, and how to end it."""
+    """One connection: its queue of frames, and the call to end it."""
 
     def __init__(self, path: str, opening: pb.ProvideRequest, renewal: float) -> None:
         self.renewal = renewal
@@ -213,7 +213,7 @@ class _Pending:
 
 
 class _Known:
-    """The widgets that a provider heard of: those that are there, and the latest that are gone."""
+    """The widgets that a provider knows: the present ones, and the latest removed ones."""
 
     def __init__(self) -> None:
         self._there: set[str] = set()
@@ -224,7 +224,7 @@ class _Known:
         return id in self._there or id in self._gone
 
     def begin(self) -> None:
-        """A session was opened: the daemon asks about every widget that is there."""
+        """A session was opened: the daemon asks about every widget."""
         self._not_asked = set(self._there)
 
     def asked(self, id: str) -> None:
@@ -254,31 +254,32 @@ class _Known:
 
 
 class Provider:
-    """A session as the provider of kinds, until `close`; an iterator of what the daemon wants.
+    """A session as the provider of kinds, until `close`; an iterator of the daemon's requests.
 
-    name          whose kinds they are; a provider has one session at a time
-    kinds         what it provides; declared each time that it connects
+    name          the provider's name; a provider has one session at a time
+    kinds         the kinds that it provides; declared at each connection
     socket        as for `Client`
-    lease         how many seconds the provider may be silent; 1 to 300. It is kept alive by itself.
+    lease         the time after which a silent provider counts as gone, 1 to 300 seconds. The
+                  provider renews it by itself.
     take_over     end another session of this provider, instead of raising AlreadyExists
     prune         remove kinds that were declared earlier and are not among `kinds`
-    acknowledged  (sequence, epoch) of the last event that was dealt with, from an earlier run
-    retry         when to try again after the connection was lost
-    displaced_max how many seconds to retry while another session has the name, after this one was
-                  lost; the lease and 5 seconds by default
-    audience      tell which widgets somebody watches, with `Audience`
+    acknowledged  (sequence, epoch) of the last handled event of an earlier run
+    retry         the backoff after a lost connection
+    displaced_max seconds of retries while another session has the name, after this session was
+                  lost. Default: the lease and 5 seconds
+    audience      report with `Audience` which widgets somebody watches
 
-    It connects at once, and waits for the daemon if that is not there. Changes wait until it is
+    It connects at once. If there is no daemon, it waits for one. Changes wait until it is
     connected.
 
-    Obsolete changes are no errors: `update`, `update_all` and `answer` return None. A change is
-    obsolete if its widget was removed or has a kind of somebody else's now, if its data request was
-    answered or replaced, or if the connection was lost before the result came. In the last case the
-    daemon may or may not have made the change. It asks about every widget when the session is back,
-    and sends again the events that were not acknowledged.
+    Obsolete changes are not errors: `update`, `update_all` and `answer` return None. A change is
+    obsolete in these cases: its widget was removed or has another provider's kind now, its data
+    request was answered or replaced, or the connection was lost before the result came. In the last
+    case the daemon may or may not have made the change. When the session is open again, the daemon
+    asks about every widget, and sends the events again that were not acknowledged.
 
     Iterating, and every method, raises the CallError that ended the session for good: another
-    program took its place, its kinds were refused, this user may not provide.
+    program took over, the kinds were refused, or this user may not provide.
     """
 
     def __init__(
@@ -353,15 +354,15 @@ class Provider:
         stale: Optional[bool] = None,
         transition: Optional[Transition] = None,
     ) -> Optional[int]:
-        """Changes one widget, which is fresh afterwards; returns the store's revision, or None if
-        the change is obsolete (see the class). Raises WidgetNotFound for an id that this provider
-        never heard of."""
+        """Changes one widget, which is not stale afterwards. Returns the store's revision, or None
+        if the change is obsolete (see the class). Raises WidgetNotFound for an id that this provider
+        does not know."""
         return self.update_all([ProvidedUpdate(id, data, unset_data, error, stale, transition)])
 
     def update_all(self, updates: Iterable[ProvidedUpdate]) -> Optional[int]:
-        """Changes widgets in one commit; returns the store's revision, or None if all of it is
-        obsolete (see the class). Obsolete updates are left out. If another one is
-        refused, nothing is changed, and the error has the widget in `metadata["widget_id"]`."""
+        """Changes widgets in one commit. Returns the store's revision, or None if all updates are
+        obsolete (see the class). Obsolete updates are skipped. If the daemon refuses another update,
+        nothing changes, and the error has the widget in `metadata["widget_id"]`."""
         left = [update.message_pb() for update in updates]
         while True:
             try:
@@ -395,9 +396,9 @@ class Provider:
         error: Optional[WidgetError] = None,
         transition: Optional[Transition] = None,
     ) -> Optional[int]:
-        """Answers a data request: with data, or with why there is none. Returns the store's
-        revision, or None if the request is obsolete: the widget was removed, was answered, or got
-        other parameters, or the connection was lost (see the class)."""
+        """Answers a data request with data or an error. Returns the store's revision, or None if the
+        request is obsolete: the widget was removed, was answered, or got other parameters, or the
+        connection was lost (see the class)."""
         answer = pb.ProvideAnswer(
             data_request_id=request.id, transition=_requests.hint(transition)
         )
@@ -430,8 +431,8 @@ class Provider:
     def acknowledge(
         self, event: Union[Event, Gap, int], *, error: Optional[WidgetError] = None
     ) -> None:
-        """Says that an event (or gap), and all before it, are dealt with. An error becomes that of
-        the event's widget. If the connection is lost, the next session says it."""
+        """Acknowledges an event (or gap) and all earlier ones. An error becomes the error of the
+        event's widget. If the connection is lost, the next session sends the acknowledgement."""
         if isinstance(event, Event):
             sequence = event.sequence
         elif isinstance(event, Gap):
@@ -469,8 +470,7 @@ class Provider:
             self._raise_if_over(lost)
 
     def declare(self, kinds: Iterable[Kind], *, prune: bool = False) -> tuple[KindResult, ...]:
-        """Declares other kinds than before, now and whenever the session is opened again. After a
-        lost connection they are declared again."""
+        """Replaces the declared kinds, now and whenever the session is opened again."""
         messages = [kind.message_pb() for kind in kinds]
         result: Optional[pb.ProvideResult] = None
         while result is None:
@@ -487,14 +487,15 @@ class Provider:
         return tuple(KindResult.from_pb(kind) for kind in result.kinds)
 
     def is_attached(self, id: str) -> bool:
-        """Whether somebody watches a widget, after what was iterated so far. True for all widgets
-        if the provider did not ask for its audience, if the daemon does not tell, and before the
-        first Audience."""
+        """Whether somebody watches a widget, according to the requests that were iterated so far.
+        True for all widgets without `audience`, with a daemon that does not report watchers, and
+        before the first Audience."""
         with self._condition:
             return self._attached is None or id in self._attached
 
     def close(self) -> None:
-        """Ends the session for good; its widgets are stale then. Who iterates gets the end."""
+        """Ends the session for good. Its widgets become stale. Iterating threads get the end of the
+        iteration."""
         self._end(None)
         if threading.current_thread() is not self._thread:
             self._thread.join()
@@ -573,8 +574,8 @@ class Provider:
         is_update: bool = False,
         pending: Optional[_Pending] = None,
     ) -> pb.ProvideResult:
-        """Sends a frame when the session is open, unless there is no need to wait for that, and
-        waits for its result. The result has no id if there was no frame to send."""
+        """Sends a frame when the session is open, unless the frame is obsolete by then, and waits
+        for its result. The result has no id if no frame was sent."""
         pending = pending or _Pending(is_update)
         with self._condition:
             while not (self._is_ready or self._is_over) and waits():
@@ -596,7 +597,7 @@ class Provider:
         return pending.result
 
     def _raise_if_over(self, error: ConnectionLost) -> None:
-        """Raises what ended the session, if it is over; otherwise the loss is made good."""
+        """Raises the error that ended the session, if it is over. Otherwise the session reconnects."""
         with self._condition:
             if self._is_over:
                 raise (self._failure or closed()) from error
@@ -755,7 +756,7 @@ class Provider:
         line.send(pb.ProvideRequest(kinds=kinds))
 
     def _least_delay(self, error: WidgetdError) -> Optional[float]:
-        """How many seconds to wait at least before another attempt; None: there is no use in it."""
+        """The shortest wait before the next attempt in seconds; None if a retry cannot help."""
         if not isinstance(error, CallError) or error.reason == "PROVIDER_REPLACED":
             return None
         if error.reason == "REVISION_COMPACTED":
@@ -769,8 +770,8 @@ class Provider:
         return (error.retry_delay or 0.0) if error.code in again else None
 
     def _is_displaced(self, error: WidgetdError) -> bool:
-        """Whether another session has had the name for longer than the daemon needs to notice the
-        end of this provider's last one. Says so when it begins."""
+        """Whether another session has had the name longer than the daemon needs to notice the end
+        of this provider's last session. Logs a warning when this time begins."""
         reason = error.reason if isinstance(error, CallError) else ""
         if reason != "PROVIDER_ACTIVE":
             if reason:
@@ -835,7 +836,7 @@ class Provider:
 
 
 def _status(error: pb.ProvideError) -> bytes:
-    """What the daemon would have put into a call's trailer."""
+    """An error in the form of a call's trailer."""
     status = status_pb2.Status(code=error.code, message=error.message)
     info = error_details_pb2.ErrorInfo(
         reason=error.reason, domain=DOMAIN, metadata=dict(error.metadata)

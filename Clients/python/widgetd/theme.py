@@ -1,4 +1,4 @@
-"""Themes: what the tokens in nodes' properties stand for, as plain Python values."""
+"""Themes: the values of the tokens in nodes' properties, as plain Python values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .model import Word, _number, _text
 
 
 class FontWeight(Word):
-    """How heavy text is."""
+    """The weight of text."""
 
     UNSPECIFIED = 0
     REGULAR = 1
@@ -20,7 +20,7 @@ class FontWeight(Word):
 
 @dataclass(frozen=True)
 class ThemeColors:
-    """A colour for each appearance: "#rrggbb" or "#rrggbbaa". "" stands for the light one."""
+    """A colour for each appearance: "#rrggbb" or "#rrggbbaa". "" is the same as the light colour."""
 
     light: str
     dark: str = ""
@@ -34,11 +34,11 @@ class ThemeColors:
 
 @dataclass(frozen=True)
 class ThemeFont:
-    """How text looks."""
+    """A font."""
 
     #: In points, 4 to 200.
     size: float
-    #: FontWeight or by word.
+    #: A FontWeight or its name.
     weight: Union[FontWeight, str] = FontWeight.REGULAR
     italic: bool = False
     monospace: bool = False
@@ -52,7 +52,7 @@ class ThemeFont:
         )
 
 
-#: What a token stands for: a colour, a length in points, or a font. Text is a colour for all
+#: The value of a token: a colour, a length in points, or a font. Text is a colour for all
 #: appearances.
 ThemeValue = Union[ThemeColors, str, float, ThemeFont]
 
@@ -65,9 +65,9 @@ class Theme:
     values: Mapping[str, Union[ThemeColors, float, ThemeFont]] = field(default_factory=dict)
     #: The tokens whose values were set.
     overridden: tuple[str, ...] = ()
-    #: The revision that last changed it; 0 if nothing ever did.
+    #: The revision that last changed it; 0 if it was never changed.
     revision: int = 0
-    #: Names this state, for `update_theme`.
+    #: Identifies this state, for `update_theme`.
     etag: str = ""
 
     def __getitem__(self, token: str) -> Union[ThemeColors, float, ThemeFont]:
@@ -94,18 +94,18 @@ class Theme:
 
 @dataclass(frozen=True)
 class ThemeChanged:
-    """What `update_theme` did."""
+    """The result of `update_theme`."""
 
-    #: The theme as it is now, or as it would be.
+    #: The theme after the change, also with validate_only.
     theme: Theme
-    #: Whether that is another theme than before.
+    #: Whether the theme changed.
     changed: bool
     #: The store's revision after the change.
     revision: int
 
 
 def value_pb(value: ThemeValue) -> theme_pb2.ThemeValue:
-    """A value as it is sent."""
+    """A value as a message."""
     if isinstance(value, str):
         value = ThemeColors(value)
     if isinstance(value, ThemeColors):
