@@ -4,24 +4,25 @@
  * Three things, from simple to general:
  *  - a client makes calls, one after the other: wc_get, wc_set, wc_send_event, ..., and wc_call for
  *    every method that the daemon has;
- *  - a watch follows widgets: it holds a copy of them, tells what changed, and goes on where it was
- *    when the daemon comes back. wc_watch_run blocks; wc_watch_fd and wc_watch_process are for
- *    programs with an event loop of their own;
- *  - a stream is what a watch is made of: the messages as they come, until the connection ends.
+ *  - a watch follows widgets: it keeps a copy of them, reports changes, and resumes when the daemon
+ *    comes back. wc_watch_run blocks; wc_watch_fd and wc_watch_process are for programs with an
+ *    event loop;
+ *  - a stream is the part below a watch: it returns messages until the connection ends.
  *
- * Messages are the structs that protoc-c makes of the daemon's .proto files: Widgetd__V1__Widget
+ * Messages are the structs that protoc-c makes from the daemon's .proto files: Widgetd__V1__Widget
  * and so on, in the headers below.
  *
- * Errors: what can fail takes a wc_error, which may be NULL, and returns a wc_code (WC_OK is 0) or
- * a pointer (NULL is failure). A wc_error is plain memory of the caller's; nothing has to be freed.
+ * Errors: a function that can fail takes a wc_error, which may be NULL. It returns a wc_code (WC_OK
+ * is 0) or a pointer (NULL on failure). A wc_error is the caller's memory; it needs no freeing.
  *
- * Threads: the library starts none and has no global state. A client, watch or stream may be used
- * by any thread, but by one at a time; different ones may be used at the same moment.
+ * Threads: the library starts no threads and has no global state. Any thread may use a client,
+ * watch or stream, but only one thread at a time. Several threads may use different ones at the
+ * same time.
  *
- * Memory: what a call returns belongs to the caller and is freed with wc_free. What a callback gets
- * belongs to the library and lives until the callback returns. All that the daemon sends is checked
- * before it is used, and is bounded: 4 MiB for a frame, 32 MiB for a message in memory, and
- * wc_watch_set_memory_max for what a watch holds.
+ * Memory: results of calls belong to the caller, who frees them with wc_free. Arguments of
+ * callbacks belong to the library and live until the callback returns. The library checks all
+ * messages of the daemon before it uses them. Bounds: 4 MiB for a frame, 32 MiB for a message in
+ * memory, and wc_watch_set_memory_max for the copy of a watch.
  */
 #ifndef WIDGETCLIENT_H
 #define WIDGETCLIENT_H
@@ -83,23 +84,23 @@ WC_API const char *wc_code_name(wc_code code);
 
 #define WC_ERROR_METADATA_MAX 8
 
-/* Particulars of an error, for example {"widget_id", "clock"}. What is too long is cut. */
+/* Details of an error, for example {"widget_id", "clock"}. Text that is too long is cut. */
 typedef struct wc_metadata {
   char key[48];
   char value[208];
 } wc_metadata;
 
-/* Why something failed. All texts are UTF-8; what is too long for its place is cut. */
+/* The cause of a failure. All texts are UTF-8. Text that is too long is cut. */
 typedef struct wc_error {
   wc_code code;
-  /* True if the daemon said so; false if the library did. */
+  /* True for an error of the daemon, false for an error of the library. */
   bool from_daemon;
-  /* The daemon asks to wait this long before trying again; 0 if it does not. */
+  /* The shortest wait before a retry, as the daemon asks; 0 if it does not ask. */
   uint32_t retry_milliseconds;
-  /* Stable and for programs: "WIDGET_NOT_FOUND". The daemon's reasons are in its PROTOCOL.md; the
-   * library's own are SOCKET_NOT_FOUND, CONNECT_FAILED, CONNECTION_LOST, DEADLINE_EXCEEDED,
-   * PROTOCOL_VIOLATION, INVALID_CALL, REQUEST_TOO_LARGE, ANSWER_TOO_LARGE, NO_MEMORY, INTERRUPTED.
-   * May be empty. */
+  /* Stable and for programs: "WIDGET_NOT_FOUND". The daemon's reasons are in its PROTOCOL.md. The
+   * library's reasons are SOCKET_NOT_FOUND, CONNECT_FAILED, CONNECTION_LOST, DEADLINE_EXCEEDED,
+   * PROTOCOL_VIOLATION, INVALID_CALL, STREAM_OVER, REQUEST_TOO_LARGE, ANSWER_TOO_LARGE, NO_MEMORY,
+   * INTERRUPTED. May be empty. */
   char reason[64];
   /* For people: what happened, and what to do next. */
   char message[1024];
@@ -114,19 +115,19 @@ WC_API const char *wc_error_metadata(const wc_error *error, const char *key);
 
 typedef struct wc_client wc_client;
 
-/* How long a call may take unless wc_set_timeout says otherwise. */
+/* The default timeout of a call in milliseconds; see wc_set_timeout. */
 #define WC_TIMEOUT_DEFAULT 10000
 
 /*
- * Connects to the daemon. `socket` is the path of its socket; NULL means $WIDGETD_SOCKET, else
- * $XDG_RUNTIME_DIR/widgetd/widgetd.sock, else /run/widgetd/widgetd.sock, whichever is there. A
- * client whose connection was lost makes a new one with its next call. Returns NULL on failure.
+ * Connects to the daemon. `socket` is the path of its socket. NULL means $WIDGETD_SOCKET, else
+ * $XDG_RUNTIME_DIR/widgetd/widgetd.sock if it exists, else /run/widgetd/widgetd.sock. After a lost
+ * connection, the next call reconnects. Returns NULL on failure.
  */
 WC_API wc_client *wc_connect(const char *socket, wc_error *error);
 /* Closes the connection and frees the client. NULL is fine. */
 WC_API void wc_close(wc_client *client);
-/* How long each call may take, in milliseconds; 0: as long as it takes; below 0: every call fails
- * at once with WC_DEADLINE_EXCEEDED. */
+/* Sets the timeout of each call in milliseconds. 0: no timeout. Below 0: every call fails at once
+ * with WC_DEADLINE_EXCEEDED. */
 WC_API void wc_set_timeout(wc_client *client, int milliseconds);
 /* The path in use. */
 WC_API const char *wc_socket(const wc_client *client);
@@ -134,28 +135,28 @@ WC_API const char *wc_socket(const wc_client *client);
 /*
  * Makes a call. `method` is "GetWidget" or, in full, "widgetd.v1.WidgetService/GetWidget";
  * `request` is that method's request message. On WC_OK, `*answer` is that method's response
- * message, to be freed with wc_free; `answer` may be NULL if it does not matter.
+ * message; free it with wc_free. `answer` may be NULL if you do not need it.
  *
  *   Widgetd__V1__GetStatsRequest request = WIDGETD__V1__GET_STATS_REQUEST__INIT;
  *   Widgetd__V1__GetStatsResponse *stats;
  *   if (wc_call(client, "GetStats", &request, &stats, &error) == WC_OK) ...
  *
- * After WC_DEADLINE_EXCEEDED or CONNECTION_LOST the daemon may have done what was asked: look, or
- * give requests a request_id and send the same request again.
+ * After WC_DEADLINE_EXCEEDED or CONNECTION_LOST, the daemon may have carried out the call. Read the
+ * state, or give requests a request_id and retry the same request.
  */
 #define wc_call(client, method, request, answer, error) \
   wc_call_message(client, method, &(request)->base, (void **)(answer), error)
 WC_API wc_code wc_call_message(wc_client *client, const char *method,
                                const ProtobufCMessage *request, void **answer, wc_error *error);
 
-/* The same with encoded messages: `*answer` is to be freed with free(3). In full, `method` may also
- * be one that this library does not know; then the answer is not checked. */
+/* The same with encoded messages. Free `*answer` with free(3). A full `method` may be one that this
+ * library does not know; then the library does not check the answer. */
 WC_API wc_code wc_call_bytes(wc_client *client, const char *method, const uint8_t *request,
                              size_t request_length, uint8_t **answer, size_t *answer_length,
                              wc_error *error);
 
-/* The google.rpc.Status with which the daemon refused the last call, encoded; NULL if it did not.
- * Valid until the next call. A wc_error has most of it. */
+/* The encoded google.rpc.Status with which the daemon refused the last call; NULL if it did not
+ * refuse it. Valid until the next call. A wc_error has most of its content. */
 WC_API const uint8_t *wc_last_status(const wc_client *client, size_t *length);
 
 /* Frees a message that the library returned. NULL is fine. */
@@ -194,7 +195,7 @@ static inline Widgetd__V1__Value wc_double(double content) {
   value.double_value = content;
   return value;
 }
-/* The text is not copied: it must live as long as the value. */
+/* The text is not copied, so it must live as long as the value. */
 static inline Widgetd__V1__Value wc_text(const char *content) {
   Widgetd__V1__Value value;
   widgetd__v1__value__init(&value);
@@ -203,13 +204,13 @@ static inline Widgetd__V1__Value wc_text(const char *content) {
   return value;
 }
 
-/* Reads a widget. NULL if that fails: WC_NOT_FOUND if there is none. */
+/* Reads a widget. Returns NULL on failure: WC_NOT_FOUND if the widget does not exist. */
 WC_API Widgetd__V1__Widget *wc_get(wc_client *client, const char *id, wc_error *error);
 
-/* Is called with each widget, which it must not keep. Returns false to stop. */
+/* The library calls this for each widget. Do not keep the widget. Return false to stop. */
 typedef bool (*wc_widget_fn)(const Widgetd__V1__Widget *widget, void *context);
 
-/* Reads all widgets that the selector picks (NULL: all), page by page in display order. */
+/* Reads all widgets of the selector (NULL: all widgets), page by page in display order. */
 WC_API wc_code wc_list(wc_client *client, Widgetd__V1__WidgetSelector *selector, wc_widget_fn each,
                        void *context, wc_error *error);
 
@@ -217,7 +218,7 @@ WC_API wc_code wc_list(wc_client *client, Widgetd__V1__WidgetSelector *selector,
 WC_API Widgetd__V1__Widget *wc_create(wc_client *client, const char *id, const char *kind,
                                       const wc_pair *data, size_t count, wc_error *error);
 
-/* Sets keys of a widget's data and leaves the others. */
+/* Sets keys of a widget's data. Other keys stay. */
 WC_API wc_code wc_set(wc_client *client, const char *id, const wc_pair *data, size_t count,
                       wc_error *error);
 
@@ -248,7 +249,7 @@ WC_API wc_code wc_send_event(wc_client *client, const char *widget_id, const cha
                              const wc_pair *payload, size_t count, uint64_t *sequence,
                              wc_error *error);
 
-/* Sends an event ("press") about a node of what a widget shows; see wc_node. */
+/* Sends an event ("press") about a node of a widget's content; see wc_node. */
 WC_API wc_code wc_send_node_event(wc_client *client, const char *widget_id, const char *node_id,
                                   const char *name, const wc_pair *payload, size_t count,
                                   uint64_t *sequence, wc_error *error);
@@ -258,22 +259,22 @@ WC_API wc_code wc_check_health(wc_client *client, wc_error *error);
 
 /* --- Looking into widgets --------------------------------------------------------------------- */
 
-/* One value of a widget's data, or NULL. The last counts if a key is there twice. */
+/* One value of a widget's data, or NULL. If a key exists twice, the last entry counts. */
 WC_API const Widgetd__V1__Value *wc_data(const Widgetd__V1__Widget *widget, const char *key);
 /* One value of a widget's parameters, or NULL. */
 WC_API const Widgetd__V1__Value *wc_parameter(const Widgetd__V1__Widget *widget, const char *key);
 /* One label, or NULL. */
 WC_API const char *wc_label(const Widgetd__V1__Widget *widget, const char *key);
-/* A node of what a widget shows, or NULL if it shows none of that id; NULL for `id` is the node at
- * the top. Its children are `child_ids`; a client that draws begins at the top and asks for each. */
+/* A node of a widget's content, or NULL if there is no node with this id. If `id` is NULL, the node
+ * at the top. To draw a widget, begin at the top and look up each id in `child_ids`. */
 WC_API const Widgetd__V1__Node *wc_node(const Widgetd__V1__Widget *widget, const char *id);
-/* One property of a node, or NULL: then it is what it is by default. NULL of no node (NULL), so that
- * wc_property(wc_node(widget, "title"), "text") needs no question in between. */
+/* One property of a node. NULL means the property's default. If `node` is NULL, the result is NULL,
+ * so wc_property(wc_node(widget, "title"), "text") needs no check in between. */
 WC_API const Widgetd__V1__Value *wc_property(const Widgetd__V1__Node *node, const char *name);
 /* One value of an event's payload, or NULL. */
 WC_API const Widgetd__V1__Value *wc_payload(const Widgetd__V1__Event *event, const char *key);
-/* A value as text into `buffer`, which is always terminated: 37, 1.5, true, hello; lists and
- * maps as [...] and {...}. NULL is "null". Returns `buffer`. */
+/* Writes a value as text into `buffer`, always with a final NUL: 37, 1.5, true, hello. Lists and
+ * maps are [...] and {...}. NULL is "null". Returns `buffer`. */
 WC_API char *wc_value_text(const Widgetd__V1__Value *value, char *buffer, size_t size);
 
 /* --- Watching --------------------------------------------------------------------------------- */
@@ -281,34 +282,34 @@ WC_API char *wc_value_text(const Widgetd__V1__Value *value, char *buffer, size_t
 typedef struct wc_watch wc_watch;
 
 typedef enum wc_notice_kind {
-  /* The stream is open: `again` says whether for the first time. */
+  /* The stream is open. `again` is true if it was open before. */
   WC_NOTICE_CONNECTED = 1,
-  /* The connection was lost: `error` says why, `milliseconds` when the next attempt is made.
-   * What is held is kept. Told once; attempts go on until WC_NOTICE_CONNECTED. */
+  /* The connection was lost. `error` is the reason; the next attempt comes in `milliseconds`. The
+   * copy is kept. The notice comes once; the watch retries until WC_NOTICE_CONNECTED. */
   WC_NOTICE_DISCONNECTED,
-  /* The daemon cannot go on from where the watch was: `error` says why (REVISION_COMPACTED,
-   * EPOCH_CHANGED). All widgets come anew. What is held stays until they are complete; then what
-   * differs is told. */
+  /* The watch cannot resume. `error` is the reason (REVISION_COMPACTED, EPOCH_CHANGED). The daemon
+   * sends all widgets again. The copy stays until they are complete; then the differences come as
+   * notices. */
   WC_NOTICE_RESET,
-  /* `widget` appeared. */
+  /* `widget` was added. */
   WC_NOTICE_ADDED,
-  /* `widget` changed, and is as it is now. `update` says what changed; NULL if the widget was
+  /* `widget` changed; it has the new state. `update` has the changes; NULL if the widget was
    * replaced. */
   WC_NOTICE_UPDATED,
-  /* `widget` is gone, or no longer selected; this is how it was last. */
+  /* `widget` was removed, or is no longer selected; it has the last state. */
   WC_NOTICE_REMOVED,
-  /* What is held is the daemon's state at `revision`, whole. Time to draw. */
+  /* The copy is the daemon's whole state at `revision`. Draw now. */
   WC_NOTICE_SETTLED,
-  /* `event` happened. Each is told at most once. */
+  /* `event` happened. Each event comes at most once. */
   WC_NOTICE_EVENT,
-  /* Events from `first_sequence` to `last_sequence` may have been missed. */
+  /* Events from `first_sequence` to `last_sequence` may be lost. */
   WC_NOTICE_GAP,
-  /* A message of the stream, in `frame`, before the watch makes anything of it. Only with
+  /* A message of the stream, in `frame`, before the watch handles it. Only with
    * WC_WATCH_FRAMES. */
   WC_NOTICE_FRAME
 } wc_notice_kind;
 
-/* What a watch tells. Only what the kind names is set; the rest is 0. */
+/* A notice of a watch. Only the fields that its kind names are set; the others are 0. */
 typedef struct wc_notice {
   wc_notice_kind kind;
   bool again;
@@ -316,7 +317,7 @@ typedef struct wc_notice {
   const wc_error *error;
   const Widgetd__V1__Widget *widget;
   const Widgetd__V1__WidgetUpdated *update;
-  /* A hint how to animate it, with ADDED, UPDATED and REMOVED; or NULL. */
+  /* A hint for the animation, with ADDED, UPDATED and REMOVED; or NULL. */
   const Widgetd__V1__Transition *transition;
   const Widgetd__V1__Event *event;
   uint64_t revision;
@@ -325,20 +326,20 @@ typedef struct wc_notice {
   const ProtobufCMessage *frame;
 } wc_notice;
 
-/* Is called from wc_watch_run and wc_watch_process. May use the watch, but not free, run or process
+/* wc_watch_run and wc_watch_process call this. It may use the watch, but not free, run or process
  * it. */
 typedef void (*wc_notice_fn)(wc_watch *watch, const wc_notice *notice, void *context);
 
-/* Also tell each message (WC_NOTICE_FRAME). */
+/* Also report each message (WC_NOTICE_FRAME). */
 #define WC_WATCH_FRAMES 1u
-/* Hold no widgets: tell messages, events and connections, but not ADDED, UPDATED, REMOVED,
+/* Keep no widgets: report messages, events and connections, but not ADDED, UPDATED, REMOVED,
  * SETTLED. */
 #define WC_WATCH_NO_COPY 2u
 
 /*
- * Makes a watch of widgets. Connecting begins with wc_watch_run or wc_watch_process. `request` says
- * what to watch and is copied; NULL is all widgets without events. A resume_token needs
- * WC_WATCH_NO_COPY, since what came before it is not held here. `flags` may be 0.
+ * Makes a watch of widgets. wc_watch_run or wc_watch_process connects. `request` selects the
+ * widgets and is copied; NULL is all widgets without events. A resume_token needs
+ * WC_WATCH_NO_COPY, because the copy would lack the state before the token. `flags` may be 0.
  * Returns NULL on failure.
  */
 WC_API wc_watch *wc_watch_new(const char *socket, const Widgetd__V1__WatchWidgetsRequest *request,
@@ -348,7 +349,8 @@ WC_API wc_watch *wc_watch_new(const char *socket, const Widgetd__V1__WatchWidget
 WC_API wc_watch *wc_watch_one(const char *socket, const char *id, wc_notice_fn notice,
                               void *context, wc_error *error);
 
-/* Makes a watch of events alone; NULL is all. It tells EVENT and GAP, and of connections. */
+/* Makes a watch of only events. A NULL `request` is all events. It reports EVENT, GAP and
+ * connections. */
 WC_API wc_watch *wc_watch_events(const char *socket, const Widgetd__V1__WatchEventsRequest *request,
                                  unsigned flags, wc_notice_fn notice, void *context,
                                  wc_error *error);
@@ -358,27 +360,27 @@ WC_API void wc_watch_free(wc_watch *watch);
 
 /*
  * Follows until wc_watch_stop (WC_OK), until somebody ends the stream with Unsubscribe (WC_OK), or
- * until an error that waiting does not mend. A signal whose handler returns ends it with
- * WC_CANCELLED (INTERRUPTED); call it again to go on.
+ * until an error that a retry cannot fix. A signal whose handler returns ends it with WC_CANCELLED
+ * (INTERRUPTED). Call it again to continue.
  */
 WC_API wc_code wc_watch_run(wc_watch *watch, wc_error *error);
-/* Lets wc_watch_run return and tells no more. For use in the callback. */
+/* Makes wc_watch_run return. No more notices come. For use in the callback. */
 WC_API void wc_watch_stop(wc_watch *watch);
 
-/* For event loops: a descriptor that is readable when wc_watch_process has something to do. It is
- * the same for the watch's whole life, also across connections. Only poll it. */
+/* For event loops: a descriptor that is readable when you should call wc_watch_process. It never
+ * changes, not even after a reconnection. Only poll it. */
 WC_API int wc_watch_fd(const wc_watch *watch);
-/* Does what there is to do, without blocking, and tells what happened. Once the watch is over it
- * does nothing, and returns how it ended. */
+/* Does the pending work without blocking, and sends notices. After the watch has ended, it does
+ * nothing and returns the result of the watch. */
 WC_API wc_code wc_watch_process(wc_watch *watch, wc_error *error);
 /* Whether the watch has ended. */
 WC_API bool wc_watch_is_over(const wc_watch *watch);
 
 /* A widget as it is now, or NULL. Lives until the next wc_watch_run or wc_watch_process. */
 WC_API const Widgetd__V1__Widget *wc_watch_widget(const wc_watch *watch, const char *id);
-/* All widgets in display order. Lives as wc_watch_widget's does. */
+/* All widgets in display order. Valid as long as the result of wc_watch_widget. */
 WC_API const Widgetd__V1__Widget *const *wc_watch_widgets(wc_watch *watch, size_t *count);
-/* Whether a whole state is held, and at which revision. */
+/* Whether the copy is a whole state, and the revision of that state. */
 WC_API bool wc_watch_is_settled(const wc_watch *watch);
 WC_API uint64_t wc_watch_revision(const wc_watch *watch);
 /* Names the stream in RequestProgress and Unsubscribe; 0 while there is none. */
@@ -386,52 +388,55 @@ WC_API uint64_t wc_watch_subscription(const wc_watch *watch);
 /* The token after the last whole frame; NULL if there is none. */
 WC_API const uint8_t *wc_watch_token(const wc_watch *watch, size_t *length);
 
-/* How many bytes of memory the widgets may take (64 MiB at first); as many again while a snapshot
- * or a change set arrives. A watch that needs more ends with WC_RESOURCE_EXHAUSTED. */
+/* Sets the most memory of the copy in bytes. Default: 64 MiB. The watch may use twice that while a
+ * snapshot or a change set arrives. A watch that needs more ends with WC_RESOURCE_EXHAUSTED. */
 WC_API void wc_watch_set_memory_max(wc_watch *watch, size_t bytes);
-/* The shortest and the longest wait between attempts to connect (100 ms and 10 s at first). */
+/* Sets the shortest and the longest wait between attempts to connect. Default: 100 ms and 10 s. */
 WC_API void wc_watch_set_backoff(wc_watch *watch, uint32_t first_milliseconds,
                                  uint32_t last_milliseconds);
-/* The google.rpc.Status that ended the watch, encoded; NULL if none did. */
+/* The encoded google.rpc.Status that ended the watch; NULL if there is none. */
 WC_API const uint8_t *wc_watch_status(const wc_watch *watch, size_t *length);
 
 /* --- Streams ---------------------------------------------------------------------------------- */
 
 typedef struct wc_stream wc_stream;
 
-/* Opens a stream ("WatchWidgets", "WatchEvents"; "Provide", of which `request` is the first
- * message) on a connection of its own. The daemon ends it after `timeout` milliseconds; 0: never.
- * Does not wait for an answer. */
+/* Opens a stream ("WatchWidgets", "WatchEvents" or "Provide") on a separate connection. For
+ * "Provide", `request` is the first message. The daemon ends the stream after `timeout`
+ * milliseconds; 0: never. Does not wait for an answer. */
 #define wc_stream_open(socket, method, request, timeout, error) \
   wc_stream_open_message(socket, method, &(request)->base, timeout, error)
 WC_API wc_stream *wc_stream_open_message(const char *socket, const char *method,
                                          const ProtobufCMessage *request, int timeout,
                                          wc_error *error);
 /*
- * Waits at most so many milliseconds (0: not at all; below 0: as long as it takes) for the next
- * message. WC_OK with a message, to be freed with wc_free; WC_OK with NULL: the stream ended well,
- * or ended before; WC_DEADLINE_EXCEEDED: nothing came, try again; else: it failed and is over.
+ * Waits at most `timeout` milliseconds for the next message. 0: does not wait; below 0: no timeout.
+ *  - WC_OK with a message: free it with wc_free.
+ *  - WC_OK with NULL: the stream ended without an error, now or before.
+ *  - WC_DEADLINE_EXCEEDED: no message came; try again.
+ *  - other codes: the stream failed and is over.
  */
 #define wc_stream_next(stream, message, timeout, error) \
   wc_stream_next_message(stream, (void **)(message), timeout, error)
 WC_API wc_code wc_stream_next_message(wc_stream *stream, void **message, int timeout,
                                       wc_error *error);
 /*
- * Sends another message, where both sides send ("Provide"). Waits until the kernel has all of it, at
- * most WC_TIMEOUT_DEFAULT, and takes in meanwhile what comes; so call wc_stream_next with timeout 0
- * until it has none before you poll again. After an error nothing more can be sent; wc_stream_next goes on with
- * what has come, and says how the stream ended.
+ * Sends another message on a stream in both directions ("Provide"). Waits until the kernel has
+ * taken all of it, at most WC_TIMEOUT_DEFAULT. Meanwhile it reads incoming messages. So before you
+ * poll again, call wc_stream_next with timeout 0 until it has no message. After an error you can
+ * send nothing more; wc_stream_next returns the messages that have come, and then the end of the
+ * stream.
  */
 #define wc_stream_send(stream, request, error) \
   wc_stream_send_message(stream, &(request)->base, error)
 WC_API wc_code wc_stream_send_message(wc_stream *stream, const ProtobufCMessage *request,
                                       wc_error *error);
-/* Says that no more is sent. The daemon ends the stream when it has dealt with all that was. */
+/* Ends the sending side. The daemon ends the stream after it has handled all messages. */
 WC_API wc_code wc_stream_finish(wc_stream *stream, wc_error *error);
-/* Readable when a message may be there; call wc_stream_next with timeout 0 until it has none. -1
- * when it is over. */
+/* A descriptor that is readable when a message may be there. Then call wc_stream_next with timeout
+ * 0 until it has no message. -1 when the stream is over. */
 WC_API int wc_stream_fd(const wc_stream *stream);
-/* The google.rpc.Status that ended the stream, encoded; NULL if none did. */
+/* The encoded google.rpc.Status that ended the stream; NULL if there is none. */
 WC_API const uint8_t *wc_stream_status(const wc_stream *stream, size_t *length);
 /* Ends the stream. NULL is fine. */
 WC_API void wc_stream_close(wc_stream *stream);
