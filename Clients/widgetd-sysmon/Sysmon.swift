@@ -32,18 +32,18 @@ struct Sysmon: AsyncParsableCommand {
     abstract: "Shows this machine as widgets: clock, load, memory, network, disk, and a counter.",
     discussion: """
       The widgets are sysmon/clock, sysmon/load, sysmon/memory, sysmon/network, sysmon/disk and \
-      sysmon/counter. They are made at start, or taken over if they are there, and marked stale at \
-      the end.
+      sysmon/counter. The program creates missing widgets at its start, and takes existing ones \
+      over. When it ends, they are stale.
 
-      A click on load, memory, network or disk shows it in another unit. A click on the counter \
-      counts, `reset` sets it to 0:
+      A click on load, memory, network or disk selects another unit. A click on the counter counts, \
+      and `reset` sets it to 0:
 
         widgetctl send sysmon/counter click
 
       Example: widgetd-sysmon --socket /tmp/w/widgetd.sock --interval 5
 
-      Exit status: 0 after SIGTERM or SIGINT (or --once), 1 if the daemon cannot be used, 2 for \
-      wrong arguments.
+      Exit status: 0 after SIGTERM or SIGINT (or --once), 1 if the daemon cannot be reached or \
+      refuses the program, 2 for wrong arguments.
       """,
     version: "0.1.0")
 
