@@ -204,7 +204,7 @@ struct DocumentReader {
       if let permission = EnvironmentPermission(text) {
         if let danger = permission.danger {
           reading.report(
-            item, "no bundle may have \(danger): it decides what code programs run",
+            item, "no bundle may have \(danger), because it selects the code that programs run",
             hint: permission.isPattern
               ? "write out the names that are meant" : "leave \(text.prefix(80)) out")
         }

@@ -289,7 +289,7 @@ extension KindReader {
           let circle = (shown + [next]).joined(separator: " → ")
           reading.report(
             item, "actions run each other in a circle: \(circle)",
-            hint: "leave one of them out, or use reload: for what is to be read again")
+            hint: "leave one of them out, or use reload: for sources to read again")
         } else {
           visit(next)
         }

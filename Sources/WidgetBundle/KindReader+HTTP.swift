@@ -116,7 +116,7 @@ extension KindReader {
     guard let text = template.constantText else { return template }
     guard let target = URLTarget(text) else {
       reading.report(
-        item, "\"\(text.prefix(80))\" is no URL that can be asked",
+        item, "\"\(text.prefix(80))\" is not a URL that the host can request",
         hint:
           "write http:// or https://, a host, and a path; user names, # and blanks cannot be in it")
       return nil
@@ -140,7 +140,7 @@ extension KindReader {
     }
     if let target = url.constantText.flatMap(URLTarget.init), !target.isPrivate {
       reading.report(
-        item, "what is in the file would cross the network for all to read", hint: "use https://")
+        item, "the file's content would cross the network unencrypted", hint: "use https://")
     }
     guard case .map = item.node.content else {
       return file(item, variables).map { HTTPRequest.Auth(file: $0) }

@@ -73,7 +73,7 @@ extension KindReader {
     }
     let isAligned = reading.bool(object["aligned"]) ?? false
     if isAligned, interval == nil, let item = object["aligned"] {
-      reading.report(item, "only what is read again can be aligned", hint: "add every: DURATION")
+      reading.report(item, "only a repeated source can be aligned", hint: "add every: DURATION")
     }
     let condition = reading.expression(object["when"], variables, giving: .bool)
     let type: ExpressionType = givenType ?? (inputName == "timer" ? .timestamp : resultType(parse))

@@ -127,7 +127,7 @@ final class KindReader {
     guard !names.isEmpty else { return }
     if kind.data.contains(where: { $0.name == BundleScope.statusKey }), let item = object["data"] {
       reading.report(
-        item, "\"status\" is what the state of sources and actions is called",
+        item, "\"status\" is the name of the state of sources and actions",
         hint: "call the data something else")
       return
     }

@@ -66,7 +66,7 @@ extension Reading {
   private func checkName(_ name: String, _ item: Item) -> Bool {
     if name.isFieldName { return true }
     report(
-      item, "\"\(name.prefix(70))\" is no name that expressions could say",
+      item, "\"\(name.prefix(70))\" is not a name that expressions can use",
       hint: String.fieldNameHint)
     return false
   }
@@ -100,7 +100,7 @@ extension Reading {
           item, "data comes later than its widget, so it cannot be required",
           hint: "give it a default")
       } else if field.defaultValue != nil {
-        report(item, "what has a default need not be given", hint: "leave out required")
+        report(item, "a field with a default cannot be required", hint: "leave out required")
       }
     }
     return field

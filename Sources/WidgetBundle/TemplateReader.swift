@@ -183,7 +183,7 @@ final class TemplateReader {
       let taken = variables.environment.variables.map(\.name)
       if !name.isFieldName || taken.contains(name) || taken.contains(name + "Index") {
         reading.report(
-          item, "\"\(name.prefix(64))\" cannot be what a row is called",
+          item, "\"\(name.prefix(64))\" cannot be the name of a row",
           hint: name.isFieldName ? "that means something else here" : String.fieldNameHint)
       } else {
         rows.name = name

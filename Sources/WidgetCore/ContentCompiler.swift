@@ -32,7 +32,7 @@ struct ContentCompiler {
     _ root: NodeTemplate, place: String
   ) throws(KindContent.Problem) -> ContentProgram {
     guard root.rows == nil else {
-      throw Problem("\(place).rows", "there is one node at the top; put rows into a stack or table")
+      throw Problem("\(place).rows", "the top node cannot have rows; put it into a stack or table")
     }
     guard root.condition.isEmpty else {
       throw Problem("\(place).condition", "the node at the top is always there")
@@ -208,7 +208,7 @@ struct ContentCompiler {
     let taken = scope.environment.variables.map(\.name)
     guard !taken.contains(name), !taken.contains("\(name)Index"), name != ContentCompiler.statusKey
     else {
-      throw Problem("\(place).rows.name", "\"\(name)\" means something else here; choose another")
+      throw Problem("\(place).rows.name", "\"\(name)\" is a variable already; choose another name")
     }
     let list = try compile(template.list, scope, "\(place).rows.list")
     let element: ExpressionType

@@ -37,13 +37,13 @@ struct KindContent {
         }
         if template.families.isEmpty {
           guard fallback == nil else {
-            throw Problem("\(place).families", "another template is for all other families already")
+            throw Problem("\(place).families", "another template already covers all other families")
           }
           fallback = program
         }
         for family in template.families {
           guard programs.updateValue(program, forKey: family) == nil else {
-            throw Problem("\(place).families", "another template is for \(family.name) already")
+            throw Problem("\(place).families", "another template already covers \(family.name)")
           }
           guard kind.families.isEmpty || kind.families.contains(family) else {
             throw Problem("\(place).families", "the kind is not made for \(family.name)")

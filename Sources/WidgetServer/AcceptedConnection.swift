@@ -47,7 +47,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     ) {
       guard !self.isDecided else { return }
       self.refuse(
-        "in \(self.service.limits.firstByteMilliseconds) ms it did not say what it speaks")
+        "in \(self.service.limits.firstByteMilliseconds) ms it did not open a protocol")
     }
   }
 
@@ -62,7 +62,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     } else if let guest = guests.first(where: { $0.opening.first == first }) {
       let seen = received.readableBytesView.prefix(guest.opening.count)
       guard guest.opening.starts(with: seen) else {
-        return refuse("it does not go on as a connection that begins with \(first)")
+        return refuse("its first bytes are not those of a protocol that begins with \(first)")
       }
       guard seen.count == guest.opening.count else { return }
       decide()

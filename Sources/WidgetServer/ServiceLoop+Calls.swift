@@ -362,7 +362,7 @@ extension ServiceLoop {
     var position: Int64?
     if !request.pageToken.isEmpty {
       guard let bits = UInt64(request.pageToken, radix: 36) else {
-        throw .invalidField("page_token", "Send the previous page's next_page_token as it is.")
+        throw .invalidField("page_token", "Send the previous page's next_page_token unchanged.")
       }
       position = Int64(bitPattern: bits)
     }

@@ -80,7 +80,7 @@ extension ServiceLoop {
       throw .invalidField("page_size", "It must not be negative.")
     }
     guard request.pageToken.isEmpty || KindName(request.pageToken) != nil else {
-      throw .invalidField("page_token", "Send the previous page's next_page_token as it is.")
+      throw .invalidField("page_token", "Send the previous page's next_page_token unchanged.")
     }
     let wanted = request.pageSize == 0 ? limits.pageSizeDefault : Int(request.pageSize)
     let page = store.kinds(

@@ -75,13 +75,13 @@ extension ServiceLoop {
       parsed.head.revision <= store.revision
     else {
       logger.warning(
-        "connections of the last process are closed: what it left does not fit the store",
+        "connections of the last process are closed: their state does not match the store",
         metadata: ["connections": "\(handed.sockets.count)"])
       return nil
     }
     if parsed.unreadableCount > 0 {
       logger.warning(
-        "connections of the last process are closed: what it left of them cannot be read",
+        "connections of the last process are closed: their state cannot be read",
         metadata: ["connections": "\(parsed.unreadableCount)"])
     }
     lastSubscriptionID = max(lastSubscriptionID, parsed.head.lastSubscriptionID)

@@ -147,7 +147,7 @@ extension ServiceLoop {
   private func resume(_ bytes: [UInt8], _ group: WatchGroup) throws(RPCStatus) -> Revision {
     guard let token = ResumeToken(bytes: bytes) else {
       throw .invalidField(
-        "resume_token", "These bytes are no resume token; send them as they were received.")
+        "resume_token", "These bytes are not a resume token. Send the token unchanged.")
     }
     guard token.epoch == store.epoch, token.revision <= store.revision else {
       throw .epochChanged(store.epoch)

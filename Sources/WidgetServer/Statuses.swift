@@ -48,7 +48,7 @@ extension RPCStatus {
     case .nodeNotFound(let id, let node):
       self.init(
         .notFound, error.reason,
-        "Widget \"\(id)\" shows no node \"\(node)\" now. GetWidget tells which there are.",
+        "Widget \"\(id)\" has no node \"\(node)\" now. List its nodes with GetWidget.",
         metadata: ["widget_id": id.rawValue, "node_id": node])
     case .nodeHidden(let id, let node):
       self.init(
@@ -102,14 +102,14 @@ extension RPCStatus {
     case .revisionUnknown(let current):
       self.init(
         .outOfRange, error.reason,
-        "That revision has not happened; the current one is \(current). Watch again without a "
+        "That revision is in the future; the current one is \(current). Watch again without a "
           + "resume token.",
         metadata: ["revision": "\(current)"])
     case .notProvided(let id, let kind, let provider):
       self.init(
         .failedPrecondition, error.reason,
-        "Widget \"\(id)\" is a \"\(kind)\", which is no kind of provider \"\(provider)\". Declare that "
-          + "kind in this session, or change the widget with UpdateWidget.",
+        "Widget \"\(id)\" is a \"\(kind)\", but provider \"\(provider)\" does not have that kind. Declare "
+          + "the kind in this session, or change the widget with UpdateWidget.",
         metadata: ["widget_id": id.rawValue, "kind": kind.rawValue, "provider": provider])
     case .inUpdate(let index, let id, let inner):
       self.init(inner)
@@ -155,7 +155,7 @@ extension RPCStatus {
   static func storageFailed(_ error: StorageError) -> RPCStatus {
     RPCStatus(
       .unavailable, "STORAGE_FAILED",
-      "Nothing was changed, because it cannot be stored: \(error). Retry when that is mended.",
+      "Nothing was changed, because it cannot be stored: \(error). Try again when the cause is fixed.",
       retryDelay: .seconds(1))
   }
 
@@ -163,7 +163,7 @@ extension RPCStatus {
     let remedy =
       switch limit {
       case "content_cost_per_command_max":
-        "Making what the widgets show costs too much: change fewer at once, or simplify the "
+        "The content of the changed widgets costs too much. Change fewer at once, or simplify the "
           + "expressions of their kind"
       case "bundle_calls_max", "bundle_calls_of_clients_max":
         "Try again when an earlier call has ended"
@@ -228,7 +228,7 @@ extension RPCStatus {
       switch method.shape {
       case .unary: "\(name) is a unary call; open it without flags."
       case .stream: "\(name) answers with a stream; open it with the remote-closed flag."
-      case .conversation: "\(name) is a conversation; open it with the remote-open flag."
+      case .conversation: "\(name) is a bidirectional stream; open it with the remote-open flag."
       }
     return RPCStatus(.invalidArgument, "WRONG_CALL_TYPE", words, metadata: ["method": name])
   }
@@ -255,7 +255,7 @@ extension RPCStatus {
   ) -> RPCStatus {
     RPCStatus(
       .alreadyExists, "PROVIDER_ACTIVE",
-      "Provider \"\(provider)\" has a session already, of process \(pid) of user \(uid). Stop that, "
+      "Provider \"\(provider)\" has a session already (process \(pid), user \(uid)). Stop it, "
         + (canTakeOver ? "set take_over to replace it, " : "") + "or choose another name.",
       metadata: ["provider": provider, "uid": "\(uid)", "pid": "\(pid)"])
   }
@@ -263,20 +263,20 @@ extension RPCStatus {
   static func providerReplaced(_ provider: String) -> RPCStatus {
     RPCStatus(
       .aborted, "PROVIDER_REPLACED",
-      "Another session of provider \"\(provider)\" has taken the place of this one.",
+      "Another session of provider \"\(provider)\" has replaced this one.",
       metadata: ["provider": provider])
   }
 
   static func leaseExpired(_ lease: Duration) -> RPCStatus {
     RPCStatus(
       .deadlineExceeded, "LEASE_EXPIRED",
-      "The provider said nothing for \(lease). Open another session, and send keep_alive in time.")
+      "The provider sent nothing for \(lease). Open another session, and send keep_alive in time.")
   }
 
   static func noDataRequest(_ id: UInt64) -> RPCStatus {
     RPCStatus(
       .notFound, "DATA_REQUEST_NOT_FOUND",
-      "There is no open data request \(id): it was answered, another one took its place, or its "
+      "There is no open data request \(id): it was answered, another one replaced it, or its "
         + "widget is gone.",
       metadata: ["data_request_id": "\(id)"])
   }
@@ -291,7 +291,7 @@ extension RPCStatus {
   static func invalidConfiguration(_ description: String) -> RPCStatus {
     RPCStatus(
       .failedPrecondition, "CONFIGURATION_INVALID",
-      "The settings stay as they were, because the new ones cannot be used: \(description)")
+      "The old settings stay in force, because the new ones are invalid: \(description)")
   }
 
   static func responseTooLarge(_ byteCount: Int, _ maximum: Int) -> RPCStatus {
@@ -304,7 +304,7 @@ extension RPCStatus {
     .resourceExhausted, "RESPONSE_TOO_LARGE",
     "A widget is too large for a frame. Watch less of it with a read mask, or make it smaller.")
 
-  static let cancelled = RPCStatus(.cancelled, "CANCELLED", "The call was given up.")
+  static let cancelled = RPCStatus(.cancelled, "CANCELLED", "The call was cancelled.")
 
   public static let deadlineExceeded = RPCStatus(
     .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's deadline has passed.")

@@ -175,9 +175,9 @@ public final class WidgetServer: Sendable {
       service.counters.connectionsRefused += 1
       service.recentErrors.record(
         .unauthenticated, "PEER_UNKNOWN", area: "connections",
-        "A connection was refused, because the kernel does not tell who it is.",
+        "A connection was refused, because the kernel does not tell its user.",
         at: ServiceLoop.wallClock())
-      throw RefusedConnection(reason: "the kernel does not tell who it is")
+      throw RefusedConnection(reason: "the kernel does not tell its user")
     }
     if let (limit, maximum) = service.admit(peer) {
       service.counters.connectionsRefused += 1

@@ -17,7 +17,7 @@ enum FileReading {
     var status = stat()
     guard fstat(file, &status) == 0 else { throw failure(request.path) }
     guard status.st_mode & S_IFMT == S_IFREG else {
-      throw Failure("FAILED_PRECONDITION", "\(request.path) is no regular file")
+      throw Failure("FAILED_PRECONDITION", "\(request.path) is not a regular file")
     }
     return try contents(of: file, path: request.path, bytesMax: request.bytesMax)
   }

@@ -54,7 +54,7 @@ struct WebFetcher: Sendable {
         do {
           try await Task.sleep(for: request.timeout)
         } catch {
-          return .failure(Failure("CANCELLED", "the request was ended"))
+          return .failure(Failure("CANCELLED", "the request was cancelled"))
         }
         return .failure(tooLate(request))
       }
@@ -78,9 +78,9 @@ struct WebFetcher: Sendable {
     } catch let failure as Failure {
       return .failure(failure)
     } catch is CancellationError {
-      return .failure(Failure("CANCELLED", "the request was ended"))
+      return .failure(Failure("CANCELLED", "the request was cancelled"))
     } catch let error as HTTPClientError where error == .cancelled {
-      return .failure(Failure("CANCELLED", "the request was ended"))
+      return .failure(Failure("CANCELLED", "the request was cancelled"))
     } catch let error as HTTPClientError
       where [.deadlineExceeded, .connectTimeout, .readTimeout].contains(error)
     {

@@ -128,13 +128,13 @@ extension BundleInstance {
       of: event,
       ActionStatus(
         state: .failure, title: "Left out",
-        message: "More happens than can be done; try again later.",
+        message: "Too many actions are waiting; try again later.",
         code: "RESOURCE_EXHAUSTED"))
     failed(
       id, .dropped,
       ActionStatus(
         state: .failure, title: event.map { "Event \($0.name)" } ?? "",
-        message: "more happens than can be done; left out", code: "RESOURCE_EXHAUSTED"))
+        message: "too many actions are waiting; dropped", code: "RESOURCE_EXHAUSTED"))
     deadlines[.dropped(id)] = now.uptime + limits.droppedFor
   }
 

@@ -283,7 +283,7 @@ public struct BundleInstance: Sendable {
       widgets[id]?.sources[index].watch = nil
       effects.append(
         .report(
-          "\(place(id, index)): changes of the file are not noticed: \(failure.message)"))
+          "\(place(id, index)): the host cannot watch the file for changes: \(failure.message)"))
     case .patch(let id): changeRefused(id, request, failure)
     case .run(let run): stepFailed(run, failure)
     case .event(let event):

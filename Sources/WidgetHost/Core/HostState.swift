@@ -421,7 +421,7 @@ public struct HostState: Sendable {
     let known = Set(standings.map(\.id))
     for (id, _) in bundles where !known.contains(id) {
       outputs.append(.withdraw(id: id))
-      outputs.append(.note("bundle \(id) is gone; removing what is left of it"))
+      outputs.append(.note("bundle \(id) is gone; removing its widgets and kinds"))
     }
     return outputs + standing()
   }
