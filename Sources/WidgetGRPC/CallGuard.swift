@@ -85,7 +85,7 @@
               "\"\(timeout.prefix(32))\" is no grpc-timeout; send 1 to 8 digits and one of HMSmun."),
             context)
         }
-        guard !CallGuard.isZero(timeout) else {
+        guard !CallGuard.isOver(timeout) else {
           return refuse(
             .refused(
               .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's time was over when it began."),
@@ -121,9 +121,10 @@
         && bytes.dropLast().allSatisfy { (zero...UInt8(ascii: "9")).contains($0) }
     }
 
-    /// Whether a timeout is none at all.
-    private static func isZero(_ text: String) -> Bool {
-      text.utf8.dropLast().allSatisfy { $0 == zero }
+    /// Whether a timeout is below a microsecond. Clients whose deadline has passed send `1n`.
+    private static func isOver(_ text: String) -> Bool {
+      let digits = text.utf8.dropLast().drop { $0 == zero }
+      return digits.isEmpty || text.utf8.last == UInt8(ascii: "n") && digits.count < 4
     }
 
     private static let zero = UInt8(ascii: "0")

@@ -228,8 +228,10 @@
           #expect(ending.reason == "PROTOCOL_ERROR")
           #expect(ending.details?.message == ending.message)
         }
-        let over = try client.start(path, payload: message, [("grpc-timeout", "0S")])
-        #expect(try client.ending(of: over).reason == "DEADLINE_EXCEEDED")
+        for past in ["0S", "1n", "000999n"] {
+          let over = try client.start(path, payload: message, [("grpc-timeout", past)])
+          #expect(try client.ending(of: over).reason == "DEADLINE_EXCEEDED", "\(past)")
+        }
       }
     }
 
