@@ -167,7 +167,7 @@ struct PicturePageTests {
     let label = try #require(widget.withDefaults.content?.nodes[1].properties)
     #expect(label["padding"] == .double(4))
     #expect(label["margin"] == .double(2))
-    #expect(label["separator"] == .bool(false))
+    #expect(label["separator"] == .bool(true))
     #expect(label["accessory"] == .string("none"))
     #expect(label["text"] == .string("one"))
     #expect(label["width"] == nil)

@@ -61,21 +61,6 @@ struct WidgetTextTests {
         "text=\"--\"  ! text: no such key: 'load'\n"))
   }
 
-  @Test(arguments: [false, true])
-  func `the defaults have a separator where the parent draws lines`(isDivided: Bool) {
-    let rows = ["a", "b"].map { Node(id: $0, type: .label) }
-    var widget = Samples.widget
-    widget.content = Content(
-      rootID: "top",
-      nodes: [
-        Node(
-          id: "top", type: .stack, properties: ["divider": .bool(isDivided)], childIDs: ["a", "b"])
-      ] + rows)
-    let nodes = widget.withDefaults.content?.nodes ?? []
-    #expect(
-      nodes.map { $0.properties["separator"] } == [.bool(false), .bool(isDivided), .bool(false)])
-  }
-
   @Test func `the list of nodes tells the tokens that the theme lacks`() {
     let node = Node(
       id: "a", type: .label,

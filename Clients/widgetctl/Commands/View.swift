@@ -212,24 +212,16 @@ extension Widget {
     presence.isVisible && (withStanding || !isStandingWell)
   }
 
-  /// The widget with all properties of its nodes, defaults included. `separator` is false where the
-  /// parent draws no line.
+  /// The widget with all properties of its nodes, defaults included.
   var withDefaults: Widget {
     guard let content else { return self }
     var widget = self
-    var aboveLine: Set<String> = []
-    for node in content.nodes where node.properties["divider"] == .bool(true) {
-      aboveLine.formUnion(node.childIDs.dropLast())
-    }
     widget.content = Content(
       rootID: content.rootID,
       nodes: content.nodes.map { node in
         var node = node
         for property in node.type?.allProperties ?? [] where node.properties[property.name] == nil {
           node.properties[property.name] = property.defaultValue
-          if property.name == "separator", !aboveLine.contains(node.id) {
-            node.properties[property.name] = .bool(false)
-          }
         }
         return node
       })
