@@ -102,6 +102,28 @@ extension KindReader {
     }
   }
 
+  /// Warns of buttons whose press nothing handles. A kind that declares the event leaves it to others.
+  func warnOfIdleButtons() {
+    let press = "press"
+    let isOfAnyNode =
+      kind.events.contains { $0.name == press }
+      || triggers.contains {
+        if case .event(press, nil) = $0.when { true } else { false }
+      }
+    guard !isOfAnyNode else { return }
+    for button in buttons {
+      let isHandled =
+        handlers.contains { $0.nodeID == button.nodeID && $0.event.name == press }
+        || kind.reducers.contains {
+          $0.event == press && ($0.nodeID.isEmpty || $0.nodeID == button.nodeID)
+        }
+      if !isHandled {
+        reading.remark(
+          button.item, "nothing happens if this button is pressed", hint: "add on: {press: …}")
+      }
+    }
+  }
+
   private func note(
     _ handled: [String: Set<String>], _ ofAnyNode: Set<String>, on node: inout NodeTemplate
   ) {

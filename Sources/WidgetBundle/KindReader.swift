@@ -30,6 +30,8 @@ final class KindReader {
   var nodeIDs = NodeIDs()
   /// The type of each node, by its id.
   var nodeTypes: [String: NodeType] = [:]
+  /// The buttons of all templates, by node.
+  var buttons: [(nodeID: String, item: Item)] = []
 
   /// The steps for an event of a node.
   struct NodeHandler {
@@ -79,6 +81,7 @@ final class KindReader {
     if let item = object["on"] { on(item) }
     reportReloadCircles()
     noteNodeEvents()
+    warnOfIdleButtons()
     let tellsOutcomes = addOutcomes()
     return BundleKind(
       kind: kind, sources: sources, actions: actions, triggers: triggers, forms: forms,

@@ -46,6 +46,7 @@ final class TemplateReader {
       let (type, main) = type(of: object)
     else { return nil }
     var node = NodeTemplate(id: id(object, type), type: type)
+    if type == .button { kindReader.buttons.append((node.id, object.item)) }
     var inner = variables
     let depthBefore = rowDepth
     defer { rowDepth = depthBefore }

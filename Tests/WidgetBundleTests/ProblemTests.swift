@@ -30,12 +30,12 @@ import WidgetModel
     Mistake("families: [smal]", "1:12", "\"smal\" is no family", hint: "\"small\""),
     Mistake("persistence: forever", "1:14", "no persistence", hint: "durable, volatile"),
     Mistake("transition: jump", "1:13", "\"jump\" is no transition"),
-    Mistake("parameters: {a-b: 1}", "1:14", "\"a-b\" is no name", hint: "letters, digits and _"),
+    Mistake("parameters: {a-b: 1}", "1:14", "\"a-b\" is not a name", hint: "letters, digits and _"),
     Mistake("parameters: {a: {type: strng}}", "1:24", "\"strng\" is no type", hint: "list(TYPE)"),
     Mistake(
       "parameters: {a: {type: int, default: x}}", "1:38", "type int, not string"),
     Mistake(
-      "parameters: {a: {required: true, default: 1}}", "1:28", "need not be given"),
+      "parameters: {a: {required: true, default: 1}}", "1:28", "cannot be required"),
     Mistake("parameters: {a: =now}", "1:17", "an expression cannot stand here", hint: "=="),
     Mistake("parameters: [{name: a}, {name: a}]", "1:32", "\"a\" is there twice"),
     // Expressions.
@@ -113,8 +113,8 @@ import WidgetModel
     Mistake(
       "sources: {a: {http: http://127.0.0.1:8080/x}}", "1:21", "may not speak to 127.0.0.1:8080",
       hint: "add 127.0.0.1:8080 to permissions.hosts", permissions: "{hosts: [127.0.0.1]}"),
-    Mistake("sources: {a: {http: ftp://x/}}", "1:21", "no URL"),
-    Mistake("sources: {a: {http: 'https://me@x/'}}", "1:21", "no URL"),
+    Mistake("sources: {a: {http: ftp://x/}}", "1:21", "not a URL"),
+    Mistake("sources: {a: {http: 'https://me@x/'}}", "1:21", "not a URL"),
     Mistake(
       "sources: {a: {command: [df]}}", "1:25", "may not run df", hint: "permissions.commands"),
     Mistake("sources: {a: {command: df}}", "1:24", "expected a list"),
@@ -168,7 +168,7 @@ import WidgetModel
     Mistake("sources: {a-b: {timer: 1s}}", "1:11", "cannot be the name"),
     Mistake(
       "sources: {a: {timer: 1s}}\nactions: {a: {reload: all}}", "2:11", "a source \"a\" already"),
-    Mistake("data: {status: 1}\nsources: {a: {timer: 1s}}", "1:7", "\"status\" is what"),
+    Mistake("data: {status: 1}\nsources: {a: {timer: 1s}}", "1:7", "\"status\" is the name of"),
     // Actions.
     Mistake("actions: {a: {run: b}}", "1:20", "no action \"b\"", hint: "\"a\""),
     Mistake(
@@ -337,6 +337,21 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("button: Go", "", 1), ("{button: Go, on: {press: {set: {n: 1}}}}", "", 0),
+    ("button: Go", "    on: {press: {set: {n: 1}}}\n", 0), ("button: Go", "    events: {press: }\n", 0),
+    ("button: Go", "    on: {change: {set: {n: 1}}}\n", 1),
+    ("button: Go", "    reducers: [{event: press, set: {n: data.n + 1}}]\n", 0),
+    ("{button: Go, id: a}", "    reducers: [{event: press, nodeId: b, set: {n: 1}}]\n", 1),
+  ])
+  func `a button that does nothing is remarked on`(content: String, rest: String, count: Int) throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0}\n    content:\n      stack:\n"
+        + "        - \(content)\n        - {label: x, id: b}\n" + rest)
+    #expect(bundle.remarks.map(\.line) == Array(repeating: 9, count: count))
+    if count > 0 { #expect(bundle.remarks.first?.hint == "add on: {press: …}") }
+  }
+
+  @Test(arguments: [
     ("{api: {url: 'https://b.c/'}}", "{service: api}", 5, "may not speak to b.c"),
     ("{api: {url: 'http://a.b/', auth: '${bundle}/t'}}", "{service: api}", 5, "would cross"),
     ("{api: {url: 'https://a.b/', headers: {x: =data.n}}}", "{service: api}", 5, "data"),
@@ -431,7 +446,7 @@ import WidgetModel
   @Test(arguments: [
     ("{unit: C}", "label: =defaults.unti", "unknown field 'unti'"),
     ("{unit: {type: int, default: C}}", "label: x", "type int, not string"),
-    ("{a-b: C}", "label: x", "no name that expressions could say"),
+    ("{a-b: C}", "label: x", "not a name that expressions can use"),
     ("{}", "label: =defaults.unit", "unknown variable 'defaults'"),
     ("{n: 1}", "label: {from: defaults.n, transform: duration}", "cannot take this"),
   ])

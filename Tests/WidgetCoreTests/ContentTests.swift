@@ -805,7 +805,7 @@ struct ContentTests {
     ),
     (
       NodeTemplate(id: "a", type: .label, rows: RowTemplate(list: "[1]")),
-      "content[0].root.rows: there is one node"
+      "content[0].root.rows: the top node cannot"
     ),
     (
       NodeTemplate(
@@ -819,7 +819,7 @@ struct ContentTests {
         children: [
           NodeTemplate(id: "b", type: .label, rows: RowTemplate(list: "[1]", name: "data"))
         ]),
-      "content[0].root.children[0].rows.name: \"data\" means something else"
+      "content[0].root.children[0].rows.name: \"data\" is a variable already"
     ),
     (
       NodeTemplate(

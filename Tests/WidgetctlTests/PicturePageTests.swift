@@ -117,6 +117,19 @@ struct PicturePageTests {
         .hasPrefix("unknown kind \"clock\"\n"))
   }
 
+  @Test func `content for another family only is named`() {
+    var widget = Self.widget("a", "one")
+    widget.content = nil
+    widget.family = .medium
+    func first(_ families: [Family]) -> String? {
+      let kinds = KindNames(families: [widget.kind: families])
+      return Self.lines(Self.page(width: 80).text(of: [widget], kinds: kinds)).first.map(String.init)
+    }
+    #expect(first([.inline]) == "no content for the family medium; --as inline shows some")
+    #expect(first([.medium])?.hasPrefix("no content") != true)
+    #expect(first([])?.hasPrefix("no content") != true)
+  }
+
   @Test(arguments: 1...9)
   func `a height is held to, and what is cut off is counted`(height: Int) {
     let one = Self.widget("a", "one", "two", "three")

@@ -270,15 +270,29 @@ let nodeCompletion = CompletionKind.custom { words, _, prefix in
 struct KindNames: Sendable {
   private(set) var unknown: Set<KindName> = []
   private var known: Set<KindName> = []
+  /// The families for which a kind has content.
+  private var families: [KindName: [Family]] = [:]
 
-  init(unknown: Set<KindName> = []) { self.unknown = unknown }
+  init(unknown: Set<KindName> = [], families: [KindName: [Family]] = [:]) {
+    (self.unknown, self.families) = (unknown, families)
+  }
+
+  /// Which option shows content of a widget whose own family has none. Nil if there is no such content.
+  func advice(for widget: Widget) -> String? {
+    guard widget.content == nil, let shown = families[widget.kind], let family = shown.first,
+      !shown.contains(widget.family)
+    else { return nil }
+    return "no content for the family \(widget.family.name); --as \(family.name) shows some"
+  }
 
   /// Asks the daemon for each kind once, and at each call again for unregistered kinds.
   mutating func look(for widgets: [Widget], _ session: Session) async throws(ClientError) {
     for kind in Set(widgets.filter { $0.content == nil }.map(\.kind)).subtracting(known) {
       do throws(ClientError) {
-        _ = try await session.client.getKind(GetKindRequest(name: kind), options: session.options)
+        let answer = try await session.client.getKind(
+          GetKindRequest(name: kind), options: session.options)
         known.insert(kind)
+        families[kind] = answer.kind.kind.content.flatMap(\.families)
         unknown.remove(kind)
       } catch {
         // A daemon without kinds cannot tell.

@@ -53,6 +53,8 @@ struct RenderPage: Sendable {
         + (tellsAll ? widget.statusFailures : [])
     } else if kinds.unknown.contains(widget.kind) {
       notes.failures.append("unknown kind \"\(widget.kind)\"")
+    } else if let advice = kinds.advice(for: widget) {
+      notes.problems.append(advice)
     }
     return card.drawing(
       of: widget.content ?? RenderPage.lines(of: widget.data), name: widget.id.rawValue,

@@ -70,6 +70,8 @@ struct PicturePage: Sendable {
     guard let content = widget.content else {
       if kinds.unknown.contains(widget.kind) {
         above.append(PicturePage.problem("unknown kind \"\(widget.kind)\""))
+      } else if let advice = kinds.advice(for: widget) {
+        above.append(PicturePage.line(advice, ["color": .string("color.secondary")]))
       }
       let data = widget.data.entries.map { PicturePage.line($0.line, ["lines": .int(1)]) }
       return grids(above + data)
