@@ -338,12 +338,14 @@ import WidgetModel
 
   @Test(arguments: [
     ("button: Go", "", 1), ("{button: Go, on: {press: {set: {n: 1}}}}", "", 0),
-    ("button: Go", "    on: {press: {set: {n: 1}}}\n", 0), ("button: Go", "    events: {press: }\n", 0),
+    ("button: Go", "    on: {press: {set: {n: 1}}}\n", 0),
+    ("button: Go", "    events: {press: }\n", 0),
     ("button: Go", "    on: {change: {set: {n: 1}}}\n", 1),
     ("button: Go", "    reducers: [{event: press, set: {n: data.n + 1}}]\n", 0),
     ("{button: Go, id: a}", "    reducers: [{event: press, nodeId: b, set: {n: 1}}]\n", 1),
   ])
-  func `a button that does nothing is remarked on`(content: String, rest: String, count: Int) throws {
+  func `a button that does nothing is remarked on`(content: String, rest: String, count: Int) throws
+  {
     let bundle = try Samples.read(
       "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0}\n    content:\n      stack:\n"
         + "        - \(content)\n        - {label: x, id: b}\n" + rest)

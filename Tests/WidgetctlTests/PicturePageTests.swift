@@ -123,7 +123,8 @@ struct PicturePageTests {
     widget.family = .medium
     func first(_ families: [Family]) -> String? {
       let kinds = KindNames(families: [widget.kind: families])
-      return Self.lines(Self.page(width: 80).text(of: [widget], kinds: kinds)).first.map(String.init)
+      return Self.lines(Self.page(width: 80).text(of: [widget], kinds: kinds)).first.map(
+        String.init)
     }
     #expect(first([.inline]) == "no content for the family medium; --as inline shows some")
     #expect(first([.medium])?.hasPrefix("no content") != true)
