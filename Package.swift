@@ -45,102 +45,98 @@ let package = Package(
     .trait(name: grpcTrait, description: "The daemon answers gRPC on its socket, beside ttrpc."),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-    .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
-    .package(url: "https://github.com/grpc/grpc-swift-2", from: "2.4.3"),
-    .package(url: "https://github.com/grpc/grpc-swift-nio-transport", from: "2.9.2"),
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+    .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
+    .package(url: "https://github.com/grpc/grpc-swift-2", exact: "2.4.3"),
+    .package(url: "https://github.com/grpc/grpc-swift-nio-transport", exact: "2.9.2"),
+    .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
     // Without the JSON trait, which needs all of Foundation and with it 45 MB of ICU.
-    .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
-    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
+    .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0", traits: []),
+    .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
     // HTTP for bundles; only widgetd-host links it.
-    .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+    .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
   ],
   targets: [
     // The threads on which a program's tasks run.
     .target(name: "CTimerFile"),
     .target(
-      name: "TaskThreads", dependencies: ["CTimerFile", collections, heaps], swiftSettings: strict),
+      name: "TaskThreads", dependencies: ["CTimerFile", collections, heaps]),
 
     // The domain, free of I/O. These import no Foundation, NIO or protobuf.
     .target(
-      name: "WidgetModel", swiftSettings: strict,
+      name: "WidgetModel",
       linkerSettings: [.linkedLibrary("m")]),  // What the standard library rounds doubles with.
     .target(
       name: "WidgetExpression", dependencies: ["WidgetModel"],
-      exclude: ["Text/generate-folding-table", "Text/generate-date-names"], swiftSettings: strict,
+      exclude: ["Text/generate-folding-table", "Text/generate-date-names"],
       linkerSettings: [.linkedLibrary("m")]),  // The same.
     .target(
-      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections],
-      swiftSettings: strict),
+      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections]),
     // What widgets show, measured and placed.
     .target(
       name: "WidgetLayout", dependencies: ["WidgetModel"],
-      exclude: ["Text/generate-width-table"], swiftSettings: strict),
+      exclude: ["Text/generate-width-table"]),
     // The system's time zones, for expressions.
     .target(
-      name: "WidgetTimeZones", dependencies: ["WidgetExpression"], swiftSettings: strict),
+      name: "WidgetTimeZones", dependencies: ["WidgetExpression"]),
 
     // YAML, read by libyaml. Yams needs all of Foundation and with it 36 MB of ICU.
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
-    .target(name: "WidgetYAML", dependencies: ["CYAML"], swiftSettings: strict),
+    .target(name: "WidgetYAML", dependencies: ["CYAML"]),
 
     // Bundles: widgets without code, read and checked.
     .target(
       name: "WidgetBundle",
-      dependencies: ["WidgetExpression", "WidgetModel", "WidgetYAML"], swiftSettings: strict),
+      dependencies: ["WidgetExpression", "WidgetModel", "WidgetYAML"]),
 
     // The folder of bundles.
     .target(name: "CLibArchive"),
     .target(
       name: "WidgetBundleStore",
-      dependencies: ["CLibArchive", "WidgetBundle", "WidgetExpression", "WidgetModel"],
-      swiftSettings: strict),
+      dependencies: ["CLibArchive", "WidgetBundle", "WidgetExpression", "WidgetModel"]),
 
     // What widgets look like, in cells: text, escape sequences, HTML.
     .target(
-      name: "WidgetRender", dependencies: ["WidgetLayout", "WidgetModel"], swiftSettings: strict),
+      name: "WidgetRender", dependencies: ["WidgetLayout", "WidgetModel"]),
     // The same as values: shapes and text in points, for SVG and for pixels.
     .target(
       name: "WidgetDrawing", dependencies: ["WidgetLayout", "WidgetModel", "WidgetRender"],
-      exclude: ["generate-advance-table"], swiftSettings: strict,
+      exclude: ["generate-advance-table"],
       linkerSettings: [.linkedLibrary("m")]),
     // The same as pixels, by cairo and pango.
     .target(name: "CCairo", linkerSettings: [.linkedLibrary("m")]),
     .target(
       name: "WidgetCairo",
-      dependencies: ["CCairo", "WidgetDrawing", "WidgetLayout", "WidgetModel", "WidgetRender"],
-      swiftSettings: strict),
+      dependencies: ["CCairo", "WidgetDrawing", "WidgetLayout", "WidgetModel", "WidgetRender"]),
     // What widgets look like in status bars.
     .target(
-      name: "WidgetBar", dependencies: ["WidgetLayout", "WidgetModel"], swiftSettings: strict),
+      name: "WidgetBar", dependencies: ["WidgetLayout", "WidgetModel"]),
     // The terminal of a live view: modes, keys, size, putting it right.
-    .target(name: "WidgetTerminal", dependencies: ["WidgetRender"], swiftSettings: strict),
+    .target(name: "WidgetTerminal", dependencies: ["WidgetRender"]),
 
     // Messages: generated C, its runtime guards, and conversion to the domain.
     .systemLibrary(
       name: "CProtobufC", pkgConfig: "libprotobuf-c", providers: [.apt(["libprotobuf-c-dev"])]),
     .target(name: "CWidgetProto", dependencies: ["CProtobufC"]),
     .target(
-      name: "WidgetProto", dependencies: ["CWidgetProto", "WidgetModel"], swiftSettings: strict),
+      name: "WidgetProto", dependencies: ["CWidgetProto", "WidgetModel"]),
 
     // Frames and streams: knows bytes, not messages.
-    .target(name: "WidgetTransport", dependencies: [nioCore], swiftSettings: strict),
+    .target(name: "WidgetTransport", dependencies: [nioCore]),
 
     // Durability.
     .systemLibrary(
       name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(
-      name: "WidgetStorage", dependencies: ["CSQLite", "WidgetCore", "WidgetModel", "WidgetProto"],
-      swiftSettings: strict),
+      name: "WidgetStorage", dependencies: ["CSQLite", "WidgetCore", "WidgetModel", "WidgetProto"]),
 
     // Signals of a process: imports nothing but the C library.
-    .target(name: "WidgetProcess", swiftSettings: strict),
+    .target(name: "WidgetProcess"),
 
     // Living under systemd: imports nothing but the C library.
-    .target(name: "WidgetSystemd", swiftSettings: strict),
+    .target(name: "WidgetSystemd"),
 
     // The daemon.
     .target(
@@ -148,11 +144,10 @@ let package = Package(
       dependencies: [
         "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTimeZones",
         "WidgetTransport", nioCore, nioPosix, logging,
-      ], swiftSettings: strict),
+      ]),
     .target(
       name: "WidgetGRPC",
-      dependencies: ["WidgetServer", "WidgetProto", nioCore, nioPosix, logging] + grpc,
-      swiftSettings: strict),
+      dependencies: ["WidgetServer", "WidgetProto", nioCore, nioPosix, logging] + grpc),
     .executableTarget(
       name: "widgetd",
       dependencies: [
@@ -161,18 +156,16 @@ let package = Package(
         .target(name: "WidgetGRPC", condition: withGRPC),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "SystemPackage", package: "swift-system"),
-      ], swiftSettings: strict),
+      ]),
 
     // Clients.
     .target(
       name: "WidgetClient",
-      dependencies: ["WidgetModel", "WidgetProto", "WidgetTransport", nioCore, nioPosix],
-      swiftSettings: strict),
+      dependencies: ["WidgetModel", "WidgetProto", "WidgetTransport", nioCore, nioPosix]),
     // Widgets in Swift, with types.
     .target(
       name: "WidgetProvider",
-      dependencies: ["WidgetClient", "WidgetModel", "WidgetProcess", "WidgetSystemd"],
-      swiftSettings: strict),
+      dependencies: ["WidgetClient", "WidgetModel", "WidgetProcess", "WidgetSystemd"]),
     .executableTarget(
       name: "widgetctl",
       dependencies: [
@@ -180,14 +173,14 @@ let package = Package(
         "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel",
         "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones", "WidgetYAML", arguments,
       ],
-      path: "Clients/widgetctl", swiftSettings: strict),
+      path: "Clients/widgetctl"),
     .executableTarget(
       name: "widgetd-sysmon",
       dependencies: [
         "TaskThreads", "WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider",
         "WidgetSystemd", arguments,
       ],
-      path: "Clients/widgetd-sysmon", swiftSettings: strict),
+      path: "Clients/widgetd-sysmon"),
 
     // Bundles, run. What it touches is in the adapters; the rest is a state machine.
     .target(name: "CHostSystem"),
@@ -200,14 +193,14 @@ let package = Package(
         "CHostSystem", "CSystemd", "WidgetBundle", "WidgetClient", "WidgetExpression",
         "WidgetModel", nioCore, nioPosix, .product(name: "NIOHTTP1", package: nio),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
-      ], swiftSettings: strict),
+      ]),
     .executableTarget(
       name: "widgetd-host",
       dependencies: [
         "TaskThreads", "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetHost",
         "WidgetProcess", "WidgetSystemd", "WidgetTimeZones", arguments,
       ],
-      path: "Clients/widgetd-host", swiftSettings: strict),
+      path: "Clients/widgetd-host"),
 
     // The conformance suite's drivers for Swift. See Clients/conformance/README.md.
     .executableTarget(
@@ -215,15 +208,15 @@ let package = Package(
       dependencies: [
         "WidgetClient", "WidgetProto", "WidgetServer", "WidgetStorage", nioCore, logging,
       ],
-      path: "Clients/conformance/swift", swiftSettings: strict),
+      path: "Clients/conformance/swift"),
 
     // Measured beside nothing else: the state machine alone. See benchmarks/core/run.
     .executableTarget(
       name: "widgetd-core-benchmark", dependencies: ["WidgetCore", "WidgetModel"],
-      path: "benchmarks/core", exclude: ["run"], swiftSettings: strict),
+      path: "benchmarks/core", exclude: ["run"]),
     .executableTarget(
       name: "widgetd-layout-benchmark", dependencies: ["WidgetLayout", "WidgetModel"],
-      path: "benchmarks/layout", exclude: ["run"], swiftSettings: strict),
+      path: "benchmarks/layout", exclude: ["run"]),
 
     // Tests.
     .testTarget(
@@ -231,91 +224,89 @@ let package = Package(
       dependencies: [
         "widgetd-sysmon", "WidgetClient", "WidgetModel", "WidgetProvider", "WidgetServer",
         "WidgetStorage", logging,
-      ], swiftSettings: strict),
-    .testTarget(name: "TaskThreadsTests", dependencies: ["TaskThreads"], swiftSettings: strict),
+      ]),
+    .testTarget(name: "TaskThreadsTests", dependencies: ["TaskThreads"]),
     .testTarget(
-      name: "WidgetModelTests", dependencies: ["WidgetModel"], swiftSettings: strict),
+      name: "WidgetModelTests", dependencies: ["WidgetModel"]),
     .testTarget(
-      name: "WidgetExpressionTests", dependencies: ["WidgetExpression", "WidgetModel"],
-      swiftSettings: strict),
-    .testTarget(name: "WidgetYAMLTests", dependencies: ["WidgetYAML"], swiftSettings: strict),
+      name: "WidgetExpressionTests", dependencies: ["WidgetExpression", "WidgetModel"]),
+    .testTarget(name: "WidgetYAMLTests", dependencies: ["WidgetYAML"]),
     .testTarget(
       name: "WidgetBundleTests",
       dependencies: [
         "WidgetBundle", "WidgetCore", "WidgetExpression", "WidgetModel", "WidgetRender",
       ],
-      exclude: ["Golden"], swiftSettings: strict),
+      exclude: ["Golden"]),
     .testTarget(
       name: "WidgetBundleStoreTests",
-      dependencies: ["WidgetBundleStore", "WidgetModel", "WidgetBundle"], swiftSettings: strict),
+      dependencies: ["WidgetBundleStore", "WidgetModel", "WidgetBundle"]),
     .testTarget(
-      name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetModel"], swiftSettings: strict),
+      name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetExpression", "WidgetModel"]),
     .testTarget(
-      name: "WidgetLayoutTests", dependencies: ["WidgetLayout", "WidgetModel"],
-      swiftSettings: strict),
+      name: "WidgetLayoutTests", dependencies: ["WidgetLayout", "WidgetModel"]),
     .testTarget(
       name: "WidgetRenderTests", dependencies: ["WidgetRender", "WidgetLayout", "WidgetModel"],
-      exclude: ["Golden"], swiftSettings: strict),
+      exclude: ["Golden"]),
     .testTarget(
       name: "WidgetDrawingTests",
       dependencies: [
         "WidgetCairo", "WidgetDrawing", "WidgetLayout", "WidgetModel", "WidgetRender",
       ],
-      exclude: ["Golden"], swiftSettings: strict),
+      exclude: ["Golden"]),
     .testTarget(
-      name: "WidgetBarTests", dependencies: ["WidgetBar", "WidgetModel"], swiftSettings: strict),
+      name: "WidgetBarTests", dependencies: ["WidgetBar", "WidgetModel"]),
     .testTarget(
-      name: "WidgetTerminalTests", dependencies: ["WidgetTerminal", "WidgetRender"],
-      swiftSettings: strict),
+      name: "WidgetTerminalTests", dependencies: ["WidgetTerminal", "WidgetRender"]),
     .testTarget(
       name: "WidgetProtoTests", dependencies: ["WidgetProto", "WidgetModel", "CWidgetProto"],
-      exclude: ["Python"], swiftSettings: strict),
+      exclude: ["Python"]),
     .testTarget(
-      name: "WidgetTransportTests", dependencies: ["WidgetTransport", nioCore, nioEmbedded],
-      swiftSettings: strict),
+      name: "WidgetTransportTests", dependencies: ["WidgetTransport", nioCore, nioEmbedded]),
     .testTarget(
-      name: "WidgetTimeZonesTests", dependencies: ["WidgetTimeZones", "WidgetExpression"],
-      swiftSettings: strict),
+      name: "WidgetTimeZonesTests", dependencies: ["WidgetTimeZones", "WidgetExpression"]),
     .testTarget(
-      name: "WidgetStorageTests", dependencies: ["WidgetStorage", "WidgetCore", "WidgetModel"],
-      swiftSettings: strict),
+      name: "WidgetStorageTests", dependencies: ["WidgetStorage", "WidgetCore", "WidgetModel"]),
     .testTarget(
-      name: "WidgetSystemdTests", dependencies: ["WidgetSystemd", "widgetd", logging],
-      swiftSettings: strict),
+      name: "WidgetSystemdTests", dependencies: ["WidgetSystemd", "widgetd", logging]),
     .testTarget(
       name: "WidgetServerTests",
       dependencies: [
         "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto",
         "WidgetTransport", "WidgetClient", nioCore, nioPosix, logging,
       ],
-      exclude: ["Go"], swiftSettings: strict),
+      exclude: ["Go"]),
     .testTarget(
       name: "WidgetGRPCTests",
       dependencies: [
         .target(name: "WidgetGRPC", condition: withGRPC), "WidgetServer", "WidgetStorage",
         "WidgetCore", "WidgetModel", "WidgetProto", "WidgetClient", "WidgetTransport",
         nioCore, nioPosix, nioEmbedded, logging,
-      ] + grpc, swiftSettings: strict),
+      ] + grpc),
     .testTarget(
       name: "WidgetClientTests",
-      dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"], swiftSettings: strict),
+      dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"]),
     .testTarget(
       name: "WidgetProviderTests",
       dependencies: [
         "WidgetProvider", "WidgetClient", "WidgetModel", "WidgetServer", "WidgetStorage", logging,
-      ], swiftSettings: strict),
+      ]),
     .testTarget(
       name: "WidgetHostTests",
       dependencies: [
         "CSystemd", "WidgetHost", "WidgetBundle", "WidgetClient", "WidgetExpression", "WidgetModel",
         nioCore, nioPosix, .product(name: "NIOHTTP1", package: nio),
-      ], swiftSettings: strict),
+      ]),
     .testTarget(
       name: "WidgetctlTests",
       dependencies: [
         "widgetctl", "WidgetBar", "WidgetClient", "WidgetDrawing", "WidgetLayout", "WidgetModel",
         "WidgetProto", "WidgetRender", "WidgetTerminal",
       ],
-      exclude: ["Golden"], swiftSettings: strict),
+      exclude: ["Golden"]),
   ]
 )
+
+// C targets ignore them.
+for target in package.targets where target.type != .system {
+  target.swiftSettings = (target.swiftSettings ?? []) + strict
+}

@@ -25,10 +25,11 @@
     func signal() { pthread_cond_signal(condition) }
   }
 
-  /// Starts a thread that runs as long as the program.
+  /// Starts a thread that runs as long as the program. Returns an error number if the system has no
+  /// room for it, or 0.
   ///
   /// It blocks signals, so that they reach the main thread, but for those that report its own faults.
-  func startThread(_ body: @escaping @Sendable () -> Never) {
+  func startThread(_ body: @escaping @Sendable () -> Never) -> CInt {
     final class Body {
       let run: @Sendable () -> Never
       init(_ run: @escaping @Sendable () -> Never) { self.run = run }
@@ -42,14 +43,14 @@
     pthread_sigmask(SIG_SETMASK, &blocked, &before)
     defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
     var thread = pthread_t()
-    let body = Unmanaged.passRetained(Body(body))
+    let held = Unmanaged.passRetained(Body(body))
     let status = pthread_create(
       &thread, nil,
       { argument in
         guard let argument else { return nil }
         Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run()
-      }, body.toOpaque())
-    precondition(status == 0, "a thread of the program cannot be started: error \(status)")
-    pthread_detach(thread)
+      }, held.toOpaque())
+    if status == 0 { pthread_detach(thread) } else { held.release() }
+    return status
   }
 #endif

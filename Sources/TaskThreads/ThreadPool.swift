@@ -26,7 +26,13 @@
         if idle > 0 { monitor.signal() }
       } else {
         threads += 1
-        startThread { self.serve() }
+        let status = startThread { self.serve() }
+        if status != 0 {
+          threads -= 1
+          // Those that run do the job later.
+          precondition(threads > 0, "the program cannot start a thread: error \(status)")
+          if idle > 0 { monitor.signal() }
+        }
       }
       monitor.unlock()
     }

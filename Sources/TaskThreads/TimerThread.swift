@@ -31,7 +31,8 @@
     init(fire: @escaping @Sendable (Item) -> Void) {
       precondition(timer >= 0, "a program needs a file descriptor for its timers")
       self.fire = fire
-      startThread { self.serve() }
+      let status = startThread { self.serve() }
+      precondition(status == 0, "the program cannot start a thread: error \(status)")
     }
 
     func schedule(_ item: Item, after delay: Duration) {

@@ -22,7 +22,7 @@ extension WireCodec {
     let written: Written
     do throws(WireError) {
       written = try withEncodedRequest(
-        service: method.service, method: method.name, payload: request,
+        service: "\(method.service.name)", method: "\(method.name)", payload: request,
         timeoutNanoseconds: timeout?.wireNanoseconds ?? 0, metadata: metadata
       ) { message -> Written in
         guard message.byteCount <= FrameHeader.frameDataBytesMax else {

@@ -86,7 +86,7 @@ public enum Signals {
     _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
     pipeEnd.store(ends[1], ordering: .sequentiallyConsistent)
     let input = ends[0]
-    startThread {
+    return startThread {
       var byte: UInt8 = 0
       while true {
         let count = read(input, &byte, 1)
@@ -94,11 +94,10 @@ public enum Signals {
         if count == 0 || (count < 0 && errno != EINTR) { return }
       }
     }
-    return true
   }
 
-  /// Runs a closure on a new thread with a small stack.
-  private static func startThread(_ body: @escaping @Sendable () -> Void) {
+  /// Runs a closure on a new thread with a small stack. Returns false if there is no room for it.
+  private static func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
     final class Box: Sendable {
       let body: @Sendable () -> Void
       init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -117,6 +116,7 @@ public enum Signals {
         return nil
       }, box.toOpaque())
     if status != 0 { box.release() }
+    return status == 0
   }
 }
 

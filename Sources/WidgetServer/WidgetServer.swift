@@ -72,11 +72,8 @@ public final class WidgetServer: Sendable {
       let loop = try await group.next().submit {
         let log = try makeLog()
         let service = ServiceLoop(
-          eventLoop: group.next(), log: log, image: try log.load(at: ServiceLoop.wallClock()),
-          policy: configuration.policy,
-          limits: configuration.limits, logger: logger, version: configuration.version)
-        service.releaseMemory = configuration.releaseMemory
-        service.blobs = BlobTable(folder: configuration.blobFolder)
+          eventLoop: group.next(), log: log, image: try log.load(at: .wallClock()),
+          configuration: configuration, logger: logger)
         return NIOLoopBound(service, eventLoop: group.next())
       }.get()
       do {
@@ -86,8 +83,14 @@ public final class WidgetServer: Sendable {
         for guest in guests { try await guest.start(on: host) }
         left = nil
         if let handed { await takeOver(handed, guests, group, loop) }
-        let listeners = try await bind(configuration, guests, group, loop)
-        try lock?.setMode(configuration.socketMode, clientGID: configuration.policy.clientGID)
+        var sockets = configuration.inheritedListeners
+        if let lock {
+          sockets.append(
+            try lock.listen(
+              mode: configuration.socketMode, clientGID: configuration.policy.clientGID,
+              backlog: 1024))
+        }
+        let listeners = try await listen(on: sockets, guests, group, loop)
         return WidgetServer(
           group: group, loop: loop, guests: guests, listeners: listeners, lock: lock,
           socketPath: configuration.socketPath)
@@ -114,12 +117,12 @@ public final class WidgetServer: Sendable {
     self.socketPath = socketPath
   }
 
-  private static func bind(
-    _ configuration: Configuration, _ guests: [any GuestProtocol],
-    _ group: MultiThreadedEventLoopGroup, _ loop: NIOLoopBound<ServiceLoop>
+  /// Accepts the connections of sockets that listen.
+  private static func listen(
+    on sockets: [CInt], _ guests: [any GuestProtocol], _ group: MultiThreadedEventLoopGroup,
+    _ loop: NIOLoopBound<ServiceLoop>
   ) async throws -> [any Channel] {
     let bootstrap = ServerBootstrap(group: group)
-      .serverChannelOption(.backlog, value: 1024)
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(
         .recvAllocator,
@@ -128,12 +131,9 @@ public final class WidgetServer: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value, guests) }
       }
-    guard !configuration.inheritedListeners.isEmpty else {
-      return [try await bootstrap.bind(unixDomainSocketPath: configuration.socketPath).get()]
-    }
     var listeners: [any Channel] = []
-    for listener in configuration.inheritedListeners {
-      listeners.append(try await bootstrap.withBoundSocket(listener).get())
+    for socket in sockets {
+      listeners.append(try await bootstrap.withBoundSocket(socket).get())
     }
     return listeners
   }
@@ -172,26 +172,26 @@ public final class WidgetServer: Sendable {
     let pipeline = channel.pipeline.syncOperations
     let socket = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     guard let socket, let peer = Peer(socket: socket) else {
-      service.counters.connectionsRefused += 1
-      service.recentErrors.record(
+      service.context.counters.connectionsRefused += 1
+      service.context.recentErrors.record(
         .unauthenticated, "PEER_UNKNOWN", area: "connections",
         "A connection was refused, because the kernel does not tell its user.",
-        at: ServiceLoop.wallClock())
+        at: .wallClock())
       throw RefusedConnection(reason: "the kernel does not tell its user")
     }
-    if let (limit, maximum) = service.admit(peer) {
-      service.counters.connectionsRefused += 1
-      service.recentErrors.record(
+    if let (limit, maximum) = service.connections.admit(peer) {
+      service.context.counters.connectionsRefused += 1
+      service.context.recentErrors.record(
         .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
-        at: ServiceLoop.wallClock())
-      service.logger.warning(
+        at: .wallClock())
+      service.context.logger.warning(
         "refusing a connection", metadata: ["uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)"])
       throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
     }
     if let former, !former.isUndecided {
       let connection = TTRPCConnection(
         peer: peer, socket: socket, service: service, former: former)
-      service.connectionOpened(connection)
+      service.connections.opened(connection)
       return try pipeline.addHandler(connection)
     }
     try pipeline.addHandler(
@@ -215,15 +215,16 @@ public final class WidgetServer: Sendable {
 
   /// Sets what `AdminService.Reload` does.
   public func onReload(_ body: @escaping @Sendable () async -> ReloadOutcome) async throws {
-    try await group.next().submit { self.loop.value.onReload = body }.get()
+    try await group.next().submit { self.loop.value.reloads.onReload = body }.get()
   }
 
   /// Puts new limits and a new log level in force.
   public func reconfigure(limits: ServerLimits, logLevel: Logger.Level) async {
     let done = group.next().submit {
-      self.loop.value.limits = limits
-      self.loop.value.store.limits = limits.store
-      self.loop.value.logger.logLevel = logLevel
+      let context = self.loop.value.context
+      context.limits = limits
+      context.store.limits = limits.store
+      context.logger.logLevel = logLevel
     }
     try? await done.get()
   }
@@ -247,8 +248,8 @@ public final class WidgetServer: Sendable {
       let service = loop.value
       body(
         Load(
-          widgets: service.store.count, connections: service.connectionCount,
-          streams: service.subscriptions.count))
+          widgets: service.context.store.count, connections: service.connections.count,
+          streams: service.streams.count))
     }
   }
 
@@ -272,7 +273,7 @@ public final class WidgetServer: Sendable {
       guard self.loop.value.log.needsGroups else { return nil }
       for guest in self.guests { guest.beginShutdown() }
       self.loop.value.endGuestStreams()
-      return self.loop.value.othersClosed()
+      return self.loop.value.connections.othersClosed()
     }.get()
     guard let settled else { return nil }
     try await settled.get()
@@ -295,7 +296,7 @@ public final class WidgetServer: Sendable {
     let drained = try await group.next().submit {
       for guest in self.guests { guest.beginShutdown() }
       self.loop.value.close()
-      return self.loop.value.connectionsClosed()
+      return self.loop.value.connections.closeAll()
     }.get()
     try await drained.get()
     try await group.next().submit { self.loop.value.gate.close() }.get()

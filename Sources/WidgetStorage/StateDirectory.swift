@@ -33,7 +33,10 @@ public final class StateDirectory {
   /// Lets other daemons have the directory. Does nothing the second time.
   public func release() {
     guard let descriptor = lock else { return }
-    // Closing is what drops the lock, and the descriptor is gone even if close reports an error.
+    // Closing alone is not enough: a child that this process starts at this moment has a copy of the
+    // descriptor until it runs its program.
+    _ = flock(descriptor, LOCK_UN)
+    // The descriptor is gone even if close reports an error.
     _ = Glibc.close(descriptor)
     lock = nil
   }

@@ -125,7 +125,7 @@
           try client.sendData([], on: late, isEnd: true)
           #expect(try client.ending(of: late).code == 3)
         }
-        #expect(try server.onLoop { $0.subscriptions.isEmpty })
+        #expect(try server.onLoop { $0.streams.isEmpty })
       }
     }
 
@@ -141,7 +141,7 @@
           #expect(try client.ending(of: stream).code == 3)
         }
         #expect(try client.list().widgets.isEmpty)
-        #expect(try server.onLoop { $0.subscriptions.isEmpty })
+        #expect(try server.onLoop { $0.streams.isEmpty })
       }
     }
 
@@ -280,7 +280,7 @@
           let ending = try client.ending(of: client.start(method.fullName, payload: []))
           #expect(ending.code == 7, "\(method.fullName)")
         }
-        #expect(try server.onLoop { $0.subscriptions.isEmpty })
+        #expect(try server.onLoop { $0.streams.isEmpty })
       }
     }
 

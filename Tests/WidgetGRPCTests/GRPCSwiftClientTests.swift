@@ -47,7 +47,7 @@
           }
           try await group.waitForAll()
         }
-        #expect(try server.onLoop { $0.store.revision } == 100)
+        #expect(try server.onLoop { $0.context.store.revision } == 100)
       }
     }
 
@@ -69,7 +69,7 @@
           return mirror
         }
         #expect(mirror.widgets[try .make("a")]?.data["n"] == .int(7))
-        try server.eventually("the stream is forgotten") { $0.subscriptions.isEmpty }
+        try server.eventually("the stream is forgotten") { $0.streams.isEmpty }
       }
     }
 
@@ -79,7 +79,7 @@
           try await client.watch(timeout: .milliseconds(100)) { for try await _ in $0 {} }
         }
         #expect(error?.code == .deadlineExceeded)
-        try server.eventually("the stream is forgotten") { $0.subscriptions.isEmpty }
+        try server.eventually("the stream is forgotten") { $0.streams.isEmpty }
       }
     }
 

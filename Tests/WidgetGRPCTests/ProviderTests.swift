@@ -120,12 +120,12 @@
         case .silence:
           _ = try server.onLoop { service in
             let instant = NIODeadline.now() + .seconds(16)
-            service.expireProviders(at: instant)
-            service.expireProviders(at: instant + LeaseWatch.secondLook)
+            service.providers.expire(at: instant)
+            service.providers.expire(at: instant + LeaseWatch.secondLook)
           }
           #expect(try client.ending(of: stream).reason == "LEASE_EXPIRED")
         }
-        try server.eventually("the session is forgotten") { $0.providers.sessions.isEmpty }
+        try server.eventually("the session is forgotten") { $0.providers.table.isEmpty }
         let widget = try other.call(
           "GetWidget", GetWidgetRequest(id: .make("a")), as: GetWidgetResponse.self
         ).widget
@@ -137,7 +137,7 @@
       try await withServer { server in
         let client = try server.connect(.init(connectionWindow: 1 << 30, grantsStreams: false))
         let stream = try Self.open(client)
-        let frames = try server.onLoop { $0.counters.providerFrames }
+        let frames = try server.onLoop { $0.context.counters.providerFrames }
         // Each gets an error with many words, which the window has no room for in the end. The server
         // takes no more then, and grants no more: it is not the client that stops.
         let frame = RawHTTP2.prefixed(
@@ -149,7 +149,7 @@
           sent += 1
           if sent % 64 == 0 { #expect(try client.health() == .serving) }
         }
-        let done = try server.onLoop { $0.counters.providerFrames } - frames
+        let done = try server.onLoop { $0.context.counters.providerFrames } - frames
         #expect(done < 10_000)
         #expect(try server.unsentBytes() < 8 << 20)
         #expect(try server.connect().health() == .serving)

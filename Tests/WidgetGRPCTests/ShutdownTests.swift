@@ -53,7 +53,7 @@
           _ = try client.begin("\(RawHTTP2.widgets)/GetWidget")
           try client.send([0, 0])
         }
-        try server.eventually("all streams are open") { $0.subscriptions.count == 9 }
+        try server.eventually("all streams are open") { $0.streams.count == 9 }
         for n in 0..<100 { try await maker.set("a", pad: 20_000, n) }
 
         let start = NIODeadline.now()
@@ -80,7 +80,7 @@
         let calls = try (0..<100).map { _ in
           try client.start("ListWidgets", ListWidgetsRequest())
         }
-        try server.eventually("they have arrived") { $0.counters.calls > 100 }
+        try server.eventually("they have arrived") { $0.context.counters.calls > 100 }
         async let stopped: Void = server.server.stop()
         for call in calls { #expect(try client.ending(of: call).code == 0) }
         try await stopped
@@ -146,7 +146,7 @@
         #expect(throws: TestFault.self) {
           for _ in 0..<10_000 { try client.send(pings) }
         }
-        try server.eventually("it is closed") { $0.connectionCount == 1 }
+        try server.eventually("it is closed") { $0.connections.count == 1 }
         try other.catchUp(to: server.connect().create("a").revision)
       }
     }
@@ -159,7 +159,7 @@
         client.closeWriting()
         try client.readToEnd()
         try server.eventually("it is forgotten") {
-          $0.connectionCount == 0 && $0.subscriptions.isEmpty
+          $0.connections.count == 0 && $0.streams.isEmpty
         }
         try server.expectHealthy()
       }
@@ -171,7 +171,7 @@
         let socket = try RawSocket(path: server.path)
         let opening = RawHTTP2.preface + RawHTTP2.frame(RawHTTP2.Frame.settings)
         try socket.send(Array(opening.prefix(count)))
-        try server.eventually("it is there") { $0.connectionCount == 1 }
+        try server.eventually("it is there") { $0.connections.count == 1 }
         // Whatever was sent before has been read when a later connection is answered.
         try server.expectHealthy()
         try socket.send(Array(opening.dropFirst(count)))
@@ -208,7 +208,7 @@
           let socket = try RawSocket(path: server.path)
           try socket.send(bytes)
           while try !socket.receive().isEmpty {}
-          try server.eventually("it is closed: \(index)") { $0.connectionCount == 1 }
+          try server.eventually("it is closed: \(index)") { $0.connections.count == 1 }
         }
         try other.catchUp(to: server.connect().create("a").revision)
       }
@@ -261,7 +261,7 @@
           }
           try await group.waitForAll()
         }
-        try server.eventually("all have hung up") { $0.subscriptions.isEmpty }
+        try server.eventually("all have hung up") { $0.streams.isEmpty }
       }
     }
   }

@@ -58,7 +58,8 @@
           #expect(ending.reason == "DEADLINE_EXCEEDED", "\(timeout)")
         }
         try server.eventually("the streams are forgotten") {
-          $0.subscriptions.isEmpty && $0.groups.isEmpty && $0.subscriptionsByUID.isEmpty
+          $0.streams.isEmpty && $0.streams.rounds.groupCount == 0
+            && $0.context.streamAccounts.count == 0
         }
         #expect(try client.health() == .serving)
       }
@@ -70,10 +71,10 @@
         let other = try server.connect()
         try other.create("a")
         let stream = try client.watch([("grpc-timeout", "300m")])
-        try server.eventually("it is open") { $0.subscriptions.count == 1 }
+        try server.eventually("it is open") { $0.streams.count == 1 }
         let pad = Value.bytes([UInt8](repeating: 1, count: 60_000))
         try other.set("a", ["pad": pad])
-        try server.eventually("it is forgotten") { $0.subscriptions.isEmpty }
+        try server.eventually("it is forgotten") { $0.streams.isEmpty }
         // Once it is read, it says why it ended.
         try client.grant(stream, 1 << 24)
         #expect(try client.ending(of: stream).code == 4)
@@ -86,14 +87,14 @@
         let cancelled = try Watcher(client).sync()
         let kept = try Watcher(client).sync()
         try client.reset(cancelled.stream)
-        try server.eventually("one stream is left") { $0.subscriptions.count == 1 }
+        try server.eventually("one stream is left") { $0.streams.count == 1 }
         try kept.catchUp(to: client.create("a").revision)
         // At once, perhaps before it is open.
         for _ in 0..<50 { try client.reset(try client.watch()) }
-        try server.eventually("one stream is left") { $0.subscriptions.count == 1 }
+        try server.eventually("one stream is left") { $0.streams.count == 1 }
         try kept.catchUp(to: client.create("b").revision)
-        #expect(try server.onLoop { $0.subscriptionsByUID.values.reduce(0, +) } == 1)
-        #expect(try server.onLoop { $0.connectionCount } == 1)
+        #expect(try server.onLoop { $0.context.streamAccounts.count } == 1)
+        #expect(try server.onLoop { $0.connections.count } == 1)
       }
     }
 
@@ -113,7 +114,7 @@
           }
           try kept.catchUp(to: client.create("round\(round)").revision)
         }
-        try server.eventually("one stream is left") { $0.subscriptions.count == 1 }
+        try server.eventually("one stream is left") { $0.streams.count == 1 }
       }
     }
 
@@ -124,7 +125,7 @@
         try Watcher(client).sync()
         // HTTP/2 itself takes 200 of those that are beyond the limit.
         for _ in 0..<206 { try client.reset(try client.watch()) }
-        try server.eventually("the connection is closed") { $0.connectionCount == 1 }
+        try server.eventually("the connection is closed") { $0.connections.count == 1 }
         try other.catchUp(to: server.connect().create("a").revision)
       }
     }
@@ -141,15 +142,15 @@
         let health = try client.start("Watch", HealthCheckRequest(), service: RawHTTP2.health)
         _ = try client.next(on: health)
         for _ in 0..<8 { try Watcher(client).sync() }
-        #expect(try server.onLoop { $0.connectionCount } == 1)
+        #expect(try server.onLoop { $0.connections.count } == 1)
         if !isRead {
           for n in 0..<100 { try await maker.set("a", pad: 20_000, n) }
         }
         client.close()
         try server.eventually("everything is forgotten") {
-          $0.subscriptions.isEmpty && $0.healthWatches.isEmpty && $0.groups.isEmpty
-            && $0.subscriptionsByUID.isEmpty && $0.connectionCount == 0
-            && $0.connections.isEmpty && $0.connectionsByUID.isEmpty
+          $0.streams.isEmpty && $0.health.isEmpty && $0.streams.rounds.groupCount == 0
+            && $0.context.streamAccounts.count == 0 && $0.connections.count == 0
+            && $0.connections.highestCount == 0
         }
         try server.expectHealthy()
       }
@@ -167,7 +168,7 @@
           ending.details?.errorInfo?.metadata
             == ["limit": "subscriptions_per_uid_max", "maximum": "2"])
         try client.reset(first.stream)
-        try server.eventually("there is room") { $0.subscriptions.count == 1 }
+        try server.eventually("there is room") { $0.streams.count == 1 }
         try Watcher(client).sync()
         withExtendedLifetime(second) {}
       }
@@ -183,7 +184,7 @@
         let extra = try client.watch()
         while !client.isOver(extra), try client.fill() {}
         #expect(client.inbox(extra).heads.isEmpty)
-        #expect(try server.onLoop { $0.subscriptions.count } <= 3)
+        #expect(try server.onLoop { $0.streams.count } <= 3)
         try server.expectHealthy()
       }
     }
@@ -197,7 +198,7 @@
           _ = try second.health()
         }
         client.close()
-        try server.eventually("the connection is gone") { $0.connectionCount == 0 }
+        try server.eventually("the connection is gone") { $0.connections.count == 0 }
         try server.expectHealthy()
       }
     }

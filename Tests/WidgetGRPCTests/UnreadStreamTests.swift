@@ -40,7 +40,7 @@
             : .init(
               streamWindow: (1 << 31) - 1, connectionWindow: (1 << 31) - 1, grantsStreams: false))
         let watchers = try (0..<Self.streams).map { try Self.watcher(client, $0).sync() }
-        let frames = try server.onLoop { $0.counters.frames }
+        let frames = try server.onLoop { $0.context.counters.frames }
         var mostUnsent = 0
 
         for round in 0..<Self.rounds {
@@ -51,11 +51,11 @@
           if brake == .windows { #expect(try client.health() == .serving) }
         }
         let last = try await maker.set("w0", pad: Self.padBytes, Self.rounds)
-        let delivered = try server.onLoop { $0.counters.frames } - frames
+        let delivered = try server.onLoop { $0.context.counters.frames } - frames
         // A stream is given frames of up to 64 KiB until 128 KiB wait, some times over.
         #expect(Int(delivered) < Self.streams * 150, "of \(Self.streams * Self.rounds) frames")
         #expect(mostUnsent < 8 << 20, "bytes before the socket")
-        #expect(try server.onLoop { $0.subscriptions.count } == Self.streams)
+        #expect(try server.onLoop { $0.streams.count } == Self.streams)
 
         let before = client.bytesReceived
         if brake == .socket {

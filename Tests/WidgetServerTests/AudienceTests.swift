@@ -291,20 +291,20 @@ import WidgetStorage
 
   /// Waits until everything that has happened was looked at; then nothing else was to be told.
   private func expectNothing(_ server: TestServer, _ provider: RawProvider) throws {
-    try server.eventually { !$0.watched.isBehind($0.store.revision) }
+    try server.eventually { !$0.providers.audience.isBehind }
     try provider.settle()
   }
 
   /// Lets the linger pass.
   private func pass(_ server: TestServer) throws {
-    try server.eventually { !$0.watched.isBehind($0.store.revision) }
-    try server.onLoop { service in service.serveProviders(at: .now() + .seconds(6)) }
+    try server.eventually { !$0.providers.audience.isBehind }
+    try server.onLoop { service in service.providers.serve(at: .now() + .seconds(6)) }
   }
 
   private func close(_ watcher: Watcher, _ server: TestServer) throws {
     let id = watcher.mirror.subscriptionID
     watcher.client.close()
-    try server.eventually { $0.subscriptions[id] == nil }
+    try server.eventually { !$0.streams.all.contains { $0.id == id } }
   }
 
   private static func watch(
@@ -334,7 +334,7 @@ import WidgetStorage
       try close(watcher, server)
       #expect(try provider.audience() == ProvideAudience(detached: [.make("a")]))
       // Nobody comes or goes: no timer.
-      try server.eventually { $0.audienceTimer == nil }
+      try server.eventually { $0.providers.audience.hasNoTimer }
     }
   }
 
@@ -434,7 +434,7 @@ import WidgetStorage
       try client.set("a", ["n": .int(7)])
       try close(watcher, server)
       try provider.settle()
-      #expect(try server.onLoop { $0.watched.passesBegun == 0 && $0.audienceTimer == nil })
+      #expect(try server.onLoop { $0.providers.audience.isIdle })
     }
   }
 
@@ -447,7 +447,7 @@ import WidgetStorage
       try second.open(takeOver: true, includeAudience: true)
       #expect(try second.audience() == ProvideAudience(attached: [.make("b")]))
       second.client.close()
-      try server.eventually { $0.providers.byName.isEmpty }
+      try server.eventually { $0.providers.table.byName.isEmpty }
       try close(watcher, server)
       let third = try RawProvider(server.connect())
       try third.open(includeAudience: true)
@@ -489,16 +489,16 @@ import WidgetStorage
         (0..<500).map { WidgetSpec(id: try .make("w\($0)"), kind: try .make("gauge")) })
       try server.onLoop { service in
         for number in 0..<1_000 {
-          service.watchedSelectors.add(
-            Selector(expression: "data.n == \(number + 1)"), in: service.store)
+          service.providers.audience.watchBegan(
+            Selector(expression: "data.n == \(number + 1)"))
         }
       }
       let provider = try RawProvider(server.connect())
       try provider.open(includeAudience: true)
-      try server.eventually { $0.watched.isInPass }
+      try server.eventually { $0.providers.audience.isInPass }
       // 500 widgets × 1,000 expressions, 256 in a part: some 2,000 parts with a pause after each.
       for _ in 0..<3 { _ = try client.get("w0") }
-      #expect(try server.onLoop { $0.watched.isInPass })
+      #expect(try server.onLoop { $0.providers.audience.isInPass })
     }
   }
 

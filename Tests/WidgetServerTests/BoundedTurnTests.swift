@@ -40,14 +40,14 @@ import WidgetProto
     }
     try await withServer(limits: limits) { server in
       try server.onLoop { service in
-        _ = try service.store.apply(Self.declaration(0), by: Self.caller, at: .epoch)
+        _ = try service.context.store.apply(Self.declaration(0), by: Self.caller, at: .epoch)
         let rows = Value.list((0..<100).map { .string("\($0)") })
         for number in 0..<12 {
           let spec = WidgetSpec(
             id: try .make("w\(number)"), kind: try .make("k"), data: ["rows": rows])
-          _ = try service.store.apply(.create(spec), by: Self.caller, at: .epoch)
+          _ = try service.context.store.apply(.create(spec), by: Self.caller, at: .epoch)
         }
-        service.openTurn()
+        service.turn.open()
       }
       let watchers = try [Selector(), Selector(kinds: [.make("k")])].map { selector in
         try Watcher(
@@ -57,11 +57,12 @@ import WidgetProto
       // Several passes over all widgets, each behind what happens meanwhile.
       for version in 1...60 {
         let cost = try server.onLoop { service in
-          _ = try service.store.apply(Self.declaration(version), by: Self.caller, at: .epoch)
-          let before = service.store.readingCost
-          service.sendRound(at: .now())
-          service.openTurn()
-          return service.store.readingCost - before
+          _ = try service.context.store.apply(
+            Self.declaration(version), by: Self.caller, at: .epoch)
+          let before = service.context.store.readingCost
+          service.streams.rounds.send(at: .now())
+          service.turn.open()
+          return service.context.store.readingCost - before
         }
         // Two halves of a round, each with a look and a part.
         #expect(cost <= 6 * costMax)
@@ -70,7 +71,7 @@ import WidgetProto
         try watcher.catchUp(to: watcher.client.stats().revision)
         for (id, widget) in watcher.mirror.widgets {
           let shown = try server.onLoop {
-            $0.store.widget(id, taking: .family(.large))?.content
+            $0.context.store.widget(id, taking: .family(.large))?.content
           }
           #expect(widget.content == shown && shown?.nodes.count == 101)
         }
@@ -87,7 +88,7 @@ import WidgetProto
     init(_ service: ServiceLoop) { self.service = service }
 
     var isWritable: Bool { true }
-    func send(_ message: EncodedMessage) { callsAtFrames.append(service.counters.calls) }
+    func send(_ message: EncodedMessage) { callsAtFrames.append(service.context.counters.calls) }
     func finish(_ status: RPCStatus?) {}
   }
 
@@ -103,16 +104,16 @@ import WidgetProto
         service: "grpc.health.v1.Health", id: client.takeStreamID())
       let held = Held(client)
       try server.onLoop { service in
-        _ = try service.store.apply(Self.declaration(0), by: Self.caller, at: .epoch)
+        _ = try service.context.store.apply(Self.declaration(0), by: Self.caller, at: .epoch)
         for number in 0..<count {
           let spec = WidgetSpec(id: try .make("w\(number)"), kind: try .make("k"))
-          _ = try service.store.apply(.create(spec), by: Self.caller, at: .epoch)
+          _ = try service.context.store.apply(.create(spec), by: Self.caller, at: .epoch)
         }
         let sink = BottomlessSink(service)
         held.sink = sink
-        held.session = try service.converse(
+        held.session = try service.providers.converse(
           .provide, sink: sink, peer: Peer(uid: 1, gid: 1, pid: 1), level: .owner)
-        service.receive(ByteBuffer(bytes: open), try #require(held.session as? ProviderSession))
+        try #require(held.session).receive(ByteBuffer(bytes: open))
         // It waits in the socket before the first frame goes out.
         try held.client.send(request)
       }
@@ -120,7 +121,8 @@ import WidgetProto
       let calls = try server.onLoop { _ in held.sink?.callsAtFrames ?? [] }
       let first = try #require(calls.first)
       let position = try #require(calls.firstIndex { $0 > first }, "no call came meanwhile")
-      #expect(position < 200)
+      // A slow machine gets through several turns before it looks at the sockets again.
+      #expect(position < count / 2)
     }
   }
 

@@ -742,7 +742,7 @@ import WidgetTransport
     try await withServer { server in
       let (steps, continuation) = AsyncStream.makeStream(of: Void.self)
       try server.onLoop { service in
-        service.onReload = {
+        service.reloads.onReload = {
           for await _ in steps { break }
           var outcome = WidgetServer.ReloadOutcome()
           outcome.applied = ["log-level"]
@@ -756,7 +756,7 @@ import WidgetTransport
       continuation.finish()
       let answer = try client.answer(to: reload, as: ReloadResponse.self)
       #expect(answer == ReloadResponse(applied: ["log-level"], needsRestart: ["socket"]))
-      try server.onLoop { $0.onReload = { .init(error: "line 3") } }
+      try server.onLoop { $0.reloads.onReload = { .init(error: "line 3") } }
       let status = try client.refusal("Reload", ReloadRequest(), service: RawClient.admin)
       Self.expect(status, .failedPrecondition, "CONFIGURATION_INVALID")
     }

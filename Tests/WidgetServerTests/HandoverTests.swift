@@ -23,7 +23,7 @@ import WidgetStorage
         #expect(watcher.mirror.widgets[try .make("a")]?.data["n"] == .int(2))
         // Calls go on too, with the ids that follow.
         #expect(try client.health() == .serving)
-        try next.eventually { $0.connectionCount == 1 }
+        try next.eventually { $0.connections.count == 1 }
       }
     }
   }
@@ -80,8 +80,8 @@ import WidgetStorage
       let text = Value.string(String(repeating: "x", count: 20_000))
       for index in 0..<300 { try filler.create("w\(index)", data: ["t": text]) }
       let watcher = try Watcher(try server.connect())
-      #expect(try server.onLoop { $0.subscriptions.count } <= 1)
-      while try server.onLoop({ $0.subscriptions.isEmpty }) { sched_yield() }
+      #expect(try server.onLoop { $0.streams.count } <= 1)
+      while try server.onLoop({ $0.streams.isEmpty }) { sched_yield() }
       return { next in
         try next.connect().delete("w3")
         let revision = try next.connect().set("w4", ["n": .int(1)]).revision
@@ -296,7 +296,7 @@ import WidgetStorage
         + (try parsed.connections.map { try codec.encode($0) })
       let next = try await startServer(
         folder: folder, takingOver: HandedOver(records: records, sockets: handed.sockets))
-      try await onThread { try next.eventually { $0.connectionCount == 1 } }
+      try await onThread { try next.eventually { $0.connections.count == 1 } }
       return next
     }
     #expect(try client.fill() == false)
@@ -305,7 +305,7 @@ import WidgetStorage
   @Test func `that has said nothing yet can still say what it speaks`() async throws {
     try await withRestart { server in
       let silent = try server.connect()
-      while try server.onLoop({ $0.connectionCount == 0 }) { sched_yield() }
+      while try server.onLoop({ $0.connections.count == 0 }) { sched_yield() }
       return { _ in
         let health = try silent.health()
         #expect(health == .serving)
@@ -399,7 +399,7 @@ extension `A description of handed connections` {
       async let last = watch.next()
       try await server.server.onLoop { service in
         service.endGuestStreams()
-        service.finishTurn()
+        service.turn.finish()
       }.get()
       let message = try #require(try await last?.first)
       let response = try WireCodec().decode(

@@ -55,7 +55,7 @@ import WidgetTransport
       let status = try #require(try stream.end())
       #expect(status.reason == "QUOTA_EXCEEDED")
       first.close()
-      try server.eventually { $0.subscriptionsByUID.isEmpty && $0.healthWatches.isEmpty }
+      try server.eventually { $0.context.streamAccounts.count == 0 && $0.health.isEmpty }
       #expect(try second.watchHealth("").next()?.status == .serving)
     }
   }

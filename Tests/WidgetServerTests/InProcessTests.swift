@@ -107,7 +107,7 @@ import WidgetStorage
       for round in 0..<20 {
         for index in 0..<200 { try await client.set("w\(index)", ["n": .int(Int64(round))]) }
       }
-      let held = try server.onLoop { $0.subscriptions.count }
+      let held = try server.onLoop { $0.streams.count }
       #expect(held == 1)
       var bytes = 0
       let batch = try #require(try await watch.stream.next())
@@ -128,9 +128,9 @@ import WidgetStorage
     try await withInProcessClient { client, server in
       var watch: InProcessWatch? = try await client.watch()
       try await watch?.sync()
-      #expect(try server.onLoop { $0.subscriptions.count } == 1)
+      #expect(try server.onLoop { $0.streams.count } == 1)
       watch = nil
-      try server.eventually { $0.subscriptions.isEmpty && $0.subscriptionsByUID.isEmpty }
+      try server.eventually { $0.streams.isEmpty && $0.context.streamAccounts.count == 0 }
     }
   }
 
@@ -142,7 +142,7 @@ import WidgetStorage
       let reader = Task { try await stream.next() }
       reader.cancel()
       #expect(try await reader.value == nil)
-      try server.eventually { $0.subscriptions.isEmpty }
+      try server.eventually { $0.streams.isEmpty }
     }
   }
 

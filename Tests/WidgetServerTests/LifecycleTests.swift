@@ -45,6 +45,25 @@ import WidgetStorage
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("precious".utf8))
   }
 
+  @Test(arguments: [true, false])
+  func `does not write through a link in the place of its lock`(isSymbolic: Bool) async throws {
+    let folder = try TestFolder()
+    let precious = URL(fileURLWithPath: folder.socketPath + ".precious")
+    try Data("precious".utf8).write(to: precious)
+    let lock = URL(fileURLWithPath: folder.socketPath + ".lock")
+    if isSymbolic {
+      try FileManager.default.createSymbolicLink(at: lock, withDestinationURL: precious)
+    } else {
+      try FileManager.default.linkItem(at: precious, to: lock)
+    }
+    let error = await #expect(throws: SocketError.self) {
+      _ = try await startServer(folder: folder)
+    }
+    let reason = isSymbolic ? "it is a link" : "it has another name too"
+    #expect(error == .cannotUse(lock.path, reason: reason))
+    #expect(try Data(contentsOf: precious) == Data("precious".utf8))
+  }
+
   @Test func `does not start twice, and says which process is there`() async throws {
     let folder = try TestFolder()
     try await withServer(folder: folder) { try $0.expectHealthy() }

@@ -49,7 +49,7 @@ struct LossTests {
       while try client.stats().connections > 1 {}
       try client.set("w0", ["n": .int(6)])
       #expect(try client.stats().subscriptions == 0)
-      #expect(try server.onLoop { $0.groups.isEmpty })
+      #expect(try server.onLoop { $0.streams.rounds.groupCount == 0 })
     }
   }
 
@@ -63,7 +63,7 @@ struct LossTests {
       mirror.reopen()
       try Watcher(server.connect(), WatchWidgetsRequest(resumeToken: token), mirror: mirror)
         .catchUp(to: revision)
-      #expect(try server.onLoop { $0.groups.values.allSatisfy(\.changeCache.isEmpty) })
+      #expect(try server.onLoop { $0.streams.rounds.keptChangeCount == 0 })
     }
   }
 

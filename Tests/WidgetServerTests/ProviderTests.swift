@@ -46,8 +46,8 @@ import WidgetTransport
   /// Looks whose time is over, and once more.
   private static func look(_ service: ServiceLoop, after seconds: Int64) {
     let instant = NIODeadline.now() + .seconds(seconds)
-    service.expireProviders(at: instant)
-    service.expireProviders(at: instant + LeaseWatch.secondLook)
+    service.providers.expire(at: instant)
+    service.providers.expire(at: instant + LeaseWatch.secondLook)
   }
 
   // MARK: - Opening
@@ -319,7 +319,7 @@ import WidgetTransport
       try provider.send(.acknowledge(ProvideAcknowledge(id: 1, sequence: sequences[0])))
       _ = try provider.result()
       provider.client.close()
-      try server.eventually { $0.providers.byName.isEmpty }
+      try server.eventually { $0.providers.table.byName.isEmpty }
       let missed = try client.event("a")
       let again = try RawProvider(server.connect())
       try again.send(.open(ProvideOpen(provider: "desk")))
@@ -360,7 +360,7 @@ import WidgetTransport
         first.frame(
           .acknowledge(ProvideAcknowledge(sequence: sequences[1])), flags: .remoteClosed))
       if hangsUp { first.client.close() } else { #expect(try first.stream.end() == nil) }
-      try server.eventually { $0.providers.sessions.isEmpty }
+      try server.eventually { $0.providers.table.isEmpty }
       let again = try RawProvider(server.connect())
       try again.send(.open(ProvideOpen(provider: "desk")))
       guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
@@ -476,9 +476,9 @@ import WidgetTransport
   /// Wants fresh data of all widgets, so much later as far as leases go.
   private func refresh(_ server: TestServer, after seconds: Int64 = 0) throws {
     let asked = try server.server.onLoop { service in
-      let response = try service.refresh(
+      let response = try service.providers.refresh(
         RefreshWidgetsRequest(.all), at: .now() + .seconds(seconds))
-      service.openTurn()
+      service.turn.open()
       return response.askedCount
     }.wait()
     #expect(asked == 1)
@@ -787,7 +787,7 @@ import WidgetTransport
       // Asked twice, told at least once; each time about a widget that is there.
       #expect(try provider.dataRequest().reason == .refresh)
       try provider.halfClose()
-      try server.eventually { $0.providers.byName.isEmpty }
+      try server.eventually { $0.providers.table.byName.isEmpty }
       #expect(
         try refresh(.all) == RefreshWidgetsResponse(askedCount: 0, unprovidedCount: 2))
     }
@@ -814,7 +814,7 @@ import WidgetTransport
       case .silence: try self.pass(16, server)
       case .garbage: try provider.client.send(RawClient.frame(.data, provider.stream.id, [0xff]))
       case .unsubscribe:
-        let id = try server.server.onLoop { $0.providers.byName["desk"]?.id ?? 0 }.wait()
+        let id = try server.server.onLoop { $0.providers.table.byName["desk"]?.id ?? 0 }.wait()
         try client.unsubscribe(id)
       }
       let changes = try watcher.nextChanges()
@@ -858,13 +858,13 @@ import WidgetTransport
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
       let late = NIODeadline.now() + .seconds(16)
-      try server.server.onLoop { $0.expireProviders(at: late) }.wait()
+      try server.server.onLoop { $0.providers.expire(at: late) }.wait()
       // It comes too late to be seen at first, but was sent.
       try provider.send(.keepAlive)
       #expect(try provider.next() == .keepAlive)
       try server.server.onLoop { service in
-        for session in service.providers.sessions.values { session.lastHeardAt = late }
-        service.expireProviders(at: late + LeaseWatch.secondLook)
+        for session in service.providers.table.all { session.lastHeardAt = late }
+        service.providers.expire(at: late + LeaseWatch.secondLook)
       }.wait()
       #expect(try client.stats().providers == 1)
       #expect(try client.get("a").isStale == false)
@@ -878,10 +878,11 @@ import WidgetTransport
     _ server: TestServer, _ peer: Peer, saying frames: [ProvideRequest]
   ) throws {
     try server.server.onLoop { service in
-      for session in service.providers.sessions.values { service.end(session, nil) }
-      let stream = try service.converse(.provide, sink: DeafSink(), peer: peer, level: .owner)
+      for session in service.providers.table.all { session.halfClosed() }
+      let stream = try service.providers.converse(
+        .provide, sink: DeafSink(), peer: peer, level: .owner)
       for frame in frames {
-        stream.receive(ByteBuffer(bytes: try service.codec.encode(frame)), in: service)
+        stream.receive(ByteBuffer(bytes: try service.context.codec.encode(frame)))
       }
     }.wait()
   }
@@ -893,13 +894,13 @@ import WidgetTransport
         try client.create(id, kind: "gauge")
         _ = try provider.dataRequest()
       }
-      let peers = try server.server.onLoop { $0.providers.sessions.values.map(\.peer) }.wait()
+      let peers = try server.server.onLoop { $0.providers.table.all.map(\.peer) }.wait()
       let peer = try #require(peers.first)
       if !isDurable {
         // That it is gone cannot be stored at first, and is tried again after a second.
         server.log.failure = .closed(path: "test")
         try provider.halfClose()
-        try server.eventually { $0.providers.retryAt != nil }
+        try server.eventually { $0.providers.waitsForRetry }
         server.log.failure = nil
       }
       try self.comeBack(
@@ -911,10 +912,9 @@ import WidgetTransport
       #expect(try client.get("a").isStale == false)
       #expect(try client.get("b").isStale)
       let left = try server.server.onLoop { service in
-        service.providers.retryAt = nil
-        service.openTurn()
-        service.finishTurn()
-        return service.providers.abandoned
+        service.providers.retryNow()
+        service.turn.finish()
+        return service.providers.lostProviders
       }.wait()
       #expect(left == [])
       #expect(try client.get("a").isStale == false)
@@ -924,10 +924,10 @@ import WidgetTransport
   @Test func `who begins and does not say who it is, is given up`() async throws {
     try await withServer { server in
       let provider = try RawProvider(server.connect())
-      try server.eventually { !$0.providers.sessions.isEmpty }
+      try server.eventually { !$0.providers.table.isEmpty }
       try self.pass(16, server)
       #expect(try provider.stream.end()?.reason == "LEASE_EXPIRED")
-      try server.eventually { $0.providers.sessions.isEmpty && $0.subscriptionsByUID.isEmpty }
+      try server.eventually { $0.providers.table.isEmpty && $0.context.streamAccounts.count == 0 }
     }
   }
 
@@ -961,23 +961,24 @@ import WidgetTransport
     try await withServer(log: log, folder: folder) { server in
       // Its start is put off, so that the time that the test itself takes does not count.
       let pause: Int64 = 3_600
-      try server.server.onLoop { $0.startedAt = $0.startedAt + .seconds(pause) }.wait()
+      try server.server.onLoop { $0.context.startedAt = $0.context.startedAt + .seconds(pause) }
+        .wait()
       let client = try server.connect()
       // As if the daemon had been killed before the providers were gone.
       for id in ["desk", "other"] { try client.patch(id, WidgetPatch(isStale: false)) }
       let provider = try RawProvider(server.connect())
       try provider.open("other")
-      let start = try server.server.onLoop { $0.startedAt }.wait()
-      try server.server.onLoop { $0.expireAbsentProviders(at: start + .seconds(14)) }.wait()
+      let start = try server.server.onLoop { $0.context.startedAt }.wait()
+      try server.server.onLoop { $0.providers.lookAtAbsent(at: start + .seconds(14)) }.wait()
       #expect(try client.get("desk").isStale == false)
       try provider.settle()
       // Time passes for the provider as well; it is there, so it speaks.
       try server.server.onLoop { service in
-        for session in service.providers.sessions.values {
+        for session in service.providers.table.all {
           session.lastHeardAt = start + .seconds(60)
         }
-        service.expireProviders(at: start + .seconds(16))
-        service.expireProviders(at: start + .seconds(16) + LeaseWatch.secondLook)
+        service.providers.expire(at: start + .seconds(16))
+        service.providers.expire(at: start + .seconds(16) + LeaseWatch.secondLook)
       }.wait()
       #expect(try client.get("desk").isStale)
       #expect(try client.get("other").isStale == false)
@@ -1138,7 +1139,7 @@ import WidgetTransport
       try second.send(.open(ProvideOpen(provider: "other")))
       #expect(try second.stream.end()?.reason == "INVALID_FIELD")
       try first.settle()
-      try server.eventually { $0.providers.sessions.count == 1 }
+      try server.eventually { $0.providers.table.all.count == 1 }
     }
   }
 
@@ -1186,7 +1187,8 @@ import WidgetTransport
         try client.patch(
           "a", WidgetPatch(setParameters: ["unit": .string("\(round)" + text)]))
       }
-      let waiting = try server.server.onLoop { $0.providers.byName["desk"]?.queue.count }.wait()
+      let waiting = try server.server.onLoop { $0.providers.table.byName["desk"]?.queue.count }
+        .wait()
       #expect(try #require(waiting) <= 1)
       // The last state comes in the end.
       var last: DataRequest?

@@ -51,7 +51,7 @@ import WidgetStorage
     try await withServer { server in
       let client = try server.connect()
       _ = try client.refusal("GetWidget", GetWidgetRequest(id: .make("none")))
-      try server.onLoop { $0.onReload = { .init(error: "line 3") } }
+      try server.onLoop { $0.reloads.onReload = { .init(error: "line 3") } }
       _ = try client.refusal("Reload", ReloadRequest(), service: RawClient.admin)
       let errors = try client.stats().recentErrors
       #expect(errors.map(\.reason) == ["CONFIGURATION_INVALID"])

@@ -237,7 +237,7 @@ import WidgetTransport
       try clients[0].send(RawClient.frame(.data, 1, [1]))
       try clients[1].unsubscribe(2)
       let subscriptions = try server.onLoop { service in
-        service.subscriptions.values.map { WeakBox($0) }
+        service.streams.all.map { WeakBox($0) }
       }
       clients = []
       let client = try server.connect()

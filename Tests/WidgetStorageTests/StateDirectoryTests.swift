@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @testable import WidgetStorage
@@ -22,6 +23,21 @@ import Testing
     _ = try StateDirectory(path: folder.path)
     let attributes = try FileManager.default.attributesOfItem(atPath: folder.path)
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o750)
+  }
+
+  @Test func `a child that has a copy of the lock does not keep it`() throws {
+    let first = try StateDirectory(path: folder.path)
+    // As fork copies it. A process that starts another one has copies for a moment.
+    let copies = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+      .filter {
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)"))
+          == folder.path + "/" + StateDirectory.lockFileName
+      }
+      .compactMap { Int32($0) }.map { dup($0) }
+    defer { for copy in copies { close(copy) } }
+    #expect(copies.count == 1)
+    first.release()
+    #expect(try StateDirectory(path: folder.path).isLocked)
   }
 
   @Test func `the second one is refused and told who is first`() throws {

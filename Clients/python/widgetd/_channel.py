@@ -19,7 +19,7 @@ from .errors import (
     WidgetdError,
     call_error,
 )
-from .methods import Method, Response
+from ._method import Method, Response
 
 Options = Sequence[tuple[str, Union[str, int]]]
 

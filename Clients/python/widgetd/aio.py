@@ -39,7 +39,7 @@ from .errors import CallError, ConnectionLost, WidgetdError
 from .frames import EventFrame, Frame, ResetReason
 from .bundles import BundleChange, BundleDifference, BundleSetting, InstalledBundle
 from .kinds import Kind, KindPage, KindsApplied
-from .methods import Method, Request, Response
+from ._method import Method, Request, Response
 from .theme import Theme, ThemeChanged, ThemeValue, value_pb
 from .mirror import Inconsistent, Mirror
 from .model import (
@@ -736,7 +736,7 @@ class AsyncClient:
     async def check_health(self, service: str = "", *, timeout: Optional[float] = None) -> Health:
         """Whether the daemon, or one of its services, serves."""
         request = health_pb2.HealthCheckRequest(service=_text(service))
-        answer = await self.call(methods.CHECK, request, timeout=timeout)
+        answer = await self.call(methods.CHECK_HEALTH, request, timeout=timeout)
         return Health.read(answer.status)
 
 

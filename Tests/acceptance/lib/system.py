@@ -18,7 +18,7 @@ from lib.protobuf import ROOT
 from lib.ttrpc import Connection, Lost
 
 # Long enough for a slow machine; whoever waits goes on as soon as it can.
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def binary(name):

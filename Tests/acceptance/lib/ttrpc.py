@@ -1,19 +1,28 @@
 """A client of the daemon that speaks its wire by hand: blocking, one call at a time."""
 
+import os
+import re
 import socket
 import struct
 
-from lib.protobuf import SCHEMA
+from lib.protobuf import ROOT, SCHEMA
 
-# Which service a method is of; others are of WidgetService.
-SERVICES = {
-    "GetStats": "AdminService", "Reload": "AdminService", "SetLogLevel": "AdminService",
-    "ApplyKinds": "CatalogService", "GetKind": "CatalogService", "ListKinds": "CatalogService",
-    "DeleteKind": "CatalogService", "GetTheme": "CatalogService", "UpdateTheme": "CatalogService", "InstallBundle": "CatalogService",
-    "ListBundles": "CatalogService", "DeleteBundle": "CatalogService",
-    "RollbackBundle": "CatalogService", "SetBundleDefaults": "CatalogService",
-    "DiffBundle": "CatalogService", "UploadBlob": "BlobService", "ReadBlob": "BlobService",
-    "DeleteBlob": "BlobService", "Provide": "ProviderService"}
+
+def services():
+    """Which service each method is of, as the .proto files say."""
+    folder = os.path.join(ROOT, "Protos", "widgetd", "v1")
+    found = {}
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            service = None
+            for kind, word in re.findall(r"(?m)^ *(service|rpc) (\w+)", file.read()):
+                service = word if kind == "service" else service
+                if kind == "rpc":
+                    found[word] = service
+    return found
+
+
+SERVICES = services()
 REQUEST, RESPONSE, DATA = 1, 2, 3
 REMOTE_CLOSED, REMOTE_OPEN = 1, 2
 
@@ -77,7 +86,7 @@ class Connection:
 
     def open(self, method, request, flags=0):
         """Sends a request; returns its stream id."""
-        service = SERVICES.get(method, "WidgetService")
+        service = SERVICES[method]
         envelope = SCHEMA.encode("ttrpc.v1.Request", {
             "service": f"widgetd.v1.{service}", "method": method,
             "payload": SCHEMA.encode(f"widgetd.v1.{method}Request", request)})

@@ -1,0 +1,88 @@
+import Glibc
+import Logging
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+/// The calls of AdminService.
+extension ServiceLoop {
+  func performAdmin(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .getStats: responder.respond(stats(), to: call)
+    case .reload: reloads.begin(call, responder)
+    case .setLogLevel:
+      let request = try context.decode(SetLogLevelRequest.self, payload)
+      let previous = context.logger.logLevel
+      context.logger.logLevel = request.level.logger
+      responder.respond(SetLogLevelResponse(previous: LogLevel(previous)), to: call)
+    default: throw .lost
+    }
+  }
+
+  private func stats() -> GetStatsResponse {
+    var response = GetStatsResponse()
+    response.version = version
+    response.startTime = startTime
+    response.uptime = .nanoseconds((NIODeadline.now() - context.startedAt).nanoseconds)
+    response.store = log.name
+    response.epoch = context.store.epoch
+    response.revision = context.store.revision
+    response.compactRevision = context.store.compactRevision
+    response.widgets = UInt64(context.store.count)
+    response.stateBytes = UInt64(context.store.stateBytes)
+    response.lastSequence = context.store.lastEventSequence
+    response.connections = UInt64(connections.count)
+    response.subscriptions = UInt64(streams.count)
+    response.counters = Dictionary(
+      uniqueKeysWithValues: context.counters.byName.map { ($0.name, $0.value) })
+    response.limits = Dictionary(
+      uniqueKeysWithValues: ServerLimits.names.map {
+        ($0.name, UInt64(clamping: context.limits[keyPath: $0.path]))
+      })
+    response.pid = UInt32(clamping: getpid())
+    response.recentErrors = context.recentErrors.entries
+    let highest = context.store.highestUsage
+    response.usage = [
+      "widgets_max": context.store.count, "widgets_per_uid_max": highest.widgets,
+      "state_bytes_per_uid_max": highest.bytes,
+      "content_bytes_per_uid_max": highest.contentBytes, "connections_max": connections.count,
+      "connections_per_uid_max": connections.highestCount,
+      "subscriptions_per_uid_max": context.streamAccounts.highestCount,
+      "providers_per_uid_max": providers.table.highestCount,
+    ].mapValues { UInt64(clamping: $0) }
+    response.providers = UInt64(providers.table.count)
+    response.memoryBytes = ResidentMemory.bytes ?? 0
+    return response
+  }
+}
+
+extension LogLevel {
+  init(_ level: Logger.Level) {
+    switch level {
+    case .trace: self = .trace
+    case .debug: self = .debug
+    case .info: self = .info
+    case .notice: self = .notice
+    case .warning: self = .warning
+    case .error: self = .error
+    case .critical: self = .critical
+    }
+  }
+
+  var logger: Logger.Level {
+    switch self {
+    case .trace: .trace
+    case .debug: .debug
+    case .info: .info
+    case .notice: .notice
+    case .warning: .warning
+    case .error: .error
+    case .critical: .critical
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// The calls of CatalogService.
+extension ServiceLoop {
+  func performCatalog(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .applyKinds:
+      let request = try context.decode(ApplyKindsRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let declaration = KindDeclaration(
+          provider: request.provider.isEmpty ? "default" : request.provider,
+          kinds: request.kinds, prunes: request.prune, isDryRun: request.validateOnly)
+        let commit = try context.apply(.applyKinds(declaration), by: responder.peer)
+        guard case .kindsApplied(let results) = commit.outcome else { throw .lost }
+        return ApplyKindsResponse(results: results, revision: commit.revision)
+      }
+    case .getKind:
+      let name = try context.decode(GetKindRequest.self, payload).name
+      guard let kind = context.store.kind(name) else { throw RPCStatus(.kindNotFound(name)) }
+      responder.respond(GetKindResponse(kind: kind), to: call)
+    case .listKinds:
+      responder.respond(try list(try context.decode(ListKindsRequest.self, payload)), to: call)
+    case .deleteKind:
+      let request = try context.decode(DeleteKindRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let commit = try context.apply(
+          .deleteKind(request.name, allowMissing: request.allowMissing), by: responder.peer)
+        return DeleteKindResponse(revision: commit.revision)
+      }
+    case .getTheme:
+      _ = try context.decode(GetThemeRequest.self, payload)
+      responder.respond(
+        GetThemeResponse(
+          theme: ThemeState(context.store.theme, etag: etag(context.store.theme.revision))),
+        to: call
+      )
+    case .updateTheme:
+      let request = try context.decode(UpdateThemeRequest.self, payload)
+      try idempotently(request.requestID, payload, method, call, responder) {
+        () throws(RPCStatus) in
+        let update = ThemeUpdate(
+          set: request.set, unset: request.unset, replaces: request.replace,
+          isDryRun: request.validateOnly)
+        let current = context.store.theme.revision
+        // A foreign or malformed etag matches no revision.
+        let expected: Revision? =
+          request.etag.isEmpty ? nil : request.etag == self.etag(current) ? current : .max
+        let commit = try context.apply(
+          .updateTheme(update, ifRevision: expected), by: responder.peer)
+        guard case .themeUpdated(let theme, let isOther) = commit.outcome else { throw .lost }
+        return UpdateThemeResponse(
+          theme: ThemeState(theme, etag: self.etag(theme.revision)), changed: isOther,
+          revision: commit.revision)
+      }
+    default: throw .lost
+    }
+  }
+
+  private func list(_ request: ListKindsRequest) throws(RPCStatus) -> ListKindsResponse {
+    guard request.pageSize >= 0 else {
+      throw .invalidField("page_size", "It must not be negative.")
+    }
+    guard request.pageToken.isEmpty || KindName(request.pageToken) != nil else {
+      throw .invalidField("page_token", "Send the previous page's next_page_token unchanged.")
+    }
+    let wanted = request.pageSize == 0 ? context.limits.pageSizeDefault : Int(request.pageSize)
+    let page = context.store.kinds(
+      after: request.pageToken, limit: min(wanted, context.limits.pageSizeMax),
+      bytesMax: context.limits.pageBytesMax)
+    var response = ListKindsResponse(kinds: page.kinds, revision: context.store.revision)
+    if page.hasMore, let last = page.kinds.last {
+      response.nextPageToken = last.kind.name.rawValue
+    }
+    return response
+  }
+}

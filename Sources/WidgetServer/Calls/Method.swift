@@ -1,0 +1,91 @@
+import Glibc
+import WidgetProto
+
+typealias Method = RPCMethod
+
+extension RPCMethod {
+  /// What the daemon asks of a call, and what the call asks of the daemon.
+  struct Policy {
+    /// What a peer must be allowed to do.
+    let level: AccessPolicy.Level
+    let store: StoreUse
+  }
+
+  /// How a call depends on the store.
+  enum StoreUse {
+    /// It is answered once, whatever happens to the turn's group.
+    case none
+    /// It is answered again if the turn's group fails.
+    case reads
+    /// It takes part in the turn's group: if the group fails, so does the call.
+    case changes
+  }
+
+  var policy: Policy {
+    switch self {
+    case .checkHealth, .listHealth, .watchHealth: Policy(level: .nothing, store: .none)
+    case .unsubscribe, .requestProgress, .listBundles, .uploadBlob, .readBlob, .deleteBlob:
+      Policy(level: .client, store: .none)
+    case .getWidget, .listWidgets, .watchWidgets, .watchEvents, .refreshWidgets, .getKind,
+      .listKinds, .getTheme:
+      Policy(level: .client, store: .reads)
+    case .sendEvent: Policy(level: .client, store: .changes)
+    case .reload, .setLogLevel, .installBundle, .deleteBundle, .rollbackBundle,
+      .setBundleDefaults, .diffBundle:
+      Policy(level: .owner, store: .none)
+    case .getStats, .provide: Policy(level: .owner, store: .reads)
+    case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
+      .applyKinds, .deleteKind, .updateTheme:
+      Policy(level: .owner, store: .changes)
+    }
+  }
+
+  var requiredLevel: AccessPolicy.Level { policy.level }
+  var isMutation: Bool { policy.store == .changes }
+  var readsStore: Bool { policy.store != .none }
+
+  /// "widgetd.v1.WidgetService/GetWidget".
+  var fullName: String { "\(service.name)/\(name)" }
+
+  /// How many messages each side sends.
+  enum Shape: Sendable {
+    /// One each.
+    case unary
+    /// The caller one, the daemon any number.
+    case stream
+    /// Both any number.
+    case conversation
+  }
+
+  var shape: Shape {
+    if takesStream { return .conversation }
+    return givesStream ? .stream : .unary
+  }
+
+  private static let all = RPCMethod.allCases.map {
+    (method: $0, service: $0.service.name, name: $0.name)
+  }
+
+  /// Finds a method without making strings of its names.
+  static func find(
+    service: UnsafeBufferPointer<UInt8>, method: UnsafeBufferPointer<UInt8>
+  ) -> RPCMethod? {
+    for candidate in all
+    where candidate.name.equals(method) && candidate.service.equals(service) {
+      return candidate.method
+    }
+    return nil
+  }
+
+  /// Whether there is a service of that name.
+  static func hasService(_ service: UnsafeBufferPointer<UInt8>) -> Bool {
+    Service.allCases.contains { $0.name.equals(service) }
+  }
+}
+
+extension StaticString {
+  fileprivate func equals(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard utf8CodeUnitCount == bytes.count, let start = bytes.baseAddress else { return false }
+    return memcmp(utf8Start, start, bytes.count) == 0
+  }
+}

@@ -1,0 +1,279 @@
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// The calls about widgets of WidgetService.
+extension ServiceLoop {
+  func performWidget(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .getWidget: try getWidget(payload, call, responder)
+    case .updateWidget: try updateWidget(payload, call, responder)
+    case .createWidget: try createWidget(payload, call, responder)
+    case .listWidgets:
+      let request = try context.decode(ListWidgetsRequest.self, payload)
+      responder.respond(
+        encoded: try encode(try list(request), mask: request.readMask), to: call)
+    case .deleteWidget: try deleteWidget(payload, call, responder)
+    case .setPresence: try setPresence(payload, call, responder)
+    case .moveWidget: try moveWidget(payload, call, responder)
+    case .applyWidgets: try applyWidgets(payload, call, responder)
+    case .sendEvent: try sendEvent(payload, call, responder)
+    case .refreshWidgets:
+      let request = try context.decode(RefreshWidgetsRequest.self, payload)
+      responder.respond(try providers.refresh(request), to: call)
+    default: throw .lost
+    }
+  }
+
+  // MARK: - The hot calls
+
+  /// GetWidget. Whole widgets that are asked for often are encoded once for each revision.
+  private func getWidget(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(GetWidgetRequest.self, payload)
+    guard let revision = context.store.revision(of: request.id) else {
+      throw RPCStatus(.widgetNotFound(request.id))
+    }
+    let isWhole = request.readMask.isEverything && request.contentFamily == nil
+    if isWhole, let response = widgetCache.response(for: request.id, at: revision) {
+      return responder.respond(encoded: response, to: call)
+    }
+    if let family = request.contentFamily {
+      do throws(StoreError) {
+        try context.store.check(family, isOfferedBy: request.id, field: "content_family")
+      } catch {
+        throw RPCStatus(error)
+      }
+    }
+    let tagged = try tagged(
+      request.id, taking: ContentChoice(request.contentFamily, request.readMask))
+    let response = GetWidgetResponse(
+      widget: tagged.widget,
+      etag: request.readMask.wants(.etag) ? tagged.etag : "",
+      owners: request.readMask.wants(.owners) ? context.store.owners(of: request.id) : [])
+    let bytes = try encode(response, mask: request.readMask)
+    if isWhole { widgetCache.keep(bytes, for: request.id, at: revision) }
+    responder.respond(encoded: bytes, to: call)
+  }
+
+  /// UpdateWidget.
+  private func updateWidget(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(UpdateWidgetRequest.self, payload)
+    guard request.provider.isEmpty || request.provider.isIdentifier(lengthMax: WidgetID.lengthMax)
+    else {
+      throw .invalidField(
+        "provider",
+        "Use 1 to 128 of a-z, A-Z, 0-9 and . _ - / :, beginning with a letter or digit.")
+    }
+    try idempotently(request.requestID, payload, .updateWidget, call, responder) {
+      () throws(RPCStatus) in
+      let commit = try context.apply(
+        .update(
+          request.id, request.patch,
+          ifRevision: try self.revision(fromETag: request.etag, of: request.id),
+          transition: request.transition, provider: request.provider), by: responder.peer)
+      var response = UpdateWidgetResponse(
+        revision: context.store.revision(of: request.id) ?? commit.revision,
+        changed: commit.isChange)
+      if !request.omitWidget {
+        let tagged = try self.tagged(request.id)
+        (response.widget, response.etag) = (tagged.widget, tagged.etag)
+      }
+      return response
+    }
+  }
+
+  // MARK: - Other changes
+
+  /// CreateWidget.
+  private func createWidget(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(CreateWidgetRequest.self, payload)
+    try idempotently(request.requestID, payload, .createWidget, call, responder) {
+      () throws(RPCStatus) in
+      let commit = try context.apply(
+        .create(request.widget, transition: request.transition), by: responder.peer)
+      guard case .created(let id) = commit.outcome else { throw .lost }
+      let tagged = try self.tagged(id)
+      return CreateWidgetResponse(
+        widget: tagged.widget, etag: tagged.etag, warnings: self.warnings(for: [request.widget]))
+    }
+  }
+
+  /// DeleteWidget.
+  private func deleteWidget(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(DeleteWidgetRequest.self, payload)
+    try idempotently(request.requestID, payload, .deleteWidget, call, responder) {
+      () throws(RPCStatus) in
+      let commit = try context.apply(
+        .delete(
+          request.id, ifRevision: try self.revision(fromETag: request.etag, of: request.id),
+          allowMissing: request.allowMissing, transition: request.transition), by: responder.peer)
+      return DeleteWidgetResponse(revision: commit.revision)
+    }
+  }
+
+  /// SetPresence.
+  private func setPresence(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(SetPresenceRequest.self, payload)
+    if case .selector(let selector) = request.target { try context.checkTerms(selector) }
+    try idempotently(request.requestID, payload, .setPresence, call, responder) {
+      () throws(RPCStatus) in
+      let commit = try context.apply(
+        .setPresence(request.target, request.action, transition: request.transition),
+        by: responder.peer)
+      guard case .presence(let ids) = commit.outcome else { throw .lost }
+      return SetPresenceResponse(
+        changedIDs: Array(ids.prefix(ServiceLoop.listedMax)), revision: commit.revision,
+        changedCount: UInt64(ids.count))
+    }
+  }
+
+  /// MoveWidget.
+  private func moveWidget(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(MoveWidgetRequest.self, payload)
+    try idempotently(request.requestID, payload, .moveWidget, call, responder) {
+      () throws(RPCStatus) in
+      _ = try context.apply(
+        .move(request.id, to: request.destination, transition: request.transition),
+        by: responder.peer)
+      let tagged = try self.tagged(request.id)
+      return MoveWidgetResponse(widget: tagged.widget, etag: tagged.etag)
+    }
+  }
+
+  /// ApplyWidgets.
+  private func applyWidgets(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(ApplyWidgetsRequest.self, payload)
+    try idempotently(request.requestID, payload, .applyWidgets, call, responder) {
+      () throws(RPCStatus) in
+      let declaration = Declaration(
+        applySet: request.applySet.isEmpty ? "default" : request.applySet,
+        widgets: request.widgets, prunes: request.prune, isDryRun: request.validateOnly,
+        ownsFields: request.ownFields)
+      let commit = try context.apply(
+        .apply(declaration, transition: request.transition), by: responder.peer)
+      guard case .applied(let results) = commit.outcome else { throw .lost }
+      let deleted = results.count - declaration.widgets.count
+      return ApplyWidgetsResponse(
+        results: Array(results.prefix(declaration.widgets.count + ServiceLoop.listedMax)),
+        revision: commit.revision, deletedCount: UInt64(deleted),
+        warnings: self.warnings(for: declaration.widgets))
+    }
+  }
+
+  /// SendEvent.
+  private func sendEvent(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(SendEventRequest.self, payload)
+    if request.force, responder.level < .owner { throw .forceDenied(responder.peer.uid) }
+    guard request.client.utf8.count <= 64 else {
+      throw .invalidField("client", "At most 64 bytes are allowed.")
+    }
+    try idempotently(request.requestID, payload, .sendEvent, call, responder) {
+      () throws(RPCStatus) in
+      let commit = try context.apply(
+        .sendEvent(
+          EventDraft(
+            widgetID: request.widgetID, nodeID: request.nodeID, name: request.name,
+            payload: request.payload, isForced: request.force,
+            wantsOutcome: request.wantsOutcome)), by: responder.peer,
+        client: request.client)
+      guard case .accepted(let sequence) = commit.outcome else { throw .lost }
+      context.counters.events += 1
+      return SendEventResponse(sequence: sequence, revision: commit.revision)
+    }
+  }
+
+  // MARK: - Parts
+
+  /// How many widgets an answer lists that the request did not name.
+  private static var listedMax: Int { 10_000 }
+
+  /// How many warnings an answer has.
+  static var warningsMax: Int { 64 }
+
+  /// What may be a mistake in widgets that were declared: kinds that nobody has registered, each once.
+  func warnings(for specs: [WidgetSpec]) -> [RequestWarning] {
+    var seen: Set<KindName> = []
+    var warnings: [RequestWarning] = []
+    for spec in specs where warnings.count < ServiceLoop.warningsMax {
+      guard seen.insert(spec.kind).inserted, context.store.kind(spec.kind) == nil else { continue }
+      warnings.append(
+        .kindNotRegistered(spec.kind, nearest: context.store.nearestKind(to: spec.kind)))
+    }
+    return warnings
+  }
+
+  private func tagged(
+    _ id: WidgetID, taking content: ContentChoice = .own
+  ) throws(RPCStatus) -> TaggedWidget {
+    guard let widget = context.store.widget(id, taking: content) else {
+      throw RPCStatus(.widgetNotFound(id))
+    }
+    return TaggedWidget(widget: widget, etag: etag(widget.revision))
+  }
+
+  func etag(_ revision: Revision) -> String {
+    String(context.store.epoch, radix: 36) + "." + String(revision, radix: 36)
+  }
+
+  /// The revision that an etag stands for; nil if there is no etag, or no widget. An etag of another
+  /// epoch, or what is no etag, matches nothing.
+  private func revision(fromETag etag: String, of id: WidgetID) throws(RPCStatus) -> Revision? {
+    guard !etag.isEmpty else { return nil }
+    let parts = etag.split(separator: ".", omittingEmptySubsequences: false)
+    guard let current = context.store.revision(of: id) else { return nil }
+    guard parts.count == 2, UInt64(parts[0], radix: 36) == context.store.epoch,
+      let revision = UInt64(parts[1], radix: 36)
+    else { throw RPCStatus(.etagMismatch(id, current: current)) }
+    return revision
+  }
+
+  private func list(_ request: ListWidgetsRequest) throws(RPCStatus) -> ListWidgetsResponse {
+    try context.checkTerms(request.selector, request.readMask)
+    guard request.pageSize >= 0 else {
+      throw .invalidField("page_size", "It must not be negative.")
+    }
+    var position: Int64?
+    if !request.pageToken.isEmpty {
+      guard let bits = UInt64(request.pageToken, radix: 36) else {
+        throw .invalidField("page_token", "Send the previous page's next_page_token unchanged.")
+      }
+      position = Int64(bitPattern: bits)
+    }
+    let wanted = request.pageSize == 0 ? context.limits.pageSizeDefault : Int(request.pageSize)
+    let page = context.store.list(
+      after: position, limit: min(wanted, context.limits.pageSizeMax),
+      bytesMax: context.limits.pageBytesMax,
+      selecting: request.selector,
+      taking: ContentChoice(request.contentFamily, request.readMask))
+    var response = ListWidgetsResponse(
+      widgets: page.widgets.map { widget in
+        TaggedWidget(
+          widget: widget,
+          etag: request.readMask.wants(.etag) ? etag(widget.revision) : "",
+          owners: request.readMask.wants(.owners) ? context.store.owners(of: widget.id) : [])
+      }, revision: context.store.revision)
+    if page.hasMore, let last = page.widgets.last {
+      response.nextPageToken = String(UInt64(bitPattern: last.position), radix: 36)
+    }
+    return response
+  }
+}

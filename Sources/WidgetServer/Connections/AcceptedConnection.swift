@@ -1,0 +1,131 @@
+import Glibc
+import Logging
+import NIOCore
+import WidgetProto
+
+/// A connection of which it is not known yet what it speaks: its first byte tells.
+///
+/// ttrpc begins with the length of a frame, at most 4 MiB, so with 0. Connections that open as those
+/// of a guest protocol become that guest's when all of the opening has come. Others are closed, and
+/// so is a connection that takes too long.
+///
+/// It leaves the pipeline once that is decided. For a guest's connections it remains what the
+/// service counts.
+final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, ServerConnection {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+
+  let peer: Peer
+  private let socket: CInt
+  private let service: ServiceLoop
+  private let guests: [any GuestProtocol]
+  private let channel: any Channel
+  private var silenceTimer: Scheduled<Void>?
+  private var isDecided = false
+  /// The beginning, until it is decided. At most one read, or what a guest's opening has.
+  private var received = ByteBuffer()
+
+  /// What every ttrpc connection begins with.
+  private static let ttrpcFirstByte: UInt8 = 0
+
+  /// - Parameter socket: the channel's socket.
+  init(
+    peer: Peer, channel: any Channel, socket: CInt, service: ServiceLoop,
+    guests: [any GuestProtocol]
+  ) {
+    self.peer = peer
+    self.channel = channel
+    self.socket = socket
+    self.service = service
+    self.guests = guests
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    service.connections.opened(self)
+    silenceTimer = context.eventLoop.assumeIsolated().scheduleTask(
+      in: .milliseconds(Int64(service.context.limits.firstByteMilliseconds))
+    ) {
+      guard !self.isDecided else { return }
+      self.refuse(
+        "in \(self.service.context.limits.firstByteMilliseconds) ms it did not open a protocol")
+    }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard !isDecided else { return context.fireChannelRead(data) }
+    var bytes = unwrapInboundIn(data)
+    received.writeBuffer(&bytes)
+    guard let first = received.getInteger(at: received.readerIndex, as: UInt8.self) else { return }
+    if first == AcceptedConnection.ttrpcFirstByte {
+      decide()
+      becomeTTRPC(context)
+    } else if let guest = guests.first(where: { $0.opening.first == first }) {
+      let seen = received.readableBytesView.prefix(guest.opening.count)
+      guard guest.opening.starts(with: seen) else {
+        return refuse("its first bytes are not those of a protocol that begins with \(first)")
+      }
+      guard seen.count == guest.opening.count else { return }
+      decide()
+      channel.closeFuture.assumeIsolated().whenComplete { _ in
+        self.service.connections.closed(self)
+      }
+      guest.adopt(channel, for: InProcessClient(peer: peer, service: service))
+    } else {
+      return refuse("its first byte is \(first), which no protocol here begins with")
+    }
+    context.fireChannelRead(wrapInboundOut(received))
+    received = ByteBuffer()
+    context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+  }
+
+  private func decide() {
+    isDecided = true
+    silenceTimer?.cancel()
+  }
+
+  private func becomeTTRPC(_ context: ChannelHandlerContext) {
+    let connection = TTRPCConnection(peer: peer, socket: socket, service: service)
+    do {
+      service.connections.replace(self, by: connection)
+      try context.pipeline.syncOperations.addHandler(connection, position: .after(self))
+    } catch {
+      // The channel is being closed.
+      service.connections.closed(connection)
+    }
+  }
+
+  private func refuse(_ reason: String) {
+    isDecided = true
+    service.context.counters.protocolErrors += 1
+    service.context.logger.info(
+      "closing a connection",
+      metadata: ["uid": "\(peer.uid)", "pid": "\(peer.pid)", "reason": "\(reason)"])
+    channel.close(promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    silenceTimer?.cancel()
+    service.connections.closed(self)
+    context.fireChannelInactive()
+  }
+
+  var streamCount: Int { 0 }
+
+  /// What a guest has taken stays with this process.
+  var canBeHandedOver: Bool { !isDecided && received.readableBytes == 0 }
+
+  func handOver() -> (connection: HandedConnection, socket: CInt)? {
+    guard !isDecided, received.readableBytes == 0, channel.isActive else { return nil }
+    let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+    guard duplicate >= 0, let name = HandedOver.identity(of: duplicate) else { return nil }
+    isDecided = true
+    channel.close(promise: nil)
+    return (HandedConnection(name: name, isUndecided: true), duplicate)
+  }
+
+  func closeWhenFlushed() {
+    // A guest closes its connections itself.
+    guard !isDecided else { return }
+    channel.close(promise: nil)
+  }
+}

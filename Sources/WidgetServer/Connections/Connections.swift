@@ -1,0 +1,109 @@
+import Logging
+import NIOCore
+import WidgetProto
+
+/// The open connections: how many each user has, and when all of them are closed.
+final class Connections {
+  private let context: ServiceContext
+  private var open: [ObjectIdentifier: any ServerConnection] = [:]
+  /// Connections that were admitted and are not closed, also those that are not in `open` yet.
+  private(set) var count = 0
+  private var countByUID: [UInt32: Int] = [:]
+  /// What waits for connections to close.
+  private var drain: Drain?
+
+  private struct Drain {
+    let promise: EventLoopPromise<Void>
+    let waitsForOthersOnly: Bool
+    var timer: Scheduled<Void>?
+  }
+
+  init(_ context: ServiceContext) { self.context = context }
+
+  /// How many connections the user has who has most.
+  var highestCount: Int { countByUID.values.max() ?? 0 }
+
+  // MARK: - Counting
+
+  /// Admits a connection, or says which limit it exceeds.
+  func admit(_ peer: Peer) -> (limit: String, maximum: Int)? {
+    let limits = context.limits
+    if count >= limits.connectionsMax { return ("connections_max", limits.connectionsMax) }
+    if countByUID[peer.uid, default: 0] >= limits.connectionsPerUIDMax {
+      return ("connections_per_uid_max", limits.connectionsPerUIDMax)
+    }
+    count += 1
+    countByUID[peer.uid, default: 0] += 1
+    context.counters.connectionsAccepted += 1
+    return nil
+  }
+
+  func opened(_ connection: any ServerConnection) {
+    open[ObjectIdentifier(connection)] = connection
+  }
+
+  /// A connection goes on as another object. It is still one connection.
+  func replace(_ former: any ServerConnection, by connection: any ServerConnection) {
+    guard open.removeValue(forKey: ObjectIdentifier(former)) != nil else { return }
+    opened(connection)
+  }
+
+  func closed(_ connection: any ServerConnection) {
+    guard open.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
+    let uid = connection.peer.uid
+    count -= 1
+    let remaining = countByUID[uid, default: 1] - 1
+    countByUID[uid] = remaining > 0 ? remaining : nil
+    if let drain, hasDrained(drain) { finishDraining() }
+  }
+
+  // MARK: - Draining
+
+  /// Succeeds when only connections are left that can be handed over, or the drain time is over.
+  func othersClosed() -> EventLoopFuture<Void> { beginDraining(waitsForOthersOnly: true) }
+
+  /// Flushes and closes every connection; succeeds when all are closed, or the drain time is over.
+  func closeAll() -> EventLoopFuture<Void> {
+    for connection in Array(open.values) { connection.closeWhenFlushed() }
+    return beginDraining(waitsForOthersOnly: false)
+  }
+
+  private func hasDrained(_ drain: Drain) -> Bool {
+    drain.waitsForOthersOnly ? open.values.allSatisfy(\.canBeHandedOver) : open.isEmpty
+  }
+
+  private func beginDraining(waitsForOthersOnly: Bool) -> EventLoopFuture<Void> {
+    let promise = context.eventLoop.makePromise(of: Void.self)
+    let drain = Drain(promise: promise, waitsForOthersOnly: waitsForOthersOnly)
+    self.drain = drain
+    if hasDrained(drain) {
+      finishDraining()
+    } else {
+      self.drain?.timer = context.schedule(
+        in: .milliseconds(Int64(context.limits.drainMilliseconds))
+      ) { self.finishDraining() }
+    }
+    return promise.futureResult
+  }
+
+  private func finishDraining() {
+    drain?.timer?.cancel()
+    drain?.promise.succeed()
+    drain = nil
+  }
+
+  // MARK: - Handing over
+
+  /// The connections that can go on in another process, those with streams first.
+  func toHandOver(atMost countMax: Int) -> [any ServerConnection] {
+    let all = open.values.filter(\.canBeHandedOver)
+    if all.count > countMax {
+      context.logger.notice(
+        "closing connections, because only so many go on with the next process",
+        metadata: ["connections": "\(all.count - countMax)", "maximum": "\(countMax)"])
+    }
+    let watching = all.filter { $0.streamCount > 0 }
+    let idle = all.filter { $0.streamCount == 0 }
+    return Array((watching + idle).prefix(countMax))
+  }
+}

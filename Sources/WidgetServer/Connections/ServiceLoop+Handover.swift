@@ -1,0 +1,115 @@
+import Logging
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// Giving connections to the process that follows, and taking them from the one before.
+///
+/// The store is the same before and after: cursors mean the same. Of a stream it is enough to say
+/// what was asked for and how far its reader is. A transfer begins again, and ends with what changed
+/// since it first began, so its reader may be sent a widget twice but misses nothing.
+extension ServiceLoop {
+  /// Ends the streams of guests, whose connections cannot be handed over. They open no more.
+  func endGuestStreams() {
+    context.phase = .handingOver
+    streams.endAll { $0.sink is InProcessSink }
+    providers.endAll { $0.sink is InProcessSink }
+    health.endAll { $0.sink is InProcessSink }
+  }
+
+  /// Gives connections away, at most so many, those with streams first, and closes the store. Nothing
+  /// works here afterwards.
+  func handOver(connectionsMax: Int) -> HandedOver {
+    reloads.endAll()
+    // Events are kept in memory only: what has happened goes out before this process ends.
+    finishTurnAndRound()
+    // Streams that guests had asked for before they were told are open by now.
+    endGuestStreams()
+    // Providers come back to the next process, and say what they have.
+    providers.endAll()
+    turn.finish()
+    context.phase = .draining
+    let codec = WireCodec(limits: HandedOver.limits)
+    var records: [[UInt8]] = []
+    var sockets: [String: CInt] = [:]
+    for connection in connections.toHandOver(atMost: connectionsMax) {
+      guard let (handed, socket) = connection.handOver() else { continue }
+      do throws(WireError) {
+        records.append(try codec.encode(handed))
+        sockets[handed.name] = socket
+      } catch {
+        context.logger.warning(
+          "a connection is closed, because it cannot be described to the next process",
+          metadata: ["uid": "\(connection.peer.uid)", "error": "\(error)"])
+        close(socket: socket)
+      }
+    }
+    let head = Handover(
+      epoch: context.store.epoch, revision: context.store.revision,
+      lastSubscriptionID: context.streamAccounts.lastID,
+      connectionCount: UInt32(clamping: records.count),
+      lastSequence: context.store.lastEventSequence)
+    closeLog()
+    // A few numbers always encode.
+    guard let record = try? codec.encode(head) else { return HandedOver(sockets: sockets) }
+    return HandedOver(records: [record] + records, sockets: sockets)
+  }
+
+  /// Goes on with a stream of the process before, if its reader may still have it.
+  func takeOver(
+    _ handed: HandedStream, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
+  ) throws(RPCStatus) -> any ServedStream {
+    if let method = handed.method, level < method.requiredLevel {
+      throw .permissionDenied(method.fullName, peer.uid)
+    }
+    let stream: any ServedStream
+    switch handed.request {
+    case .widgets(let request):
+      stream = try streams.takeOver(request, of: handed, sink: sink, peer: peer)
+    case .events(let request):
+      stream = try streams.takeOver(request, of: handed, sink: sink, peer: peer)
+    case .health(let request):
+      stream = try health.takeOver(request, sink: sink, peer: peer)
+    case nil:
+      throw .shuttingDown
+    }
+    if handed.timeoutNanoseconds > 0 {
+      stream.setDeadline(in: .nanoseconds(handed.timeoutNanoseconds), context)
+    }
+    return stream
+  }
+
+  /// Looks at what another server left. nil if it does not fit this store, whose cursors it means.
+  func accept(_ handed: HandedOver) -> [HandedConnection]? {
+    guard let parsed = handed.parsed(), parsed.head.epoch == context.store.epoch,
+      parsed.head.revision <= context.store.revision
+    else {
+      context.logger.warning(
+        "connections of the last process are closed: their state does not match the store",
+        metadata: ["connections": "\(handed.sockets.count)"])
+      return nil
+    }
+    if parsed.unreadableCount > 0 {
+      context.logger.warning(
+        "connections of the last process are closed: their state cannot be read",
+        metadata: ["connections": "\(parsed.unreadableCount)"])
+    }
+    context.streamAccounts.continueIDs(after: parsed.head.lastSubscriptionID)
+    context.formerSequence = parsed.head.lastSequence
+    return parsed.connections
+  }
+
+  private func close(socket: CInt) { HandedOver(sockets: ["": socket]).discard() }
+}
+
+extension HandedStream {
+  fileprivate var method: Method? {
+    switch request {
+    case .widgets: .watchWidgets
+    case .events: .watchEvents
+    case .health: .watchHealth
+    case nil: nil
+    }
+  }
+}

@@ -1,0 +1,166 @@
+import Glibc
+
+/// Makes sure that one daemon at a time uses a socket path, and that a socket file that a dead one
+/// left behind is no obstacle.
+///
+/// The lock is an `flock` on `<socket>.lock`. The kernel drops it when its holder ends, however it
+/// ends; so whoever holds the lock may remove the socket file, and nobody else ever does.
+final class SocketLock: Sendable {
+  private let socketPath: String
+  private let descriptor: CInt
+
+  /// Takes the lock, creating the socket's folder if it is missing.
+  init(socketPath: String) throws(SocketError) {
+    guard !socketPath.isEmpty, socketPath.utf8.count <= SocketLock.pathBytesMax else {
+      throw .pathTooLong(socketPath)
+    }
+    self.socketPath = socketPath
+    try SocketLock.checkIsSocketOrNothing(socketPath)
+    if let slash = socketPath.lastIndex(of: "/"), slash != socketPath.startIndex {
+      let folder = String(socketPath[..<slash])
+      if mkdir(folder, 0o755) != 0, errno != EEXIST {
+        throw .cannotUse(folder, reason: String(cString: strerror(errno)))
+      }
+    }
+    let path = socketPath + ".lock"
+    // In a folder that others can write, the name may be a link of theirs to another file.
+    let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard file >= 0 else {
+      throw .cannotUse(
+        path, reason: errno == ELOOP ? "it is a link" : String(cString: strerror(errno)))
+    }
+    if let reason = SocketLock.foreignness(of: file) {
+      Glibc.close(file)
+      throw .cannotUse(path, reason: reason)
+    }
+    guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+      let holder = SocketLock.holder(file)
+      Glibc.close(file)
+      throw .inUse(socketPath, pid: holder)
+    }
+    let text = "\(getpid())\n"
+    _ = ftruncate(file, 0)
+    _ = text.withCString { pwrite(file, $0, strlen($0), 0) }
+    descriptor = file
+  }
+
+  deinit { Glibc.close(descriptor) }
+
+  /// What speaks against writing into a lock file that was there already; nil if nothing does.
+  private static func foreignness(of file: CInt) -> String? {
+    var status = stat()
+    guard fstat(file, &status) == 0 else { return String(cString: strerror(errno)) }
+    if status.st_mode & S_IFMT != S_IFREG { return "it is no plain file" }
+    if status.st_uid != geteuid() { return "it belongs to user \(status.st_uid)" }
+    if status.st_nlink > 1 { return "it has another name too" }
+    return nil
+  }
+
+  /// What NIO takes, which is what the shortest `sockaddr_un` of any system has room for.
+  static let pathBytesMax = 103
+
+  private static func holder(_ file: CInt) -> String {
+    var bytes = [UInt8](repeating: 0, count: 32)
+    let count = pread(file, &bytes, bytes.count, 0)
+    return String(decoding: bytes.prefix(max(0, count)).prefix { $0 != 10 }, as: UTF8.self)
+  }
+
+  /// Removes a socket file that nobody listens on. Refuses to remove anything that is no socket.
+  func removeStaleSocket() throws(SocketError) {
+    guard try SocketLock.checkIsSocketOrNothing(socketPath) else { return }
+    guard !isServed else { throw .served(socketPath) }
+    guard unlink(socketPath) == 0 else {
+      throw .cannotUse(socketPath, reason: String(cString: strerror(errno)))
+    }
+  }
+
+  /// Returns whether there is a socket; throws if there is something else.
+  @discardableResult
+  private static func checkIsSocketOrNothing(_ path: String) throws(SocketError) -> Bool {
+    var status = stat()
+    guard lstat(path, &status) == 0 else { return false }
+    guard status.st_mode & S_IFMT == S_IFSOCK else {
+      throw .cannotUse(path, reason: "there is a file of that name that is no socket")
+    }
+    return true
+  }
+
+  /// Whether somebody accepts connections there: a program that does not know this lock.
+  private var isServed: Bool {
+    let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
+    guard probe >= 0 else { return true }
+    defer { Glibc.close(probe) }
+    let result = withAddress { connect(probe, $0, $1) }
+    return result == 0 || errno != ECONNREFUSED
+  }
+
+  /// Makes the socket. It takes connections only when its mode and group are set.
+  ///
+  /// - Parameters:
+  ///   - mode: The permission bits of the file.
+  ///   - clientGID: The group that may connect. Nil leaves the group as it is.
+  /// - Returns: The descriptor of the listening socket, which the caller owns.
+  func listen(mode: UInt16, clientGID: UInt32?, backlog: CInt) throws(SocketError) -> CInt {
+    let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
+    let listener = socket(AF_UNIX, kind | CInt(SOCK_CLOEXEC.rawValue), 0)
+    guard listener >= 0 else { throw refusal() }
+    do throws(SocketError) {
+      guard withAddress({ bind(listener, $0, $1) }) == 0 else { throw refusal() }
+      if let clientGID, chown(socketPath, uid_t.max, clientGID) != 0 {
+        throw refusal("cannot give it to group \(clientGID): ")
+      }
+      guard chmod(socketPath, mode_t(mode)) == 0 else { throw refusal() }
+      guard Glibc.listen(listener, backlog) == 0 else { throw refusal() }
+      return listener
+    } catch {
+      Glibc.close(listener)
+      throw error
+    }
+  }
+
+  private func refusal(_ prefix: String = "") -> SocketError {
+    .cannotUse(socketPath, reason: prefix + String(cString: strerror(errno)))
+  }
+
+  private func withAddress<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    withUnsafeMutableBytes(of: &address.sun_path) { path in
+      path.copyBytes(from: socketPath.utf8.prefix(path.count - 1))
+    }
+    return withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+  }
+
+  /// Gives the path up. The lock goes last: until then nobody else can have bound the path.
+  func release() {
+    unlink(socketPath)
+    flock(descriptor, LOCK_UN)
+  }
+}
+
+/// Why a socket cannot be used.
+public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
+  case pathTooLong(String)
+  case inUse(String, pid: String)
+  case served(String)
+  case cannotUse(String, reason: String)
+
+  public var description: String {
+    switch self {
+    case .pathTooLong(let path):
+      "\"\(path)\" cannot be a socket: 1 to \(SocketLock.pathBytesMax) bytes are allowed. Choose a "
+        + "shorter path with --socket."
+    case .inUse(let path, let pid):
+      "another widgetd (process \(pid)) serves \(path) already. Stop it, or choose another path with "
+        + "--socket."
+    case .served(let path):
+      "another program serves \(path) already. Stop it, or choose another path with --socket."
+    case .cannotUse(let path, let reason):
+      "\(path) cannot be used: \(reason). Mend that, or choose another path with --socket."
+    }
+  }
+}

@@ -1,0 +1,532 @@
+import Glibc
+import Logging
+import NIOCore
+import WidgetProto
+import WidgetTransport
+
+/// One ttrpc connection: bytes in, calls to the service, answers and frames out.
+///
+/// A plain handler on the hot path: what one read brings is cut into frames without copying, unary
+/// calls are done on the spot, and their answers are gathered in one buffer that the turn's end
+/// sends with one write. As soon as the kernel has no room for more, nothing more is made for this
+/// peer, and nothing is read from it either: it costs its socket's buffer and what was on its way.
+final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnection {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = Never
+  typealias OutboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  let peer: Peer
+  let level: AccessPolicy.Level
+  private let service: ServiceLoop
+  private let socket: CInt
+  private var writer: SocketWriter
+  /// What the channel was given to write, until it has.
+  private var handedToChannel = CircularBuffer<ByteBuffer>()
+  /// What another process says of this connection, which it has served so far.
+  private var former: HandedConnection?
+  private var context: ChannelHandlerContext?
+  private var reader = FrameReader()
+  private var streams: ServerStreams
+  private var sinks: [UInt32: TTRPCStreamSink] = [:]
+  /// Answers of this turn.
+  private var responses = ByteBuffer()
+  /// Frames that go out with the next flush.
+  private var outgoing = ByteBuffer()
+  /// Whether the turn's end flushes this connection.
+  private var isTouched = false
+  private var isReadPending = false
+  /// Whether there may be frames that were read and not looked at.
+  private var hasUnseenFrames = false
+  /// Whether the connection is over: what was read but not looked at no longer counts.
+  private var isClosed = false
+  fileprivate var isWritable: Bool { writer.isWritable }
+
+  /// A larger buffer for answers is given back after use.
+  private static let responsesKeptBytesMax = 16 << 10
+  /// Beyond this, the peer's further calls wait for the next turn: what one read brings can ask for
+  /// ten thousand times its size.
+  private static let responsesBytesMax = 256 << 10
+  /// Small frames are put together up to this size, to be sent with one write.
+  private static let outgoingBytesMax = 16 << 10
+
+  /// - Parameter socket: the channel's socket.
+  /// - Parameter former: what the process that served the connection says of it; nil if it is new.
+  init(peer: Peer, socket: CInt, service: ServiceLoop, former: HandedConnection? = nil) {
+    self.peer = peer
+    self.service = service
+    self.socket = socket
+    self.former = former
+    writer = SocketWriter(descriptor: socket)
+    level = service.policy.level(of: peer)
+    streams = ServerStreams(openStreamsMax: service.context.limits.streamsPerConnectionMax)
+  }
+
+  // MARK: - Channel
+
+  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    self.context = nil
+    service.connections.closed(self)
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    reader.append(unwrapInboundIn(data))
+    receiveFrames()
+  }
+
+  /// Looks at what was read, until the answers to it are more than the turn should gather.
+  private func receiveFrames() {
+    hasUnseenFrames = true
+    while isWritable, !isClosed, responses.readableBytes < TTRPCConnection.responsesBytesMax {
+      switch reader.next() {
+      case .frame(let frame): receive(frame.header, frame.data)
+      case .oversize(let header): receive(header, ByteBuffer())
+      case nil:
+        hasUnseenFrames = false
+        return
+      }
+    }
+  }
+
+  /// Goes on with what was read, in a turn of its own, if the peer takes answers.
+  private func resumeFrames() {
+    guard hasUnseenFrames, isWritable, !isClosed, let context else { return }
+    context.eventLoop.assumeIsolated().execute {
+      guard self.hasUnseenFrames else { return }
+      self.receiveFrames()
+      self.resumeRead()
+    }
+  }
+
+  func read(context: ChannelHandlerContext) {
+    isReadPending = true
+    resumeRead()
+  }
+
+  private func resumeRead() {
+    guard isReadPending, isWritable, !hasUnseenFrames, let context else { return }
+    isReadPending = false
+    context.read()
+  }
+
+  private func becameWritable() {
+    guard !isClosed else { return }
+    for sink in sinks.values { sink.stream?.becameWritable() }
+    resumeFrames()
+    resumeRead()
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    isClosed = true
+    for sink in sinks.values { forget(sink) }
+    sinks.removeAll()
+    service.connections.closed(self)
+    context.fireChannelInactive()
+  }
+
+  /// Closes the connection when everything that was written has been sent.
+  func closeWhenFlushed() {
+    guard let context else { return }
+    flushOutgoing()
+    let channel = context.channel
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer())).assumeIsolated().whenComplete { _ in
+      channel.close(promise: nil)
+    }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    service.context.logger.debug(
+      "connection failed", metadata: ["uid": "\(peer.uid)", "error": "\(error)"])
+    context.close(promise: nil)
+  }
+
+  // MARK: - Changing processes
+
+  var canBeHandedOver: Bool { true }
+  var streamCount: Int { sinks.count }
+
+  func handOver() -> (connection: HandedConnection, socket: CInt)? {
+    guard let context, context.channel.isActive, !isClosed, let unsent = unsent(context) else {
+      return nil
+    }
+    let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+    guard duplicate >= 0, let name = HandedOver.identity(of: duplicate) else { return nil }
+    let connection = HandedConnection(
+      name: name, lastStreamID: streams.lastStreamID,
+      received: Array(reader.held.readableBytesView),
+      discardBytes: UInt32(clamping: reader.discardBytes), unsent: unsent,
+      streams: sinks.values.sorted { $0.streamID < $1.streamID }.compactMap { sink in
+        sink.stream.map { $0.handOver(streamID: sink.streamID) }
+      })
+    isClosed = true
+    context.close(promise: nil)
+    return (connection, duplicate)
+  }
+
+  /// What the kernel has not taken: the end of what the channel was given, and all after it.
+  private func unsent(_ context: ChannelHandlerContext) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    if !handedToChannel.isEmpty {
+      for buffer in handedToChannel { bytes += buffer.readableBytesView }
+      guard
+        let options = context.channel.syncOptions,
+        let left = try? options.getOption(ChannelOptions.bufferedWritableBytes), left <= bytes.count
+      else { return nil }
+      bytes.removeFirst(bytes.count - left)
+    }
+    return bytes + outgoing.readableBytesView + responses.readableBytesView
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    if let former { goOn(from: former) }
+    former = nil
+    context.fireChannelActive()
+  }
+
+  /// Goes on where another process stopped.
+  private func goOn(from former: HandedConnection) {
+    service.turn.open()
+    streams = ServerStreams(
+      openStreamsMax: service.context.limits.streamsPerConnectionMax,
+      lastStreamID: former.lastStreamID,
+      openStreamIDs: former.streams.map(\.streamID))
+    write(ByteBuffer(bytes: former.unsent))
+    for stream in former.streams {
+      let sink = TTRPCStreamSink(connection: self, streamID: stream.streamID)
+      sinks[stream.streamID] = sink
+      do throws(RPCStatus) {
+        sink.stream = try service.takeOver(stream, sink: sink, peer: peer, level: level)
+      } catch {
+        endStream(stream.streamID, error)
+      }
+    }
+    touch()
+    reader = FrameReader(
+      held: ByteBuffer(bytes: former.received), discardBytes: Int(former.discardBytes))
+    receiveFrames()
+  }
+
+  // MARK: - Frames in
+
+  private func receive(_ header: FrameHeader, _ data: ByteBuffer) {
+    switch streams.receive(header) {
+    case .unaryCall(let streamID): unaryCall(streamID, data)
+    case .openStream(let streamID, let kind): openStream(streamID, kind, data)
+    case .message(let streamID, let isLast):
+      sinks[streamID]?.stream?.receive(data)
+      if isLast { sinks[streamID]?.stream?.halfClosed() }
+    case .halfClose(let streamID): sinks[streamID]?.stream?.halfClosed()
+    case .ignore: break
+    case .refuse(let streamID, let error):
+      service.context.counters.protocolErrors += 1
+      refuseNow(RPCStatus(error), streamID)
+    case .fail(let streamID, let error):
+      service.context.counters.protocolErrors += 1
+      sinks.removeValue(forKey: streamID).map(forget)
+      refuseNow(RPCStatus(error), streamID)
+    case .close(let reason):
+      service.context.counters.protocolErrors += 1
+      service.context.logger.info(
+        "closing a connection that breaks the protocol",
+        metadata: ["uid": "\(peer.uid)", "pid": "\(peer.pid)", "reason": "\(reason)"])
+      isClosed = true
+      context?.close(promise: nil)
+    }
+  }
+
+  private func unaryCall(
+    _ streamID: UInt32, _ data: ByteBuffer, _ attempt: Attempt = .first
+  ) {
+    service.turn.open()
+    touch()
+    data.withUnsafeReadableBytes { bytes in
+      _ = withEnvelope(bytes, streamID) { method, envelope in
+        guard method.shape == .unary else { return refuseNow(.wrongShape(method), streamID) }
+        guard envelope.timeoutNanoseconds >= 0 else {
+          return refuseNow(.deadlineExceeded, streamID)
+        }
+        guard method.readsStore else {
+          return answerNow {
+            service.perform(method, envelope.payload, call: streamID, for: self)
+          }
+        }
+        service.perform(method, envelope.payload, call: streamID, for: self, attempt)
+        guard service.turn.remembersCalls, attempt.isFirst else { return }
+        service.turn.remember(callOf: peer) { [self] in unaryCall(streamID, data, $0) }
+      }
+    }
+  }
+
+  private func openStream(_ streamID: UInt32, _ kind: ServerStreams.StreamKind, _ data: ByteBuffer)
+  {
+    service.turn.open()
+    touch()
+    data.withUnsafeReadableBytes { bytes in
+      let opened = withEnvelope(bytes, streamID) { method, envelope in
+        guard method.shape == (kind == .server ? .stream : .conversation) else {
+          return endStream(streamID, .wrongShape(method))
+        }
+        let sink = TTRPCStreamSink(connection: self, streamID: streamID)
+        do throws(RPCStatus) {
+          if method.shape == .conversation { return try converse(sink, method, envelope) }
+          open(
+            sink, method, envelope.timeoutNanoseconds,
+            try service.prepare(method, envelope.payload, sink: sink, peer: peer, level: level))
+        } catch {
+          service.context.note(method, error, of: peer)
+          endStream(streamID, error)
+        }
+      }
+      if !opened { streams.end(streamID) }
+    }
+  }
+
+  /// Begins a conversation. The request may hold its first message.
+  private func converse(
+    _ sink: TTRPCStreamSink, _ method: Method, _ envelope: RequestEnvelopeView
+  ) throws(RPCStatus) {
+    guard envelope.timeoutNanoseconds >= 0 else { throw .deadlineExceeded }
+    let stream = try service.providers.converse(method, sink: sink, peer: peer, level: level)
+    sinks[sink.streamID] = sink
+    sink.stream = stream
+    if envelope.timeoutNanoseconds > 0 {
+      stream.setDeadline(in: .nanoseconds(envelope.timeoutNanoseconds), service.context)
+    }
+    guard envelope.payload.count > 0 else { return }
+    stream.receive(ByteBuffer(bytes: envelope.payload))
+  }
+
+  /// Opens a stream at the end of the turn.
+  private func open(
+    _ sink: TTRPCStreamSink, _ method: Method, _ timeoutNanoseconds: Int64,
+    _ begin: @escaping ServiceLoop.Opening
+  ) {
+    sinks[sink.streamID] = sink
+    service.turn.whenDurable { [self] in
+      guard sinks[sink.streamID] === sink else { return }
+      do throws(RPCStatus) {
+        guard timeoutNanoseconds >= 0 else { throw .deadlineExceeded }
+        let stream = try begin()
+        // The stream's first frame is written by now, and that may have shown the peer to be gone.
+        guard sinks[sink.streamID] === sink else { return stream.forget() }
+        sink.stream = stream
+        if timeoutNanoseconds > 0 {
+          stream.setDeadline(in: .nanoseconds(timeoutNanoseconds), service.context)
+        }
+      } catch {
+        service.context.note(method, error, of: peer)
+        endStream(sink.streamID, error)
+      }
+    }
+  }
+
+  /// Unpacks the envelope and finds the method. Refuses the call, and returns false, if it cannot.
+  private func withEnvelope(
+    _ bytes: UnsafeRawBufferPointer, _ streamID: UInt32,
+    _ body: (Method, RequestEnvelopeView) -> Void
+  ) -> Bool {
+    do throws(WireError) {
+      return try service.context.codec.withRequestEnvelope(bytes) { envelope in
+        guard let method = Method.find(service: envelope.service, method: envelope.method) else {
+          refuseNow(
+            .unknownMethod(
+              String(decoding: envelope.service, as: UTF8.self),
+              String(decoding: envelope.method, as: UTF8.self)), streamID)
+          return false
+        }
+        body(method, envelope)
+        return true
+      }
+    } catch {
+      refuseNow(RPCStatus(error), streamID)
+      return false
+    }
+  }
+
+  // MARK: - Answers out
+
+  func respond<M: WireMessage>(_ message: M, to call: UInt32) {
+    do throws(WireError) {
+      try service.context.codec.withEncodedResponse(payload: message) { packed in
+        append(packed, to: call)
+      }
+    } catch {
+      refuse(.unencodable(error), to: call)
+    }
+  }
+
+  func respond(encoded message: [UInt8], to call: UInt32) {
+    do throws(WireError) {
+      try service.context.codec.withEncodedResponse(payload: message) { packed in
+        append(packed, to: call)
+      }
+    } catch {
+      refuse(.unencodable(error), to: call)
+    }
+  }
+
+  func refuse(_ status: RPCStatus, to call: UInt32) {
+    do throws(WireError) {
+      try service.context.codec.withEncoded(TTRPCResponse(status: status)) { packed in
+        append(packed, to: call)
+      }
+    } catch {
+      service.context.logger.error("an error cannot be encoded", metadata: ["error": "\(error)"])
+      context?.close(promise: nil)
+    }
+  }
+
+  private func append(_ packed: PackedMessage, to call: UInt32) {
+    guard packed.byteCount <= FrameHeader.frameDataBytesMax else {
+      return refuse(
+        .responseTooLarge(packed.byteCount, FrameHeader.frameDataBytesMax), to: call)
+    }
+    responses.reserveCapacity(minimumWritableBytes: FrameHeader.bytes + packed.byteCount)
+    responses.writeFrameHeader(
+      FrameHeader(dataBytes: UInt32(packed.byteCount), streamID: call, type: .response))
+    responses.writeWithUnsafeMutableBytes(minimumWritableBytes: packed.byteCount) { bytes in
+      if let start = bytes.baseAddress { packed.pack(into: start) }
+      return packed.byteCount
+    }
+  }
+
+  /// Answers for good, whatever becomes of the turn's group: for what does not depend on the store.
+  /// The answers that do are held back as before.
+  func answerNow(_ body: () -> Void) {
+    let answers = responses
+    responses = ByteBuffer()
+    body()
+    sendResponses()
+    responses = answers
+    service.turn.open()
+    touch()
+  }
+
+  private func refuseNow(_ status: RPCStatus, _ streamID: UInt32) {
+    answerNow { refuse(status, to: streamID) }
+  }
+
+  private func sendResponses() {
+    guard responses.readableBytes > 0 else { return }
+    enqueue(responses)
+    responses = ByteBuffer()
+  }
+
+  func flushResponses() {
+    isTouched = false
+    flushOutgoing()
+    if responses.readableBytes > 0 {
+      write(responses)
+      if responses.capacity > TTRPCConnection.responsesKeptBytesMax {
+        responses = ByteBuffer()
+      } else {
+        // The memory is used again, unless the channel still holds it.
+        responses.clear()
+      }
+    }
+    resumeFrames()
+  }
+
+  /// Puts bytes in line for the next flush, behind those that wait already.
+  private func enqueue(_ frame: ByteBuffer) {
+    if outgoing.readableBytes == 0 {
+      outgoing = frame
+    } else if outgoing.readableBytes + frame.readableBytes <= TTRPCConnection.outgoingBytesMax {
+      outgoing.writeImmutableBuffer(frame)
+    } else {
+      flushOutgoing()
+      outgoing = frame
+    }
+  }
+
+  private func flushOutgoing() {
+    guard outgoing.readableBytes > 0 else { return }
+    let frames = outgoing
+    outgoing = ByteBuffer()
+    write(frames)
+  }
+
+  private func write(_ buffer: ByteBuffer) {
+    var buffer = buffer
+    guard let context, context.channel.isActive, !writer.write(&buffer) else { return }
+    writer.handingOver()
+    handedToChannel.append(buffer)
+    context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { [weak self] _ in
+      guard let self else { return }
+      writer.handedOver()
+      _ = handedToChannel.popFirst()
+      if isWritable { becameWritable() }
+    }
+  }
+
+  func discardResponses() { responses.clear() }
+
+  private func touch() {
+    guard !isTouched else { return }
+    isTouched = true
+    service.turn.join(self)
+  }
+
+  // MARK: - Streams out
+
+  fileprivate func send(_ message: EncodedMessage, on streamID: UInt32) {
+    let (first, second) = message.frame(for: streamID)
+    enqueue(first)
+    if let second { enqueue(second) }
+    touch()
+  }
+
+  /// Lets go of a stream whose reader is gone. The two hold each other until then.
+  private func forget(_ sink: TTRPCStreamSink) {
+    sink.stream?.forget()
+    sink.stream = nil
+    sink.connection = nil
+  }
+
+  fileprivate func endStream(_ streamID: UInt32, _ status: RPCStatus?) {
+    guard streams.end(streamID) else { return }
+    sinks.removeValue(forKey: streamID)?.connection = nil
+    if let status { return refuseNow(status, streamID) }
+    var frame = ByteBuffer()
+    frame.writeEndOfStream(streamID: streamID)
+    enqueue(frame)
+    service.turn.open()
+    touch()
+  }
+}
+
+/// A stream of a ttrpc connection.
+final class TTRPCStreamSink: StreamSink {
+  /// nil once the stream or the connection has ended. A strong reference, cut by hand: weak ones make
+  /// every other reference count of the connection slow.
+  fileprivate var connection: TTRPCConnection?
+  fileprivate let streamID: UInt32
+  fileprivate var stream: (any ServedStream)?
+
+  fileprivate init(connection: TTRPCConnection, streamID: UInt32) {
+    self.connection = connection
+    self.streamID = streamID
+  }
+
+  var isWritable: Bool { connection?.isWritable ?? false }
+
+  func send(_ message: EncodedMessage) { connection?.send(message, on: streamID) }
+
+  func finish(_ status: RPCStatus?) {
+    stream = nil
+    connection?.endStream(streamID, status)
+  }
+}
+
+extension RPCStatus {
+  init(_ error: ProtocolError) {
+    let code: StatusCode =
+      switch error.code {
+      case .invalidArgument: .invalidArgument
+      case .resourceExhausted: .resourceExhausted
+      }
+    self.init(code, "PROTOCOL_ERROR", error.message)
+  }
+}

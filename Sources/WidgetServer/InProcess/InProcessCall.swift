@@ -1,0 +1,88 @@
+import NIOCore
+import WidgetProto
+import WidgetTransport
+
+/// A unary call from inside the process, until it is answered. Confined to the event loop.
+final class InProcessCall: CallResponder {
+  typealias Answer = Result<ByteBuffer, RPCStatus>
+
+  let peer: Peer
+  let level: AccessPolicy.Level
+  private let service: ServiceLoop
+  private var continuation: CheckedContinuation<Answer, Never>?
+  /// The answer, while it may still be taken back.
+  private var answer: Answer?
+
+  init(peer: Peer, service: ServiceLoop, continuation: CheckedContinuation<Answer, Never>) {
+    self.peer = peer
+    self.service = service
+    self.continuation = continuation
+    level = service.policy.level(of: peer)
+  }
+
+  func start(_ method: Method, _ request: ByteBuffer) {
+    service.turn.open()
+    guard method.readsStore else {
+      return answerNow { perform(method, request) }
+    }
+    service.turn.join(self)
+    perform(method, request)
+    guard service.turn.remembersCalls else { return }
+    service.turn.remember(callOf: peer) { [self] attempt in
+      service.turn.join(self)
+      perform(method, request, attempt)
+    }
+  }
+
+  /// Ends the call without carrying it out.
+  func cancel() {
+    answer = .failure(.cancelled)
+    flushResponses()
+  }
+
+  /// How many bytes the answer has, as far as there is one.
+  var answerBytes: Int {
+    if case .success(let message) = answer { message.readableBytes } else { 0 }
+  }
+
+  private func perform(_ method: Method, _ request: ByteBuffer, _ attempt: Attempt = .first) {
+    request.withUnsafeReadableBytes { service.perform(method, $0, call: 0, for: self, attempt) }
+  }
+
+  // MARK: - Answers
+
+  func respond<M: WireMessage>(_ message: M, to call: UInt32) {
+    do throws(WireError) {
+      let encoded = try service.context.codec.withEncoded(message) { packed in
+        EncodedMessage(byteCount: packed.byteCount) { packed.pack(into: $0) }
+      }
+      take(encoded.payload)
+    } catch {
+      refuse(.unencodable(error), to: call)
+    }
+  }
+
+  func respond(encoded message: [UInt8], to call: UInt32) { take(ByteBuffer(bytes: message)) }
+
+  func refuse(_ status: RPCStatus, to call: UInt32) { answer = .failure(status) }
+
+  private func take(_ message: ByteBuffer) {
+    let size = message.readableBytes
+    answer =
+      size <= FrameHeader.frameDataBytesMax
+      ? .success(message) : .failure(.responseTooLarge(size, FrameHeader.frameDataBytesMax))
+  }
+
+  func answerNow(_ body: () -> Void) {
+    body()
+    flushResponses()
+  }
+
+  func flushResponses() {
+    guard let answer, let continuation else { return }
+    self.continuation = nil
+    continuation.resume(returning: answer)
+  }
+
+  func discardResponses() { answer = nil }
+}

@@ -1,0 +1,136 @@
+public import NIOCore
+public import WidgetProto
+
+/// Makes calls without a socket: messages in, messages out, as bytes.
+///
+/// It stands for a peer: policy, quotas, deadlines and errors are those of any connection, and calls
+/// take part in the same turns. A program that hosts a `WidgetServer` uses it to call its own daemon,
+/// and protocols other than ttrpc make their calls with it.
+///
+/// It can be used from any task. On the event loop itself no call changes threads.
+public struct InProcessClient: Sendable {
+  /// Whom it stands for.
+  public let peer: Peer
+  private let service: NIOLoopBound<ServiceLoop>
+  private let gate: LoopGate
+
+  /// Call on the service's event loop.
+  init(peer: Peer, service: ServiceLoop) {
+    self.peer = peer
+    self.service = NIOLoopBound(service, eventLoop: service.context.eventLoop)
+    gate = service.gate
+  }
+
+  /// A call that the daemon answers.
+  public struct MethodDescription: Hashable, Sendable {
+    /// "widgetd.v1.WidgetService"
+    public let service: String
+    /// "GetWidget"
+    public let name: String
+    /// Whether it answers with a stream.
+    public let isStream: Bool
+    /// Whether it takes any number of messages, too.
+    public let isConversation: Bool
+    /// "widgetd.v1.WidgetService/GetWidget"
+    public var fullName: String { "\(service)/\(name)" }
+  }
+
+  /// All calls that the daemon answers.
+  public static let methods = Method.allCases.map {
+    MethodDescription(
+      service: "\($0.service.name)", name: "\($0.name)", isStream: $0.shape != .unary,
+      isConversation: $0.shape == .conversation)
+  }
+
+  private static let methodsByName = Dictionary(
+    uniqueKeysWithValues: Method.allCases.map { ($0.fullName, $0) })
+
+  /// Makes a unary call.
+  ///
+  /// - Parameter method: "widgetd.v1.WidgetService/GetWidget"
+  /// - Parameter request: the encoded request.
+  /// - Parameter admission: who says when the call may be carried out; nil for at once.
+  /// - Returns: the encoded response; at most 4 MiB.
+  /// - Throws: what the call ended with.
+  public func call(
+    _ method: String, _ request: ByteBuffer, admission: NIOLoopBound<any CallAdmission>? = nil
+  ) async throws(RPCStatus) -> ByteBuffer {
+    let method = try InProcessClient.find(method, .unary)
+    let peer = peer
+    return try await withResult { service, continuation in
+      let call = InProcessCall(peer: peer, service: service, continuation: continuation)
+      guard let admission else { return call.start(method, request) }
+      admission.value.admit { isCancelled in
+        isCancelled ? call.cancel() : call.start(method, request)
+        return call.answerBytes
+      }
+    }
+  }
+
+  /// Opens a stream.
+  ///
+  /// - Parameter method: "widgetd.v1.WidgetService/WatchWidgets"
+  /// - Parameter request: the encoded request.
+  /// - Parameter timeout: when the stream ends with DEADLINE_EXCEEDED; nil for never.
+  /// - Throws: what the call ended with, if no stream was opened.
+  public func open(
+    _ method: String, _ request: ByteBuffer, timeout: Duration? = nil
+  ) async throws(RPCStatus) -> InProcessStream {
+    let method = try InProcessClient.find(method, .stream)
+    let peer = peer
+    return try await withResult { service, continuation in
+      InProcessSink(peer: peer, service: service).open(method, request, timeout, continuation)
+    }
+  }
+
+  /// Begins a conversation: both sides send messages.
+  ///
+  /// - Parameter method: "widgetd.v1.ProviderService/Provide"
+  /// - Parameter timeout: when the conversation ends with DEADLINE_EXCEEDED; nil for never.
+  /// - Throws: what the call ended with, if there is to be no conversation.
+  public func converse(
+    _ method: String, timeout: Duration? = nil
+  ) async throws(RPCStatus) -> InProcessStream {
+    let method = try InProcessClient.find(method, .conversation)
+    let peer = peer
+    return try await withResult { service, continuation in
+      InProcessSink(peer: peer, service: service).converse(method, timeout, continuation)
+    }
+  }
+
+  private static func find(_ name: String, _ shape: Method.Shape) throws(RPCStatus) -> Method {
+    guard let method = methodsByName[name] else {
+      let parts = name.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+      throw .unknownMethod(String(parts[0]), parts.count > 1 ? String(parts[1]) : "")
+    }
+    guard method.shape == shape else { throw .wrongShape(method) }
+    return method
+  }
+
+  private typealias Answered<R> = CheckedContinuation<Result<R, RPCStatus>, Never>
+
+  private func withResult<R: Sendable>(
+    _ body: @escaping @Sendable (ServiceLoop, Answered<R>) -> Void
+  ) async throws(RPCStatus) -> R {
+    let service = service
+    let result = await withCheckedContinuation { continuation in
+      guard !gate.run({ body(service.value, continuation) }) else { return }
+      continuation.resume(returning: .failure(.shuttingDown))
+    }
+    return try result.get()
+  }
+}
+
+/// Lets calls wait. Confined to the service's event loop.
+public protocol CallAdmission: AnyObject {
+  /// Calls `start`, now or later, but in any case once: with true if the call is not to be carried
+  /// out any more. It returns how many bytes the answer has.
+  func admit(_ start: @escaping (_ isCancelled: Bool) -> Int)
+}
+
+extension WidgetServer {
+  /// Makes calls without a socket, for whom `peer` says; see `Peer.current`.
+  public func inProcessClient(for peer: Peer) async throws -> InProcessClient {
+    try await onLoop { InProcessClient(peer: peer, service: $0) }.get()
+  }
+}

@@ -1,0 +1,256 @@
+public import NIOCore
+public import WidgetProto
+
+/// An open stream inside the process.
+///
+/// It is read by one task at a time. What is not read is not queued beyond a bound: a late reader
+/// gets conflated frames, as on a socket. Letting go of it ends it.
+public final class InProcessStream: Sendable {
+  private let sink: NIOLoopBound<InProcessSink>
+  private let gate: LoopGate
+
+  init(sink: InProcessSink, service: ServiceLoop) {
+    self.sink = NIOLoopBound(sink, eventLoop: service.context.eventLoop)
+    gate = service.gate
+  }
+
+  deinit { cancel() }
+
+  /// The next messages, at least one; nil when the stream has ended well or was cancelled. Cancelling
+  /// the task cancels the stream.
+  ///
+  /// - Throws: what the stream ended with.
+  public func next() async throws(RPCStatus) -> [ByteBuffer]? {
+    let sink = sink
+    let batch = await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        guard !gate.run({ sink.value.next(continuation) }) else { return }
+        continuation.resume(returning: InProcessSink.Batch.end(.shuttingDown))
+      }
+    } onCancel: {
+      cancel()
+    }
+    switch batch {
+    case .messages(let messages): return messages
+    case .end(nil): return nil
+    case .end(let status?): throw status
+    }
+  }
+
+  /// Sends a message, on a conversation. Returns when it has been read and the daemon takes more: it
+  /// reads no more of who does not read its answers. One task at a time may send.
+  ///
+  /// - Returns: false if the conversation is over.
+  public func send(_ message: ByteBuffer) async -> Bool {
+    let sink = sink
+    return await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        guard !gate.run({ sink.value.receive(message, continuation) }) else { return }
+        continuation.resume(returning: false)
+      }
+    } onCancel: {
+      _ = gate.run { sink.value.stopSending() }
+    }
+  }
+
+  /// Says that no more messages come.
+  public func finishSending() {
+    let sink = sink
+    _ = gate.run { sink.value.halfClose() }
+  }
+
+  /// Ends the stream. What waits to be read is dropped; the reader gets nil.
+  public func cancel() { cancel(with: nil) }
+
+  /// Ends the stream with an error, which the reader gets.
+  public func cancel(_ status: RPCStatus) { cancel(with: status) }
+
+  private func cancel(with status: RPCStatus?) {
+    let sink = sink
+    // If the server has stopped, the stream has ended.
+    _ = gate.run { sink.value.cancel(status) }
+  }
+}
+
+/// Where a stream's messages wait until they are read. Confined to the event loop.
+///
+/// What waits is bounded: only while the reader asks for more is more taken, up to `waitingBytesMax`
+/// and what is being made at that moment. So a reader that stops costs what it has in its hands.
+final class InProcessSink: StreamSink, TurnParticipant {
+  enum Batch: Sendable {
+    case messages([ByteBuffer])
+    case end(RPCStatus?)
+  }
+
+  private let peer: Peer
+  private let service: ServiceLoop
+  private var stream: (any ServedStream)?
+  private var waiting: [ByteBuffer] = []
+  private var waitingBytes = 0
+  private var isOver = false
+  private var status: RPCStatus?
+  private var reader: CheckedContinuation<Batch, Never>?
+  /// Who has sent a message, until another one is taken.
+  private var sender: CheckedContinuation<Bool, Never>?
+  private var isTouched = false
+
+  /// How many bytes may wait for the next more to be taken; as much as a usual socket holds.
+  private static let waitingBytesMax = 128 << 10
+  /// What a message counts beyond its bytes.
+  private static let messageOverheadBytes = 128
+
+  init(peer: Peer, service: ServiceLoop) {
+    self.peer = peer
+    self.service = service
+  }
+
+  /// Opens the stream at the end of the turn.
+  func open(
+    _ method: Method, _ request: ByteBuffer, _ timeout: Duration?,
+    _ opened: CheckedContinuation<Result<InProcessStream, RPCStatus>, Never>
+  ) {
+    service.turn.open()
+    do throws(RPCStatus) {
+      if service.context.phase == .handingOver { throw .shuttingDown }
+      let begin = try service.prepare(
+        method, request, sink: self, peer: peer, level: service.policy.level(of: peer))
+      service.turn.whenDurable { [self] in
+        do throws(RPCStatus) {
+          if let timeout, timeout <= .zero { throw .deadlineExceeded }
+          let stream = try begin()
+          self.stream = stream
+          if let timeout { stream.setDeadline(in: timeout, service.context) }
+          opened.resume(returning: .success(InProcessStream(sink: self, service: service)))
+        } catch {
+          service.context.note(method, error, of: peer)
+          opened.resume(returning: .failure(error))
+        }
+      }
+    } catch {
+      service.context.note(method, error, of: peer)
+      opened.resume(returning: .failure(error))
+    }
+  }
+
+  /// Begins a conversation.
+  func converse(
+    _ method: Method, _ timeout: Duration?,
+    _ begun: CheckedContinuation<Result<InProcessStream, RPCStatus>, Never>
+  ) {
+    service.turn.open()
+    do throws(RPCStatus) {
+      if let timeout, timeout <= .zero { throw .deadlineExceeded }
+      let stream = try service.providers.converse(
+        method, sink: self, peer: peer, level: service.policy.level(of: peer))
+      self.stream = stream
+      if let timeout { stream.setDeadline(in: timeout, service.context) }
+      begun.resume(returning: .success(InProcessStream(sink: self, service: service)))
+    } catch {
+      service.context.note(method, error, of: peer)
+      begun.resume(returning: .failure(error))
+    }
+  }
+
+  // MARK: - What the peer sends
+
+  func receive(_ message: ByteBuffer, _ sender: CheckedContinuation<Bool, Never>) {
+    guard self.sender == nil else {
+      preconditionFailure("messages are sent by one task at a time")
+    }
+    guard let stream, !isOver else { return sender.resume(returning: false) }
+    self.sender = sender
+    stream.receive(message)
+    // What the message brings is known at the end of the turn.
+    service.turn.open()
+    service.turn.whenDurable { self.resumeSender() }
+  }
+
+  func halfClose() { stream?.halfClosed() }
+
+  /// The task that sends was cancelled.
+  func stopSending() {
+    guard let sender else { return }
+    self.sender = nil
+    sender.resume(returning: false)
+  }
+
+  /// Lets the next message come, unless too much waits to be read.
+  private func resumeSender() {
+    guard let sender, isOver || waitingBytes < InProcessSink.waitingBytesMax else { return }
+    self.sender = nil
+    sender.resume(returning: !isOver)
+  }
+
+  // MARK: - The service's side
+
+  var isWritable: Bool {
+    reader != nil && !isOver && waitingBytes < InProcessSink.waitingBytesMax
+  }
+
+  func send(_ message: EncodedMessage) {
+    guard !isOver else { return }
+    let payload = message.payload
+    waiting.append(payload)
+    waitingBytes += payload.readableBytes + InProcessSink.messageOverheadBytes
+    touch()
+  }
+
+  func finish(_ status: RPCStatus?) {
+    stream = nil
+    guard !isOver else { return }
+    (isOver, self.status) = (true, status)
+    resumeSender()
+    touch()
+  }
+
+  /// The reader is woken when the turn has given it all it will.
+  private func touch() {
+    guard !isTouched, reader != nil else { return }
+    isTouched = true
+    service.turn.open()
+    service.turn.join(self)
+  }
+
+  func flushResponses() {
+    isTouched = false
+    guard let reader, !waiting.isEmpty || isOver else { return }
+    self.reader = nil
+    reader.resume(returning: take())
+  }
+
+  /// What is sent on a stream is durable.
+  func discardResponses() {}
+
+  // MARK: - The reader's side
+
+  func next(_ reader: CheckedContinuation<Batch, Never>) {
+    guard self.reader == nil else {
+      preconditionFailure("a stream is read by one task at a time")
+    }
+    guard waiting.isEmpty, !isOver else { return reader.resume(returning: take()) }
+    self.reader = reader
+    stream?.becameWritable()
+  }
+
+  private func take() -> Batch {
+    guard !waiting.isEmpty else { return .end(status) }
+    let messages = waiting
+    waiting = []
+    waitingBytes = 0
+    resumeSender()
+    return .messages(messages)
+  }
+
+  func cancel(_ status: RPCStatus? = nil) {
+    guard !isOver else { return }
+    (isOver, self.status) = (true, status)
+    waiting = []
+    resumeSender()
+    stream?.forget()
+    stream = nil
+    if let reader {
+      self.reader = nil
+      reader.resume(returning: .end(status))
+    }
+  }
+}

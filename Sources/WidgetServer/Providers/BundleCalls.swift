@@ -1,0 +1,129 @@
+import NIOCore
+import WidgetModel
+import WidgetProto
+
+/// The calls of CatalogService about bundles. The daemon sends them to the provider that manages
+/// bundles, and sends its answer to the caller. These calls do not touch the store.
+final class BundleCalls {
+  private let context: ServiceContext
+  /// The calls that wait, by the number of their request to the provider.
+  private var waiting: [UInt64: Waiting] = [:]
+  private var lastNumber: UInt64 = 0
+
+  init(_ context: ServiceContext) { self.context = context }
+
+  /// A call that waits for the provider.
+  private struct Waiting {
+    let method: Method
+    let call: UInt32
+    let responder: any CallResponder
+    unowned let session: ProviderSession
+    /// Ends the call if the provider does not answer.
+    let timer: Scheduled<Void>
+  }
+
+  /// Decodes a call and sends it to the provider.
+  ///
+  /// - Parameter manager: The session that manages bundles, if there is one.
+  func perform(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder, manager: ProviderSession?
+  ) throws(RPCStatus) {
+    let request: ProvideBundleRequest.Request
+    switch method {
+    case .installBundle:
+      let install = try context.decode(InstallBundleRequest.self, payload)
+      try checkArchive(install.content)
+      request = .install(install)
+    case .listBundles: request = .list(try context.decode(ListBundlesRequest.self, payload))
+    case .deleteBundle: request = .delete(try context.decode(DeleteBundleRequest.self, payload))
+    case .rollbackBundle:
+      request = .rollback(try context.decode(RollbackBundleRequest.self, payload))
+    case .setBundleDefaults:
+      request = .setDefaults(try context.decode(SetBundleDefaultsRequest.self, payload))
+    case .diffBundle:
+      let diff = try context.decode(DiffBundleRequest.self, payload)
+      try checkArchive(diff.content)
+      request = .diff(diff)
+    default: throw .wrongShape(method)
+    }
+    guard let session = manager else { throw .noBundleHost }
+    if let (limit, maximum) = context.limits.reachedByBundleCall(
+      of: responder.level, waiting: waiting.values.map(\.responder.level))
+    {
+      throw .quotaExceeded(limit, maximum)
+    }
+    lastNumber += 1
+    let (number, seconds) = (lastNumber, context.limits.bundleCallSeconds)
+    // If the caller leaves, the provider may still carry out the call, so the call keeps its place.
+    let timer = context.schedule(in: .seconds(Int64(seconds))) {
+      self.expire(number, after: seconds)
+    }
+    waiting[number] = Waiting(
+      method: method, call: call, responder: responder, session: session, timer: timer)
+    session.send(.bundleRequest(ProvideBundleRequest(id: number, request: request)))
+  }
+
+  private func checkArchive(_ content: [UInt8]) throws(RPCStatus) {
+    guard content.count <= context.limits.bundleArchiveBytesMax else {
+      throw .quotaExceeded("bundle_archive_bytes_max", context.limits.bundleArchiveBytesMax)
+    }
+  }
+
+  /// Answers a call with the provider's answer. Ignores the answer if nobody waits for it any more.
+  func answer(_ answer: ProvideBundleAnswer, of session: ProviderSession) throws(RPCStatus) {
+    guard let asked = waiting[answer.bundleRequestID], asked.session === session else { return }
+    let (call, responder) = (asked.call, asked.responder)
+    switch (answer.outcome, asked.method) {
+    case (.install(let response), .installBundle):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.list(let response), .listBundles):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.delete(let response), .deleteBundle):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.rollback(let response), .rollbackBundle):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.setDefaults(let response), .setBundleDefaults):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.diff(let response), .diffBundle):
+      responder.answerNow { responder.respond(response, to: call) }
+    case (.error(let status), _):
+      context.note(asked.method, status, of: responder.peer)
+      responder.answerNow { responder.refuse(status, to: call) }
+    default:
+      throw .invalidField("bundle_answer.outcome", "It is the response to another request.")
+    }
+    asked.timer.cancel()
+    waiting[answer.bundleRequestID] = nil
+  }
+
+  private func expire(_ number: UInt64, after seconds: Int) {
+    guard let asked = waiting.removeValue(forKey: number) else { return }
+    let status = RPCStatus.bundleHostSlow(seconds: seconds)
+    context.note(asked.method, status, of: asked.responder.peer)
+    asked.responder.answerNow { asked.responder.refuse(status, to: asked.call) }
+  }
+
+  /// Ends the calls that wait for a session that is over.
+  func endAll(of session: ProviderSession) {
+    for (number, asked) in waiting where asked.session === session {
+      asked.timer.cancel()
+      waiting[number] = nil
+      asked.responder.answerNow { asked.responder.refuse(.bundleHostGone, to: asked.call) }
+    }
+  }
+}
+
+extension ServerLimits {
+  /// The limit that forbids one more call about bundles; nil if no limit does. `waiting` has the
+  /// levels of the callers that wait.
+  func reachedByBundleCall(
+    of level: AccessPolicy.Level, waiting: [AccessPolicy.Level]
+  ) -> (limit: String, maximum: Int)? {
+    if waiting.count >= bundleCallsMax { return ("bundle_calls_max", bundleCallsMax) }
+    guard level < .owner, waiting.count(where: { $0 < .owner }) >= bundleCallsOfClientsMax else {
+      return nil
+    }
+    return ("bundle_calls_of_clients_max", bundleCallsOfClientsMax)
+  }
+}

@@ -1,0 +1,140 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// Tells providers which of their widgets are watched.
+///
+/// Costs nothing if no session has set `include_audience`. No timer runs while watches, providers
+/// and widgets stay the same.
+final class ProviderAudience {
+  private let context: ServiceContext
+  /// The sessions that have set `include_audience`, by their providers.
+  private var sessions: [String: ProviderSession] = [:]
+  /// The selectors of all streams that count as watchers.
+  private var selectors = WatchedSelectors()
+  private var watched = WatchedWidgets()
+  private var timer: Scheduled<Void>?
+  private var timerAt = NIODeadline.uptimeNanoseconds(0)
+  /// Whether the providers are to be served again, even if this turn has already served them.
+  private(set) var servesAgain = false
+
+  init(_ context: ServiceContext) { self.context = context }
+
+  // MARK: - Who watches, and who wants to know
+
+  /// Adds the selector of a new stream that counts as a watcher.
+  func watchBegan(_ selector: Selector) {
+    selectors.add(selector, in: context.store)
+    lookAgain()
+  }
+
+  func watchEnded(_ selector: Selector) {
+    selectors.remove(selector)
+    lookAgain()
+  }
+
+  /// Adds a session that has set `include_audience`. It takes the place of the provider's last one.
+  func join(_ session: ProviderSession, _ provider: String) { sessions[provider] = session }
+
+  /// Removes a provider's session, if it is still the one.
+  func leave(_ session: ProviderSession, _ provider: String) {
+    if sessions[provider] === session { sessions[provider] = nil }
+  }
+
+  /// Starts a pass for a session that has opened.
+  func begin(_ session: ProviderSession) {
+    guard session.audience != nil else { return }
+    session.firstPass = watched.passesBegun + 1
+    lookAgain()
+  }
+
+  /// Invalidates the watched widgets after a change of watches, providers or kinds.
+  func lookAgain() {
+    guard !sessions.isEmpty else { return }
+    watched.invalidate()
+    servesAgain = true
+    context.turn.open()
+  }
+
+  // MARK: - In a turn
+
+  func beginServing() { servesAgain = false }
+
+  /// Updates the watched widgets, if they may have changed.
+  func look(at instant: NIODeadline) {
+    guard !sessions.isEmpty else {
+      watched.clear()
+      cancelTimer()
+      return
+    }
+    watched.look(in: context.store, selectors, at: instant) {
+      var owners: [KindName: String] = [:]
+      for (name, session) in sessions {
+        for kind in session.kinds { owners[kind] = name }
+      }
+      return owners
+    }
+  }
+
+  /// The difference to what a provider knows; nil if it knows everything. It comes after all other
+  /// frames: the provider has then been asked about each widget that the frame names.
+  func frame(for session: ProviderSession, at instant: NIODeadline) -> ProvideAudience? {
+    guard session.hasSynced, let provider = session.provider, let audience = session.audience,
+      watched.passesEnded >= session.firstPass
+    else { return nil }
+    let share = watched[provider]
+    let isFirst = session.toldVersion == nil
+    // While a pass is pending, the watched widgets may be out of date: send no `detached` then.
+    let isTime = audience.nextDeadline.map { $0 <= instant } ?? false
+    guard
+      isFirst || session.toldVersion != share.version
+        || (isTime && !watched.isBehind(context.store.revision))
+    else { return nil }
+    let update =
+      session.audience?.update(
+        watched: share.ids, now: instant,
+        linger: .milliseconds(Int64(context.limits.audienceLingerMilliseconds)),
+        bytesMax: context.limits.frameBytesTarget) ?? .init()
+    // No share has this version, so the next call sends the rest.
+    session.toldVersion = update.hasMore ? .max : share.version
+    guard isFirst || !update.isEmpty else { return nil }
+    return ProvideAudience(attached: update.attached, detached: update.detached)
+  }
+
+  /// Sets the timer for the next pass or the next `detached`.
+  func schedule(after instant: NIODeadline) {
+    guard !sessions.isEmpty else { return }
+    var next: NIODeadline?
+    if watched.isBehind(context.store.revision) {
+      // A timer that is due at once would run before any read: the pause lets the loop read.
+      next = watched.isInPass ? .now() + WatchedWidgets.pause : watched.nextLookAt
+    }
+    for session in sessions.values {
+      guard let deadline = session.audience?.nextDeadline, deadline > instant else { continue }
+      next = min(next ?? deadline, deadline)
+    }
+    guard let next, next < timerAt || timer == nil else { return }
+    timer?.cancel()
+    timerAt = next
+    timer = context.schedule(at: next) {
+      self.timer = nil
+      self.context.turn.open()
+    }
+  }
+
+  func cancelTimer() {
+    timer?.cancel()
+    timer = nil
+  }
+
+  // MARK: - For tests
+
+  /// Whether a pass has begun and not ended.
+  var isInPass: Bool { watched.isInPass }
+  /// Whether the watched widgets may be out of date.
+  var isBehind: Bool { watched.isBehind(context.store.revision) }
+  /// Whether nothing was ever done here, and nothing is due.
+  var isIdle: Bool { watched.passesBegun == 0 && hasNoTimer }
+  var hasNoTimer: Bool { timer == nil }
+}

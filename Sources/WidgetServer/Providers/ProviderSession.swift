@@ -1,0 +1,252 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// One session of a provider: its name, its cursors in events and widgets, and pending requests.
+///
+/// What waits for a provider is not a queue of messages. Events are read from the store's ring when
+/// there is room for them, changes of widgets from the store, each with a cursor of its own; and of
+/// data requests only the ids of widgets wait, each once. So a provider that does not read costs a set
+/// of ids, however long.
+///
+/// What a frame did is told at the end of its turn, when it is durable, and only then counts here:
+/// `outputs` and `effects` are of the turn under way, and are forgotten if its group is taken back.
+///
+/// Invariants: `isStarted` from the end of the turn in which `open` came; `asked` and `askedWidgets`
+/// are each other's inverse; every widget of `askAgain` is in `asked`; a widget is in `queue` for every entry of `reasons`, and may be in it
+/// without one, which is then skipped.
+final class ProviderSession {
+  let id: UInt64
+  let peer: Peer
+  let sink: any StreamSink
+  private unowned let providers: Providers
+  /// The provider's name. Nil until `open`.
+  var provider: String?
+  /// Whether the session gets the calls about bundles.
+  var managesBundles = false
+  /// How long the provider may be silent.
+  var lease = ProviderSession.leaseDefault
+  var lastHeardAt = NIODeadline.now()
+  var leaseWatch = LeaseWatch()
+  var leaseTimer: Scheduled<Void>?
+  var deadlineTimer: Scheduled<Void>?
+  var deadline: NIODeadline?
+
+  // The turn under way.
+  var outputs: [Output] = []
+  var effects: [Effect] = []
+  /// Data requests that were answered in this turn.
+  var answeredNow: Set<UInt64> = []
+  var takesPart = false
+  /// Set when the session is to end with the turn; what comes after does not count.
+  var ending: Ending?
+
+  // How far it is.
+  var isStarted = false
+  var isOver = false
+  var kinds: Set<KindName> = []
+  /// Everything up to this event has been looked at.
+  var eventCursor: UInt64 = 0
+  /// Everything up to this event is dealt with.
+  var acknowledged: UInt64 = 0
+  /// What was sent and is not acknowledged, in order of sequence numbers.
+  var unacknowledged = CircularBuffer<Sent>()
+  /// Everything that happened to widgets up to this revision has been looked at.
+  var revisionCursor: Revision = 0
+  var removals: [WidgetID] = []
+  /// Removed kinds that the provider does not know of yet.
+  var kindRemovals: Set<KindName> = []
+  private(set) var queue = CircularBuffer<Pending>()
+  private(set) var reasons: [WidgetID: DataRequestReason] = [:]
+  private var lastRequestID: UInt64 = 0
+  private(set) var asked: [WidgetID: Asked] = [:]
+  private(set) var askedWidgets: [UInt64: WidgetID] = [:]
+  /// Widgets whose refresh was requested while another request was pending.
+  private var askAgain: Set<WidgetID> = []
+  var owesKeepAlive = false
+  /// What the provider knows of watched widgets. Nil if it did not set `include_audience`.
+  var audience: Audience?
+  /// The version of `WatchedWidgets.Share` that it was sent. Nil before the first frame.
+  var toldVersion: UInt64?
+  /// The number of the first pass that covers its widgets.
+  var firstPass: UInt64 = 0
+  /// Whether the first `synced` was sent.
+  var hasSynced = false
+
+  static let leaseDefault = Duration.seconds(15)
+  static let leaseRange = Duration.seconds(1)...Duration.seconds(300)
+
+  /// What is to be sent at the end of the turn, whether the socket has room or not.
+  enum Output {
+    case opened
+    case result(ProvideResult)
+  }
+
+  /// What follows from a frame once it is durable.
+  enum Effect {
+    case acknowledged(UInt64)
+    /// These widgets need not be asked about any more.
+    case heard([WidgetID])
+    /// The provider itself has removed these kinds, so `kinds_removed` does not name them.
+    case gaveUp([KindName])
+  }
+
+  /// An event that was sent, or a gap.
+  struct Sent {
+    let first: UInt64
+    let last: UInt64
+    /// nil for a gap.
+    let widgetID: WidgetID?
+  }
+
+  /// What is to be sent of widgets, in this order.
+  enum Pending {
+    case request(WidgetID)
+    case synced
+  }
+
+  /// An open data request.
+  struct Asked {
+    let number: UInt64
+    let sentAt: NIODeadline
+  }
+
+  struct Ending {
+    let status: RPCStatus?
+  }
+
+  init(id: UInt64, peer: Peer, sink: any StreamSink, providers: Providers) {
+    self.id = id
+    self.peer = peer
+    self.sink = sink
+    self.providers = providers
+  }
+
+  /// When it has been silent for too long.
+  var leaseEnd: NIODeadline { lastHeardAt + .nanoseconds(lease.nanoseconds) }
+
+  /// After which event another session of this provider has to begin.
+  var resumePoint: UInt64 {
+    unacknowledged.first.map { $0.first - 1 } ?? max(acknowledged, eventCursor)
+  }
+
+  func acknowledge(_ sequence: UInt64) {
+    while let first = unacknowledged.first, first.last <= sequence { unacknowledged.removeFirst() }
+    acknowledged = max(acknowledged, sequence)
+  }
+
+  // MARK: - Data requests
+
+  /// Puts a widget in line to be asked about, if it is not.
+  func ask(about id: WidgetID, _ reason: DataRequestReason) {
+    if let other = reasons[id] {
+      reasons[id] = other.rawValue <= reason.rawValue ? other : reason
+    } else {
+      reasons[id] = reason
+      queue.append(.request(id))
+    }
+  }
+
+  /// Queues a request for fresh data of a widget.
+  ///
+  /// A pending request stands, so that a slow provider can answer at all. The next request follows
+  /// its answer. If there is no answer within a lease, the request may be lost, and the next one is
+  /// queued at once.
+  func refresh(_ id: WidgetID, at instant: NIODeadline) {
+    if let open = asked[id], instant < open.sentAt + .nanoseconds(lease.nanoseconds) {
+      askAgain.insert(id)
+    } else {
+      ask(about: id, .refresh)
+    }
+  }
+
+  /// Lets the provider know when it has been asked about all that is in line now.
+  func syncWhenAsked() { queue.append(.synced) }
+
+  /// Takes the next in line out.
+  func nextPending() -> (Pending, DataRequestReason)? {
+    while let pending = queue.popFirst() {
+      switch pending {
+      case .synced: return (pending, .unspecified)
+      case .request(let id):
+        if let reason = reasons.removeValue(forKey: id) { return (pending, reason) }
+      }
+    }
+    return nil
+  }
+
+  /// A number for a request about a widget, which takes the place of an earlier one. One that only wants
+  /// fresh data is the earlier one again: what answers that is not wrong.
+  func numberRequest(
+    about id: WidgetID, _ reason: DataRequestReason, at instant: NIODeadline
+  ) -> UInt64 {
+    let open = close(id)
+    let number: UInt64
+    if reason == .refresh, let open {
+      number = open.number
+    } else {
+      lastRequestID += 1
+      number = lastRequestID
+    }
+    asked[id] = Asked(number: number, sentAt: instant)
+    askedWidgets[number] = id
+    return number
+  }
+
+  /// A widget was answered: it need not be asked about any more, or only again.
+  func heard(of id: WidgetID) {
+    let isWanted = askAgain.contains(id)
+    close(id)
+    if isWanted { ask(about: id, .refresh) }
+  }
+
+  /// Takes a widget's request out of those that are open.
+  @discardableResult
+  private func close(_ id: WidgetID) -> Asked? {
+    askAgain.remove(id)
+    guard let open = asked.removeValue(forKey: id) else { return nil }
+    askedWidgets[open.number] = nil
+    return open
+  }
+
+  /// A widget is gone.
+  func forgetWidget(_ id: WidgetID) {
+    close(id)
+    reasons[id] = nil
+    // What is left in line for widgets that are gone is bounded by those that are there.
+    if queue.count > 2 * reasons.count + 1_024 {
+      queue.removeAll { pending in
+        if case .request(let id) = pending { reasons[id] == nil } else { false }
+      }
+    }
+  }
+}
+
+extension ProviderSession: TurnParticipant {
+  /// Results are sent when the turn's answers have been; see `Providers.takePart`.
+  func flushResponses() {}
+
+  func discardResponses() {
+    outputs.removeAll { if case .result = $0 { true } else { false } }
+    effects.removeAll()
+    answeredNow.removeAll()
+  }
+}
+
+extension ProviderSession: ServedStream {
+  func becameWritable() { if isStarted { providers.resume() } }
+
+  func handOver(streamID: UInt32) -> HandedStream {
+    // Sessions end before connections are handed over.
+    HandedStream(streamID: streamID)
+  }
+
+  func forget() { providers.forget(self) }
+  func finish(_ status: RPCStatus?) { providers.finish(self, status) }
+  func receive(_ message: ByteBuffer) { providers.receive(message, self) }
+  func halfClosed() { providers.end(self, nil) }
+
+  /// Sends a frame, or ends the session if the frame is too large.
+  func send(_ frame: ProvideResponse) { providers.send(frame, to: self) }
+}

@@ -1,0 +1,66 @@
+import NIOCore
+import WidgetProto
+
+/// The sessions of providers: all, and the one of each provider.
+///
+/// Invariant: each session of `byName` is in `sessions` until it is over.
+struct ProviderTable {
+  /// All sessions, also those that have not said who they are.
+  private var sessions: [ObjectIdentifier: ProviderSession] = [:]
+  /// The session of each provider that has one.
+  private(set) var byName: [String: ProviderSession] = [:]
+  /// After which event a provider without a session goes on; see `remember`.
+  private var resumePoints: [String: UInt64] = [:]
+
+  /// For how many providers it is remembered where to go on.
+  static let rememberedMax = 1_024
+
+  var all: [ProviderSession] { Array(sessions.values) }
+  var isEmpty: Bool { sessions.isEmpty }
+  /// The number of providers with a session.
+  var count: Int { byName.count }
+
+  /// How many providers the user has who has most.
+  var highestCount: Int {
+    Dictionary(grouping: byName.values, by: \.peer.uid).values.map(\.count).max() ?? 0
+  }
+
+  /// How many providers a user has.
+  func count(of uid: UInt32) -> Int { byName.values.count { $0.peer.uid == uid } }
+
+  /// The session that was opened last among those that manage bundles.
+  var bundleManager: ProviderSession? {
+    byName.values.filter { $0.managesBundles && $0.isStarted && !$0.isOver }.max { $0.id < $1.id }
+  }
+
+  mutating func add(_ session: ProviderSession) { sessions[ObjectIdentifier(session)] = session }
+
+  mutating func remove(_ session: ProviderSession) {
+    sessions[ObjectIdentifier(session)] = nil
+  }
+
+  /// Makes a session the provider's. The one before is no longer its.
+  mutating func name(_ session: ProviderSession, _ provider: String) {
+    if let other = byName[provider] { remember(provider, at: other.resumePoint) }
+    byName[provider] = session
+  }
+
+  /// Takes a provider its session away, if it is still the provider's. Returns whether it was.
+  mutating func release(_ session: ProviderSession) -> Bool {
+    guard let provider = session.provider, byName[provider] === session else { return false }
+    remember(provider, at: session.resumePoint)
+    byName[provider] = nil
+    return true
+  }
+
+  /// After which event a provider goes on, if that is known.
+  func resumePoint(of provider: String) -> UInt64? { resumePoints[provider] }
+
+  /// Keeps where a provider goes on. Of very many, those that were heard of longest ago are forgotten.
+  mutating func remember(_ provider: String, at point: UInt64) {
+    resumePoints[provider] = max(point, resumePoints[provider] ?? 0)
+    guard resumePoints.count > ProviderTable.rememberedMax else { return }
+    let oldest = resumePoints.filter { byName[$0.key] == nil }.min { $0.value < $1.value }
+    if let oldest { resumePoints[oldest.key] = nil }
+  }
+}

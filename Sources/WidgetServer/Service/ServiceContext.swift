@@ -1,0 +1,185 @@
+import Glibc
+import Logging
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetTransport
+
+/// What all parts of the service share: the store, the turn, the limits, and what is counted and
+/// logged. A part that owns more has private state.
+///
+/// Confined to `eventLoop`.
+final class ServiceContext {
+  let eventLoop: any EventLoop
+  let turn: Turn
+  let codec = WireCodec()
+  /// When the service began. Tests move it.
+  var startedAt = NIODeadline.now()
+  var store: WidgetStore
+  var limits: ServerLimits
+  var logger: Logger
+  var counters = Counters()
+  var recentErrors = RecentErrors()
+  var streamAccounts = StreamAccounts()
+  var phase = Phase.serving
+  /// The last event of the process that handed its connections over.
+  var formerSequence: UInt64?
+  /// The event after which this process began.
+  private let sequenceAtStart: UInt64
+  /// Counts what may have changed the kinds of providers.
+  private(set) var kindsVersion: UInt64 = 0
+
+  enum Phase {
+    case serving
+    /// The connections are being prepared for another process: guests open no more streams.
+    case handingOver
+    case draining
+  }
+
+  init(
+    eventLoop: any EventLoop, turn: Turn, store: consuming WidgetStore, limits: ServerLimits,
+    logger: Logger
+  ) {
+    self.eventLoop = eventLoop
+    self.turn = turn
+    sequenceAtStart = store.lastEventSequence
+    self.store = store
+    self.limits = limits
+    self.logger = logger
+  }
+
+  // MARK: - Commands
+
+  func apply(
+    _ command: Command, by peer: Peer, client: String = ""
+  ) throws(RPCStatus) -> Commit {
+    switch command {
+    case .applyKinds, .deleteKind: kindsMayHaveChanged()
+    default: break
+    }
+    do throws(StoreError) {
+      return try commit(command, by: Caller(uid: peer.uid, pid: peer.pid, client: client))
+    } catch {
+      throw RPCStatus(error)
+    }
+  }
+
+  /// Applies a command as a part of the turn, and counts its commit.
+  @discardableResult
+  func commit(_ command: Command, by caller: Caller) throws(StoreError) -> Commit {
+    let commit = try store.apply(command, by: caller, at: turn.now)
+    if commit.isChange { counters.commits += 1 }
+    return commit
+  }
+
+  func kindsMayHaveChanged() { kindsVersion += 1 }
+
+  // MARK: - Messages
+
+  func decode<M: WireMessage>(
+    _ type: M.Type, _ payload: UnsafeRawBufferPointer
+  ) throws(RPCStatus) -> M {
+    do throws(WireError) { return try codec.decode(type, from: payload) } catch {
+      throw RPCStatus(error)
+    }
+  }
+
+  /// Encodes a message for streams. Returns nil if it is larger than `limit` or cannot be encoded.
+  func encode<M: WireMessage>(
+    _ message: M, mask: ReadMask = .all, atMost limit: Int = FrameHeader.frameDataBytesMax
+  ) -> EncodedMessage? {
+    do throws(WireError) {
+      let encoded: EncodedMessage? = try codec.withEncoded(message, mask: mask) { packed in
+        guard packed.byteCount <= limit else { return nil }
+        return EncodedMessage(byteCount: packed.byteCount) { packed.pack(into: $0) }
+      }
+      if encoded != nil { counters.framesEncoded += 1 }
+      return encoded
+    } catch {
+      logger.debug("a frame cannot be encoded", metadata: ["error": "\(error)"])
+      return nil
+    }
+  }
+
+  // MARK: - Streams
+
+  /// Counts one more stream, if its user may have one more.
+  func openStream(of peer: Peer) throws(RPCStatus) {
+    guard phase != .draining else { throw .shuttingDown }
+    try streamAccounts.open(for: peer.uid, limit: limits.subscriptionsPerUIDMax)
+  }
+
+  /// Where a reader goes on that had all events up to this one. Who had all of the process before
+  /// misses none, though the first of this one has another number than the next.
+  func eventCursor(after sequence: UInt64) -> UInt64 {
+    sequence == formerSequence ? max(sequence, sequenceAtStart) : sequence
+  }
+
+  /// Bounds what looking at one widget costs: the event loop does it for every widget.
+  func checkTerms(_ selector: Selector, _ mask: ReadMask = .all) throws(RPCStatus) {
+    let terms =
+      selector.ids.count + selector.kinds.count + selector.families.count
+      + selector.labels.reduce(0) { $0 + 1 + $1.values.count } + mask.dataKeys.count
+      + mask.parameterKeys.count
+    guard terms <= limits.selectorTermsMax else {
+      throw .quotaExceeded("selector_terms_max", limits.selectorTermsMax)
+    }
+    do throws(StoreError) { try store.checkExpression(of: selector) } catch {
+      throw RPCStatus(error)
+    }
+  }
+
+  // MARK: - Time
+
+  @discardableResult
+  func schedule(at deadline: NIODeadline, _ body: @escaping () -> Void) -> Scheduled<Void> {
+    eventLoop.assumeIsolated().scheduleTask(deadline: deadline, body)
+  }
+
+  @discardableResult
+  func schedule(in delay: TimeAmount, _ body: @escaping () -> Void) -> Scheduled<Void> {
+    eventLoop.assumeIsolated().scheduleTask(in: delay, body)
+  }
+
+  // MARK: - Failures
+
+  /// Counts and logs a call or stream that was refused or failed. Keeps it if the daemon is to blame.
+  func note(_ method: Method, _ status: RPCStatus, of peer: Peer) {
+    counters.callsFailed += 1
+    var level = Logger.Level.debug
+    if RecentErrors.isWorthKeeping(status) {
+      let count = recentErrors.record(status, area: method.fullName, uid: peer.uid, at: turn.now)
+      // The first, and then ever fewer: a caller that goes on does not fill the journal.
+      if count & (count - 1) == 0 { level = .warning }
+    }
+    guard logger.logLevel <= level else { return }
+    var metadata: Logger.Metadata = [
+      "method": "\(method.fullName)", "code": "\(status.code)",
+      "reason": "\(status.errorInfo?.reason ?? "")", "uid": "\(peer.uid)", "pid": "\(peer.pid)",
+      "revision": "\(store.revision)",
+    ]
+    if let id = status.errorInfo?.metadata["widget_id"] { metadata["widget_id"] = "\(id)" }
+    logger.log(level: level, "a call failed: \(status.message)", metadata: metadata)
+  }
+}
+
+extension Timestamp {
+  /// The time of the system's clock.
+  static func wallClock() -> Timestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
+  }
+}
+
+extension Duration {
+  /// Whole nanoseconds, clamped to what an `Int64` holds.
+  var nanoseconds: Int64 {
+    let (seconds, attoseconds) = components
+    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    guard !overflow else { return seconds < 0 ? .min : .max }
+    let (sum, carried) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+    return carried ? (seconds < 0 ? .min : .max) : sum
+  }
+}

@@ -1,0 +1,168 @@
+import Glibc
+import Logging
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+import WidgetTimeZones
+
+/// The daemon's heart: carries calls out, and puts the parts of the service in order.
+///
+/// Work of one turn of the loop is one group. Transports hand in calls as they read them; each is
+/// applied at once and its answer kept back. When everything readable has been read, `endTurn`
+/// makes the group durable, then sends the answers, then the changes. So an answer or a change is
+/// never sent before it is durable, and callers of the same turn share one transaction.
+///
+/// If the transaction fails, the store is rolled back and the turn's calls are carried out again:
+/// calls that change something get UNAVAILABLE, calls that only read get the state now. Nobody has
+/// seen the first answers.
+///
+/// Everything here is confined to the event loop; nothing is locked.
+final class ServiceLoop {
+  let context: ServiceContext
+  let gate: LoopGate
+  let log: any CommitLog
+  let policy: AccessPolicy
+  let version: String
+  let startTime: Timestamp
+
+  let streams: WatchStreams
+  let health: HealthWatches
+  let providers: Providers
+  let connections: Connections
+  let blobs: Blobs
+  let reloads: Reloads
+  var widgetCache = WidgetCache()
+
+  private var isStorageFailing = false
+  private var deadlineTimer: Scheduled<Void>?
+
+  init(
+    eventLoop: any EventLoop, log: any CommitLog, image: StoreImage,
+    configuration: WidgetServer.Configuration, logger: Logger
+  ) {
+    let limits = configuration.limits
+    let turn = Turn(eventLoop: eventLoop, remembersCalls: log.needsGroups)
+    context = ServiceContext(
+      eventLoop: eventLoop, turn: turn,
+      store: WidgetStore(
+        image: image, limits: limits.store, isRevocable: log.needsGroups,
+        timeZones: SystemTimeZones().rules),
+      limits: limits, logger: logger)
+    gate = LoopGate(eventLoop: eventLoop)
+    self.log = log
+    policy = configuration.policy
+    version = configuration.version
+    startTime = turn.now
+    let audience = ProviderAudience(context)
+    streams = WatchStreams(
+      context, audience: audience, releaseMemory: configuration.releaseMemory)
+    health = HealthWatches(context)
+    providers = Providers(context, audience: audience)
+    connections = Connections(context)
+    blobs = Blobs(context, folder: configuration.blobFolder)
+    reloads = Reloads(context)
+    turn.atEnd = { [unowned self] in endTurn() }
+    providers.awaitReturns()
+  }
+
+  var turn: Turn { context.turn }
+
+  // MARK: - The turn
+
+  /// Ends the turn, and sends what has changed without waiting for the next round.
+  func finishTurnAndRound() {
+    streams.rounds.hurry()
+    turn.open()
+    turn.finish()
+  }
+
+  private func endTurn() {
+    providers.markAbandoned()
+    commit()
+    providers.groupEnded()
+    turn.sendAnswers()
+    turn.carryOutOpenings()
+    providers.serve()
+    streams.rounds.sendIfDue()
+    turn.sendAnswers()
+    turn.close(hasMore: streams.rounds.hasMore || providers.hasMore)
+    scheduleStoreDeadline()
+  }
+
+  private func commit() {
+    if log.needsGroups, context.store.hasPendingGroup {
+      do throws(StorageError) {
+        try log.append(context.store.pendingGroup())
+        context.counters.groups += 1
+        if isStorageFailing {
+          isStorageFailing = false
+          context.logger.notice("the store takes changes again")
+        }
+      } catch {
+        takeBackTurn(because: error)
+      }
+    }
+    context.store.commitGroup(at: turn.now, retaining: streams.rounds.sentRevision)
+  }
+
+  private func takeBackTurn(because error: StorageError) {
+    context.counters.groupsFailed += 1
+    let users = turn.callers
+    context.recentErrors.record(
+      .storageFailed(error), area: "storage", uid: users.count == 1 ? users.first : nil,
+      at: turn.now)
+    if !isStorageFailing {
+      isStorageFailing = true
+      context.logger.error(
+        "changes are refused until the store works again", metadata: ["error": "\(error)"])
+    }
+    context.store.rollbackGroup()
+    providers.groupFailed()
+    // What was encoded from a state that never came to be is of no use.
+    widgetCache.removeAll()
+    streams.rounds.forgetFrames()
+    turn.repeatCalls(after: error)
+  }
+
+  private func scheduleStoreDeadline() {
+    guard deadlineTimer == nil, let deadline = context.store.nextDeadline else { return }
+    let delay = deadline.duration(since: turn.now)
+    deadlineTimer = context.schedule(in: .nanoseconds(max(0, delay.nanoseconds) + 1_000_000)) {
+      self.deadlineTimer = nil
+      self.turn.open()
+    }
+  }
+
+  // MARK: - The end
+
+  /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
+  func close() {
+    context.phase = .draining
+    turn.finish()
+    streams.endAll()
+    providers.endAll()
+    health.endAll()
+    do throws(StorageError) {
+      if log.needsGroups, let last = context.store.closingGroup() { try log.append(last) }
+    } catch {
+      // So readers of events will be told of a gap where none was.
+      context.logger.warning(
+        "event numbers are left out at the next start", metadata: ["error": "\(error)"])
+    }
+    closeLog()
+  }
+
+  /// Stops timers and gives the store up.
+  func closeLog() {
+    streams.rounds.cancelTimer()
+    turn.cancelTimer()
+    deadlineTimer?.cancel()
+    providers.cancelTimers()
+    blobs.removeAll()
+    do throws(StorageError) { try log.close() } catch {
+      context.logger.error("the store was not closed well", metadata: ["error": "\(error)"])
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import NIOCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+/// Whether a call is carried out for the first time, or again because the group of its turn failed.
+enum Attempt {
+  case first
+  case repeated(after: StorageError)
+
+  var isFirst: Bool {
+    if case .first = self { true } else { false }
+  }
+
+  /// Throws for a call that changes something, if the store takes no changes.
+  func checkChanges() throws(RPCStatus) {
+    if case .repeated(let error) = self { throw .storageFailed(error) }
+  }
+}
+
+/// One pass of the event loop: who takes part in it, and what waits for its end.
+///
+/// Transports open the turn when they have read something. The turn ends when everything readable
+/// was read: then `atEnd` is called, which makes the turn's group durable and sends what waits here.
+///
+/// Confined to the event loop.
+final class Turn {
+  private let eventLoop: any EventLoop
+  /// Whether the turn's group may fail, so that calls have to be repeated.
+  let remembersCalls: Bool
+  /// Ends the turn. Set once, by the service.
+  var atEnd: () -> Void = {}
+  /// The time of the turn; the same for everything in it.
+  private(set) var now: Timestamp
+  private var isOpen = false
+  private var calls: [Call] = []
+  private var participants: [any TurnParticipant] = []
+  private var openings: [() -> Void] = []
+  /// Opens a turn that resumes the work of the last one.
+  private var nextTimer: Scheduled<Void>?
+
+  private struct Call {
+    let uid: UInt32
+    let perform: (Attempt) -> Void
+  }
+
+  /// The pause for reads before a turn that only resumes work.
+  private static let pause = TimeAmount.microseconds(100)
+
+  init(eventLoop: any EventLoop, remembersCalls: Bool) {
+    self.eventLoop = eventLoop
+    self.remembersCalls = remembersCalls
+    now = .wallClock()
+  }
+
+  // MARK: - Taking part
+
+  /// Opens the turn if it is not open.
+  func open() {
+    guard !isOpen else { return }
+    isOpen = true
+    now = .wallClock()
+    eventLoop.assumeIsolated().execute { self.finish() }
+  }
+
+  /// Has a participant send its answers at the end of the turn.
+  func join(_ participant: any TurnParticipant) { participants.append(participant) }
+
+  /// Remembers how to repeat a call, in case the turn's group fails.
+  func remember(callOf peer: Peer, _ perform: @escaping (Attempt) -> Void) {
+    if remembersCalls { calls.append(Call(uid: peer.uid, perform: perform)) }
+  }
+
+  /// Does something when the turn's group is durable and its answers are sent.
+  func whenDurable(_ opening: @escaping () -> Void) { openings.append(opening) }
+
+  // MARK: - The end
+
+  /// Ends the turn now, if it is open.
+  func finish() {
+    if isOpen { atEnd() }
+  }
+
+  /// The users who made the turn's calls.
+  var callers: Set<UInt32> { Set(calls.map(\.uid)) }
+
+  /// Repeats the turn's calls after its group failed. Nobody has seen their first answers.
+  func repeatCalls(after error: StorageError) {
+    for participant in participants { participant.discardResponses() }
+    let calls = self.calls
+    self.calls.removeAll()
+    for call in calls { call.perform(.repeated(after: error)) }
+  }
+
+  func sendAnswers() {
+    for participant in participants { participant.flushResponses() }
+    participants.removeAll(keepingCapacity: true)
+  }
+
+  /// Does what has waited for the group. The calls are final.
+  func carryOutOpenings() {
+    calls.removeAll(keepingCapacity: true)
+    let openings = self.openings
+    self.openings.removeAll()
+    for open in openings { open() }
+  }
+
+  /// Closes the turn. Opens the next one if something waits for it.
+  ///
+  /// - Parameter hasMore: Whether work is left. The next turn begins after a pause, in which the
+  ///   loop reads: long work does not starve calls.
+  func close(hasMore: Bool) {
+    isOpen = false
+    if !openings.isEmpty { open() }
+    guard hasMore, nextTimer == nil, !isOpen else { return }
+    nextTimer = eventLoop.assumeIsolated().scheduleTask(in: Turn.pause) {
+      self.nextTimer = nil
+      self.open()
+    }
+  }
+
+  func cancelTimer() { nextTimer?.cancel() }
+}

@@ -1,0 +1,264 @@
+import Logging
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetTransport
+
+/// Makes the frames of streams: each once for all that want the same.
+final class FrameMaker {
+  private let context: ServiceContext
+  /// See `WidgetServer.Configuration.releaseMemory`.
+  private let releaseMemory: @Sendable () -> Void
+  private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
+  /// The theme, encoded for streams.
+  private var theme: (revision: Revision, message: EncodedMessage)?
+
+  init(_ context: ServiceContext, releaseMemory: @escaping @Sendable () -> Void) {
+    self.context = context
+    self.releaseMemory = releaseMemory
+  }
+
+  /// The current theme. Nil if it is too large for a frame.
+  func themeMessage() -> EncodedMessage? {
+    let revision = context.store.theme.revision
+    if theme?.revision != revision {
+      theme = context.encode(WatchWidgetsResponse.theme(ThemeState(context.store.theme)))
+        .map { (revision, $0) }
+    }
+    return theme?.message
+  }
+
+  func token(_ group: WatchGroup, _ revision: Revision) -> [UInt8] {
+    ResumeToken(epoch: context.store.epoch, filterHash: group.filterHash, revision: revision).bytes
+  }
+
+  /// Change frames from a cursor to now; nil if the cursor is too old, or a frame too large.
+  func changeMessages(_ group: WatchGroup, since cursor: Revision) -> [EncodedMessage]? {
+    if group.changeCacheRevision != context.store.revision {
+      group.changeCache.removeAll(keepingCapacity: true)
+      group.changeCacheRevision = context.store.revision
+    }
+    if let cached = group.changeCache[cursor] { return cached }
+    guard
+      let delta = try? context.store.changes(
+        since: cursor, selecting: group.filter.selector, taking: group.content)
+    else { return nil }
+    let changes = filter(delta.changes, group.filter.mask)
+    guard
+      let messages = changes.isEmpty
+        ? [] : changeMessages(group, changes, from: cursor, to: delta.toRevision)
+    else { return nil }
+    group.changeCache[cursor] = messages
+    return messages
+  }
+
+  private func filter(_ changes: [WidgetChange], _ mask: ReadMask) -> [WidgetChange] {
+    guard !mask.isEverything else { return changes }
+    return changes.compactMap { change in
+      switch change {
+      case .added, .removed: change
+      case .updated(let update): mask.filter(update).map { .updated($0) }
+      }
+    }
+  }
+
+  /// Change frames with `more` on all but the last; `to` is nil if even the last has more.
+  func changeMessages(
+    _ group: WatchGroup, _ changes: [WidgetChange], from: Revision, to: Revision?
+  ) -> [EncodedMessage]? {
+    split(changes, group.filter.mask) { piece, isLast in
+      let isEnd = isLast && to != nil
+      return WatchWidgetsResponse.changes(
+        ChangeSet(
+          fromRevision: from, toRevision: isEnd ? to ?? 0 : 0, changes: Array(piece),
+          more: !isEnd, resumeToken: isEnd ? token(group, to ?? 0) : []))
+    }
+  }
+
+  /// The next frames of a transfer: a chunk, or a part of one with much state; nil if a frame would
+  /// be too large. Moves the transfer on.
+  func chunkMessages(
+    _ group: WatchGroup, _ transfer: inout Subscription.Transfer
+  ) -> [EncodedMessage]? {
+    let (chunk, slot) = (transfer.nextChunk, transfer.nextSlot)
+    let selector = group.filter.selector
+    guard transfer.isSnapshot, transfer.passes == 1 else {
+      let (changes, next) = context.store.changes(
+        inChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax,
+        since: transfer.passSince,
+        isFirstPass: transfer.passes == 1, selecting: selector,
+        taking: group.content)
+      transfer.advance(to: next)
+      if transfer.isSnapshot { return snapshotMessages(changes, group) }
+      let wanted = filter(changes, group.filter.mask)
+      return wanted.isEmpty ? [] : changeMessages(group, wanted, from: transfer.cursor, to: nil)
+    }
+    keepSnapshot(of: group)
+    while group.snapshotCache.count <= chunk { group.snapshotCache.append(nil) }
+    if slot == 0, let cached = group.snapshotCache[chunk],
+      cached.revision >= context.store.chunkRevision(chunk)
+    {
+      transfer.advance(to: nil)
+      return cached.messages
+    }
+    let (widgets, next) = context.store.widgets(
+      inChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax, selecting: selector,
+      taking: group.content)
+    transfer.advance(to: next)
+    guard let messages = widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask) else {
+      return nil
+    }
+    if slot == 0, next == nil { group.snapshotCache[chunk] = (context.store.revision, messages) }
+    return messages
+  }
+
+  /// Keeps a group's snapshot frames for as long as readers come in quick succession.
+  private func keepSnapshot(of group: WatchGroup) {
+    let isScheduled = !group.snapshotCache.isEmpty
+    group.snapshotUsedAt = .now()
+    if !isScheduled { forgetSnapshotLater(of: group) }
+  }
+
+  private func forgetSnapshotLater(of group: WatchGroup) {
+    let due = group.snapshotUsedAt + .seconds(1)
+    context.schedule(at: due) { [weak group] in
+      guard let group, !group.snapshotCache.isEmpty else { return }
+      if group.snapshotUsedAt + .seconds(1) <= .now() {
+        let bytes = group.snapshotBytes
+        group.snapshotCache.removeAll()
+        self.releaseMemory(afterFreeing: bytes)
+      } else {
+        self.forgetSnapshotLater(of: group)
+      }
+    }
+  }
+
+  /// Gives memory back to the system after a large snapshot; not often, since code that is in use
+  /// has to come back afterwards.
+  private func releaseMemory(afterFreeing bytes: Int) {
+    let instant = NIODeadline.now()
+    guard bytes >= FrameMaker.releasedBytesMin, instant >= nextReleaseAt else { return }
+    nextReleaseAt = instant + .seconds(60)
+    releaseMemory()
+  }
+
+  private static var releasedBytesMin: Int { 1 << 20 }
+
+  /// What changed, as parts of a snapshot: whole widgets, and ids of removed ones.
+  private func snapshotMessages(
+    _ changes: [WidgetChange], _ group: WatchGroup
+  ) -> [EncodedMessage]? {
+    let mask = group.filter.mask
+    var widgets: [Widget] = []
+    var removed: [WidgetID] = []
+    for change in changes {
+      switch change {
+      case .added(let widget, _): widgets.append(widget)
+      case .updated(let update):
+        if let widget = context.store.widget(update.id, taking: group.content) {
+          widgets.append(widget)
+        }
+      case .removed(let id, _): removed.append(id)
+      }
+    }
+    var messages: [EncodedMessage] = []
+    if !widgets.isEmpty {
+      guard let frames = snapshotMessages(widgets, mask) else { return nil }
+      messages += frames
+    }
+    if !removed.isEmpty {
+      let frames = split(removed, .all) { piece, _ in
+        WatchWidgetsResponse.snapshot(SnapshotChunk(removedIDs: Array(piece)))
+      }
+      guard let frames else { return nil }
+      messages += frames
+    }
+    return messages
+  }
+
+  private func snapshotMessages(_ widgets: [Widget], _ mask: ReadMask) -> [EncodedMessage]? {
+    split(widgets, mask) { piece, _ in
+      WatchWidgetsResponse.snapshot(SnapshotChunk(widgets: Array(piece)))
+    }
+  }
+
+  /// The frames that end a transfer; nil if what it started from is too old by now, or a frame too
+  /// large.
+  func finalMessages(
+    _ group: WatchGroup, _ transfer: Subscription.Transfer
+  ) -> [EncodedMessage]? {
+    let delta: Delta
+    do throws(StoreError) {
+      delta = try context.store.changes(
+        endingTransferSince: transfer.cursor, startedAt: transfer.startedAt,
+        lastPass: transfer.passStartedAt, selecting: group.filter.selector,
+        taking: group.content)
+    } catch {
+      return nil
+    }
+    guard transfer.isSnapshot else {
+      return changeMessages(
+        group, filter(delta.changes, group.filter.mask), from: transfer.cursor,
+        to: delta.toRevision)
+    }
+    guard var messages = snapshotMessages(delta.changes, group) else { return nil }
+    let synced = WatchWidgetsResponse.synced(
+      WatchSynced(revision: delta.toRevision, resumeToken: token(group, delta.toRevision)))
+    if let message = context.encode(synced) { messages.append(message) }
+    return messages
+  }
+
+  /// Event frames after a sequence number, and how far they go.
+  func eventMessages(
+    _ group: WatchGroup, after sequence: UInt64, limit: Int
+  ) -> (messages: [EncodedMessage], cursor: UInt64) {
+    let page = context.store.events(
+      after: sequence, limit: limit, selecting: group.filter.selector,
+      names: group.filter.eventNames)
+    var messages: [EncodedMessage] = []
+    if let gap = page.gap {
+      let gap = EventGap(firstSequence: gap.lowerBound, lastSequence: gap.upperBound)
+      let message =
+        group.filter.wantsState
+        ? context.encode(WatchWidgetsResponse.gap(gap))
+        : context.encode(WatchEventsResponse.gap(gap))
+      if let message { messages.append(message) }
+    }
+    if !page.events.isEmpty {
+      if group.filter.wantsState {
+        messages +=
+          split(page.events, .all) { piece, _ in
+            WatchWidgetsResponse.events(EventBatch(events: Array(piece)))
+          } ?? []
+      } else {
+        messages +=
+          split(page.events, .all) { piece, _ in
+            WatchEventsResponse.events(EventBatch(events: Array(piece)))
+          } ?? []
+      }
+    }
+    return (messages, page.cursor)
+  }
+
+  /// Encodes all elements in as few messages as keep to `frameBytesTarget`, halving as long as one
+  /// is larger and has more than one element. nil if one element alone is too large for a frame.
+  private func split<Element, M: WireMessage>(
+    _ elements: [Element], _ mask: ReadMask,
+    _ message: (ArraySlice<Element>, _ isLast: Bool) -> M
+  ) -> [EncodedMessage]? {
+    var messages: [EncodedMessage] = []
+    func append(_ piece: ArraySlice<Element>) -> Bool {
+      let isLast = piece.endIndex == elements.endIndex
+      let limit = piece.count > 1 ? context.limits.frameBytesTarget : FrameHeader.frameDataBytesMax
+      if let encoded = context.encode(message(piece, isLast), mask: mask, atMost: limit) {
+        messages.append(encoded)
+        return true
+      }
+      guard piece.count > 1 else { return false }
+      let middle = piece.startIndex + piece.count / 2
+      return append(piece[..<middle]) && append(piece[middle...])
+    }
+    return append(elements[...]) ? messages : nil
+  }
+}

@@ -1,0 +1,113 @@
+import NIOCore
+import WidgetProto
+
+/// grpc.health.v1: whether the daemon can be used, and the streams of it.
+final class HealthWatches {
+  /// The services that health is told of; the empty name is the daemon as a whole.
+  static let services =
+    [""] + RPCMethod.Service.allCases.filter { $0 != .health }.map { "\($0.name)" }
+
+  private let context: ServiceContext
+  private var watches: [ObjectIdentifier: HealthWatch] = [:]
+
+  init(_ context: ServiceContext) { self.context = context }
+
+  var isEmpty: Bool { watches.isEmpty }
+
+  private var current: HealthCheckResponse {
+    HealthCheckResponse(status: context.phase == .serving ? .serving : .notServing)
+  }
+
+  // MARK: - Calls
+
+  func check(_ request: HealthCheckRequest) throws(RPCStatus) -> HealthCheckResponse {
+    guard HealthWatches.services.contains(request.service) else {
+      throw RPCStatus(
+        .notFound, "SERVICE_UNKNOWN", "There is no service \"\(request.service)\" here.",
+        metadata: ["service": request.service])
+    }
+    return current
+  }
+
+  func list() -> HealthListResponse {
+    HealthListResponse(
+      statuses: Dictionary(uniqueKeysWithValues: HealthWatches.services.map { ($0, current) }))
+  }
+
+  // MARK: - Streams
+
+  /// Opens a stream of the state of a service. The protocol wants one for unknown services too.
+  func open(
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
+  ) throws(RPCStatus) -> HealthWatch {
+    let watch = try takeOver(request, sink: sink, peer: peer)
+    tell(watch)
+    return watch
+  }
+
+  /// Goes on with a stream whose reader knows the state.
+  func takeOver(
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
+  ) throws(RPCStatus) -> HealthWatch {
+    try context.openStream(of: peer)
+    let watch = HealthWatch(sink: sink, uid: peer.uid, service: request.service, watches: self)
+    watches[ObjectIdentifier(watch)] = watch
+    return watch
+  }
+
+  private func tell(_ watch: HealthWatch) {
+    let response = watch.isKnown ? current : HealthCheckResponse(status: .serviceUnknown)
+    if let encoded = context.encode(response) { watch.sink.send(encoded) }
+  }
+
+  /// Forgets a stream. Returns false if it has ended before.
+  @discardableResult
+  fileprivate func forget(_ watch: HealthWatch) -> Bool {
+    guard watches.removeValue(forKey: ObjectIdentifier(watch)) != nil else { return false }
+    watch.deadlineTimer?.cancel()
+    context.streamAccounts.close(of: watch.uid)
+    return true
+  }
+
+  /// Tells those who watch that the daemon is going down, and ends their streams.
+  func endAll(where isMeant: (HealthWatch) -> Bool = { _ in true }) {
+    for watch in Array(watches.values) where isMeant(watch) {
+      if watch.isKnown { tell(watch) }
+      watch.finish(.shuttingDown)
+    }
+  }
+}
+
+/// An open stream of the state of a service.
+final class HealthWatch: ServedStream {
+  let sink: any StreamSink
+  let uid: UInt32
+  private let service: String
+  private unowned let watches: HealthWatches
+  var deadlineTimer: Scheduled<Void>?
+  var deadline: NIODeadline?
+
+  init(sink: any StreamSink, uid: UInt32, service: String, watches: HealthWatches) {
+    self.sink = sink
+    self.uid = uid
+    self.service = service
+    self.watches = watches
+  }
+
+  var isKnown: Bool { HealthWatches.services.contains(service) }
+
+  /// There is never more than what was sent.
+  func becameWritable() {}
+
+  func forget() { watches.forget(self) }
+
+  func finish(_ status: RPCStatus?) {
+    if watches.forget(self) { sink.finish(status) }
+  }
+
+  func handOver(streamID: UInt32) -> HandedStream {
+    HandedStream(
+      streamID: streamID, request: .health(HealthCheckRequest(service: service)),
+      timeoutNanoseconds: deadline.map { max(1, ($0 - .now()).nanoseconds) } ?? 0)
+  }
+}

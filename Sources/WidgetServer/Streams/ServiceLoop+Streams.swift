@@ -1,0 +1,70 @@
+import NIOCore
+import WidgetModel
+import WidgetProto
+
+/// Calls that open streams, and unary calls about open ones.
+extension ServiceLoop {
+  /// Opens a stream whose request is decoded; to be called when the turn's group is durable.
+  typealias Opening = () throws(RPCStatus) -> any ServedStream
+
+  /// Decodes the request for a stream, and says how to open it.
+  func prepare(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, sink: any StreamSink, peer: Peer,
+    level: AccessPolicy.Level
+  ) throws(RPCStatus) -> Opening {
+    guard level >= method.requiredLevel else {
+      throw .permissionDenied(method.fullName, peer.uid)
+    }
+    let (streams, health) = (streams, health)
+    switch method {
+    case .watchWidgets:
+      let request = try context.decode(WatchWidgetsRequest.self, payload)
+      return { () throws(RPCStatus) in try streams.open(request, sink: sink, peer: peer) }
+    case .watchEvents:
+      let request = try context.decode(WatchEventsRequest.self, payload)
+      return { () throws(RPCStatus) in try streams.open(request, sink: sink, peer: peer) }
+    case .watchHealth:
+      let request = try context.decode(HealthCheckRequest.self, payload)
+      return { () throws(RPCStatus) in try health.open(request, sink: sink, peer: peer) }
+    default: throw .wrongShape(method)
+    }
+  }
+
+  /// The same for a request in a buffer.
+  func prepare(
+    _ method: Method, _ request: ByteBuffer, sink: any StreamSink, peer: Peer,
+    level: AccessPolicy.Level
+  ) throws(RPCStatus) -> Opening {
+    let result: Result<Opening, RPCStatus> = request.withUnsafeReadableBytes { bytes in
+      do throws(RPCStatus) {
+        return .success(try prepare(method, bytes, sink: sink, peer: peer, level: level))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try result.get()
+  }
+
+  func performStream(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .unsubscribe:
+      let id = try context.decode(UnsubscribeRequest.self, payload).subscriptionID
+      if let session = providers.session(id, of: responder.peer) {
+        session.finish(.unsubscribed)
+      } else {
+        try streams.find(id, of: responder.peer).finish(.unsubscribed)
+      }
+      responder.respond(UnsubscribeResponse(), to: call)
+    case .requestProgress:
+      let id = try context.decode(RequestProgressRequest.self, payload).subscriptionID
+      let subscription = try streams.find(id, of: responder.peer)
+      guard subscription.group.filter.wantsState else { throw .noSubscription(id) }
+      streams.requestProgress(of: subscription)
+      responder.respond(RequestProgressResponse(), to: call)
+    default: throw .lost
+    }
+  }
+}

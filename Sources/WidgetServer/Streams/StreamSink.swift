@@ -1,0 +1,87 @@
+import NIOCore
+import WidgetProto
+
+/// Where a stream's messages go: the seam between the service and a transport.
+///
+/// Confined to the service's event loop, like everything that holds one.
+protocol StreamSink: AnyObject {
+  /// Whether the transport takes more right now. When this becomes true again, the transport calls
+  /// `ServedStream.becameWritable`.
+  var isWritable: Bool { get }
+
+  /// Sends one message. It may be sent while not writable; but the service stops then.
+  func send(_ message: EncodedMessage)
+
+  /// Ends the stream; nil means well.
+  func finish(_ status: RPCStatus?)
+}
+
+/// What has something to send at the end of a turn.
+protocol TurnParticipant: AnyObject {
+  /// Sends what was gathered since the last time.
+  func flushResponses()
+
+  /// Forgets the answers that were given since the last time.
+  func discardResponses()
+}
+
+/// Where the answers to unary calls go.
+protocol CallResponder: TurnParticipant {
+  var peer: Peer { get }
+  var level: AccessPolicy.Level { get }
+
+  /// Answers a call with a message.
+  func respond<M: WireMessage>(_ message: M, to call: UInt32)
+
+  /// Answers a call with a message that is encoded already.
+  func respond(encoded message: [UInt8], to call: UInt32)
+
+  /// Answers a call with an error.
+  func refuse(_ status: RPCStatus, to call: UInt32)
+
+  /// Answers calls for good, whatever becomes of the turn's group: for answers that do not depend
+  /// on the store.
+  func answerNow(_ body: () -> Void)
+}
+
+/// A stream that is being served, as its transport sees it.
+///
+/// Confined to the service's event loop.
+protocol ServedStream: AnyObject {
+  var deadlineTimer: Scheduled<Void>? { get set }
+  /// When it ends with DEADLINE_EXCEEDED; nil for never.
+  var deadline: NIODeadline? { get set }
+
+  /// The transport takes more again.
+  func becameWritable()
+
+  /// A message of the peer's arrived.
+  func receive(_ message: ByteBuffer)
+
+  /// The peer sends no more messages.
+  func halfClosed()
+
+  /// What another process has to know to go on with the stream.
+  func handOver(streamID: UInt32) -> HandedStream
+
+  /// The reader is gone.
+  func forget()
+
+  /// Ends the stream and tells its reader why; nil means well.
+  func finish(_ status: RPCStatus?)
+}
+
+extension ServedStream {
+  /// Ends the stream with DEADLINE_EXCEEDED after a while.
+  func setDeadline(in delay: Duration, _ context: ServiceContext) {
+    let deadline = NIODeadline.now() + .nanoseconds(delay.nanoseconds)
+    self.deadline = deadline
+    deadlineTimer = context.schedule(in: .nanoseconds(delay.nanoseconds)) {
+      self.finish(.deadlineExceeded)
+    }
+  }
+
+  // Most streams hear nothing after their request.
+  func receive(_ message: ByteBuffer) {}
+  func halfClosed() {}
+}

@@ -1,0 +1,356 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// Gives streams what they lack: caught-up readers what changed since the last round, the others as
+/// much as they take.
+///
+/// The first change is sent at once. What follows it closely is sent together, at most once in
+/// `frameIntervalMicroseconds`.
+final class WatchRounds {
+  private let context: ServiceContext
+  private let frames: FrameMaker
+  private var groups: [WatchGroup.Filter: WatchGroup] = [:]
+  /// Streams that are behind and may be able to take more.
+  private var ready: [Subscription] = []
+  /// All that a caught-up reader has been sent.
+  private(set) var sentRevision: Revision
+  private(set) var sentSequence: UInt64
+  /// `store.readingCost` at the start of this half of the round.
+  private var costStart = 0
+  private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
+  private var timer: Scheduled<Void>?
+
+  init(_ context: ServiceContext, releaseMemory: @escaping @Sendable () -> Void) {
+    self.context = context
+    frames = FrameMaker(context, releaseMemory: releaseMemory)
+    sentRevision = context.store.revision
+    sentSequence = context.store.lastEventSequence
+  }
+
+  /// Whether some streams could be given more.
+  var hasMore: Bool { !ready.isEmpty }
+  /// How many different things streams want.
+  var groupCount: Int { groups.count }
+  /// How many change frames are kept for streams that are behind.
+  var keptChangeCount: Int { groups.values.reduce(0) { $0 + $1.changeCache.count } }
+
+  // MARK: - Members
+
+  /// The group of all streams that want the same. A new one begins with its first member.
+  func group(_ filter: WatchGroup.Filter) -> WatchGroup { groups[filter] ?? WatchGroup(filter) }
+
+  func add(_ subscription: Subscription) {
+    let group = subscription.group
+    if groups.updateValue(group, forKey: group.filter) == nil {
+      group.filter.contentFamily.map { context.store.keepContent(of: $0) }
+    }
+    group.add(subscription)
+  }
+
+  func remove(_ subscription: Subscription) {
+    let group = subscription.group
+    group.remove(subscription)
+    if group.isEmpty, groups.removeValue(forKey: group.filter) != nil {
+      group.filter.contentFamily.map { context.store.dropContent(of: $0) }
+    }
+  }
+
+  /// Lets a stream be served at the end of this turn.
+  func markReady(_ subscription: Subscription) {
+    guard !subscription.isReady, !subscription.isFinished else { return }
+    subscription.isReady = true
+    ready.append(subscription)
+    context.turn.open()
+  }
+
+  /// A transport takes more again.
+  func becameWritable(_ subscription: Subscription) {
+    if case .caughtUp = subscription.position, !subscription.wantsProgress { return }
+    markReady(subscription)
+  }
+
+  /// Forgets what was encoded from a state that never came to be.
+  func forgetFrames() {
+    for group in groups.values { group.forgetFrames() }
+  }
+
+  // MARK: - When
+
+  /// Sends what has changed, if the pace allows it. Sets a timer if it does not.
+  func sendIfDue() {
+    let hasNews =
+      context.store.revision != sentRevision || context.store.lastEventSequence != sentSequence
+    guard hasNews || !ready.isEmpty else { return }
+    let instant = NIODeadline.now()
+    if hasNews, !ready.isEmpty || instant >= nextRoundAt {
+      nextRoundAt = instant + .microseconds(Int64(context.limits.frameIntervalMicroseconds))
+      cancelTimer()
+      send(at: instant)
+    } else if hasNews {
+      guard timer == nil else { return }
+      timer = context.schedule(at: nextRoundAt) {
+        self.timer = nil
+        self.context.turn.open()
+      }
+    } else {
+      send(at: instant)
+    }
+  }
+
+  /// Lets the next round come without a pause.
+  func hurry() { nextRoundAt = .uptimeNanoseconds(0) }
+
+  func cancelTimer() {
+    timer?.cancel()
+    timer = nil
+  }
+
+  // MARK: - A round
+
+  /// Sends every caught-up reader what changed since the last round, and every ready one what it
+  /// lacks.
+  ///
+  /// Content for other families has a budget: each half of the round may spend `contentCostMax`.
+  /// Readers beyond the budget are served first in the next turn.
+  func send(at instant: NIODeadline) {
+    costStart = context.store.readingCost
+    let (fromRevision, fromSequence) = (sentRevision, sentSequence)
+    sentRevision = context.store.revision
+    sentSequence = context.store.lastEventSequence
+    if fromRevision != sentRevision || fromSequence != sentSequence {
+      for group in groups.values {
+        broadcast(to: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
+      }
+    }
+    costStart = context.store.readingCost
+    let waiting = ready
+    ready.removeAll(keepingCapacity: true)
+    var leftOut: [Subscription] = []
+    for subscription in waiting {
+      if subscription.group.makesContent, isRoundSpent, !subscription.isFinished {
+        leftOut.append(subscription)
+        continue
+      }
+      subscription.isReady = false
+      serve(subscription, at: instant)
+    }
+    ready = leftOut + ready
+    // What readers that were behind shared is of no more use.
+    for group in groups.values { group.changeCache.removeAll() }
+  }
+
+  /// Whether this half of the round has spent its budget for content.
+  private var isRoundSpent: Bool {
+    context.store.readingCost - costStart > context.limits.store.contentCostMax
+  }
+
+  private func broadcast(
+    to group: WatchGroup, fromRevision: Revision, fromSequence: UInt64, at instant: NIODeadline
+  ) {
+    let hasTheme = fromRevision < context.store.theme.revision
+    if hasTheme {
+      // Readers that are behind get the theme at once; they need not catch up first.
+      for subscription in group.members where !subscription.isCaughtUp && lacksTheme(subscription) {
+        markReady(subscription)
+      }
+    }
+    guard group.members.contains(where: \.isCaughtUp) else { return }
+    var messages: [EncodedMessage] = []
+    if group.filter.wantsEvents, fromSequence != sentSequence {
+      messages = frames.eventMessages(group, after: fromSequence, limit: .max).messages
+    }
+    let eventCount = messages.count
+    if group.filter.wantsState, fromRevision != sentRevision {
+      guard !costsTooMuch(group, since: fromRevision),
+        let changes = frames.changeMessages(group, since: fromRevision)
+      else {
+        // Cannot be sent to all at once; each is told by itself why, or gets it in parts.
+        for subscription in group.members where subscription.isCaughtUp {
+          subscription.position = .behind(fromRevision)
+          subscription.eventCursor = fromSequence
+          markReady(subscription)
+        }
+        return
+      }
+      messages += changes
+    }
+    guard !messages.isEmpty || hasTheme else { return }
+    let hasChanges = messages.count > eventCount
+    for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
+      guard !messages.isEmpty || lacksTheme(subscription) else { continue }
+      let isTooEarly = hasChanges && instant < subscription.nextFrameAt
+      guard subscription.sink.isWritable, !isTooEarly else {
+        context.counters.readersBehind += 1
+        subscription.position = .behind(fromRevision)
+        subscription.eventCursor = fromSequence
+        if isTooEarly, subscription.sink.isWritable { markReady(subscription) }
+        continue
+      }
+      // The theme comes before the changes of its revision.
+      if lacksTheme(subscription) { sendTheme(to: subscription) }
+      deliver(messages, to: subscription, at: instant, isChange: hasChanges)
+    }
+  }
+
+  /// Whether making the content that a group lacks exceeds the budget of the round.
+  private func costsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    guard group.makesContent else { return false }
+    return isRoundSpent
+      || context.store.hasChanges(
+        since: cursor, moreThan: .max, selecting: group.filter.selector, taking: group.content)
+  }
+
+  /// Gives a stream what it lacks, as long as it takes it.
+  private func serve(_ subscription: Subscription, at instant: NIODeadline) {
+    let group = subscription.group
+    var steps = 0
+    while !subscription.isFinished, subscription.sink.isWritable {
+      steps += 1
+      // A long transfer lets others have their turn, also if it finds nothing to send.
+      if steps > WatchRounds.stepsPerTurnMax || group.makesContent && isRoundSpent {
+        return markReady(subscription)
+      }
+      if lacksTheme(subscription) {
+        sendTheme(to: subscription)
+        continue
+      }
+      if case .caughtUp = subscription.position {
+        if subscription.wantsProgress { sendProgress(subscription) }
+        return
+      }
+      if group.filter.wantsEvents, subscription.eventCursor < sentSequence {
+        let (messages, cursor) = frames.eventMessages(
+          group, after: subscription.eventCursor, limit: WatchRounds.eventsPerFrameMax)
+        subscription.eventCursor = cursor
+        deliver(messages, to: subscription, at: instant, isChange: false)
+        continue
+      }
+      switch subscription.position {
+      case .caughtUp: return
+      case .behind(let cursor):
+        guard group.filter.wantsState else {
+          subscription.position = .caughtUp
+          continue
+        }
+        if instant < subscription.nextFrameAt { return markReadyLater(subscription) }
+        if context.store.hasChanges(
+          since: cursor, moreThan: context.limits.eagerChangesMax,
+          orBytes: context.limits.eagerBytesMax,
+          selecting: group.filter.selector, taking: group.content)
+        {
+          subscription.position = .transferring(
+            .init(
+              cursor: cursor, isSnapshot: false, startedAt: context.store.revision,
+              chunkCount: context.store.chunkCount))
+          continue
+        }
+        guard let messages = frames.changeMessages(group, since: cursor) else {
+          return finishUnsendable(subscription, since: cursor)
+        }
+        subscription.position = .caughtUp
+        deliver(messages, to: subscription, at: instant, isChange: true)
+      case .transferring(var transfer):
+        let isThrough = transfer.nextChunk >= transfer.chunkCount
+        // Expensive content never comes all at once, even after `passesMax` passes.
+        if isThrough, transfer.passes >= WatchRounds.passesMax,
+          costsTooMuch(group, since: transfer.passStartedAt)
+        {
+          transfer.beginPass(at: context.store.revision, chunkCount: context.store.chunkCount)
+          subscription.position = .transferring(transfer)
+          continue
+        }
+        if isThrough, transfer.passes < WatchRounds.passesMax,
+          context.store.hasChanges(
+            since: transfer.passStartedAt, moreThan: context.limits.eagerChangesMax,
+            orBytes: context.limits.eagerBytesMax, selecting: group.filter.selector,
+            taking: group.content)
+        {
+          transfer.beginPass(at: context.store.revision, chunkCount: context.store.chunkCount)
+          subscription.position = .transferring(transfer)
+          continue
+        }
+        let messages =
+          isThrough ? frames.finalMessages(group, transfer) : frames.chunkMessages(group, &transfer)
+        guard let messages else {
+          return finishUnsendable(subscription, since: transfer.startedAt)
+        }
+        subscription.position = isThrough ? .caughtUp : .transferring(transfer)
+        deliver(messages, to: subscription, at: instant, isChange: isThrough)
+      }
+    }
+  }
+
+  /// How often the chunks are gone through before the rest is sent all at once, however much it is:
+  /// a reader slower than the changes has to arrive at some time.
+  private static var passesMax: Int { 8 }
+
+  /// How many steps one stream is served in one turn.
+  private static var stepsPerTurnMax: Int { 64 }
+  private static var eventsPerFrameMax: Int { 256 }
+
+  /// Ends a stream that cannot be served: its cursor is compacted, or a frame would be too large.
+  private func finishUnsendable(_ subscription: Subscription, since cursor: Revision) {
+    guard cursor < context.store.compactRevision else { return subscription.finish(.frameTooLarge) }
+    context.counters.readersCompacted += 1
+    subscription.finish(
+      RPCStatus(.revisionCompacted(compactRevision: context.store.compactRevision)))
+  }
+
+  private func deliver(
+    _ messages: [EncodedMessage], to subscription: Subscription, at instant: NIODeadline,
+    isChange: Bool
+  ) {
+    guard !messages.isEmpty else { return }
+    for message in messages { subscription.sink.send(message) }
+    context.counters.frames += UInt64(messages.count)
+    subscription.lastFrameAt = instant
+    if isChange, let interval = subscription.minInterval {
+      subscription.nextFrameAt = instant + interval
+    }
+  }
+
+  /// Serves a stream again when its interval is over.
+  private func markReadyLater(_ subscription: Subscription) {
+    guard subscription.intervalTimer == nil else { return }
+    subscription.intervalTimer = context.schedule(at: subscription.nextFrameAt) {
+      subscription.intervalTimer = nil
+      self.markReady(subscription)
+    }
+  }
+
+  // MARK: - Theme
+
+  private func lacksTheme(_ subscription: Subscription) -> Bool {
+    subscription.includesTheme && subscription.themeRevision != context.store.theme.revision
+  }
+
+  /// Sends the current theme. A reader that was behind gets only the last of several changes.
+  func sendTheme(to subscription: Subscription) {
+    let revision = context.store.theme.revision
+    guard let message = frames.themeMessage() else { return subscription.finish(.frameTooLarge) }
+    subscription.themeRevision = revision
+    subscription.lastFrameAt = .now()
+    context.counters.frames += 1
+    subscription.sink.send(message)
+  }
+
+  // MARK: - Progress
+
+  private func sendProgress(_ subscription: Subscription) {
+    subscription.wantsProgress = false
+    subscription.lastFrameAt = .now()
+    context.counters.frames += 1
+    send(
+      WatchWidgetsResponse.progress(
+        WatchProgress(
+          revision: sentRevision, resumeToken: frames.token(subscription.group, sentRevision),
+          lastSequence: sentSequence)),
+      to: subscription)
+  }
+
+  func send(_ message: some WireMessage, to subscription: Subscription) {
+    if let encoded = context.encode(message) { subscription.sink.send(encoded) }
+  }
+}
