@@ -60,7 +60,7 @@ struct ContentCompiler {
     }
   }
 
-  /// The variables outside of rows; `ContentTable` binds them in this order, then the rows'.
+  /// The variables outside of rows; `ContentEvaluation` binds them in this order, then the rows'.
   private var environment: ExpressionEnvironment {
     let status = kind.data.first { $0.name == ContentCompiler.statusKey }
       .map { ExpressionType($0.type) }

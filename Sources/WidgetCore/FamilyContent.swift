@@ -18,9 +18,9 @@ public enum ContentChoice: Hashable, Sendable {
 struct FamilyContent {
   let family: Family
   /// Nil if the kind has no content for the family.
-  var content: ContentBox?
+  private(set) var content: ContentBox?
   /// When it was made, or last lost its content.
-  var revision: Revision
+  private(set) var revision: Revision
 
   init(_ family: Family, _ program: ContentProgram?, of record: Record, limits: StoreLimits) {
     self.family = family
@@ -41,32 +41,13 @@ struct FamilyContent {
       if content != nil { (content, revision) = (nil, record.revision) }
       return 0
     }
-    if content?.table.program === program {
-      if !isKnownUniquelyReferenced(&content), let shared = content {
-        content = ContentBox(shared.table)
-      }
-      content?.table.refresh(record, limits: limits)
-    } else {
-      var table = ContentTable(program, of: record, as: family, limits: limits)
-      if let old = content?.table, old.content == table.content { table.inheritHistory(of: old) }
-      content = ContentBox(table)
-    }
-    return content?.table.cost ?? 0
+    return ContentBox.refresh(&content, program, of: record, as: family, limits: limits)
   }
 
   func change(since cursor: Revision) -> ContentChange? {
     if let content { return content.table.change(since: cursor) }
     return revision > cursor ? ContentChange(replacingBy: nil) : nil
   }
-}
-
-/// The size of the cache for other families, and the cost of making content for readers. Readers
-/// share it with the store, because they fill the cache.
-final class FamilyContentUsage {
-  var bytes: Int
-  /// The sum since the store began; it only grows.
-  var readingCost = 0
-  init(bytes: Int = 0) { self.bytes = bytes }
 }
 
 /// Reads the content that a reader chose, and meters size and cost.
@@ -157,15 +138,14 @@ struct ContentReader {
       meter.bytes += kept.bytes
       return kept
     }
-    let program = WidgetStore.program(of: record.kind, for: family, in: schemas)
+    let program = ContentMaker.program(of: record.kind, for: family, in: schemas)
     let made = FamilyContent(family, program, of: record, limits: limits)
     meter.bytes += made.bytes
     let cost = made.content?.table.cost ?? 0
     meter.cost += cost
     usage.readingCost += cost
     if keeps, usage.bytes + made.bytes <= limits.familyContentBytesMax {
-      record.familyContents.append(made)
-      usage.bytes += made.bytes
+      record.keep(made, countingIn: usage)
     }
     return made
   }
@@ -174,30 +154,22 @@ struct ContentReader {
 extension WidgetStore {
   /// What making contents of other families for readers has cost since the store began, in steps of
   /// expressions. The difference of two readings is what happened between them.
-  public var readingCost: Int { familyUsage.readingCost }
+  public var readingCost: Int { records.familyUsage.readingCost }
 
   /// A reader of some content.
   func reader(_ choice: ContentChoice) -> ContentReader {
-    let keeps = if case .family(let family) = choice { keptFamilies[family] != nil } else { false }
+    let keeps = if case .family(let family) = choice { contents.keeps(family) } else { false }
     return ContentReader(
-      choice: choice, schemas: schemas, limits: limits, keeps: keeps, usage: familyUsage)
+      choice: choice, schemas: schemas, limits: limits, keeps: keeps, usage: records.familyUsage)
   }
 
   /// Starts to cache the content of a watched family, so that its readers get differences. Content
   /// outside the cache is sent whole. Balance each call with `dropContent(of:)`.
-  public mutating func keepContent(of family: Family) { keptFamilies[family, default: 0] += 1 }
+  public mutating func keepContent(of family: Family) { contents.keepContent(of: family) }
 
   /// Ends one `keepContent(of:)`. The last one evicts the family's content: O(all widgets).
   public mutating func dropContent(of family: Family) {
-    guard let count = keptFamilies[family] else { return }
-    keptFamilies[family] = count > 1 ? count - 1 : nil
-    guard count == 1 else { return }
-    for slot in records.indices {
-      guard let record = records[slot] else { continue }
-      familyUsage.bytes -= record.familyBytes
-      record.familyContents.removeAll { $0.family == family }
-      familyUsage.bytes += record.familyBytes
-    }
+    if contents.dropContent(of: family) { records.evictContent(of: family) }
   }
 
   /// Throws if a widget's kind is not made for a family. `field` is where the request names it.
@@ -206,38 +178,5 @@ extension WidgetStore {
   ) throws(StoreError) {
     guard let record = slot(of: id).flatMap({ records[$0] }) else { return }
     try schemas[record.kind]?.check(family, path: field)
-  }
-
-  /// The program that makes a kind's content for a family. Nil if the kind has none.
-  static func program(
-    of kind: KindName, for family: Family, in schemas: [KindName: KindSchema]
-  ) -> ContentProgram? {
-    let schema = kind == HelpKind.name ? HelpKind.schema : schemas[kind]
-    guard let schema,
-      schema.kind.families.isEmpty || schema.kind.families.contains(family)
-    else { return nil }
-    return schema.content.program(for: family)
-  }
-
-  /// Updates the cached content of a widget for other families. Evicts it if the cache is full or
-  /// the command's budget is spent.
-  mutating func refreshFamilies(of record: Record) {
-    guard !record.familyContents.isEmpty else { return }
-    let others = familyUsage.bytes - record.familyBytes
-    guard familyCost <= limits.contentCostPerCommandMax else {
-      record.familyContents.removeAll()
-      return
-    }
-    record.familyContents.removeAll {
-      keptFamilies[$0.family] == nil || record.isPlain || record.family == $0.family
-    }
-    for index in record.familyContents.indices {
-      let program = WidgetStore.program(
-        of: record.kind, for: record.familyContents[index].family, in: schemas)
-      familyCost += record.familyContents[index].refresh(record, program, limits: limits)
-    }
-    while others + record.familyBytes > limits.familyContentBytesMax,
-      record.familyContents.popLast() != nil
-    {}
   }
 }

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// The constant rules of a kind's form inputs, read from its templates.
+/// The constant rules of the inputs and toggles in a kind's forms, read from its templates.
 ///
 /// The store checks a submission before its reducer runs. The host uses the same rules for forms of
 /// bundles.
@@ -10,6 +10,8 @@ struct FormInputs {
     let label: String
     let isRequired: Bool
     let isNumber: Bool
+    /// A toggle, which takes true or false.
+    let isFlag: Bool
   }
 
   /// The inputs of each form, by form id. Templates of several families may share a form id: a
@@ -32,12 +34,13 @@ struct FormInputs {
   /// Collects the inputs outside rows. A row may repeat an input any number of times.
   private static func collect(_ node: NodeTemplate, _ inputs: inout [Input]) {
     guard node.rows == nil, node.type != .form else { return }
-    if node.type == .input, let name = text("name", of: node), !name.isEmpty {
+    if node.type == .input || node.type == .toggle, let name = text("name", of: node), !name.isEmpty
+    {
       inputs.append(
         Input(
           name: name, label: text("text", of: node) ?? "",
           isRequired: constant("required", of: node) == .bool(true),
-          isNumber: constant("mode", of: node) == .string("number")))
+          isNumber: constant("mode", of: node) == .string("number"), isFlag: node.type == .toggle))
     }
     for child in node.children { collect(child, &inputs) }
   }
@@ -72,6 +75,12 @@ struct FormInputs {
 
   private static func words(about input: Input, _ value: Value) -> String? {
     let label = input.label.isEmpty ? input.name : input.label
+    if input.isFlag {
+      switch value {
+      case .null, .bool: return nil
+      default: return "\(label) takes true or false."
+      }
+    }
     switch value {
     case .null: return input.isRequired ? "\(label) is needed." : nil
     case .string(let text) where text.allSatisfy(\.isWhitespace):

@@ -78,9 +78,9 @@ enum PlainContent {
   /// The last part of the ids of a row's nodes.
   private static func path(of key: String) -> String {
     let path = "/" + NodeID.encoded(key: key)
-    if path.utf8.count <= NodeID.rowsLengthMax - 8 { return path }
+    if path.utf8.count <= NodeID.rowsLengthMax - NodeID.rowNumberLengthMax { return path }
     var seen: Set<String> = []
-    return ContentTable.path("", key: key, seen: &seen)
+    return RowList.path("", key: key, seen: &seen)
   }
 
   private static func cut(_ text: String, _ lengthMax: Int) -> String {

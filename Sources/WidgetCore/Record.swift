@@ -1,117 +1,45 @@
 import WidgetModel
 
-/// A widget in the store: its state, and the revision that last changed each part of it.
-///
-/// `older` and `newer` link all records in order of `revision`; the store keeps them.
-///
-/// An object, so that looking at one costs one reference count and not one for each of its parts. The
-/// store is still a value: a record in it changes only through `WidgetStore.modify`, which puts a copy
-/// in its place first if the journal (or another store) holds on to it.
-final class Record {
-  let id: WidgetID
-  let kind: KindName
-  let ownerUID: UInt32
-  let createdRevision: Revision
-  let createTime: Timestamp
+// What is read of a record; its table writes it.
+extension Record {
+  var revision: Revision { state.revision }
+  var updateTime: Timestamp { state.updateTime }
+  var labels: Labels { state.labels }
+  var labelsRevision: Revision { state.labelsRevision }
+  var presence: Presence { state.presence }
+  var presenceRevision: Revision { state.presenceRevision }
+  var position: Int64 { state.position }
+  var positionRevision: Revision { state.positionRevision }
+  var family: Family { state.family }
+  var familyRevision: Revision { state.familyRevision }
+  var isStale: Bool { state.isStale }
+  var error: WidgetError? { state.error }
+  var applySet: String { state.applySet }
+  var statusRevision: Revision { state.statusRevision }
+  var data: RevisedMap { state.data }
+  var parameters: RevisedMap { state.parameters }
+  var ownership: Ownership? { state.ownership }
+  var isOwned: Bool { state.isOwned }
+  var transition: Transition? { state.transition }
+  var transitionRevision: Revision { state.transitionRevision }
+  var replacedRevision: Revision { state.replacedRevision }
+  var costBytes: Int { state.costBytes }
 
-  var revision: Revision
-  var updateTime: Timestamp
+  var content: ContentBox? { shown.own }
+  var contentRevision: Revision { shown.revision }
+  var isPlain: Bool { shown.isPlain }
+  var familyContents: [FamilyContent] { shown.families }
+  var familyBytes: Int { shown.familyBytes }
+  /// What its content counts against its owner's quota.
+  var contentBytes: Int { shown.own?.table.bytes ?? 0 }
 
-  var labels: Labels = [:]
-  var labelsRevision: Revision
-  var presence = Presence()
-  var presenceRevision: Revision
-  var position: Int64
-  var positionRevision: Revision
-  /// Family, stale, error and apply set change rarely and travel together.
-  var family: Family
-  var isStale = false
-  @Boxed var error: WidgetError?
-  var applySet = ""
-  var statusRevision: Revision
-  var data = RevisedMap()
-  var parameters = RevisedMap()
-  /// The owners of fields; nil if no manager ever declared the widget.
-  @Boxed var ownership: Ownership?
-  /// Whether a manager ever declared the widget.
-  var isOwned: Bool { _ownership.isThere }
-  /// The latest hint, and the revision it came with.
-  @Boxed var transition: Transition?
-  var transitionRevision: Revision = 0
-  /// Readers from before this revision get the widget as a whole: what it held then is lost, so that what
-  /// changed cannot be told.
-  var replacedRevision: Revision = 0
-
-  /// What it shows; nil if its kind says nothing of its family.
-  var content: ContentBox?
-  /// When the widget last lost its content, or when `isPlain` last changed.
-  var contentRevision: Revision = 0
-  /// Whether nobody has registered the widget's kind. The widget then shows its data; see
-  /// `PlainContent`.
-  var isPlain = false
-  /// When the widget's family last changed.
-  var familyRevision: Revision = 0
-  /// The cached content for other families that are watched.
-  var familyContents: [FamilyContent] = []
-  /// The size of `familyContents` in bytes.
-  var familyBytes: Int { familyContents.reduce(0) { $0 + $1.bytes } }
-
-  /// What the widget counts against its owner's quota.
-  var costBytes = 0
-
-  var older: Int32 = -1
-  var newer: Int32 = -1
-
-  init(
-    id: WidgetID, kind: KindName, family: Family, ownerUID: UInt32, position: Int64,
-    revision: Revision, time: Timestamp
-  ) {
-    self.id = id
-    self.kind = kind
-    self.family = family
-    self.ownerUID = ownerUID
-    self.position = position
-    createdRevision = revision
-    self.revision = revision
-    labelsRevision = revision
-    presenceRevision = revision
-    positionRevision = revision
-    statusRevision = revision
-    createTime = time
-    updateTime = time
-  }
-
-  /// A record of its own with the same content and links.
-  func copy() -> Record {
-    let copy = Record(
-      id: id, kind: kind, family: family, ownerUID: ownerUID, position: position,
-      revision: createdRevision, time: createTime)
-    copy.revision = revision
-    copy.updateTime = updateTime
-    copy.labels = labels
-    copy.labelsRevision = labelsRevision
-    copy.presence = presence
-    copy.presenceRevision = presenceRevision
-    copy.positionRevision = positionRevision
-    copy.isStale = isStale
-    copy.error = error
-    copy.applySet = applySet
-    copy.statusRevision = statusRevision
-    copy.data = data
-    copy.parameters = parameters
-    if isOwned { copy.ownership = ownership }
-    copy.transition = transition
-    copy.transitionRevision = transitionRevision
-    copy.replacedRevision = replacedRevision
-    copy.content = content
-    copy.contentRevision = contentRevision
-    copy.isPlain = isPlain
-    copy.familyRevision = familyRevision
-    copy.familyContents = familyContents
-    copy.costBytes = costBytes
-    copy.older = older
-    copy.newer = newer
-    return copy
+  /// The widget in another state, as a draft.
+  func draft(_ change: (inout RecordState) -> Void) -> Record {
+    var state = state
+    change(&state)
+    return Record(
+      id: id, kind: kind, ownerUID: ownerUID, createdRevision: createdRevision,
+      createTime: createTime, state: state)
   }
 
   /// The record as a widget, with the content that the reader takes. O(keys).
@@ -170,26 +98,26 @@ final class Record {
     update.transition = hint(since: cursor)
     return update
   }
-}
 
-/// Keeps a value that is seldom there in memory of its own, so that its absence costs a pointer.
-@propertyWrapper
-struct Boxed<Value> {
-  private final class Box {
-    let value: Value
-    init(_ value: Value) { self.value = value }
+  // MARK: - Content
+
+  /// What of the content changed after a cursor; nil for nothing.
+  func contentChange(since cursor: Revision) -> ContentChange? {
+    if let content { return content.table.change(since: cursor) }
+    guard isPlain else {
+      return contentRevision > cursor ? ContentChange(replacingBy: nil) : nil
+    }
+    if max(contentRevision, data.keysRevision) > cursor {
+      return ContentChange(replacingBy: PlainContent.content(of: self))
+    }
+    return PlainContent.change(of: self, since: cursor)
   }
 
-  private var box: Box?
-
-  var isThere: Bool { box != nil }
-
-  var wrappedValue: Value? {
-    get { box?.value }
-    set { box = newValue.map(Box.init) }
+  /// The widget's content now; nil if it has none.
+  var shownContent: Content? {
+    if let content { return content.table.content }
+    return isPlain ? PlainContent.content(of: self) : nil
   }
-
-  init(wrappedValue: Value?) { box = wrappedValue.map(Box.init) }
 }
 
 /// What remains of a removed widget.

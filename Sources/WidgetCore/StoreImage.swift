@@ -215,29 +215,30 @@ extension Record {
   /// Rebuilds a record. Keys removed at or before the compact revision are forgotten.
   convenience init(_ image: RecordImage, compactRevision: Revision) {
     let widget = image.widget
-    self.init(
-      id: widget.id, kind: widget.kind, family: widget.family, ownerUID: widget.ownerUID,
-      position: widget.position, revision: widget.createdRevision, time: widget.createTime)
-    revision = widget.revision
-    updateTime = widget.updateTime
-    labels = widget.labels
-    labelsRevision = image.labelsRevision
-    presence = widget.presence
-    presenceRevision = image.presenceRevision
-    positionRevision = image.positionRevision
-    isStale = widget.isStale
-    error = widget.error
-    applySet = widget.applySet
-    statusRevision = image.statusRevision
+    var state = RecordState(
+      family: widget.family, position: widget.position, revision: widget.revision,
+      time: widget.updateTime)
+    state.labels = widget.labels
+    state.labelsRevision = image.labelsRevision
+    state.presence = widget.presence
+    state.presenceRevision = image.presenceRevision
+    state.positionRevision = image.positionRevision
+    state.isStale = widget.isStale
+    state.error = widget.error
+    state.applySet = widget.applySet
+    state.statusRevision = image.statusRevision
     let isKept = { (entry: RevisedEntry) in
       entry.value != nil || entry.revision > compactRevision
     }
-    data = RevisedMap(image.data.filter(isKept), keysRevision: image.dataKeysRevision)
-    parameters = RevisedMap(image.parameters.filter(isKept))
-    transition = image.transition
-    transitionRevision = image.transitionRevision
-    contentRevision = image.contentRevision
-    ownership = image.owners.map { Ownership($0) }
-    costBytes = Record.cost(of: self)
+    state.data = RevisedMap(image.data.filter(isKept), keysRevision: image.dataKeysRevision)
+    state.parameters = RevisedMap(image.parameters.filter(isKept))
+    state.transition = image.transition
+    state.transitionRevision = image.transitionRevision
+    state.ownership = image.owners.map { Ownership($0) }
+    state.costBytes = state.cost
+    self.init(
+      id: widget.id, kind: widget.kind, ownerUID: widget.ownerUID,
+      createdRevision: widget.createdRevision, createTime: widget.createTime, state: state,
+      shown: ShownContent(revision: image.contentRevision))
   }
 }

@@ -55,7 +55,7 @@ public struct StoreLimits: Hashable, Sendable {
   /// What making a widget's content may cost at each change: about as many steps.
   public var contentCostMax = 1_000_000
   /// What making the contents of all widgets that one command changes may cost, if they are several:
-  /// about as many steps. A node that is made counts `ContentTable.nodeCost`.
+  /// about as many steps. A node that is made counts `ContentEvaluation.nodeCost`.
   public var contentCostPerCommandMax = 40_000_000
   /// About how many steps a selector's expression may take for one widget. An expression that takes
   /// more counts as false.

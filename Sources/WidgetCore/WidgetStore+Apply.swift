@@ -11,7 +11,7 @@ extension WidgetStore {
       // One revision serves all of it; it is given back if nothing changed.
       let revision = store.advanceRevision()
       // First, so that what goes makes room for what comes.
-      let pruned = declaration.prunes ? store.prune(declaration, transition, revision) : []
+      let pruned = declaration.prunes ? store.prune(declaration, transition) : []
       var results: [ApplyResult] = []
       var slots: [Int] = []
       for (index, spec) in declaration.widgets.enumerated() {
@@ -28,15 +28,15 @@ extension WidgetStore {
           let spec = try store.fitted(
             spec, field: "widgets[\(index)]", isDeclared: true)
           let record = store.makeRecord(
-            spec, id: id, transition, by: caller, at: now, revision: revision)
-          record.applySet = declaration.applySet
-          if declaration.ownsFields {
-            record.ownership = Ownership(
+            spec, id: id, transition, by: caller, at: now, revision: revision
+          ) { state in
+            state.applySet = declaration.applySet
+            guard declaration.ownsFields else { return }
+            state.ownership = Ownership(
               declared.fields.map {
                 FieldOwner(path: $0.part.path($0.key), owner: declaration.applySet)
               })
           }
-          record.costBytes = Record.cost(of: record)
           try store.admit(record)
           store.makeRoomAtEnd(transition, at: revision, time: now)
           slots.append(store.insert(record))
@@ -85,18 +85,12 @@ extension WidgetStore {
     guard effect.isChange || changesPresence || changesStatus || ownership != nil else {
       return ApplyResult(id: record.id, action: .unchanged, keptFields: plan.kept)
     }
-    modify(slot) { record in
-      record.apply(plan.patch, at: revision)
-      if changesPresence { (record.presence, record.presenceRevision) = (presence, revision) }
-      if changesStatus {
-        if family != record.family { record.familyRevision = revision }
-        (record.family, record.applySet, record.statusRevision) = (family, applySet, revision)
-      }
-      if let ownership { record.ownership = ownership }
-      record.costBytes = effect.costBytes
-      record.finish(transition, at: revision, time: now)
+    modify(slot, by: plan.patch, effect, ownership, transition, at: now) { state in
+      if changesPresence { (state.presence, state.presenceRevision) = (presence, revision) }
+      guard changesStatus else { return }
+      if family != state.family { state.familyRevision = revision }
+      (state.family, state.applySet, state.statusRevision) = (family, applySet, revision)
     }
-    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
     return ApplyResult(
       id: record.id, action: .updated, changedFields: plan.changed, keptFields: plan.kept)
   }
@@ -129,10 +123,10 @@ extension WidgetStore {
     guard sorted != positions else { return moved }
     for (slot, position) in zip(slots, sorted) where records[slot]?.position != position {
       moved.insert(slot)
-      modify(slot) { record in
-        record.position = position
-        record.positionRevision = revision
-        record.finish(transition, at: revision, time: now)
+      modify(slot) { state in
+        state.position = position
+        state.positionRevision = revision
+        state.finish(transition, at: revision, time: now)
       }
     }
     return moved
@@ -140,15 +134,15 @@ extension WidgetStore {
 
   /// Removes what the set no longer declares.
   private mutating func prune(
-    _ declaration: Declaration, _ transition: Transition?, _ revision: Revision
+    _ declaration: Declaration, _ transition: Transition?
   ) -> [ApplyResult] {
     let declared = Set(declaration.widgets.compactMap(\.id))
     var results: [ApplyResult] = []
-    for slot in order.entries.map({ Int($0.slot) }) {
+    for slot in records.order.entries.map({ Int($0.slot) }) {
       guard let record = records[slot], record.applySet == declaration.applySet,
         !declared.contains(record.id)
       else { continue }
-      removeWidget(slot, transition, at: revision)
+      removeWidget(slot, transition)
       results.append(ApplyResult(id: record.id, action: .deleted))
     }
     return results

@@ -66,28 +66,29 @@ extension WidgetStore {
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own
   ) -> Bool {
     let (selection, reader) = (selection(selector), reader(content))
-    var slot = newest
     var (seen, bytes) = (0, 0)
-    while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
+    var isMore = false
+    records.forEachRecord(changedSince: cursor) { record in
       seen += 1
-      if seen > limit { return true }
+      isMore = seen > limit
+      if isMore { return false }
       bytes += record.costBytes
       if !reader.makesContent || selection.picks(record) { reader.count(record) }
-      if reader.isFull(with: bytes, bytesMax: bytesMax) { return true }
-      slot = record.older
+      isMore = reader.isFull(with: bytes, bytesMax: bytesMax)
+      return !isMore
     }
-    return false
+    return isMore
   }
 
   // MARK: - Chunks
 
   /// How many chunks the widgets are kept in. A chunk holds up to `chunkSlotCount` widgets; a
   /// widget stays in its chunk as long as it lives.
-  public var chunkCount: Int { chunkRevisions.count }
+  public var chunkCount: Int { records.chunkRevisions.count }
 
   /// A revision at or after the last change of any widget in a chunk: as long as it does not
   /// change, neither does the chunk.
-  public func chunkRevision(_ chunk: Int) -> Revision { chunkRevisions[chunk] }
+  public func chunkRevision(_ chunk: Int) -> Revision { records.chunkRevisions[chunk] }
 
   /// The selected widgets of a chunk. O(chunk).
   public func widgets(inChunk chunk: Int, selecting selector: Selector = Selector()) -> [Widget] {
@@ -123,7 +124,7 @@ extension WidgetStore {
     isFirstPass: Bool = true, selecting selector: Selector = Selector(),
     taking content: ContentChoice = .own
   ) -> (changes: [WidgetChange], next: Int?) {
-    guard chunkRevisions[chunk] > cursor else { return ([], nil) }
+    guard chunkRevision(chunk) > cursor else { return ([], nil) }
     let (selection, reader) = (selection(selector), reader(content))
     return piece(
       ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
@@ -155,7 +156,7 @@ extension WidgetStore {
   /// The slots of a chunk in which there can be selected widgets, in order.
   private func slots(ofChunk chunk: Int, selecting selector: Selector) -> [Int] {
     let first = chunk * WidgetStore.chunkSlotCount
-    let range = first..<min(first + WidgetStore.chunkSlotCount, records.count)
+    let range = first..<min(first + WidgetStore.chunkSlotCount, records.indices.upperBound)
     guard !selector.ids.isEmpty else { return Array(range) }
     return Set(selector.ids.compactMap { slot(of: $0) }.filter(range.contains)).sorted()
   }
@@ -173,10 +174,9 @@ extension WidgetStore {
   ) -> [WidgetChange] {
     var changed: [Record] = []
     if selector.ids.isEmpty {
-      var slot = newest
-      while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
+      records.forEachRecord(changedSince: cursor) { record in
         changed.append(record)
-        slot = record.older
+        return true
       }
       changed.reverse()
     } else {

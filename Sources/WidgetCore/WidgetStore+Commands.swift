@@ -6,10 +6,10 @@ extension WidgetStore {
   public mutating func apply(
     _ command: Command, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> Commit {
-    (contentCost, familyCost) = (0, 0)
-    if !contentGrowth.isEmpty { contentGrowth.removeAll(keepingCapacity: true) }
+    contents.beginCommand()
+    records.beginCommand()
     // What contents come to is known when they are made: then it may have to be taken back.
-    guard journal.isRecording || command.changesMany || isNearContentQuota else {
+    guard isRecording || command.changesMany || isNearContentQuota else {
       return try carryOut(command, by: caller, at: now)
     }
     return try atomically { (store) throws(StoreError) in
@@ -72,7 +72,7 @@ extension WidgetStore {
     let id: WidgetID
     var number: UInt64?
     if let wanted = spec.id {
-      guard index[wanted] == nil else { throw .widgetExists(wanted) }
+      guard slot(of: wanted) == nil else { throw .widgetExists(wanted) }
       id = wanted
     } else {
       (id, number) = try automaticID(for: spec.kind)
@@ -97,25 +97,29 @@ extension WidgetStore {
   /// come before the record is inserted.
   func makeRecord(
     _ spec: WidgetSpec, id: WidgetID, _ transition: Transition?, by caller: Caller,
-    at now: Timestamp, revision: Revision
+    at now: Timestamp, revision: Revision, further: (inout RecordState) -> Void = { _ in }
   ) -> Record {
-    let record = Record(
-      id: id, kind: spec.kind, family: spec.family ?? .medium, ownerUID: caller.uid,
+    let order = records.order
+    var state = RecordState(
+      family: spec.family ?? .medium,
       position: order.lastPosition ?? OrderIndex.spreadPosition(ofRank: order.entries.count),
       revision: revision, time: now)
-    record.labels = spec.labels
-    record.presence = Presence(
+    state.labels = spec.labels
+    state.presence = Presence(
       isVisible: spec.isVisible ?? true, isEnabled: spec.isEnabled ?? true)
-    for entry in spec.data.entries { _ = record.data.set(entry.key, to: entry.value, at: revision) }
+    for entry in spec.data.entries { _ = state.data.set(entry.key, to: entry.value, at: revision) }
     for entry in spec.parameters.entries {
-      _ = record.parameters.set(entry.key, to: entry.value, at: revision)
+      _ = state.parameters.set(entry.key, to: entry.value, at: revision)
     }
     if let transition {
-      record.transition = transition
-      record.transitionRevision = revision
+      state.transition = transition
+      state.transitionRevision = revision
     }
-    record.costBytes = Record.cost(of: record)
-    return record
+    further(&state)
+    state.costBytes = state.cost
+    return Record(
+      id: id, kind: spec.kind, ownerUID: caller.uid, createdRevision: revision, createTime: now,
+      state: state)
   }
 
   /// "<kind>-<number>" with a number that is free, and was not given out since the store was opened.
@@ -129,7 +133,7 @@ extension WidgetStore {
         throw .invalid(
           field: "widget.kind", description: "No id can be made from \"\(kind)\"; give one.")
       }
-      if index[id] == nil { return (id, number) }
+      if slot(of: id) == nil { return (id, number) }
     }
   }
 
@@ -162,13 +166,8 @@ extension WidgetStore {
     let transition = transition ?? schemas[record.kind]?.kind.transition
     let effect = try admittedEffect(of: patch, on: slot)
     guard effect.isChange else { return }
-    let revision = advanceRevision()
-    modify(slot) { record in
-      record.apply(patch, at: revision)
-      record.costBytes = effect.costBytes
-      record.finish(transition, at: revision, time: now)
-    }
-    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+    _ = advanceRevision()
+    modify(slot, by: patch, effect, nil, transition, at: now)
   }
 
   private mutating func updateOwned(
@@ -190,28 +189,8 @@ extension WidgetStore {
     }
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
     guard effect.isChange || ownership != nil else { return }
-    let revision = advanceRevision()
-    modify(slot) { record in
-      record.apply(patch, at: revision)
-      if let ownership { record.ownership = ownership }
-      record.costBytes = effect.costBytes
-      record.finish(transition, at: revision, time: now)
-    }
-    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
-  }
-
-  /// Leaves tombstones for the keys that a revision removed from a widget. O(changed keys).
-  mutating func appendKeyRemovals(of slot: Int, at revision: Revision) {
-    guard let record = records[slot] else { return }
-    for (part, map) in [(Removal.Part.data, record.data), (.parameters, record.parameters)] {
-      for key in map.changes(since: revision - 1).unset {
-        append(
-          Removal(
-            revision: revision,
-            what: .key(
-              key, of: part, slot: Int32(slot), createdRevision: record.createdRevision)))
-      }
-    }
+    _ = advanceRevision()
+    modify(slot, by: patch, effect, ownership, transition, at: now)
   }
 
   // MARK: - Delete
@@ -224,20 +203,8 @@ extension WidgetStore {
       throw .widgetNotFound(id)
     }
     if let expected, expected != current { throw .etagMismatch(id, current: current) }
-    removeWidget(slot, transition ?? defaultTransition(slot), at: advanceRevision())
-  }
-
-  /// Removes a widget and leaves a tombstone.
-  mutating func removeWidget(_ slot: Int, _ transition: Transition?, at revision: Revision) {
-    guard let record = records[slot] else { return }
-    remove(slot)
-    append(
-      Removal(
-        revision: revision,
-        what: .widget(
-          Tombstone(
-            id: record.id, kind: record.kind,
-            createdRevision: record.createdRevision, transition: transition))))
+    _ = advanceRevision()
+    removeWidget(slot, transition ?? defaultTransition(slot))
   }
 
   // MARK: - Presence
@@ -254,7 +221,7 @@ extension WidgetStore {
         guard let slot = slot(of: id) else { throw .widgetNotFound(id) }
         if seen.insert(slot).inserted { slots.append(slot) }
       }
-    case .all: slots = order.entries.map { Int($0.slot) }
+    case .all: slots = records.order.entries.map { Int($0.slot) }
     case .selector(let selector):
       forEachRecord(behind: nil, selecting: selector) { record in
         if let slot = slot(of: record.id) { slots.append(slot) }
@@ -268,10 +235,10 @@ extension WidgetStore {
     let revision = advanceRevision()
     for slot in changing {
       let transition = transition ?? defaultTransition(slot)
-      modify(slot) { record in
-        record.presence = record.presence.applying(action)
-        record.presenceRevision = revision
-        record.finish(transition, at: revision, time: now)
+      modify(slot) { state in
+        state.presence = state.presence.applying(action)
+        state.presenceRevision = revision
+        state.finish(transition, at: revision, time: now)
       }
       if changing.count > 1 { try checkContents() }
     }
@@ -286,28 +253,28 @@ extension WidgetStore {
     guard let slot = slot(of: id), let own = records[slot]?.position else {
       throw .widgetNotFound(id)
     }
-    let place = order.index(of: own)
+    let place = records.order.index(of: own)
     // Its place among the others, and a free position there.
     let (rank, position): (Int, Int64?)
     switch destination {
-    case .first: (rank, position) = (0, order.firstPosition)
-    case .last: (rank, position) = (order.entries.count - 1, order.lastPosition)
+    case .first: (rank, position) = (0, records.order.firstPosition)
+    case .last: (rank, position) = (records.order.entries.count - 1, records.order.lastPosition)
     case .before(let other), .after(let other):
       guard let otherSlot = self.slot(of: other), let anchor = records[otherSlot]?.position else {
         throw .widgetNotFound(other)
       }
       if otherSlot == slot { return }
       let before = if case .before = destination { true } else { false }
-      let anchorPlace = order.index(of: anchor)
+      let anchorPlace = records.order.index(of: anchor)
       rank = anchorPlace + (before ? 0 : 1) - (anchorPlace > place ? 1 : 0)
-      position = order.position(beside: anchor, before: before)
+      position = records.order.position(beside: anchor, before: before)
     }
     if rank == place { return }
     let revision = advanceRevision()
     if let position {
       setPositions([(slot, position)], transition, at: revision, time: now)
     } else {
-      var sequence = order.entries.map { Int($0.slot) }
+      var sequence = records.order.entries.map { Int($0.slot) }
       sequence.insert(sequence.remove(at: place), at: rank)
       spread(sequence, transition, at: revision, time: now)
     }
@@ -315,8 +282,8 @@ extension WidgetStore {
 
   /// Spreads all positions if there is no room behind the last one.
   mutating func makeRoomAtEnd(_ transition: Transition?, at revision: Revision, time: Timestamp) {
-    guard order.lastPosition == nil else { return }
-    spread(order.entries.map { Int($0.slot) }, transition, at: revision, time: time)
+    guard records.order.lastPosition == nil else { return }
+    spread(records.order.entries.map { Int($0.slot) }, transition, at: revision, time: time)
   }
 
   /// Gives all widgets, in this order, positions with room between them.
@@ -335,10 +302,10 @@ extension WidgetStore {
     at revision: Revision, time: Timestamp
   ) {
     for (slot, position) in positions where records[slot]?.position != position {
-      modify(slot) { record in
-        record.position = position
-        record.positionRevision = revision
-        record.finish(transition, at: revision, time: time)
+      modify(slot) { state in
+        state.position = position
+        state.positionRevision = revision
+        state.finish(transition, at: revision, time: time)
       }
     }
   }
@@ -415,16 +382,6 @@ extension Labels {
 }
 
 extension Record {
-  /// What every change of a record ends with.
-  func finish(_ transition: Transition?, at revision: Revision, time: Timestamp) {
-    self.revision = revision
-    updateTime = time
-    if let transition {
-      self.transition = transition
-      transitionRevision = revision
-    }
-  }
-
   /// The patch with a time for its error, if it has none: so every reader can tell the error's age.
   func dated(_ patch: WidgetPatch, at now: Timestamp) -> WidgetPatch {
     guard let error = patch.error ?? nil, error.since == nil else { return patch }
@@ -433,33 +390,5 @@ extension Record {
     dated.since = dated.since ?? now
     patch.error = .some(dated)
     return patch
-  }
-
-  /// Applies a patch. Keys in both `set…` and `unset…` are set.
-  func apply(_ patch: WidgetPatch, at revision: Revision) {
-    var unset = patch.unsetData
-    if patch.replaceData { unset = data.keys }
-    for key in unset where patch.setData[key] == nil {
-      _ = data.unset(key, at: revision)
-    }
-    for entry in patch.setData.entries { _ = data.set(entry.key, to: entry.value, at: revision) }
-    for key in patch.unsetParameters where patch.setParameters[key] == nil {
-      _ = parameters.unset(key, at: revision)
-    }
-    for entry in patch.setParameters.entries {
-      _ = parameters.set(entry.key, to: entry.value, at: revision)
-    }
-    if patch.changesLabels, case let newLabels = labels.applying(patch), newLabels != labels {
-      labels = newLabels
-      labelsRevision = revision
-    }
-    if let isStale = patch.isStale, isStale != self.isStale {
-      self.isStale = isStale
-      statusRevision = revision
-    }
-    if let error = patch.error, error != self.error {
-      self.error = error
-      statusRevision = revision
-    }
   }
 }

@@ -38,15 +38,8 @@ extension WidgetStore {
       self.record(.dropUnacknowledged(record.kind, sequence))
     }
     if let (patch, ownership, effect) = reduction, effect.isChange {
-      let revision = advanceRevision()
-      let transition = defaultTransition(slot)
-      modify(slot) { record in
-        record.apply(patch, at: revision)
-        if let ownership { record.ownership = ownership }
-        record.costBytes = effect.costBytes
-        record.finish(transition, at: revision, time: now)
-      }
-      if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+      _ = advanceRevision()
+      modify(slot, by: patch, effect, ownership, defaultTransition(slot), at: now)
     }
     return sequence
   }
@@ -58,7 +51,7 @@ extension WidgetStore {
   /// templates with such a node count.
   private func standing(
     of draft: EventDraft, on record: Record, spending budget: inout Int
-  ) throws(StoreError) -> ContentTable.Standing? {
+  ) throws(StoreError) -> NodeStanding? {
     guard !draft.nodeID.isEmpty else { return nil }
     let own = record.content?.table
     if let standing = own?.standing(of: draft.nodeID) { return standing }
@@ -70,7 +63,7 @@ extension WidgetStore {
     }
     var programs = kept.map(\.program)
     for family in Family.allCases where !record.isPlain {
-      let program = WidgetStore.program(of: record.kind, for: family, in: schemas)
+      let program = ContentMaker.program(of: record.kind, for: family, in: schemas)
       guard let program, !programs.contains(where: { $0 === program }) else { continue }
       programs.append(program)
       guard program.mayHaveNode(draft.nodeID) else { continue }

@@ -82,7 +82,7 @@ extension WidgetStore {
         results[place].lostFieldsCount = conformed.lostFieldsCount
       }
       results += removed.map { KindResult(name: $0, action: .deleted) }
-      try store.refreshHelp(about: changed.union(removed), at: revision, time: now)
+      try store.refreshHelp(about: changed.union(removed), at: now)
       let hasChanged = results.contains { $0.action != .unchanged }
       if !hasChanged { store.revision = before }
       return (results, hasChanged && !declaration.isDryRun)
@@ -101,7 +101,7 @@ extension WidgetStore {
       let revision = store.advanceRevision()
       store.replaceKind(name, with: nil, schema: nil)
       store.clearContent(of: [name], at: revision, time: now)
-      try store.refreshHelp(about: [name], at: revision, time: now)
+      try store.refreshHelp(about: [name], at: now)
       return ((), true)
     }
   }
@@ -113,10 +113,7 @@ extension WidgetStore {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind) else { continue }
-      modify(slot) { record in
-        (record.isPlain, record.contentRevision) = (true, revision)
-        record.finish(nil, at: revision, time: time)
-      }
+      modify(slot) { $0.finish(nil, at: revision, time: time) }
     }
   }
 
@@ -137,15 +134,13 @@ extension WidgetStore {
     if registered == nil { forgetEvents(of: name, through: .max) }
     guard (schema?.kind.persistence == .volatile) != wasVolatile else { return }
     // Their data is stored from now on, or no more.
-    for slot in records.indices where records[slot]?.kind == name {
-      record(.storeAgain(slot: Int32(slot)))
-    }
+    for slot in records.indices where records[slot]?.kind == name { records.storeAgain(slot) }
   }
 
   /// Registers, or removes, without a trace in the journal.
   mutating func setKind(_ name: KindName, to registered: RegisteredKind?, schema: KindSchema?) {
     registeredKinds[name] = registered
-    schemas[name] = schema
+    contents.setSchema(schema, of: name)
   }
 
   // MARK: - Widgets
@@ -205,17 +200,14 @@ extension WidgetStore {
       else { continue }
       var hasChanged = record.isPlain && schema.content.program(for: record.family) != nil
       if record.isPlain {
-        modify(slot) { record in
-          (record.isPlain, record.contentRevision) = (false, revision)
-          record.finish(schema.kind.transition, at: revision, time: time)
-        }
+        modify(slot) { $0.finish(schema.kind.transition, at: revision, time: time) }
       }
       var lost: [LostField] = []
       if let record = records[slot],
         let patch = schema.conforming(record, former: former[record.kind])
       {
         lost = schema.losses(of: record, former: former[record.kind])
-        hasChanged = try apply(patch, to: slot, at: revision, time: time) || hasChanged
+        hasChanged = try apply(patch, to: slot, at: time) || hasChanged
       }
       let isOther = former[record.kind].map { !schema.showsAlike($0) } ?? true
       if hasChanged
@@ -244,21 +236,18 @@ extension WidgetStore {
       return false
     }
     var table = program.map { ContentTable($0, of: record, limits: limits) }
-    contentCost += table?.cost ?? 0
+    if let table { contents.count(table) }
     if let old = record.content?.table, old.content == table?.content {
       // Nobody can tell it from what was there, so that there is nothing to take back either.
       table?.inheritHistory(of: old)
-      let oldBytes = record.contentBytes
-      record.content = table.map(ContentBox.init)
-      accountContent(of: record.ownerUID, growth: record.contentBytes - oldBytes)
+      records.replaceContent(of: slot, with: table)
       if isOther { markOtherFamilies(slot, at: revision, time: time) }
       return false
     }
     table?.begin(at: revision)
-    modify(slot) { record in
-      // Without one, what is there goes like any other content.
-      if let table { record.content = ContentBox(table) }
-      record.finish(schema.kind.transition, at: revision, time: time)
+    // Without one, what is there goes like any other content.
+    modify(slot, showing: table) {
+      $0.finish(schema.kind.transition, at: revision, time: time)
     }
     return true
   }
@@ -271,7 +260,7 @@ extension WidgetStore {
 
   /// Applies a patch of the daemon's own. Returns whether it changed anything.
   private mutating func apply(
-    _ patch: WidgetPatch, to slot: Int, at revision: Revision, time: Timestamp
+    _ patch: WidgetPatch, to slot: Int, at time: Timestamp
   ) throws(StoreError) -> Bool {
     let ownership = records[slot].flatMap {
       $0.ownership(conformedBy: patch, to: schemas[$0.kind])
@@ -279,14 +268,7 @@ extension WidgetStore {
     let effect = try admittedEffect(
       of: patch, on: slot, plus: records[slot]?.growth(to: ownership) ?? 0)
     guard effect.isChange, let kind = records[slot]?.kind else { return false }
-    let transition = schemas[kind]?.kind.transition
-    modify(slot) { record in
-      record.apply(patch, at: revision)
-      if let ownership { record.ownership = ownership }
-      record.costBytes = effect.costBytes
-      record.finish(transition, at: revision, time: time)
-    }
-    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+    modify(slot, by: patch, effect, ownership, schemas[kind]?.kind.transition, at: time)
     return true
   }
 
@@ -316,7 +298,7 @@ extension WidgetStore {
 
   /// Lets widgets that explain these kinds say what is true now. O(all widgets).
   private mutating func refreshHelp(
-    about kinds: Set<KindName>, at revision: Revision, time: Timestamp
+    about kinds: Set<KindName>, at time: Timestamp
   ) throws(StoreError) {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
@@ -326,11 +308,11 @@ extension WidgetStore {
       else { continue }
       let patch = WidgetPatch(setData: HelpKind.data(about: kind(subject)), replaceData: true)
       // Where there is no room for an explanation, that is no reason to refuse the kind.
-      if (try? apply(patch, to: slot, at: revision, time: time)) == nil {
+      if (try? apply(patch, to: slot, at: time)) == nil {
         let short = WidgetPatch(
           setData: ["kind": .string(subject.rawValue), "known": .bool(kind(subject) != nil)],
           replaceData: true)
-        _ = try apply(short, to: slot, at: revision, time: time)
+        _ = try apply(short, to: slot, at: time)
       }
     }
   }

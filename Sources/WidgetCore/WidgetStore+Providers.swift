@@ -26,17 +26,16 @@ extension WidgetStore {
       throw .revisionCompacted(compactRevision: compactRevision)
     }
     var changes = ProvidedChanges()
-    var slot = newest
-    while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
-      slot = record.older
+    records.forEachRecord(changedSince: cursor) { record in
       let isNew = record.createdRevision > cursor
       guard isNew || record.parameters.hasChanges(since: cursor), kinds.contains(record.kind)
-      else { continue }
+      else { return true }
       if isNew {
         changes.created.append(record.id)
       } else {
         changes.reconfigured.append(record.id)
       }
+      return true
     }
     changes.created.reverse()
     changes.reconfigured.reverse()
@@ -62,7 +61,7 @@ extension WidgetStore {
   /// The ids of all widgets of these kinds, in position order. O(all widgets).
   public func widgetIDs(of kinds: Set<KindName>) -> [WidgetID] {
     guard !kinds.isEmpty else { return [] }
-    return order.entries.compactMap { entry in
+    return records.order.entries.compactMap { entry in
       guard let record = records[Int(entry.slot)], kinds.contains(record.kind) else { return nil }
       return record.id
     }
@@ -76,7 +75,7 @@ extension WidgetStore {
   ) throws(StoreError) {
     switch target {
     case .ids(let ids):
-      for id in ids where index[id] == nil { throw .widgetNotFound(id) }
+      for id in ids where slot(of: id) == nil { throw .widgetNotFound(id) }
       var seen: Set<WidgetID> = []
       for id in ids where seen.insert(id).inserted {
         if let kind = kind(of: id) { body(id, kind) }
@@ -87,7 +86,7 @@ extension WidgetStore {
         return true
       }
     case .all:
-      for entry in order.entries {
+      for entry in records.order.entries {
         if let record = records[Int(entry.slot)] { body(record.id, record.kind) }
       }
     }
@@ -189,7 +188,7 @@ extension WidgetStore {
     try atomically { (store) throws(StoreError) in
       let before = store.revision
       // One revision serves all of it; it is given back if nothing changed.
-      let revision = store.advanceRevision()
+      _ = store.advanceRevision()
       var seen: Set<WidgetID> = []
       var hasChanged = false
       for (index, update) in updates.enumerated() {
@@ -197,9 +196,7 @@ extension WidgetStore {
           guard seen.insert(update.id).inserted else {
             throw .invalid(field: "widget_id", description: "\"\(update.id)\" is there twice.")
           }
-          if try store.provide(update, by: provider, at: revision, time: now) {
-            hasChanged = true
-          }
+          if try store.provide(update, by: provider, at: now) { hasChanged = true }
         } catch {
           throw .inUpdate(index, of: update.id, error)
         }
@@ -212,7 +209,7 @@ extension WidgetStore {
 
   /// Changes one widget, and makes it fresh. Returns whether that changed anything.
   private mutating func provide(
-    _ update: ProvidedUpdate, by provider: String, at revision: Revision, time: Timestamp
+    _ update: ProvidedUpdate, by provider: String, at time: Timestamp
   ) throws(StoreError) -> Bool {
     guard let slot = slot(of: update.id), let record = records[slot] else {
       throw .widgetNotFound(update.id)
@@ -231,13 +228,7 @@ extension WidgetStore {
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
     guard effect.isChange else { return false }
     let transition = update.transition ?? defaultTransition(slot)
-    modify(slot) { record in
-      record.apply(patch, at: revision)
-      if let ownership { record.ownership = ownership }
-      record.costBytes = effect.costBytes
-      record.finish(transition, at: revision, time: time)
-    }
-    if effect.removesKeys { appendKeyRemovals(of: slot, at: revision) }
+    modify(slot, by: patch, effect, ownership, transition, at: time)
     return true
   }
 
@@ -245,16 +236,16 @@ extension WidgetStore {
     let kinds = Set(
       registeredKinds.values.lazy.filter { providers.contains($0.provider) }.map(\.kind.name))
     guard !kinds.isEmpty else { return }
-    let slots = order.entries.map { Int($0.slot) }.filter { slot in
+    let slots = records.order.entries.map { Int($0.slot) }.filter { slot in
       records[slot].map { !$0.isStale && kinds.contains($0.kind) } ?? false
     }
     guard !slots.isEmpty else { return }
     let revision = advanceRevision()
     for slot in slots {
-      modify(slot) { record in
-        record.isStale = true
-        record.statusRevision = revision
-        record.finish(nil, at: revision, time: now)
+      modify(slot) { state in
+        state.isStale = true
+        state.statusRevision = revision
+        state.finish(nil, at: revision, time: now)
       }
     }
   }

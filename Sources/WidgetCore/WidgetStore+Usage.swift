@@ -3,7 +3,7 @@ extension WidgetStore {
   /// The most widgets, the most bytes of state, and the most bytes of content, that any one user has; not
   /// necessarily the same user. Costs as much as there are users with widgets.
   public var highestUsage: (widgets: Int, bytes: Int, contentBytes: Int) {
-    usage.values.reduce((widgets: 0, bytes: 0, contentBytes: 0)) {
+    records.usage.values.reduce((widgets: 0, bytes: 0, contentBytes: 0)) {
       (
         max($0.widgets, $1.widgets), max($0.bytes, $1.bytes),
         max($0.contentBytes, $1.contentBytes)

@@ -102,10 +102,10 @@ extension WidgetStore {
 
   /// Whether a new record keeps within the limits.
   func admit(_ record: Record) throws(StoreError) {
-    if index.count >= limits.widgetsMax {
+    if count >= limits.widgetsMax {
       throw .quotaExceeded(limit: "widgets_max", maximum: limits.widgetsMax)
     }
-    let used = usage[record.ownerUID] ?? Usage()
+    let used = records.usage[record.ownerUID] ?? RecordTable.Usage()
     if used.widgets >= limits.widgetsPerUIDMax {
       throw .quotaExceeded(limit: "widgets_per_uid_max", maximum: limits.widgetsPerUIDMax)
     }
@@ -130,7 +130,7 @@ extension WidgetStore {
   /// Whether a command that changes several widgets may go on, after what it did to their contents.
   func checkContents() throws(StoreError) {
     // One widget alone is bounded by the other limit.
-    guard contentCost <= max(limits.contentCostPerCommandMax, limits.contentCostMax) else {
+    guard contents.cost <= max(limits.contentCostPerCommandMax, limits.contentCostMax) else {
       throw .quotaExceeded(
         limit: "content_cost_per_command_max", maximum: limits.contentCostPerCommandMax)
     }
@@ -139,8 +139,8 @@ extension WidgetStore {
 
   /// Whether contents that the command under way has made keep within what their owners may have.
   func checkContentBytes() throws(StoreError) {
-    for (owner, growth) in contentGrowth where growth > 0 {
-      if usage[owner]?.contentBytes ?? 0 > limits.contentBytesPerUIDMax {
+    for (owner, growth) in records.contentGrowth where growth > 0 {
+      if records.usage[owner]?.contentBytes ?? 0 > limits.contentBytesPerUIDMax {
         throw .quotaExceeded(
           limit: "content_bytes_per_uid_max", maximum: limits.contentBytesPerUIDMax)
       }
@@ -150,7 +150,7 @@ extension WidgetStore {
   /// Whether one more change of one widget could exceed what its owner's contents may have.
   var isNearContentQuota: Bool {
     // What is wrong with nodes has the room of the nodes once more.
-    usage.values.contains {
+    records.usage.values.contains {
       (limits.contentBytesPerUIDMax - $0.contentBytes) / 3 <= limits.contentBytesMax
     }
   }
@@ -169,20 +169,9 @@ extension WidgetStore {
     if bytes > limits.widgetBytesMax {
       throw .quotaExceeded(limit: "widget_bytes_max", maximum: limits.widgetBytesMax)
     }
-    if (usage[owner]?.bytes ?? 0) + growth > limits.stateBytesPerUIDMax {
+    if (records.usage[owner]?.bytes ?? 0) + growth > limits.stateBytesPerUIDMax {
       throw .quotaExceeded(limit: "state_bytes_per_uid_max", maximum: limits.stateBytesPerUIDMax)
     }
-  }
-}
-
-extension Record {
-  /// What a widget costs before it holds anything.
-  static let baseCostBytes = 256
-
-  /// What the whole record counts against its owner's quota. O(keys).
-  static func cost(of record: Record) -> Int {
-    baseCostBytes + record.labels.costBytes + record.data.costBytes + record.parameters.costBytes
-      + record.error.costBytes + record.applySet.utf8.count + (record.ownership?.costBytes ?? 0)
   }
 }
 

@@ -16,9 +16,8 @@ public import WidgetModel
 ///
 /// It cannot be copied by accident: there is one state. `copy` makes another one on purpose.
 ///
-/// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
-/// `order` holds every record once by its position; the links `newest…oldest` hold every record once in
-/// descending order of revision; `usage` is the sum of its records' costs by owner.
+/// `RecordTable` has the widgets and keeps everything true that follows from them; nobody else can.
+/// Tests check the invariants between all parts with `checkInvariants`.
 public struct WidgetStore: ~Copyable {
   /// May be changed at any time; what exceeds a lowered limit stays, and nothing is added to it.
   public var limits: StoreLimits
@@ -29,14 +28,10 @@ public struct WidgetStore: ~Copyable {
   /// Cursors before this revision can no longer be continued.
   public internal(set) var compactRevision: Revision
 
-  var records: [Record?] = []
-  var freeSlots: [Int32] = []
-  var index: [WidgetID: Int32] = [:]
-  var order = OrderIndex()
-  var newest: Int32 = -1
-  var oldest: Int32 = -1
-  /// For each chunk of slots, the revision that last changed one of its records, or later.
-  var chunkRevisions: [Revision] = []
+  /// All widgets.
+  var records = RecordTable()
+  /// What widgets show, and the schemas of the registered kinds.
+  var contents = ContentMaker()
   var tombstones: Deque<Removal> = []
   var events: EventRing
   var unacknowledged = UnacknowledgedEvents()
@@ -45,27 +40,14 @@ public struct WidgetStore: ~Copyable {
   /// No event may get a higher sequence number before this is raised and made durable.
   var eventSequenceCeiling: UInt64
   var ledger = RequestLedger()
-  var usage: [UInt32: Usage] = [:]
   /// The number after which automatic ids of a kind are tried.
   var numbering: [KindName: UInt64] = [:]
   var journal: Journal
   /// Slots of widgets that have changed since they were stored, which no inverse says: they are stored with
   /// the next group.
   private var unstored: [Int] = []
-  /// What the contents made by the command under way have cost; see `checkContents`.
-  var contentCost = 0
-  /// The cost of the current command for cached content of other families.
-  var familyCost = 0
-  /// By how much the command under way has made each user's contents grow.
-  var contentGrowth: [UInt32: Int] = [:]
   /// What providers have registered.
   var registeredKinds: [KindName: RegisteredKind] = [:]
-  /// The schemas of the registered kinds.
-  var schemas: [KindName: KindSchema] = [:]
-  /// Families whose content is kept, with how many watch them.
-  var keptFamilies: [Family: Int] = [:]
-  /// The sum of all records' `familyBytes`.
-  let familyUsage: FamilyContentUsage
   /// The values of tokens. Content does not depend on it.
   public internal(set) var theme: RevisedTheme
   /// The rules of time zones, for expressions.
@@ -88,18 +70,14 @@ public struct WidgetStore: ~Copyable {
     enum Part { case data, parameters }
   }
 
-  /// What one user's widgets take up.
-  struct Usage {
-    var widgets = 0
-    var bytes = 0
-    var contentBytes = 0
-  }
-
   /// By how much the ceiling of event numbers is raised: one durable write for that many events.
   static let eventSequenceBlock: UInt64 = 4_096
 
   /// For how many kinds it is remembered which automatic ids were given out.
   static let numberedKindsMax = 1_024
+
+  /// The schemas of the registered kinds.
+  var schemas: [KindName: KindSchema] { contents.schemas }
 
   /// A store that continues an image, or an empty one from an empty image.
   ///
@@ -112,7 +90,6 @@ public struct WidgetStore: ~Copyable {
     timeZones: TimeZones? = nil
   ) {
     self.timeZones = timeZones
-    familyUsage = FamilyContentUsage()
     self.limits = limits
     epoch = image.epoch
     revision = image.revision
@@ -129,10 +106,10 @@ public struct WidgetStore: ~Copyable {
     }
     let records = image.records.map { Record($0, compactRevision: image.compactRevision) }
     for record in records.sorted(by: { $0.revision < $1.revision })
-    where index[record.id] == nil {
+    where slot(of: record.id) == nil {
       insert(record)
     }
-    beginAnew(
+    markReplaced(
       orCut: Set(image.records.lazy.filter(\.contentIsCut).map(\.widget.id)))
     restoreTombstones(image.tombstones)
     for request in image.requests.sorted(by: { $0.expires < $1.expires }) {
@@ -145,7 +122,7 @@ public struct WidgetStore: ~Copyable {
     where registeredKinds[image.kind] != nil {
       unacknowledged.append(image.event, of: image.kind)
     }
-    journal.isRecording = isRevocable
+    isRecording = isRevocable
   }
 
   /// A second store that goes on from the same state. O(all).
@@ -156,35 +133,26 @@ public struct WidgetStore: ~Copyable {
     epoch = other.epoch
     revision = other.revision
     compactRevision = other.compactRevision
-    records = other.records.map { $0?.copy() }
-    freeSlots = other.freeSlots
-    index = other.index
-    order = other.order
-    newest = other.newest
-    oldest = other.oldest
-    chunkRevisions = other.chunkRevisions
+    records = other.records.copy()
+    contents = other.contents
     tombstones = other.tombstones
     events = other.events
     unacknowledged = other.unacknowledged
     unstoredLosses = other.unstoredLosses
     eventSequenceCeiling = other.eventSequenceCeiling
     ledger = other.ledger
-    usage = other.usage
     numbering = other.numbering
-    journal = other.journal.copy()
+    journal = other.journal
     unstored = other.unstored
     timeZones = other.timeZones
     registeredKinds = other.registeredKinds
     theme = other.theme
-    schemas = other.schemas
-    keptFamilies = other.keptFamilies
-    familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
   }
 
   /// Gives widgets that may not be what readers hold a revision of their own, so that who resumes gets
   /// them as a whole: those whose data does not outlive a restart have their defaults, and those whose
   /// content meets a limit, or did, may show something else.
-  private mutating func beginAnew(orCut cut: Set<WidgetID>) {
+  private mutating func markReplaced(orCut cut: Set<WidgetID>) {
     let volatile = Set(schemas.values.filter { $0.kind.persistence == .volatile }.map(\.kind.name))
     let slots = records.indices.filter { slot in
       records[slot].map { record in
@@ -197,23 +165,19 @@ public struct WidgetStore: ~Copyable {
     let revision = revision
     for slot in slots {
       guard let record = records[slot] else { continue }
+      let isVolatile = volatile.contains(record.kind)
+      // Volatile data is of no use where it is stored. What others show now is told once, and not again
+      // after every restart.
+      if !isVolatile || record.data.newest >= 0 { unstored.append(slot) }
       var patch = WidgetPatch()
-      if volatile.contains(record.kind) {
-        // It is of no use where it is stored.
-        if record.data.newest >= 0 { unstored.append(slot) }
-        record.data = RevisedMap()
-        patch = schemas[record.kind]?.conforming(record) ?? patch
-      } else {
-        // What it shows now is told once, and not again after every restart.
-        unstored.append(slot)
+      if isVolatile {
+        patch = schemas[record.kind]?.conforming(record.draft { $0.data = RevisedMap() }) ?? patch
       }
-      modify(slot) { record in
-        // It follows from nothing that is still there.
-        if volatile.contains(record.kind) { record.content = nil }
-        record.apply(patch, at: revision)
-        record.costBytes = Record.cost(of: record)
-        record.replacedRevision = revision
-        record.revision = revision
+      modify(slot) { state in
+        if isVolatile { state.data = RevisedMap() }
+        state.apply(patch, at: revision)
+        state.costBytes = state.cost
+        state.replacedRevision = revision
       }
     }
   }
@@ -227,8 +191,8 @@ public struct WidgetStore: ~Copyable {
             id: image.id, kind: image.kind,
             createdRevision: image.createdRevision, transition: image.transition)))
     }
-    for (slot, record) in records.enumerated() {
-      guard let record else { continue }
+    for slot in records.indices {
+      guard let record = records[slot] else { continue }
       for (part, map) in [(Removal.Part.data, record.data), (.parameters, record.parameters)] {
         for entry in map.revisedEntries where entry.value == nil {
           removals.append(
@@ -246,10 +210,10 @@ public struct WidgetStore: ~Copyable {
   // MARK: - Reading
 
   /// How many widgets there are.
-  public var count: Int { index.count }
+  public var count: Int { records.count }
 
   /// The sum of all widgets' state, as quotas count it.
-  public var stateBytes: Int { usage.values.reduce(0) { $0 + $1.bytes } }
+  public var stateBytes: Int { records.usage.values.reduce(0) { $0 + $1.bytes } }
 
   /// The last event's sequence number.
   public var lastEventSequence: UInt64 { events.lastSequence }
@@ -300,8 +264,11 @@ public struct WidgetStore: ~Copyable {
       }
       return
     }
-    let start = position.map { $0 == .max ? order.entries.count : order.index(of: $0 + 1) } ?? 0
-    for entry in order.entries[start...] {
+    let start =
+      position.map {
+        $0 == .max ? records.order.entries.count : records.order.index(of: $0 + 1)
+      } ?? 0
+    for entry in records.order.entries[start...] {
       guard let record = records[Int(entry.slot)], selection.picks(record) else { continue }
       if !body(record) { return }
     }
@@ -331,14 +298,15 @@ public struct WidgetStore: ~Copyable {
 
   /// Whether something happened that has to be made durable. O(what was done).
   public var hasPendingGroup: Bool {
-    journal.inverses.contains { inverse in
-      switch inverse {
-      case .revision, .replace, .remove, .restore, .dropTombstone, .lowerEventCeiling, .dropRequest,
-        .kind, .theme, .storeAgain, .dropUnacknowledged, .restoreUnacknowledged:
-        true
-      case .dropEvent, .renumber: false
+    !records.inverses.isEmpty
+      || journal.inverses.contains { inverse in
+        switch inverse {
+        case .revision, .dropTombstone, .lowerEventCeiling, .dropRequest, .kind, .theme,
+          .dropUnacknowledged, .restoreUnacknowledged:
+          true
+        case .dropEvent, .renumber: false
+        }
       }
-    }
   }
 
   /// What to make durable last of all, if nothing more is to happen: that the next process counts
@@ -360,13 +328,17 @@ public struct WidgetStore: ~Copyable {
     var requestCount = 0
     var kindNames: Set<KindName> = []
     var trimmed = unstoredLosses
-    for inverse in journal.inverses {
+    for inverse in records.inverses {
       switch inverse {
       case .replace(let slot, _, _), .remove(let slot, _), .storeAgain(let slot):
         if slots.insert(slot).inserted, let record = records[Int(slot)] {
           group.upserts.append(storedImage(of: record))
         }
       case .restore(_, let record, _): group.deletions.append(record.id)
+      }
+    }
+    for inverse in journal.inverses {
+      switch inverse {
       case .dropTombstone: tombstoneCount += 1
       case .dropRequest: requestCount += 1
       case .kind(let name, _, _):
@@ -422,6 +394,7 @@ public struct WidgetStore: ~Copyable {
       unstored.removeAll()
       unstoredLosses.removeAll()
     }
+    records.forgetInverses()
     journal.inverses.removeAll(keepingCapacity: journal.inverses.count < 256)
     events.trim(countMax: limits.eventsKeptMax, bytesMax: limits.eventBytesKeptMax)
     unstoredLosses.formUnion(
@@ -434,7 +407,7 @@ public struct WidgetStore: ~Copyable {
   }
 
   /// Takes back everything since the last group. O(what was done). Only of a revocable store.
-  public mutating func rollbackGroup() { undo(to: 0) }
+  public mutating func rollbackGroup() { undo(to: .group) }
 
   /// Forgets the older half of the removals, and all of a revision or none.
   private mutating func compact(upTo retained: Revision) {
@@ -444,13 +417,9 @@ public struct WidgetStore: ~Copyable {
     {
       tombstones.removeFirst()
       compactRevision = first.revision
-      guard case .key(let key, let part, let slot, let created) = first.what,
-        records[Int(slot)]?.createdRevision == created
-      else { continue }
-      switch part {
-      case .data: records[Int(slot)]?.data.purge(key, tombstoneOf: first.revision)
-      case .parameters: records[Int(slot)]?.parameters.purge(key, tombstoneOf: first.revision)
-      }
+      guard case .key(let key, let part, let slot, let created) = first.what else { continue }
+      records.purge(
+        key, of: part, in: slot, createdAt: created, removedAt: first.revision)
     }
   }
 }

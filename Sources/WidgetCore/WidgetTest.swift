@@ -44,12 +44,13 @@ extension WidgetStore {
   ) -> (changed: [WidgetID], removed: [WidgetID])? {
     guard cursor >= compactRevision, cursor <= revision else { return nil }
     var changed: [WidgetID] = []
-    var slot = newest
-    while slot >= 0, let record = records[Int(slot)], record.revision > cursor {
-      guard changed.count < limit else { return nil }
-      changed.append(record.id)
-      slot = record.older
+    var isMore = false
+    records.forEachRecord(changedSince: cursor) { record in
+      isMore = changed.count == limit
+      if !isMore { changed.append(record.id) }
+      return !isMore
     }
+    guard !isMore else { return nil }
     var removed: [WidgetID] = []
     var seen = 0
     for removal in tombstones.reversed() {

@@ -1,12 +1,16 @@
 /// How the ids of nodes are made: the template's id and, in rows, the keys of the rows it is in.
 ///
 /// `title`, `title/42`, `cell/42/7`. In a key, everything but letters, digits, `_` and `-` is written as
-/// `.` and two hexadecimal digits for each byte, so that an id keeps to the alphabet of ids.
+/// `.` and two hexadecimal digits for each byte, so that an id keeps to the alphabet of ids. A colon in an
+/// id is thus never part of a key: `done/a:2` is the second row with the key `a`, and keys that are too
+/// long become a colon and a hash.
 public enum NodeID {
   /// How long the id of a template's node may be.
   public static let templateLengthMax = 64
   /// How long the rows' part of an id may be, with its first `/`.
   public static let rowsLengthMax = 64
+  /// The room in it for the number of a row whose key other rows have too, with its colon.
+  public static let rowNumberLengthMax = 8
 
   /// Whether this can be the id of a template's node.
   public static func isTemplateID(_ text: String) -> Bool {
@@ -29,8 +33,12 @@ public enum NodeID {
   }
 
   /// The keys of the rows that a node is in, the outermost first; none outside of rows.
+  ///
+  /// Rows with equal keys give the same key. Keys that are shortened in the id stay shortened.
   public static func rowKeys(of id: String) -> [String] {
-    id.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { decoded(key: $0) }
+    id.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
+      decoded(key: withoutNumber($0))
+    }
   }
 
   /// Whether a node was made from the template's node with this id.
@@ -38,6 +46,13 @@ public enum NodeID {
     guard id.utf8.starts(with: templateID.utf8) else { return false }
     let rest = id.utf8.dropFirst(templateID.utf8.count)
     return rest.isEmpty || rest.first == UInt8(ascii: "/")
+  }
+
+  /// A part of an id without the number that tells rows with equal keys apart.
+  private static func withoutNumber(_ part: Substring) -> Substring {
+    guard let colon = part.utf8.firstIndex(of: UInt8(ascii: ":")) else { return part }
+    let isShortened = colon == part.startIndex && part.utf8.count > rowNumberLengthMax
+    return isShortened ? part : part[..<colon]
   }
 
   private static func decoded(key: Substring) -> String {

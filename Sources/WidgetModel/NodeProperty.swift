@@ -101,6 +101,9 @@ extension NodeType {
       .init(
         "privacy", .field(.bool), .bool(false),
         "Whether viewers can hide the node, as view --redact does."),
+      .init(
+        "dismissed", .field(.bool), .bool(false),
+        "On the root: whether a viewer that shows only this widget closes."),
     ]
   }
 
@@ -150,6 +153,7 @@ extension NodeType {
       [
         .init("text", .field(.string), .string(""), "Text."),
         .init("value", .field(.bool), .bool(false), "Whether the toggle is on."),
+        .init("name", .field(.string), nil, "Key of the value in the form's values."),
       ]
     case .input:
       [

@@ -1,4 +1,5 @@
 import Testing
+import WidgetExpression
 import WidgetModel
 
 @testable import WidgetCore
@@ -196,6 +197,27 @@ struct ContentTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test(arguments: [
+    ("drop/x", ["x"]), ("drop/x:2", ["x"]), ("drop/a.3Ab:12", ["a:b"]), ("drop/:2", [""]),
+    ("tag/x:2/y:3", ["x", "y"]), ("drop/", [""]), ("drop", []),
+  ])
+  func `an event names the row by its key, whichever of equal ones it is`(
+    node: String, keys: [String]
+  ) {
+    #expect(NodeID.rowKeys(of: node) == keys)
+  }
+
+  @Test func `an event on one of two rows with the same key has this key`() throws {
+    var store = try store()
+    for node in ["drop/x", "drop/x:2"] {
+      try store.set(
+        "a", ["items": .list([Self.item("y", "0"), Self.item("x", "1"), Self.item("x", "2")])])
+      try store.run(.sendEvent(EventDraft(widgetID: "a", nodeID: node, name: "press")))
+      // The reducer keeps the rows with another key.
+      #expect(ids(store).filter { $0.hasPrefix("drop") } == ["drop/y"])
+    }
+  }
+
   @Test func `a key of any length makes an id that events can name`() throws {
     var store = try store()
     let long = String(repeating: "k", count: 300)
@@ -275,20 +297,23 @@ struct ContentTests {
         root: NodeTemplate(id: "l", type: .label, properties: ["text": Binding(text)]))
     }
     let limits = StoreLimits()
-    let programs = ["data.suffix", "'' + data.suffix"].map {
-      KindSchema(Self.kind([label($0)])).content.program(for: .medium)
-    }
+    let schemas = ["data.suffix", "'' + data.suffix"].map { KindSchema(Self.kind([label($0)])) }
+    var contents = ContentMaker()
+    contents.setSchema(schemas[0], of: "list")
+    var state = RecordState(family: .medium, position: 0, revision: 1, time: .at(0))
+    _ = state.data.set("suffix", to: .string("x"), at: 1)
     let record = Record(
-      id: "a", kind: "list", family: .medium, ownerUID: 1, position: 0, revision: 1, time: .at(0))
-    _ = record.data.set("suffix", to: .string("x"), at: 1)
-    _ = record.refreshContent(programs[0], limits: limits)
+      id: "a", kind: "list", ownerUID: 1, createdRevision: 1, createTime: .at(0), state: state)
+    var records = RecordTable()
+    let slot = records.insert(record, at: 1, &contents, limits: limits)
     // Another template that shows the same, and then something else, all in one commit.
-    record.finish(nil, at: 5, time: .at(0))
-    _ = record.refreshContent(programs[1], limits: limits)
+    contents.setSchema(schemas[1], of: "list")
+    records.modify(slot, at: 5, &contents, limits: limits) { $0.finish(nil, at: 5, time: .at(0)) }
     #expect(record.contentChange(since: 4) == nil)
     #expect(record.content?.table.checkInvariants() == [])
-    _ = record.data.set("suffix", to: .string("y"), at: 5)
-    _ = record.refreshContent(programs[1], limits: limits)
+    records.modify(slot, at: 5, &contents, limits: limits) { state in
+      _ = state.data.set("suffix", to: .string("y"), at: 5)
+    }
     #expect(record.contentChange(since: 4)?.setNodes.first?.properties["text"] == .string("y"))
     #expect(record.content?.table.checkInvariants() == [])
   }
@@ -832,6 +857,36 @@ struct ContentTests {
   ) {
     let found = Self.problem(root)
     #expect(found.hasPrefix(problem), "\(found)")
+  }
+
+  @Test(arguments: [
+    ("Europe/Atlantis", false), ("Europe/Berlin", true), ("+02:00", true), ("+25:00", false),
+  ])
+  func `a kind with a time zone that does not exist is refused`(zone: String, isTaken: Bool) {
+    let clock = NodeTemplate(
+      id: "clock", type: .date, properties: ["zone": Binding(value: .string(zone))])
+    let kind = Self.kind([ContentTemplate(root: clock)])
+    let known: Set<String> = ["Etc/UTC", "Europe/Berlin"]
+    var store = WidgetStore(
+      image: StoreImage(epoch: 7), isRevocable: true,
+      timeZones: { known.contains($0) ? .utc : nil })
+    var refusal: StoreError?
+    do throws(StoreError) {
+      _ = try store.apply(
+        .applyKinds(KindDeclaration(provider: "test", kinds: [kind])),
+        by: Caller(uid: 1_000, pid: 1, client: "test"), at: .at(0))
+    } catch {
+      refusal = error
+    }
+    #expect((store.kind(kind.name) != nil) == isTaken)
+    #expect(
+      refusal
+        == (isTaken
+          ? nil
+          : .invalid(
+            field: "kinds[0].content[0].root.properties[zone]",
+            description: "there is no time zone \"\(zone)\"; write it like Europe/Berlin or +02:00"))
+    )
   }
 
   @Test func `a node takes the events of its type, those listed, or those of its reducers`() throws

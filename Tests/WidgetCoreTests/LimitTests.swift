@@ -7,7 +7,7 @@ import WidgetModel
 /// removals) are in the tests of those.
 struct LimitTests {
   /// What a widget costs before it holds anything.
-  private let base = Record.baseCostBytes
+  private let base = RecordState.baseCostBytes
 
   private func quota(_ limit: String, _ maximum: Int) -> StoreError {
     .quotaExceeded(limit: limit, maximum: maximum)

@@ -60,6 +60,8 @@ struct ReducerTests {
       (["title": .string("x")], nil), (["title": .string("x"), "n": .string(" 1.5 ")], nil),
       (["title": .string("x"), "n": .int(3)], nil),
       (["title": .int(5), "n": .null], nil),
+      (["title": .string("x"), "t": .bool(false)], nil),
+      (["title": .string("x"), "t": .string("on")], "t takes true or false."),
     ] as [(ValueMap, String?)])
   func `a form that a reducer answers is checked before`(values: ValueMap, words: String?) throws {
     let form = NodeTemplate(
@@ -79,7 +81,9 @@ struct ReducerTests {
               properties: [
                 "name": Binding(value: .string("n")),
                 "mode": Binding(value: .string("number")),
-              ])
+              ]),
+            NodeTemplate(
+              id: "t", type: .toggle, properties: ["name": Binding(value: .string("t"))]),
           ]),
       ])
     let content = [ContentTemplate(root: form)]
@@ -99,7 +103,7 @@ struct ReducerTests {
       #expect(store.widget("a")?.data["n"] == .int(1))
       return
     }
-    let name = words.hasPrefix("Title") ? "title" : "n"
+    let name = words.hasPrefix("Title") ? "title" : String(words.prefix(1))
     #expect(
       store.refusal(of: submit)
         == .invalid(field: "payload[values][\(name)]", description: words))

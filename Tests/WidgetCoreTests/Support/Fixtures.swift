@@ -174,9 +174,10 @@ func word(_ change: WidgetChange) -> String {
 extension Widget {
   /// The widget with the content that it has if nobody has registered its kind.
   var withPlainContent: Widget {
+    var state = RecordState(family: family, position: 0, revision: 1, time: .epoch)
+    for entry in data.entries { _ = state.data.set(entry.key, to: entry.value, at: 1) }
     let record = Record(
-      id: id, kind: kind, family: family, ownerUID: 0, position: 0, revision: 1, time: .epoch)
-    for entry in data.entries { _ = record.data.set(entry.key, to: entry.value, at: 1) }
+      id: id, kind: kind, ownerUID: 0, createdRevision: 1, createTime: .epoch, state: state)
     var widget = self
     widget.content = PlainContent.content(of: record)
     return widget

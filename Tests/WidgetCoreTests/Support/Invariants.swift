@@ -11,23 +11,14 @@ extension WidgetStore {
     func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
       if !holds { violations.append(what()) }
     }
-    let live = records.indices.filter { records[$0] != nil }
-    checkSlots(live, expect)
-    checkOrder(live, expect)
-    checkLinks(live, expect)
-    checkUsage(live, expect)
+    violations += records.checkInvariants()
     expect(
-      familyUsage.bytes == live.reduce(0) { $0 + (records[$1]?.familyBytes ?? 0) },
-      "kept contents of other families have other bytes than \(familyUsage.bytes)")
+      records.chunkRevisions.allSatisfy { $0 <= revision }, "a chunk is newer than the store")
     checkTombstones(expect)
-    for slot in live {
-      guard let record = records[slot] else { continue }
+    for record in records.slots.compactMap({ $0 }) {
       expect(record.revision <= revision, "\(record.id) is newer than the store")
       expect(record.createdRevision <= record.revision, "\(record.id) is older than itself")
-      expect(
-        chunkRevision(slot / WidgetStore.chunkSlotCount) >= record.revision,
-        "the chunk of \(record.id) is older than it")
-      expect(record.costBytes == Record.cost(of: record), "\(record.id) has another cost")
+      expect(record.costBytes == record.state.cost, "\(record.id) has another cost")
       for part in [
         record.labelsRevision, record.presenceRevision, record.positionRevision,
         record.statusRevision, record.transitionRevision,
@@ -52,7 +43,7 @@ extension WidgetStore {
 
   /// What a widget shows must be what its state says, whatever way it came there.
   private func checkContent(of record: Record) -> [String] {
-    let program = contentProgram(of: record)
+    let program = contents.program(of: record)
     if record.isPlain != (kind(record.kind) == nil) {
       return ["\(record.id) is plain though its kind is registered, or the other way round"]
     }
@@ -65,7 +56,7 @@ extension WidgetStore {
     if table.content != anew.content { violations.append("content is not what the state says") }
     if table.change(since: record.revision) != nil { violations.append("a node is newer than it") }
     for kept in record.familyContents {
-      let program = WidgetStore.program(of: record.kind, for: kept.family, in: schemas)
+      let program = ContentMaker.program(of: record.kind, for: kept.family, in: schemas)
       let anew = program.map {
         ContentTable($0, of: record, as: kept.family, limits: limits).content
       }
@@ -75,61 +66,6 @@ extension WidgetStore {
       violations += kept.content?.table.checkInvariants() ?? []
     }
     return violations.map { "\(record.id): \($0)" }
-  }
-
-  private func checkSlots(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
-    expect(index.count == live.count, "the index counts \(index.count) of \(live.count) records")
-    for slot in live {
-      guard let record = records[slot] else { continue }
-      expect(index[record.id] == Int32(slot), "\(record.id) is not where the index says")
-    }
-    expect(Set(freeSlots).count == freeSlots.count, "a slot is free twice")
-    expect(freeSlots.count + live.count == records.count, "a slot is neither free nor used")
-    for slot in freeSlots { expect(records[Int(slot)] == nil, "slot \(slot) is free and used") }
-    expect(
-      chunkRevisions.count * WidgetStore.chunkSlotCount >= records.count, "a slot has no chunk")
-    expect(chunkRevisions.allSatisfy { $0 <= revision }, "a chunk is newer than the store")
-  }
-
-  private func checkOrder(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
-    expect(order.entries.map { Int($0.slot) }.sorted() == live, "the order lists other records")
-    for (a, b) in zip(order.entries, order.entries.dropFirst()) {
-      expect(a.position < b.position, "positions \(a.position) and \(b.position) are out of order")
-    }
-    for entry in order.entries {
-      expect(
-        records[Int(entry.slot)]?.position == entry.position,
-        "slot \(entry.slot) is not at the position that the order says")
-    }
-  }
-
-  private func checkLinks(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
-    var seen: [Int] = []
-    var newer: Int32 = -1
-    var slot = newest
-    while slot >= 0, seen.count <= live.count, let record = records[Int(slot)] {
-      seen.append(Int(slot))
-      expect(record.newer == newer, "\(record.id) links to another newer record")
-      if newer >= 0, let newerRecord = records[Int(newer)] {
-        expect(newerRecord.revision >= record.revision, "\(record.id) is linked too late")
-      }
-      (newer, slot) = (slot, record.older)
-    }
-    expect(slot == -1, "the links lead to slot \(slot)")
-    expect(newer == oldest, "the oldest record is another")
-    expect(seen.sorted() == live, "the links do not hold every record once")
-  }
-
-  private func checkUsage(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
-    var sums: [UInt32: [Int]] = [:]
-    for record in live.compactMap({ records[$0] }) {
-      let old = sums[record.ownerUID] ?? [0, 0, 0]
-      sums[record.ownerUID] = [
-        old[0] + 1, old[1] + record.costBytes, old[2] + (record.content?.table.bytes ?? 0),
-      ]
-    }
-    let kept = usage.mapValues { [$0.widgets, $0.bytes, $0.contentBytes] }
-    expect(kept == sums, "usage is \(kept) and should be \(sums)")
   }
 
   /// Every removed key must be among the removals, or nothing would ever forget it.
@@ -145,8 +81,8 @@ extension WidgetStore {
         keys.insert("\(slot) \(part) \(removal.revision) \(Array(key.utf8))")
       }
     }
-    for (slot, record) in records.enumerated() {
-      guard let record else { continue }
+    for slot in records.indices {
+      guard let record = records[slot] else { continue }
       for (part, map) in [(Removal.Part.data, record.data), (.parameters, record.parameters)] {
         for entry in map.revisedEntries where entry.value == nil {
           expect(
@@ -155,6 +91,85 @@ extension WidgetStore {
         }
       }
     }
+  }
+}
+
+extension RecordTable {
+  /// Compares what the table keeps with what follows from its records alone.
+  func checkInvariants() -> [String] {
+    var violations: [String] = []
+    func expect(_ holds: Bool, _ what: @autoclosure () -> String) {
+      if !holds { violations.append(what()) }
+    }
+    let live = indices.filter { self[$0] != nil }
+    checkSlots(live, expect)
+    checkOrder(live, expect)
+    checkLinks(live, expect)
+    checkUsage(live, expect)
+    expect(
+      familyUsage.bytes == live.reduce(0) { $0 + (self[$1]?.familyBytes ?? 0) },
+      "kept contents of other families have other bytes than \(familyUsage.bytes)")
+    return violations
+  }
+
+  private func checkSlots(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    expect(count == live.count, "the index counts \(count) of \(live.count) records")
+    for slot in live {
+      guard let record = self[slot] else { continue }
+      expect(index[record.id] == Int32(slot), "\(record.id) is not where the index says")
+    }
+    expect(Set(freeSlots).count == freeSlots.count, "a slot is free twice")
+    expect(freeSlots.count + live.count == indices.count, "a slot is neither free nor used")
+    for slot in freeSlots { expect(self[Int(slot)] == nil, "slot \(slot) is free and used") }
+    expect(
+      chunkRevisions.count * RecordTable.chunkSlotCount >= indices.count, "a slot has no chunk")
+    for slot in live {
+      guard let record = self[slot] else { continue }
+      expect(
+        chunkRevisions[slot / RecordTable.chunkSlotCount] >= record.revision,
+        "the chunk of \(record.id) is older than it")
+    }
+  }
+
+  private func checkOrder(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    expect(order.entries.map { Int($0.slot) }.sorted() == live, "the order lists other records")
+    for (a, b) in zip(order.entries, order.entries.dropFirst()) {
+      expect(a.position < b.position, "positions \(a.position) and \(b.position) are out of order")
+    }
+    for entry in order.entries {
+      expect(
+        self[Int(entry.slot)]?.position == entry.position,
+        "slot \(entry.slot) is not at the position that the order says")
+    }
+  }
+
+  private func checkLinks(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    var seen: [Int] = []
+    var newer: Int32 = -1
+    var slot = newest
+    while slot >= 0, seen.count <= live.count, let record = self[Int(slot)] {
+      seen.append(Int(slot))
+      expect(record.newer == newer, "\(record.id) links to another newer record")
+      if newer >= 0, let newerRecord = self[Int(newer)] {
+        expect(newerRecord.revision >= record.revision, "\(record.id) is linked too late")
+      }
+      (newer, slot) = (slot, record.older)
+    }
+    expect(slot == -1, "the links lead to slot \(slot)")
+    expect(newer == oldest, "the oldest record is another")
+    expect(seen.sorted() == live, "the links do not hold every record once")
+  }
+
+  private func checkUsage(_ live: [Int], _ expect: (Bool, @autoclosure () -> String) -> Void) {
+    var sums: [UInt32: [Int]] = [:]
+    for record in slots.compactMap({ $0 }) {
+      let old = sums[record.ownerUID] ?? [0, 0, 0]
+      sums[record.ownerUID] = [
+        old[0] + 1, old[1] + record.costBytes, old[2] + (record.content?.table.bytes ?? 0),
+      ]
+    }
+    let kept = usage.mapValues { [$0.widgets, $0.bytes, $0.contentBytes] }
+    expect(kept == sums, "usage is \(kept) and should be \(sums)")
   }
 }
 

@@ -55,7 +55,7 @@ extension WidgetStore {
         + [events(after: lastEventSequence)],
       answers: ledger.newest(.max),
       nextDeadline: nextDeadline,
-      usage: usage.mapValues { [$0.widgets, $0.bytes] },
+      usage: records.usage.mapValues { [$0.widgets, $0.bytes] },
       numbering: numbering.filter { $0.value > 0 },
       lastEventSequence: lastEventSequence,
       eventSequenceCeiling: eventSequenceCeiling,

@@ -72,10 +72,10 @@ struct Store {
   var chunkCount: Int { box.store.chunkCount }
   /// The kept answers, oldest first.
   var answers: [RequestImage] { box.store.ledger.newest(.max) }
-  var journalCount: Int { box.store.journal.inverses.count }
+  var journalCount: Int { box.store.journal.inverses.count + box.store.records.inverses.count }
   var highestUsage: (widgets: Int, bytes: Int, contentBytes: Int) { box.store.highestUsage }
-  var contentCost: Int { box.store.contentCost }
-  var records: [Record] { box.store.records.compactMap { $0 } }
+  var contentCost: Int { box.store.contents.cost }
+  var records: [Record] { box.store.records.slots.compactMap { $0 } }
 
   func events(after sequence: UInt64, limit: Int, of kinds: Set<KindName>) -> EventPage {
     box.store.events(after: sequence, limit: limit, of: kinds)
@@ -181,7 +181,7 @@ struct Store {
     box.store.widgets(inChunk: chunk, from: slot, bytesMax: bytesMax, taking: content)
   }
 
-  var familyBytes: Int { box.store.familyUsage.bytes }
+  var familyBytes: Int { box.store.records.familyUsage.bytes }
 
   func hasChanges(
     since cursor: Revision, bytesMax: Int, selecting selector: Selector = Selector(),

@@ -1,0 +1,116 @@
+import WidgetExpression
+import WidgetModel
+
+/// One evaluation of a content's expressions: their variables, and what they may spend.
+struct ContentEvaluation {
+  /// The widget's variables, then those of the rows.
+  private var bindings: SlotBindings
+  private var budget: Int
+  /// Whether something was left out for want of room, or of budget.
+  private(set) var metLimit = false
+  /// Whether the budget was used up.
+  private(set) var ranOut = false
+  /// What was spent, nodes that were made included.
+  private(set) var spent = 0
+  let limits: StoreLimits
+  let revision: Revision
+  /// How many rows this is in.
+  private(set) var depth = 0
+
+  init(_ record: Record, _ limits: StoreLimits, hasStatus: Bool, as family: Family?) {
+    bindings = SlotBindings([
+      .map(ExpressionMap(RecordMap(record.data))),
+      .map(ExpressionMap(RecordMap(record.parameters))),
+      WidgetVariable.value(of: record, as: family ?? record.family),
+    ])
+    if hasStatus {
+      bindings.values.append(
+        record.data[ContentCompiler.statusKey].map { ExpressionValue($0) } ?? .null)
+    }
+    self.limits = limits
+    budget = limits.contentCostMax
+    revision = record.revision
+  }
+
+  /// Goes into a row: its element and place become variables.
+  mutating func enter(_ element: ExpressionValue, _ place: Int) {
+    bindings.values += [element, .int(Int64(place))]
+    depth += 1
+  }
+
+  mutating func leave() {
+    bindings.values.removeLast(2)
+    depth -= 1
+  }
+
+  /// A value, or what is wrong.
+  mutating func value(_ expression: CompiledExpression) -> Result<ExpressionValue, Failure> {
+    guard budget > 0 else {
+      (metLimit, ranOut) = (true, true)
+      return .failure(.tooCostly)
+    }
+    var rest = budget - 1
+    do throws(EvaluationError) {
+      let value = try expression.evaluate(bindings, spending: &rest)
+      spend(budget - rest)
+      return .success(value)
+    } catch {
+      if error.reason == .costExceeded { (metLimit, ranOut) = (true, true) }
+      // One that costs too much by itself is not to take everything else with it.
+      let paid = error.reason == .costExceeded ? max(1, budget / 8) : budget - rest
+      spent += budget - rest - paid
+      spend(paid)
+      return .failure(Failure(message: error.quoted))
+    }
+  }
+
+  private mutating func spend(_ cost: Int) {
+    budget -= cost
+    spent += cost
+  }
+
+  /// A value as it is stored, or what is wrong.
+  mutating func stored(_ value: ExpressionValue) -> Result<Value, Failure> {
+    var rest = budget
+    defer { spend(budget - rest) }
+    do throws(EvaluationError) {
+      return .success(try Value(value, budget: &rest, depthMax: limits.valueDepthMax))
+    } catch {
+      if error.reason == .costExceeded { (metLimit, ranOut) = (true, true) }
+      return .failure(
+        error.reason == .costExceeded
+          ? .tooCostly : Failure(message: error.storageMessage(depthMax: limits.valueDepthMax)))
+    }
+  }
+
+  /// A value as a property has it.
+  mutating func stored(
+    _ result: ExpressionValue, as property: NodeProperty
+  ) -> Result<Value, Failure> {
+    switch stored(result) {
+    case .failure(let error): return .failure(error)
+    case .success(let value):
+      do throws(PropertyMismatch) {
+        return .success(try property.fitted(value))
+      } catch {
+        return .failure(Failure(message: error.description))
+      }
+    }
+  }
+
+  /// Notes that something was left out for want of room.
+  mutating func meetLimit() { metLimit = true }
+
+  /// Counts nodes that were made.
+  mutating func count(nodes: Int) { spent += nodes * ContentEvaluation.nodeCost }
+
+  /// What making a node costs, in steps of expressions.
+  static let nodeCost = 20
+
+  struct Failure: Error {
+    let message: String
+
+    static let tooCostly = Failure(
+      message: "the content costs more than content_cost_max allows; simplify the expressions")
+  }
+}

@@ -1,0 +1,163 @@
+import WidgetModel
+
+/// What a widget shows, in its own family and for readers of others.
+struct ShownContent {
+  /// What it shows in its own family; nil if its kind says nothing of it.
+  private(set) var own: ContentBox?
+  /// When the widget last lost its content, or when `isPlain` last changed.
+  fileprivate(set) var revision: Revision = 0
+  /// Whether nobody has registered the widget's kind. The widget then shows its data; see
+  /// `PlainContent`.
+  fileprivate(set) var isPlain = false
+  /// The cached content for other families that are watched.
+  var families: [FamilyContent] = []
+
+  init(revision: Revision = 0) { self.revision = revision }
+
+  /// The size of `families` in bytes.
+  var familyBytes: Int { families.reduce(0) { $0 + $1.bytes } }
+
+  /// Takes a table that was made already.
+  mutating func show(_ table: ContentTable?) { own = table.map(ContentBox.init) }
+
+  /// Drops the content, because the state that it was made of is lost.
+  mutating func forget() { own = nil }
+
+  /// Makes the own content what the state says now. Returns what that cost, which depends on what
+  /// changed.
+  fileprivate mutating func refresh(
+    _ program: ContentProgram?, of record: Record, limits: StoreLimits
+  ) -> Int {
+    guard let program else {
+      if own != nil { (own, revision) = (nil, record.revision) }
+      return 0
+    }
+    return ContentBox.refresh(&own, program, of: record, limits: limits)
+  }
+}
+
+/// Keeps a content in separate memory, so that a widget without one pays a pointer. It is shared
+/// between copies of a record, and copied before it changes.
+final class ContentBox {
+  private(set) var table: ContentTable
+  init(_ table: ContentTable) { self.table = table }
+
+  /// Makes a content what the state says now. Returns what that cost, which depends on what changed.
+  static func refresh(
+    _ content: inout ContentBox?, _ program: ContentProgram, of record: Record,
+    as family: Family? = nil, limits: StoreLimits
+  ) -> Int {
+    if content?.table.program === program {
+      if !isKnownUniquelyReferenced(&content), let shared = content {
+        content = ContentBox(shared.table)
+      }
+      content?.table.refresh(record, limits: limits)
+    } else {
+      var table = ContentTable(program, of: record, as: family, limits: limits)
+      if let old = content?.table, old.content == table.content { table.inheritHistory(of: old) }
+      content = ContentBox(table)
+    }
+    return content?.table.cost ?? 0
+  }
+}
+
+/// Makes what widgets show from their state and the templates of their kinds, and counts what that
+/// costs.
+struct ContentMaker {
+  /// The schemas of the registered kinds.
+  private(set) var schemas: [KindName: KindSchema] = [:]
+  /// Families whose content is kept, with how many watch them.
+  private var keptFamilies: [Family: Int] = [:]
+  /// What the contents made by the command under way have cost; see `checkContents`.
+  private(set) var cost = 0
+  /// The cost of the current command for cached content of other families.
+  private var familyCost = 0
+
+  mutating func beginCommand() { (cost, familyCost) = (0, 0) }
+
+  mutating func setSchema(_ schema: KindSchema?, of kind: KindName) { schemas[kind] = schema }
+
+  /// Counts a content that a command made by itself.
+  mutating func count(_ table: ContentTable) { cost += table.cost }
+
+  /// What a widget shows in its own family; nil for nothing.
+  func program(of record: Record) -> ContentProgram? {
+    schema(of: record.kind)?.content.program(for: record.family)
+  }
+
+  private func schema(of kind: KindName) -> KindSchema? {
+    kind == HelpKind.name ? HelpKind.schema : schemas[kind]
+  }
+
+  /// The program that makes a kind's content for a family. Nil if the kind has none.
+  static func program(
+    of kind: KindName, for family: Family, in schemas: [KindName: KindSchema]
+  ) -> ContentProgram? {
+    let schema = kind == HelpKind.name ? HelpKind.schema : schemas[kind]
+    guard let schema,
+      schema.kind.families.isEmpty || schema.kind.families.contains(family)
+    else { return nil }
+    return schema.content.program(for: family)
+  }
+
+  // MARK: - Widgets
+
+  /// Makes what a new widget shows. `others`: the bytes that the cache has beside it.
+  mutating func begin(
+    _ shown: inout ShownContent, of record: Record, beside others: Int, limits: StoreLimits
+  ) {
+    shown.isPlain = schema(of: record.kind) == nil
+    refresh(&shown, of: record, beside: others, limits: limits)
+  }
+
+  /// Makes what a widget shows follow from its state. `others`: the bytes that the cache has beside it.
+  mutating func refresh(
+    _ shown: inout ShownContent, of record: Record, beside others: Int, limits: StoreLimits
+  ) {
+    let schema = schema(of: record.kind)
+    if shown.isPlain != (schema == nil) {
+      (shown.isPlain, shown.revision) = (schema == nil, record.revision)
+    }
+    let program = schema?.content.program(for: record.family)
+    cost += shown.refresh(program, of: record, limits: limits)
+    guard !shown.families.isEmpty else { return }
+    refreshFamilies(of: record, &shown, beside: others, limits: limits)
+  }
+
+  /// Updates the cached content of a widget for other families. Evicts it if the cache is full or
+  /// the command's budget is spent.
+  private mutating func refreshFamilies(
+    of record: Record, _ shown: inout ShownContent, beside others: Int, limits: StoreLimits
+  ) {
+    guard familyCost <= limits.contentCostPerCommandMax else {
+      shown.families.removeAll()
+      return
+    }
+    let isPlain = shown.isPlain
+    shown.families.removeAll {
+      keptFamilies[$0.family] == nil || isPlain || record.family == $0.family
+    }
+    for index in shown.families.indices {
+      let program = ContentMaker.program(
+        of: record.kind, for: shown.families[index].family, in: schemas)
+      familyCost += shown.families[index].refresh(record, program, limits: limits)
+    }
+    while others + shown.familyBytes > limits.familyContentBytesMax,
+      shown.families.popLast() != nil
+    {}
+  }
+
+  // MARK: - Families
+
+  /// Whether content of a family is kept.
+  func keeps(_ family: Family) -> Bool { keptFamilies[family] != nil }
+
+  mutating func keepContent(of family: Family) { keptFamilies[family, default: 0] += 1 }
+
+  /// Ends one `keepContent(of:)`. Returns whether it was the last one.
+  mutating func dropContent(of family: Family) -> Bool {
+    guard let count = keptFamilies[family] else { return false }
+    keptFamilies[family] = count > 1 ? count - 1 : nil
+    return count == 1
+  }
+}

@@ -1,0 +1,393 @@
+import WidgetModel
+
+/// The nodes of a content in slots that stay the same, with a log of the changes.
+///
+/// `log` has the slots of the nodes that changed, in order of revisions. It is bounded; readers from
+/// before `logStart` get all nodes. A node that is gone keeps its slot (`isDead`) until the log has
+/// forgotten it.
+///
+/// Invariants: `index` has the id of every slot that is not free; the children of a live entry are live;
+/// `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`.
+struct NodeSlots {
+  private var entries = RevertibleArray<Entry>()
+  private var index: [String: Int32] = [:]
+  private var free: [Int32] = []
+  private var log: [Change] = []
+  /// Changes at and before this revision are not in the log.
+  private(set) var logStart: Revision
+  private(set) var liveCount = 0
+  private(set) var bytes = 0
+
+  /// What a node counts beside its id, its properties and what is wrong with it.
+  static let nodeCostBytes = 32
+
+  /// What the events of a node count.
+  static func costBytes(ofEvents events: [String]) -> Int {
+    events.reduce(0) { $0 + 2 + $1.utf8.count }
+  }
+
+  /// How many changes are remembered: of late readers, most have less to catch up with.
+  private static let logMax = 512
+
+  /// How long the words are, in bytes, that say what is wrong with a part of a node.
+  private static let failureBytesMax = 512
+
+  /// What a failure of a node's condition is called.
+  static let condition = "condition"
+
+  private struct Entry {
+    var id: String
+    var type: NodeType
+    var properties: ValueMap
+    /// Slots, those of nodes that are not shown included.
+    var children: [Int32] = []
+    var parent: Int32
+    /// Whether its condition holds. It is in the content if it and all above it are shown.
+    var isShown = true
+    var isDead = false
+    var revision: Revision = 0
+    /// What is wrong, by what it is wrong with.
+    var failures: [String: String] = [:]
+    /// The events that it takes: always those of its plan.
+    var events: [String] = []
+
+    var costBytes: Int {
+      properties.costBytes + id.utf8.count + NodeSlots.nodeCostBytes
+        + NodeSlots.costBytes(ofEvents: events)
+        + failures.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+    }
+  }
+
+  private struct Change {
+    let revision: Revision
+    let slot: Int32
+  }
+
+  /// No nodes, for readers that have nothing from before a revision.
+  init(at revision: Revision) { logStart = revision }
+
+  // MARK: - History
+
+  /// The revision that last changed a node, or an earlier one that nobody needs to tell from it.
+  private var lastChange: Revision { log.last?.revision ?? logStart }
+
+  /// Lets whoever comes from before a revision get all nodes.
+  mutating func begin(at revision: Revision) {
+    logStart = revision
+    log.removeAll()
+  }
+
+  /// Goes on from where other slots with the same nodes are: readers that have those need none.
+  mutating func inheritHistory(of other: NodeSlots) {
+    logStart = other.lastChange
+    // No node has changed since, so that a change at this very revision is news.
+    for slot in entries.indices { entries[slot].revision = logStart }
+  }
+
+  /// Continues the log of other slots, whose nodes these replace at a revision: only nodes that look
+  /// different are news.
+  mutating func replace(_ old: NodeSlots, at revision: Revision) {
+    logStart = old.logStart
+    for slot in entries.indices {
+      let before = old.index[entries[slot].id]
+      if let before, looks(Int32(slot), like: before, in: old) {
+        entries[slot].revision = old.entries[Int(before)].revision
+      } else {
+        entries[slot].revision = revision
+      }
+    }
+    var isLogged: Set<Int32> = []
+    for change in old.log {
+      let slot = slot(of: old.entries[Int(change.slot)])
+      log.append(Change(revision: change.revision, slot: slot))
+      if change.revision == revision { isLogged.insert(slot) }
+    }
+    for entry in old.entries where !entry.isDead && !entry.id.isEmpty {
+      let slot = slot(of: entry)
+      if entries[Int(slot)].isDead { entries[Int(slot)].revision = revision }
+    }
+    for slot in entries.indices.lazy.map({ Int32($0) })
+    where entries[Int(slot)].revision == revision && !isLogged.contains(slot) {
+      log.append(Change(revision: revision, slot: slot))
+    }
+  }
+
+  /// Whether a node is what one of other slots is, to readers.
+  private func looks(_ slot: Int32, like before: Int32, in old: NodeSlots) -> Bool {
+    let isPresent = isPresent(slot)
+    guard isPresent == old.isPresent(before) else { return false }
+    return !isPresent || node(slot) == old.node(before)
+  }
+
+  /// Where a node of other slots is, as one that is gone if it is not in this one.
+  private mutating func slot(of old: Entry) -> Int32 {
+    if let slot = index[old.id] { return slot }
+    let slot = Int32(entries.count)
+    var entry = Entry(id: old.id, type: .space, properties: [:], parent: -1)
+    (entry.isDead, entry.revision) = (true, old.revision)
+    entries.append(entry)
+    index[old.id] = slot
+    return slot
+  }
+
+  /// Forgets the older half of the changes, and all of a revision or none.
+  mutating func trimLog() {
+    guard log.count > NodeSlots.logMax else { return }
+    var kept = log.count - NodeSlots.logMax / 2
+    while kept < log.count, log[kept].revision == log[kept - 1].revision { kept += 1 }
+    logStart = log[kept - 1].revision
+    for change in log[..<kept] {
+      let entry = entries[Int(change.slot)]
+      guard entry.isDead, entry.revision == change.revision else { continue }
+      index[entry.id] = nil
+      entries[Int(change.slot)] = Entry(id: "", type: .space, properties: [:], parent: -1)
+      free.append(change.slot)
+    }
+    log.removeFirst(kept)
+  }
+
+  // MARK: - Reading
+
+  /// All that is shown, from a node down.
+  func content(below root: Int32) -> Content {
+    var nodes: [Node] = []
+    nodes.reserveCapacity(liveCount)
+    appendNodes(from: root, to: &nodes)
+    return Content(rootID: entries[Int(root)].id, nodes: nodes)
+  }
+
+  /// Whether there is a node with an id.
+  func hasNode(_ id: String) -> Bool { index[id].map { !entries[Int($0)].isDead } ?? false }
+
+  private func appendNodes(from slot: Int32, to nodes: inout [Node]) {
+    nodes.append(node(slot))
+    for child in entries[Int(slot)].children where entries[Int(child)].isShown {
+      appendNodes(from: child, to: &nodes)
+    }
+  }
+
+  private func node(_ slot: Int32) -> Node {
+    let entry = entries[Int(slot)]
+    return Node(
+      id: entry.id, type: entry.type, properties: entry.properties,
+      childIDs: entry.children.compactMap { child in
+        entries[Int(child)].isShown ? entries[Int(child)].id : nil
+      },
+      problem: problem(of: entry), events: entry.events)
+  }
+
+  /// What is wrong with a node, or with the condition of a child: one that is not there cannot say so.
+  private func problem(of entry: Entry) -> String {
+    if let own = entry.failures.min(by: { $0.key.precedesByBytes($1.key) }) {
+      return "\(own.key): \(own.value)"
+    }
+    for child in entry.children where !entries[Int(child)].isShown {
+      if let message = entries[Int(child)].failures[NodeSlots.condition] {
+        return "\(entries[Int(child)].id).\(NodeSlots.condition): \(message)"
+      }
+    }
+    return ""
+  }
+
+  /// What changed after a cursor; nil for nothing. `root` is the top node. O(what changed).
+  func change(since cursor: Revision, below root: Int32) -> ContentChange? {
+    guard cursor >= logStart else { return ContentChange(replacingBy: content(below: root)) }
+    var change = ContentChange()
+    for entry in log.reversed() {
+      guard entry.revision > cursor else { break }
+      // Of several changes to one node, the last counts.
+      guard entries[Int(entry.slot)].revision == entry.revision else { continue }
+      if isPresent(entry.slot) {
+        change.setNodes.append(node(entry.slot))
+      } else {
+        change.removedIDs.append(entries[Int(entry.slot)].id)
+      }
+    }
+    guard !change.setNodes.isEmpty || !change.removedIDs.isEmpty else { return nil }
+    change.setNodes.reverse()
+    change.removedIDs.sort { $0.precedesByBytes($1) }
+    return change
+  }
+
+  private func isPresent(_ slot: Int32) -> Bool {
+    var slot = slot
+    while slot >= 0 {
+      let entry = entries[Int(slot)]
+      if entry.isDead || !entry.isShown { return false }
+      slot = entry.parent
+    }
+    return true
+  }
+
+  /// How a node stands; nil if there is none now.
+  func standing(of id: String) -> NodeStanding? {
+    guard let found = index[id], entries[Int(found)].id.hasSameBytes(as: id), isPresent(found)
+    else {
+      return nil
+    }
+    var (isVisible, isEnabled) = (true, true)
+    var slot = found
+    while slot >= 0 {
+      let entry = entries[Int(slot)]
+      if entry.properties["visible"] == .bool(false) { isVisible = false }
+      if entry.properties["enabled"] == .bool(false) { isEnabled = false }
+      slot = entry.parent
+    }
+    return NodeStanding(
+      type: entries[Int(found)].type, isVisible: isVisible, isEnabled: isEnabled)
+  }
+
+  // MARK: - Changing
+
+  /// Adds a node as its plan has it. Its children are set later.
+  mutating func insert(
+    _ plan: ContentProgram.NodePlan, id: String, parent: Int32
+  ) -> Int32 {
+    var entry = Entry(
+      id: id, type: plan.type, properties: plan.constants, parent: parent, events: plan.events)
+    liveCount += 1
+    bytes += entry.costBytes
+    if let slot = index[id] {
+      entry.revision = entries[Int(slot)].revision
+      entries[Int(slot)] = entry
+      return slot
+    }
+    let slot: Int32
+    if let reused = free.popLast() {
+      slot = reused
+      entries[Int(slot)] = entry
+    } else {
+      slot = Int32(entries.count)
+      entries.append(entry)
+    }
+    index[id] = slot
+    return slot
+  }
+
+  mutating func remove(_ slot: Int32, at revision: Revision) {
+    liveCount -= 1
+    bytes -= entries[Int(slot)].costBytes
+    entries[Int(slot)].isDead = true
+    // Its id alone is of use to those who are late.
+    (entries[Int(slot)].properties, entries[Int(slot)].failures) = ([:], [:])
+    (entries[Int(slot)].children, entries[Int(slot)].events) = ([], [])
+    mark(slot, at: revision)
+  }
+
+  mutating func setChildren(of slot: Int32, to children: [Int32], at revision: Revision) {
+    guard entries[Int(slot)].children != children else { return }
+    entries[Int(slot)].children = children
+    mark(slot, at: revision)
+  }
+
+  /// Shows or hides a node with all below it.
+  mutating func setShown(_ slot: Int32, _ isShown: Bool, at revision: Revision) {
+    guard entries[Int(slot)].isShown != isShown else { return }
+    entries[Int(slot)].isShown = isShown
+    markParent(of: slot, at: revision)
+    markAll(from: slot, revision)
+  }
+
+  private mutating func markAll(from slot: Int32, _ revision: Revision) {
+    mark(slot, at: revision)
+    for child in entries[Int(slot)].children { markAll(from: child, revision) }
+  }
+
+  /// Sets or (with nil) removes a property. Returns false, and changes nothing, if the content would
+  /// exceed `bytesMax`.
+  mutating func set(
+    _ name: String, to value: Value?, on slot: Int32, at revision: Revision, bytesMax: Int
+  ) -> Bool {
+    let old = entries[Int(slot)].properties[name]
+    guard old != value else { return true }
+    let cost = { (value: Value?) in value.map { $0.costBytes + name.utf8.count } ?? 0 }
+    let growth = cost(value) - cost(old)
+    guard growth <= 0 || bytes + growth <= bytesMax else { return false }
+    bytes += growth
+    entries[Int(slot)].properties[name] = value
+    mark(slot, at: revision)
+    return true
+  }
+
+  /// Notes, or (with nil) forgets, what is wrong with a part of a node. Returns whether that is news,
+  /// and whether there was room for the words.
+  mutating func setFailure(
+    _ name: String, to message: String?, on slot: Int32, at revision: Revision, bytesMax: Int
+  ) -> (isNews: Bool, hasRoom: Bool) {
+    guard slot >= 0, message != nil || !entries[Int(slot)].failures.isEmpty else {
+      return (false, true)
+    }
+    var message = message.map {
+      String(decoding: $0.utf8.prefix(NodeSlots.failureBytesMax), as: UTF8.self)
+    }
+    var hasRoom = true
+    // Words have the room of the content once more, and no more.
+    if let words = message, (bytes + words.utf8.count) / 2 > bytesMax {
+      (message, hasRoom) = (nil, false)
+    }
+    let old = entries[Int(slot)].failures[name]
+    guard old != message else { return (false, hasRoom) }
+    let cost = { (message: String?) in message.map { $0.utf8.count + name.utf8.count } ?? 0 }
+    bytes += cost(message) - cost(old)
+    entries[Int(slot)].failures[name] = message
+    mark(slot, at: revision)
+    return (true, hasRoom)
+  }
+
+  /// Notes in the log that a node changed.
+  mutating func mark(_ slot: Int32, at revision: Revision) {
+    guard slot >= 0, entries[Int(slot)].revision != revision else { return }
+    entries[Int(slot)].revision = revision
+    log.append(Change(revision: revision, slot: slot))
+  }
+
+  mutating func markParent(of slot: Int32, at revision: Revision) {
+    mark(entries[Int(slot)].parent, at: revision)
+  }
+}
+
+/// How a node stands towards users.
+struct NodeStanding {
+  let type: NodeType
+  /// Shown, with all above it.
+  let isVisible: Bool
+  /// Takes events, with all above it.
+  let isEnabled: Bool
+}
+
+extension NodeSlots {
+  /// What is wrong with it, in words; for tests.
+  func checkInvariants() -> [String] {
+    var violations: [String] = []
+    let isFree = Set(free)
+    var live = 0
+    var sum = 0
+    for slot in 0..<Int32(entries.count) where !isFree.contains(slot) {
+      let entry = entries[Int(slot)]
+      if index[entry.id] != slot { violations.append("\(entry.id) is not where the index says") }
+      if entry.isDead {
+        if !log.contains(where: { $0.slot == slot && $0.revision == entry.revision }) {
+          violations.append("nothing will forget \(entry.id)")
+        }
+        continue
+      }
+      live += 1
+      sum += entry.costBytes
+      for child in entry.children {
+        if entries[Int(child)].isDead { violations.append("\(entry.id) has a dead child") }
+        if entries[Int(child)].parent != slot { violations.append("a child has another parent") }
+      }
+      if entry.revision > logStart, entry.revision != log.last(where: { $0.slot == slot })?.revision
+      {
+        violations.append("the log does not know of \(entry.id)")
+      }
+    }
+    if live != liveCount { violations.append("liveCount is \(liveCount) of \(live)") }
+    if sum != bytes { violations.append("bytes is \(bytes) of \(sum)") }
+    if index.count != entries.count - free.count { violations.append("the index has others") }
+    for (a, b) in zip(log, log.dropFirst()) where a.revision > b.revision {
+      violations.append("the log is out of order")
+    }
+    return violations
+  }
+}

@@ -1,0 +1,117 @@
+import WidgetModel
+
+/// What commands change of a widget, and the revision that last changed each part of it.
+///
+/// A value. The state of a widget in the store changes only through `RecordTable`.
+struct RecordState {
+  /// The last change of any part. `RecordTable` sets it with every change.
+  var revision: Revision
+  var updateTime: Timestamp
+
+  var labels: Labels = [:]
+  var labelsRevision: Revision
+  var presence = Presence()
+  var presenceRevision: Revision
+  var position: Int64
+  var positionRevision: Revision
+  /// Family, stale, error and apply set change rarely and travel together.
+  var family: Family
+  var isStale = false
+  @Boxed var error: WidgetError?
+  var applySet = ""
+  var statusRevision: Revision
+  var data = RevisedMap()
+  var parameters = RevisedMap()
+  /// The owners of fields; nil if no manager ever declared the widget.
+  @Boxed var ownership: Ownership?
+  /// Whether a manager ever declared the widget.
+  var isOwned: Bool { _ownership.isThere }
+  /// The latest hint, and the revision it came with.
+  @Boxed var transition: Transition?
+  var transitionRevision: Revision = 0
+  /// Readers from before this revision get the widget as a whole: what it held then is lost, so that what
+  /// changed cannot be told.
+  var replacedRevision: Revision = 0
+  /// When the widget's family last changed.
+  var familyRevision: Revision = 0
+  /// What the widget counts against its owner's quota: always `cost`.
+  var costBytes = 0
+
+  /// A widget that has nothing yet.
+  init(family: Family, position: Int64, revision: Revision, time: Timestamp) {
+    self.family = family
+    self.position = position
+    self.revision = revision
+    labelsRevision = revision
+    presenceRevision = revision
+    positionRevision = revision
+    statusRevision = revision
+    updateTime = time
+  }
+
+  /// What a widget costs before it holds anything.
+  static let baseCostBytes = 256
+
+  /// What all of it counts against its owner's quota. O(keys).
+  var cost: Int {
+    RecordState.baseCostBytes + labels.costBytes + data.costBytes + parameters.costBytes
+      + error.costBytes + applySet.utf8.count + (ownership?.costBytes ?? 0)
+  }
+
+  /// What every change ends with.
+  mutating func finish(_ transition: Transition?, at revision: Revision, time: Timestamp) {
+    updateTime = time
+    if let transition {
+      self.transition = transition
+      transitionRevision = revision
+    }
+  }
+
+  /// Applies a patch. Keys in both `set…` and `unset…` are set.
+  mutating func apply(_ patch: WidgetPatch, at revision: Revision) {
+    var unset = patch.unsetData
+    if patch.replaceData { unset = data.keys }
+    for key in unset where patch.setData[key] == nil {
+      _ = data.unset(key, at: revision)
+    }
+    for entry in patch.setData.entries { _ = data.set(entry.key, to: entry.value, at: revision) }
+    for key in patch.unsetParameters where patch.setParameters[key] == nil {
+      _ = parameters.unset(key, at: revision)
+    }
+    for entry in patch.setParameters.entries {
+      _ = parameters.set(entry.key, to: entry.value, at: revision)
+    }
+    if patch.changesLabels, case let newLabels = labels.applying(patch), newLabels != labels {
+      labels = newLabels
+      labelsRevision = revision
+    }
+    if let isStale = patch.isStale, isStale != self.isStale {
+      self.isStale = isStale
+      statusRevision = revision
+    }
+    if let error = patch.error, error != self.error {
+      self.error = error
+      statusRevision = revision
+    }
+  }
+}
+
+/// Keeps a value that is seldom there in separate memory, so that its absence costs a pointer.
+@propertyWrapper
+struct Boxed<Value> {
+  private final class Box {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+  }
+
+  private var box: Box?
+
+  var isThere: Bool { box != nil }
+
+  var wrappedValue: Value? {
+    get { box?.value }
+    set { box = newValue.map(Box.init) }
+  }
+
+  init(wrappedValue: Value?) { box = wrappedValue.map(Box.init) }
+}

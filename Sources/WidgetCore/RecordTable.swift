@@ -1,0 +1,391 @@
+import WidgetModel
+
+/// A widget in the store.
+///
+/// An object, so that looking at one costs one reference count and not one for each of its parts. Only
+/// `RecordTable` writes it. A record outside of a table is a draft: it never changes.
+final class Record {
+  let id: WidgetID
+  let kind: KindName
+  let ownerUID: UInt32
+  let createdRevision: Revision
+  let createTime: Timestamp
+
+  fileprivate(set) var state: RecordState
+  /// What the widget shows: it follows from its state and its kind.
+  fileprivate(set) var shown: ShownContent
+  /// The neighbours in order of `revision`: slots, or -1.
+  fileprivate(set) var older: Int32 = -1
+  fileprivate(set) var newer: Int32 = -1
+
+  init(
+    id: WidgetID, kind: KindName, ownerUID: UInt32, createdRevision: Revision,
+    createTime: Timestamp, state: RecordState, shown: ShownContent = ShownContent()
+  ) {
+    self.id = id
+    self.kind = kind
+    self.ownerUID = ownerUID
+    self.createdRevision = createdRevision
+    self.createTime = createTime
+    self.state = state
+    self.shown = shown
+  }
+
+  /// A second record with the same state, content and neighbours.
+  fileprivate convenience init(copying other: Record) {
+    self.init(
+      id: other.id, kind: other.kind, ownerUID: other.ownerUID,
+      createdRevision: other.createdRevision, createTime: other.createTime, state: other.state,
+      shown: other.shown)
+    (older, newer) = (other.older, other.newer)
+  }
+
+  /// Caches content of another family that was made for a reader.
+  func keep(_ content: FamilyContent, countingIn usage: FamilyContentUsage) {
+    shown.families.append(content)
+    usage.bytes += content.bytes
+  }
+}
+
+/// The size of the cache for other families, and the cost of making content for readers. Readers
+/// share it with the store, because they fill the cache.
+final class FamilyContentUsage {
+  fileprivate(set) var bytes: Int
+  /// The sum since the store began; it only grows.
+  var readingCost = 0
+  init(bytes: Int = 0) { self.bytes = bytes }
+}
+
+/// All records, and everything that follows from them: the index, the order, the links from newest to
+/// oldest, the usage of each owner, and what each widget shows.
+///
+/// Records change through `insert`, `modify` and `remove` only. Each keeps all of it true, and keeps the
+/// inverse while `isRecording`: `undo` runs the inverses newest first, so that each finds the table as
+/// the change left it. That is what makes restoring a record's neighbours sound.
+///
+/// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
+/// `order` holds every record once by its position; the links `newest…oldest` hold every record once in
+/// descending order of revision; `usage` is the sum of its records' costs by owner; a chunk's revision is
+/// not before that of any of its records.
+struct RecordTable: ~Copyable {
+  /// How many neighbouring slots share a chunk.
+  static let chunkSlotCount = 256
+
+  private(set) var slots: [Record?] = []
+  private(set) var freeSlots: [Int32] = []
+  private(set) var index: [WidgetID: Int32] = [:]
+  private(set) var order = OrderIndex()
+  private(set) var newest: Int32 = -1
+  private(set) var oldest: Int32 = -1
+  /// For each chunk of slots, the revision that last changed one of its records, or later.
+  private(set) var chunkRevisions: [Revision] = []
+  private(set) var usage: [UInt32: Usage] = [:]
+  /// By how much the command under way has made each user's contents grow.
+  private(set) var contentGrowth: [UInt32: Int] = [:]
+  /// The sum of all records' `familyBytes`.
+  let familyUsage: FamilyContentUsage
+  /// How to take back what was done, newest last.
+  private(set) var inverses: [Inverse] = []
+  /// Whether changes can be taken back.
+  var isRecording = false
+
+  /// What one user's widgets take up.
+  struct Usage {
+    fileprivate(set) var widgets = 0
+    fileprivate(set) var bytes = 0
+    fileprivate(set) var contentBytes = 0
+  }
+
+  enum Inverse {
+    /// The record in a slot was this. Here and below, `chunk` is what the slot's chunk revision was.
+    case replace(slot: Int32, with: Record, chunk: Revision)
+    /// A record was put into a slot.
+    case remove(slot: Int32, chunk: Revision)
+    /// A record was taken out of a slot.
+    case restore(slot: Int32, Record, chunk: Revision)
+    /// The record in a slot is to be stored again, though it has not changed.
+    case storeAgain(slot: Int32)
+  }
+
+  init() { familyUsage = FamilyContentUsage() }
+
+  /// A second table that shares no record with this one. O(all).
+  func copy() -> RecordTable { RecordTable(copying: self) }
+
+  private init(copying other: borrowing RecordTable) {
+    slots = other.slots.map { $0.map { Record(copying: $0) } }
+    freeSlots = other.freeSlots
+    index = other.index
+    order = other.order
+    newest = other.newest
+    oldest = other.oldest
+    chunkRevisions = other.chunkRevisions
+    usage = other.usage
+    contentGrowth = other.contentGrowth
+    familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
+    isRecording = other.isRecording
+    inverses = other.inverses.map { inverse in
+      switch inverse {
+      case .replace(let slot, let record, let chunk):
+        .replace(slot: slot, with: Record(copying: record), chunk: chunk)
+      case .restore(let slot, let record, let chunk):
+        .restore(slot: slot, Record(copying: record), chunk: chunk)
+      case .remove, .storeAgain: inverse
+      }
+    }
+  }
+
+  // MARK: - Reading
+
+  /// How many records there are.
+  var count: Int { index.count }
+
+  /// All slots, those without a record included.
+  var indices: Range<Int> { slots.indices }
+
+  /// The record in a slot.
+  subscript(slot: Int) -> Record? { slots[slot] }
+
+  func slot(of id: WidgetID) -> Int? { index[id].map(Int.init) }
+
+  /// Goes through the records that changed after a cursor, the newest first, until the closure returns
+  /// false. O(records looked at).
+  func forEachRecord(changedSince cursor: Revision, _ body: (Record) -> Bool) {
+    var slot = newest
+    while slot >= 0, let record = slots[Int(slot)], record.revision > cursor {
+      if !body(record) { return }
+      slot = record.older
+    }
+  }
+
+  // MARK: - Changing
+
+  /// Forgets by how much contents have grown, because the next command begins.
+  mutating func beginCommand() {
+    if !contentGrowth.isEmpty { contentGrowth.removeAll(keepingCapacity: true) }
+  }
+
+  /// Puts a record into a free slot, as the newest. No other has its id.
+  mutating func insert(
+    _ record: Record, at revision: Revision, _ contents: inout ContentMaker, limits: StoreLimits
+  ) -> Int {
+    let slot: Int32
+    if let free = freeSlots.popLast() {
+      slot = free
+    } else {
+      slot = Int32(slots.count)
+      slots.append(nil)
+      if slots.count > chunkRevisions.count * RecordTable.chunkSlotCount {
+        chunkRevisions.append(0)
+      }
+    }
+    contents.begin(&record.shown, of: record, beside: familyUsage.bytes, limits: limits)
+    put(record, into: slot)
+    linkNewest(slot)
+    if isRecording {
+      inverses.append(.remove(slot: slot, chunk: chunkRevisions[chunk(of: slot)]))
+    }
+    chunkRevisions[chunk(of: slot)] = revision
+    return Int(slot)
+  }
+
+  /// Changes a record and makes it the newest. `revision` is not before that of any record.
+  ///
+  /// - Parameter content: what the widget shows, if it is made already.
+  mutating func modify(
+    _ slot: Int, at revision: Revision, _ contents: inout ContentMaker, limits: StoreLimits,
+    showing content: ContentTable? = nil, _ change: (inout RecordState) -> Void
+  ) {
+    guard let old = slots[slot] else { return }
+    var record = old
+    let chunk = chunk(of: Int32(slot))
+    if isRecording {
+      record = Record(copying: old)
+      slots[slot] = record
+      inverses.append(.replace(slot: Int32(slot), with: old, chunk: chunkRevisions[chunk]))
+    }
+    let (oldCost, oldPosition) = (record.costBytes, record.position)
+    let (oldContentBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
+    let oldReplaced = record.replacedRevision
+    change(&record.state)
+    record.state.revision = revision
+    if let content { record.shown.show(content) }
+    // It follows from nothing that is still there.
+    if record.replacedRevision != oldReplaced { record.shown.forget() }
+    contents.refresh(
+      &record.shown, of: record, beside: familyUsage.bytes - oldFamilyBytes, limits: limits)
+    account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
+    accountContent(of: record.ownerUID, growth: record.contentBytes - oldContentBytes)
+    familyUsage.bytes += record.familyBytes - oldFamilyBytes
+    chunkRevisions[chunk] = revision
+    guard newest != slot else { return }
+    unlink(Int32(slot))
+    linkNewest(Int32(slot))
+  }
+
+  /// Lets a widget show a table that has what it shows already. No reader can tell the difference, so
+  /// that there is nothing to take back.
+  mutating func replaceContent(of slot: Int, with content: ContentTable?) {
+    guard let record = slots[slot] else { return }
+    let oldBytes = record.contentBytes
+    record.shown.show(content)
+    accountContent(of: record.ownerUID, growth: record.contentBytes - oldBytes)
+  }
+
+  /// Takes a record out of its slot. Returns the record.
+  @discardableResult
+  mutating func remove(_ slot: Int, at revision: Revision) -> Record? {
+    guard let record = slots[slot] else { return nil }
+    unlink(Int32(slot))
+    take(Int32(slot))
+    let chunk = chunk(of: Int32(slot))
+    if isRecording {
+      inverses.append(.restore(slot: Int32(slot), record, chunk: chunkRevisions[chunk]))
+    }
+    chunkRevisions[chunk] = revision
+    return record
+  }
+
+  /// Has a record stored with the next group, though it does not change.
+  mutating func storeAgain(_ slot: Int) {
+    if isRecording { inverses.append(.storeAgain(slot: Int32(slot))) }
+  }
+
+  /// Forgets that a key was removed from a record at a revision. The record is the one that was
+  /// created at `created`. Cannot be taken back.
+  mutating func purge(
+    _ key: String, of part: WidgetStore.Removal.Part, in slot: Int32, createdAt created: Revision,
+    removedAt revision: Revision
+  ) {
+    assert(inverses.isEmpty, "a change could be taken back that the record would not survive")
+    guard let record = slots[Int(slot)], record.createdRevision == created else { return }
+    switch part {
+    case .data: record.state.data.purge(key, tombstoneOf: revision)
+    case .parameters: record.state.parameters.purge(key, tombstoneOf: revision)
+    }
+  }
+
+  /// Evicts the cached content of a family. O(all records).
+  mutating func evictContent(of family: Family) {
+    for record in slots {
+      guard let record else { continue }
+      familyUsage.bytes -= record.familyBytes
+      record.shown.families.removeAll { $0.family == family }
+      familyUsage.bytes += record.familyBytes
+    }
+  }
+
+  // MARK: - Taking back
+
+  /// A point to which `undo` can go back.
+  var savepoint: Int { inverses.count }
+
+  /// Runs the inverses after a savepoint, newest first.
+  mutating func undo(to savepoint: Int) {
+    while inverses.count > savepoint, let inverse = inverses.popLast() {
+      switch inverse {
+      case .replace(let slot, let old, let chunk):
+        unlink(slot)
+        let current = slots[Int(slot)] ?? old
+        slots[Int(slot)] = old
+        account(for: old, in: slot, insteadOf: current.costBytes, current.position)
+        accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
+        familyUsage.bytes += old.familyBytes - current.familyBytes
+        relink(slot)
+        chunkRevisions[self.chunk(of: slot)] = chunk
+      case .remove(let slot, let chunk):
+        unlink(slot)
+        take(slot)
+        chunkRevisions[self.chunk(of: slot)] = chunk
+      case .restore(let slot, let record, let chunk):
+        freeSlots.removeLast()
+        put(record, into: slot)
+        relink(slot)
+        chunkRevisions[self.chunk(of: slot)] = chunk
+      case .storeAgain: break
+      }
+    }
+  }
+
+  /// Ends what can be taken back.
+  mutating func forgetInverses() {
+    inverses.removeAll(keepingCapacity: inverses.count < 256)
+  }
+
+  // MARK: - Indexes
+
+  private func chunk(of slot: Int32) -> Int { Int(slot) / RecordTable.chunkSlotCount }
+
+  private mutating func put(_ record: Record, into slot: Int32) {
+    index[record.id] = slot
+    order.insert(slot, at: record.position)
+    usage[record.ownerUID, default: Usage()].widgets += 1
+    usage[record.ownerUID, default: Usage()].bytes += record.costBytes
+    accountContent(of: record.ownerUID, growth: record.contentBytes)
+    familyUsage.bytes += record.familyBytes
+    slots[Int(slot)] = record
+  }
+
+  private mutating func take(_ slot: Int32) {
+    guard let record = slots[Int(slot)] else { return }
+    index[record.id] = nil
+    order.remove(slot, at: record.position)
+    usage[record.ownerUID]?.widgets -= 1
+    usage[record.ownerUID]?.bytes -= record.costBytes
+    accountContent(of: record.ownerUID, growth: -record.contentBytes)
+    familyUsage.bytes -= record.familyBytes
+    if usage[record.ownerUID]?.widgets == 0 { usage[record.ownerUID] = nil }
+    slots[Int(slot)] = nil
+    freeSlots.append(slot)
+  }
+
+  /// Makes the indexes true after a record's cost and position have changed.
+  private mutating func account(
+    for record: Record, in slot: Int32, insteadOf oldCost: Int, _ oldPosition: Int64
+  ) {
+    if record.costBytes != oldCost {
+      usage[record.ownerUID, default: Usage()].bytes += record.costBytes - oldCost
+    }
+    if record.position != oldPosition {
+      order.remove(slot, at: oldPosition)
+      order.insert(slot, at: record.position)
+    }
+  }
+
+  /// Counts by how much what a user's widgets show has grown.
+  private mutating func accountContent(of owner: UInt32, growth: Int) {
+    guard growth != 0 else { return }
+    usage[owner, default: Usage()].contentBytes += growth
+    contentGrowth[owner, default: 0] += growth
+  }
+
+  // MARK: - Links in order of revision
+
+  private mutating func linkNewest(_ slot: Int32) {
+    slots[Int(slot)]?.older = newest
+    slots[Int(slot)]?.newer = -1
+    if newest >= 0 { slots[Int(newest)]?.newer = slot } else { oldest = slot }
+    newest = slot
+  }
+
+  private mutating func unlink(_ slot: Int32) {
+    guard let record = slots[Int(slot)] else { return }
+    if record.older >= 0 {
+      slots[Int(record.older)]?.newer = record.newer
+    } else {
+      oldest = record.newer
+    }
+    if record.newer >= 0 {
+      slots[Int(record.newer)]?.older = record.older
+    } else {
+      newest = record.older
+    }
+  }
+
+  /// Puts a record between the neighbours that it remembers.
+  private mutating func relink(_ slot: Int32) {
+    guard let record = slots[Int(slot)] else { return }
+    if record.older >= 0 { slots[Int(record.older)]?.newer = slot } else { oldest = slot }
+    if record.newer >= 0 { slots[Int(record.newer)]?.older = slot } else { newest = slot }
+  }
+}
