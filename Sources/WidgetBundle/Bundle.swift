@@ -154,10 +154,13 @@ public struct Expression: Sendable {
   public var compiled: CompiledExpression
   /// For messages: `kinds.todo.actions.save.http.url`.
   public var place: String
+  /// Variables of the host's environment that it names. `compiled` has their values as constants.
+  public var environmentNames: [String]
 
-  public init(compiled: CompiledExpression, place: String) {
+  public init(compiled: CompiledExpression, place: String, environmentNames: [String] = []) {
     self.compiled = compiled
     self.place = place
+    self.environmentNames = environmentNames
   }
 }
 

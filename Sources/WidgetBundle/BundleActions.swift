@@ -75,6 +75,8 @@ public indirect enum Step: Sendable {
   case command(Command, Parse, assignments: Assignments, stub: Stub?)
   /// Calls a method of a service on D-Bus.
   case bus(BusInput, assignments: Assignments, stub: Stub?)
+  /// Sends a command to i3 or sway over its socket.
+  case socket(SocketInput, assignments: Assignments, stub: Stub?)
   /// Changes the presence of widgets, by their ids; an empty list means the widget itself.
   case presence(PresenceAction, [Template])
   /// Reads sources again, by name; an empty list means all.
@@ -138,10 +140,12 @@ public struct FormField: Hashable, Sendable {
   public var maxLength: Int
   /// Whether the value must be a number, or a text that is a number.
   public var isNumber: Bool
+  /// Whether the value must be true or false: the field is a toggle.
+  public var isFlag: Bool
 
   public init(
     name: String, label: String = "", isRequired: Bool = false, minLength: Int = 0,
-    maxLength: Int = 0, isNumber: Bool = false
+    maxLength: Int = 0, isNumber: Bool = false, isFlag: Bool = false
   ) {
     self.name = name
     self.label = label
@@ -149,6 +153,7 @@ public struct FormField: Hashable, Sendable {
     self.minLength = minLength
     self.maxLength = maxLength
     self.isNumber = isNumber
+    self.isFlag = isFlag
   }
 }
 

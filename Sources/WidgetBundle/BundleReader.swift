@@ -137,6 +137,11 @@ struct DocumentReader {
     reading.defaults = bundle.defaults
     let kinds = self.kinds(object["kinds"])
     let widgetItems = self.widgets(object["widgets"])
+    reading.declareLets(
+      object["let"],
+      Variables(
+        BundleScope.Slot.allCases.map { ExpressionVariable("\($0)", .dyn) },
+        timeZones: reading.timeZones))
     let services = services(object["services"], bundle.permissions)
     let context = BundleContext(
       permissions: bundle.permissions, services: services, widgetIDs: Set(widgetItems.map(\.name)),

@@ -20,6 +20,8 @@ public struct Source: Sendable {
   public var isWhileWatched: Bool
   /// The source is not read while this is false.
   public var condition: Expression?
+  /// A result for which this is false is ignored. Only of continuous sources.
+  public var filter: Expression?
   public var parse: Parse
   public var assignments: Assignments
   /// The result when the host runs with `--stub`.
@@ -68,7 +70,8 @@ public struct Source: Sendable {
 
   public init(
     name: String, input: Input, interval: Duration? = nil, isAligned: Bool = false,
-    isLoadedAtStart: Bool = true, condition: Expression? = nil, parse: Parse = Parse(),
+    isLoadedAtStart: Bool = true, condition: Expression? = nil, filter: Expression? = nil,
+    parse: Parse = Parse(),
     assignments: Assignments, stub: Stub? = nil, errorTitle: Template? = nil,
     successMessage: Template? = nil, staleAfter: Duration = Source.staleAfterDefault,
     isWhileWatched: Bool = false, isOptional: Bool = false
@@ -83,6 +86,7 @@ public struct Source: Sendable {
     self.isAligned = isAligned
     self.isLoadedAtStart = isLoadedAtStart
     self.condition = condition
+    self.filter = filter
     self.parse = parse
     self.assignments = assignments
     self.stub = stub
@@ -145,7 +149,7 @@ public struct Parse: Hashable, Sendable {
 /// A Unix stream socket to read lines from, or what i3 or sway say.
 public struct SocketInput: Sendable {
   public var path: Template
-  /// The line to send after connecting.
+  /// The line to send after connecting. Of a step: the command for i3 or sway.
   public var send: Template?
   /// What to ask i3 or sway; nil for lines.
   public var i3: I3Input?

@@ -116,11 +116,12 @@ extension KindReader {
 
   /// The keys that say what a step does. `set` can also stand beside a key that gives a result.
   private static let verbs = [
-    "http", "command", "dbus", "show", "hide", "enable", "disable", "toggle", "reload", "emit",
+    "http", "command", "dbus", "socket", "show", "hide", "enable", "disable", "toggle", "reload",
+    "emit",
     "run", "cancel",
   ]
   /// The verbs that give a result.
-  private static let resultVerbs = ["http", "command", "dbus"]
+  private static let resultVerbs = ["http", "command", "dbus", "socket"]
   /// Keys that say more of a verb.
   private static let details = [
     "parse": ["http", "command"], "stub": resultVerbs, "debugDelay": resultVerbs,
@@ -188,6 +189,14 @@ extension KindReader {
       after.environment.variables[slot.rawValue] = ExpressionVariable("\(slot)", resultType(bus))
       return .bus(
         bus, assignments: assignments(object["set"], after),
+        stub: stub(object, Parse(), variables))
+    case "socket":
+      guard let socket = commandSocket(item, variables) else { return nil }
+      var after = variables
+      let slot = BundleScope.Slot.result
+      after.environment.variables[slot.rawValue] = ExpressionVariable("\(slot)", .list(.dyn))
+      return .socket(
+        socket, assignments: assignments(object["set"], after),
         stub: stub(object, Parse(), variables))
     case "http", "command":
       let parse = self.parse(object["parse"])

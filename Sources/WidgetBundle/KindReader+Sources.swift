@@ -77,6 +77,8 @@ extension KindReader {
     }
     let condition = reading.expression(object["when"], variables, giving: .bool)
     let type: ExpressionType = givenType ?? (inputName == "timer" ? .timestamp : resultType(parse))
+    let filter = reading.expression(
+      object["filter"], hostVariables(result: type), giving: .bool, for: "a filter")
     let assignments = self.assignments(object["set"], hostVariables(result: type))
     let stub = self.stub(object, parse, variables)
     let title = reading.template(
@@ -93,11 +95,20 @@ extension KindReader {
     guard let input else { return nil }
     var source = Source(
       name: named.name, input: input, interval: interval, isAligned: isAligned,
-      isLoadedAtStart: reading.bool(object["start"]) ?? true, condition: condition, parse: parse,
+      isLoadedAtStart: reading.bool(object["start"]) ?? true, condition: condition, filter: filter,
+      parse: parse,
       assignments: assignments, stub: stub, errorTitle: title, successMessage: message,
       staleAfter: staleAfter ?? Source.staleAfterDefault,
       isWhileWatched: reading.bool(object["whileWatched"]) ?? false,
       isOptional: isOptional)
+    if !source.isContinuous, let item = object["filter"] {
+      reading.report(
+        item,
+        "\"filter\" is for sources that give results while they go on, and \"\(named.name)\" is read"
+          + " once at a time",
+        hint: inputName == "command"
+          ? "add lines: true, or leave filter out" : "leave it out, and test result in set")
+    }
     let own = Set(assignments.values.map(\.key))
     source.dependencies = references.filter { KindReader.isDependency($0, own) }
       .sorted { $0.description < $1.description }
@@ -303,22 +314,51 @@ extension KindReader {
       (pathItem, sendItem) = (object["path"], object["send"])
       i3 = self.i3(object)
     }
-    guard
-      let path = reading.template(
-        pathItem, variables, giving: .string, for: "the path of a socket")
-    else { return nil }
-    if let text = path.constantText, let pathItem {
-      if let problem = PathText.problem(with: text) {
-        reading.report(pathItem, problem.message, hint: problem.hint)
-      } else if !context.permissions.sockets.contains(text) {
-        reading.report(
-          pathItem, "the bundle may not use the socket \(text)",
-          hint: "add \(text) to permissions.sockets")
-      }
-    }
+    guard let path = socketPath(pathItem, variables) else { return nil }
     return SocketInput(
       path: path,
       send: reading.template(sendItem, variables, giving: .string, for: "what is sent"), i3: i3)
+  }
+
+  /// The socket of i3 or sway, and the command that a step sends.
+  func commandSocket(_ item: Item, _ variables: Variables) -> SocketInput? {
+    guard let object = reading.object(item, .socket) else { return nil }
+    let format = reading.choice(object["format"], "format", [("lines", false), ("i3", true)])
+    if format == false || !object.has("format") {
+      reading.report(
+        object["format"] ?? item, "a step sends commands to i3 or sway only",
+        hint: "write format: i3")
+    }
+    for key in ["request", "subscribe"] {
+      if let item = object[key] {
+        reading.report(item, "\"\(key)\" is for sources", hint: "write send: COMMAND")
+      }
+    }
+    for key in ["path", "send"] where object[key] == nil {
+      reading.report(
+        item, "the \(key == "path" ? "path" : "command") is missing",
+        hint: "add \(key): \(key == "path" ? "PATH" : "COMMAND")")
+    }
+    guard let path = socketPath(object["path"], variables),
+      let send = reading.template(object["send"], variables, giving: .string, for: "a command")
+    else { return nil }
+    return SocketInput(path: path, send: send)
+  }
+
+  private func socketPath(_ item: Item?, _ variables: Variables) -> Template? {
+    guard let item,
+      let path = reading.template(item, variables, giving: .string, for: "the path of a socket")
+    else { return nil }
+    if let text = path.constantText {
+      if let problem = PathText.problem(with: text) {
+        reading.report(item, problem.message, hint: problem.hint)
+      } else if !context.permissions.sockets.contains(text) {
+        reading.report(
+          item, "the bundle may not use the socket \(text)",
+          hint: "add \(text) to permissions.sockets")
+      }
+    }
+    return path
   }
 
   /// What to ask i3 or sway; nil for a socket that gives lines.

@@ -59,6 +59,13 @@ final class KindReader {
     let actionItems = names(object["actions"], of: "actions", besides: sourceItems)
     (sourceNames, actionNames) = (sourceItems.map(\.name), actionItems.map(\.name))
     addStatus(object)
+    let outerLets = reading.lets
+    defer { reading.lets = outerLets }
+    var letVariables = hostVariables()
+    // The content, which is read later, has the inputs.
+    letVariables.environment.variables[BundleScope.Slot.nodes.rawValue] = ExpressionVariable(
+      "nodes", .dyn)
+    reading.declareLets(object["let"], letVariables)
 
     for (index, item) in reading.list(object["reducers"], of: "reducers").enumerated() {
       if let reducer = reducer(item, index: index) { kind.reducers.append(reducer) }

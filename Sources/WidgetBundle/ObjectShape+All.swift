@@ -29,6 +29,9 @@ extension ObjectShape {
           + "server with `service`."
       ),
       Key(
+        "let", .map(.expression),
+        "Names for expressions, which the expressions of all kinds can use."),
+      Key(
         "transforms", .map(.expression),
         "Transforms, by name: expressions that read `value`. Bindings name them."),
       Key(
@@ -87,10 +90,12 @@ extension ObjectShape {
   public static let socket = ObjectShape(
     "socket",
     "A Unix stream socket that sends lines, or that of i3 or sway. If the connection ends, the host "
-      + "reconnects.",
+      + "reconnects. A step has `path`, `format: i3` and `send`.",
     [
       Key("path", .textTemplate, "The path of the socket.", isRequired: true),
-      Key("send", .textTemplate, "A line that is sent after the connection is made."),
+      Key(
+        "send", .textTemplate,
+        "A line that is sent after the connection is made. Of a step: a command for i3 or sway."),
       Key(
         "format", .words(["lines", "i3"]),
         "`lines`: every line is a result. `i3`: the protocol of i3 and sway. Default: `lines`."),
@@ -159,6 +164,9 @@ extension ObjectShape {
         "content", .any([.shape("node"), .byFamily(.shape("node"))]),
         "Content of a widget: one node, or one node per family (`small`, `\"medium, "
           + "large\"`, `\"*\"`)."),
+      Key(
+        "let", .map(.expression),
+        "Names for expressions, which the kind's other expressions can use."),
       Key("sources", .map(.shape("source")), "Sources of data, by name."),
       Key(
         "actions", .map(.any([.shape("action"), .steps])),
@@ -222,70 +230,6 @@ extension ObjectShape {
         Key("maxLength", .int, "Of an input in a form: maximum number of characters.")
       ])
 
-  /// The type of the value after a node type's name.
-  private static func mainType(_ type: NodeType) -> KeyType {
-    let children = KeyType.oneOrMore(.shape("node"))
-    return switch type {
-    case .stack, .grid, .table, .form: children
-    case .button, .link: .any([.template, .list(.shape("node"))])
-    default: .template
-    }
-  }
-
-  private static func mainSummary(_ type: NodeType) -> String {
-    switch type {
-    case .label: "A text: `text`."
-    case .image: "A picture or an icon: `source`."
-    case .button: "Something to press: `text`, or nodes."
-    case .toggle: "Something to switch on and off: `text`."
-    case .input: "A field to type into: `name`."
-    case .gauge: "A number between two others: `value`."
-    case .chart: "A series of numbers: `values`."
-    case .stack: "Nodes below each other, or side by side."
-    case .grid: "Nodes in columns."
-    case .table: "Nodes as rows."
-    case .space: "Empty room: `size`."
-    case .date:
-      "A point in time: `date`. If the `type` of the node is `date`, the point in time."
-    case .form: "Inputs that are submitted together. `on: {submit: NAME}` names the action."
-    case .spinner: "An activity that is under way: `text`."
-    case .link: "Something to open elsewhere: `text`, or nodes."
-    }
-  }
-
-  /// The properties of nodes of all types. Each takes a constant, `=EXPRESSION` or a binding.
-  private static let propertyKeys: [Key] = {
-    let typeNames = Set(NodeType.allCases.map(\.name))
-    var names: [String] = []
-    for property in NodeType.common + NodeType.allCases.flatMap(\.properties)
-    where !typeNames.contains(property.name) && !names.contains(property.name) {
-      names.append(property.name)
-    }
-    return names.map { name in
-      if let property = NodeType.common.first(where: { $0.name == name }) {
-        return propertyKey([property], property.words(ofDefault: name != "padding"))
-      }
-      let owners = NodeType.allCases.compactMap { type in
-        type.properties.first { $0.name == name }.map { (type, $0) }
-      }
-      let isSame = Set(owners.map(\.1)).count == 1
-      let types = owners.map(\.0.name).joined(separator: ", ")
-      return propertyKey(
-        owners.map(\.1),
-        isSame
-          ? "Of \(types): \(owners[0].1.words())"
-          : owners.map { "\($0.name): \($1.words())" }.joined(separator: " "))
-    }
-  }()
-
-  private static func propertyKey(_ properties: [NodeProperty], _ summary: String) -> Key {
-    let words = properties.flatMap { property in
-      if case .choice(let words) = property.type { words } else { [] as [String] }
-    }
-    let constant: KeyType = words.isEmpty ? .template : .any([.words(words.unique), .expression])
-    return Key(properties[0].name, .any([constant, .shape("binding")]), summary)
-  }
-
   public static let binding = ObjectShape(
     "binding",
     "The long form of a property's value. If the value is null, the placeholder is "
@@ -346,6 +290,10 @@ extension ObjectShape {
         "start", .bool,
         "Whether to read when the widget is created or the bundle is loaded. Default: true."),
       Key("when", .expression, "Condition: the source is read only while it is true."),
+      Key(
+        "filter", .expression,
+        "Of a socket, of `lines`, of properties and signals: condition for a result. If it is false, the "
+          + "result is ignored. It reads `result`."),
       Key("whileWatched", .bool, "Whether to read only while a client watches the widget."),
       Key(
         "optional", .bool,
@@ -444,82 +392,6 @@ extension ObjectShape {
           + "failure, whatever its status."),
     ])
 
-  private static let actionKeys: [Key] = [
-    Key(
-      "require", .oneOrMore(.shape("require")),
-      "Conditions. If one is false, the action is refused."),
-    Key("if", .expression, "Condition for the steps."),
-    Key("else", .steps, "Steps if the condition is false."),
-    Key(
-      "delay", .duration,
-      "Delay before the steps. If the action is triggered again meanwhile, the delay "
-        + "restarts."),
-    Key(
-      "optimistic", .map(.expression),
-      "Data that is set before the steps, and reverted if they fail or the host is "
-        + "killed."),
-    Key("do", .steps, "Steps, in order. The first failure ends the action.", isRequired: true),
-    Key("then", .steps, "Steps after success. `result` is the result of the last step."),
-    Key("catch", .steps, "Steps after a failure. `error` has `code`, `title` and `message`."),
-    Key("title", .textTemplate, "Title of a failure, for people."),
-    Key("message", .textTemplate, "Message after success."),
-  ]
-
-  public static let action = ObjectShape(
-    "action", "An action. If it has a name, its state is `status.NAME`.",
-    actionKeys)
-
-  public static let handler = ObjectShape(
-    "handler", "The steps for an event: an action with two more keys.",
-    [
-      Key(
-        "throttle", .duration,
-        "Waits until no event came for this long. Then only the last event is handled."),
-      Key(
-        "minLength", .int, "Minimum length of the payload's `value`. An empty value is handled too."
-      ),
-    ] + actionKeys)
-
-  public static let require = ObjectShape(
-    "require", "A condition. If it is false, the action is refused.",
-    [
-      Key("if", .expression, "Must be true.", isRequired: true),
-      Key("code", .text, "Name of a gRPC code. Default: `PERMISSION_DENIED`."),
-      Key("message", .textTemplate, "Message for people."),
-    ])
-
-  public static let step = ObjectShape(
-    "step",
-    "A step. A step can also be an action's name, which runs it; a source's name, "
-      + "which reads it again; or an action without a name (an object with `do`).",
-    [
-      Key(
-        "set", .map(.expression),
-        "Data keys and expressions. Also allowed beside `http`, `command` and `dbus`."),
-      Key("unset", .oneOrMore(.text), "Data keys to remove, or to set to their default."),
-      Key("http", .any([.textTemplate, .shape("http")]), "A request, or only a URL."),
-      Key("command", .list(.textTemplate), "A program and its arguments."),
-      Key("dbus", .shape("dbus"), "A method of a service on D-Bus, to call."),
-      Key("input", .textTemplate, "Of a command: its standard input."),
-      Key("timeout", .duration, "Of a command: time limit, after which the program is killed."),
-      Key(
-        "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
-        "How to parse bytes into `result`."),
-      Key("stub", .template, "Value of `result` if the host runs with `--stub`."),
-      Key("debugDelay", .duration, "With `--stub`: duration of the step."),
-      Key("show", .oneOrMore(.textTemplate), "Shows widgets, by id; `self` is the widget itself."),
-      Key("hide", .oneOrMore(.textTemplate), "Hides widgets."),
-      Key("enable", .oneOrMore(.textTemplate), "Enables widgets."),
-      Key("disable", .oneOrMore(.textTemplate), "Disables widgets."),
-      Key("toggle", .oneOrMore(.textTemplate), "Shows hidden widgets, and hides shown ones."),
-      Key("reload", .oneOrMore(.text), "Reads sources again, by name; `all` for all of them."),
-      Key("emit", .text, "Sends an event with this name."),
-      Key("widget", .textTemplate, "Of `emit`: receiving widget. Default: the widget itself."),
-      Key("payload", .map(.template), "Of `emit`: details of the event."),
-      Key("run", .text, "Runs the action with this name. It reads the same event."),
-      Key("cancel", .text, "Cancels a running action."),
-    ])
-
   public static let on = ObjectShape(
     "on",
     "Steps for events, intervals and new widgets. Any other key is the name of an "
@@ -556,42 +428,4 @@ extension ObjectShape {
     parse,
     action, handler, require, step, on, every, widget,
   ]
-}
-
-extension NodeProperty {
-  /// The meaning, type, unit and default, in words.
-  fileprivate func words(ofDefault tellsDefault: Bool = true) -> String {
-    var facts: [String] = []
-    switch type {
-    case .field(let type):
-      if type != .string { facts.append("`\(type)`") }
-    case .choice(let words): facts.append(words.map { "`\($0)`" }.joined(separator: ", "))
-    default: facts.append(type.words)
-    }
-    if let unit, unit != .points { facts.append(unit.rawValue) }
-    if tellsDefault, let value = defaultValue, value != .string("") {
-      facts.append("default `\(value.inReference)`")
-    }
-    return facts.isEmpty ? summary : "\(summary.dropLast()) (\(facts.joined(separator: "; ")))."
-  }
-}
-
-extension Value {
-  /// A default in the form of the reference.
-  fileprivate var inReference: String {
-    switch self {
-    case .string(let text): text
-    case .bool(let flag): "\(flag)"
-    case .int(let number): "\(number)"
-    case .double(let number): "\(Int(number))"
-    default: "\(self)"
-    }
-  }
-}
-
-extension [String] {
-  /// The elements without duplicates, in order.
-  fileprivate var unique: [String] {
-    reduce(into: []) { words, word in if !words.contains(word) { words.append(word) } }
-  }
 }

@@ -41,7 +41,7 @@ extension Reading {
     _ text: String, skipping skipped: Int, _ item: Item, _ variables: Variables,
     giving wanted: FieldType?, orText: Bool = false, for purpose: String
   ) -> Expression? {
-    let source = String(decoding: text.utf8.dropFirst(skipped), as: UTF8.self)
+    var source = String(decoding: text.utf8.dropFirst(skipped), as: UTF8.self)
     var compiled: CompiledExpression
     let isFree = !variables.environment.variables.contains { $0.name == "defaults" }
     var known =
@@ -51,20 +51,19 @@ extension Reading {
       && !variables.environment.variables.contains { $0.name == "environment" }
     if hasEnvironment { known = known.adding("environment", .dyn) }
     do throws(ExpressionError) {
-      compiled = try CompiledExpression(source, in: known.environment)
+      compiled = try CompiledExpression(source, in: adding(letsTo: known).environment)
     } catch {
-      for problem in error.problems {
-        let place = position(of: problem.offset + skipped, in: text, item.node)
-        let parts = problem.message.split(separator: "; ", maxSplits: 1).map(String.init)
-        let unknown =
-          place == nil ? " (at \(problem.position.line):\(problem.position.column))" : ""
-        report(
-          line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
-          (parts.first ?? problem.message) + unknown, hint: parts.count > 1 ? parts[1] : "")
-      }
+      for problem in error.problems { report(problem, skipping: skipped, of: text, item) }
       return nil
     }
     guard !tellDoubts(compiled, skipping: skipped, of: text, item) else { return nil }
+    let used = letsUsed(by: compiled)
+    if !used.isEmpty {
+      guard let bound = binding(used, in: source, skipping: skipped, of: text, item, known) else {
+        return nil
+      }
+      (compiled, source) = (bound, bound.source)
+    }
     let isText = orText && wanted == .string && compiled.resultType.hasText
     if let wanted, !isText, !compiled.resultType.mayFit(wanted) {
       let place = position(of: skipped, in: text, item.node)
@@ -90,7 +89,23 @@ extension Reading {
       compiled = constant
     }
     onCompiled?(compiled)
-    return Expression(compiled: compiled, place: item.path)
+    let names = ofEnvironment.compactMap { reference -> String? in
+      if case .field(let name)? = reference.path.first { name } else { nil }
+    }
+    return Expression(compiled: compiled, place: item.path, environmentNames: names)
+  }
+
+  /// Reports a mistake at its place in the text.
+  func report(
+    _ problem: ExpressionError.Problem, skipping skipped: Int, of text: String, _ item: Item
+  ) {
+    let place = position(of: problem.offset + skipped, in: text, item.node)
+    let parts = problem.message.split(separator: "; ", maxSplits: 1).map(String.init)
+    let unknown =
+      place == nil ? " (at \(problem.position.line):\(problem.position.column))" : ""
+    report(
+      line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
+      (parts.first ?? problem.message) + unknown, hint: parts.count > 1 ? parts[1] : "")
   }
 
   /// Reports constants that make the expression fail always, and warns of other likely mistakes.

@@ -53,6 +53,8 @@ final class Reading {
   /// The host's variables. Expressions read the permitted ones as `environment`.
   var environment: [String: String] = [:]
   var permissions = Permissions()
+  /// The names that `let` declares, in the order of the file.
+  var lets: [LetName] = []
   /// Told of each expression that is right.
   var onCompiled: ((CompiledExpression) -> Void)?
 

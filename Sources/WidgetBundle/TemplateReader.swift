@@ -76,7 +76,9 @@ final class TemplateReader {
     }
     let isField = type == .input && form != nil
     readProperties(object, type, main, &node, inner, isField: isField)
-    if isField, let form { field(object, node, main).map { form.fields.append($0) } }
+    if let form, isField || type == .toggle {
+      field(object, node, main).map { form.fields.append($0) }
+    }
 
     let fields = type == .form ? FormFields() : form
     if type == .form, form != nil {
@@ -181,7 +183,7 @@ final class TemplateReader {
     }
     var rows = RowTemplate(list: list?.compiled.source ?? "")
     if let item = object?["as"], let name = reading.text(item) {
-      let taken = variables.environment.variables.map(\.name)
+      let taken = variables.environment.variables.map(\.name) + reading.lets.map(\.name)
       if !name.isFieldName || taken.contains(name) || taken.contains(name + "Index") {
         reading.report(
           item, "\"\(name.prefix(64))\" cannot be the name of a row",
@@ -245,12 +247,22 @@ final class TemplateReader {
   }
 
   private func field(_ object: Object, _ node: NodeTemplate, _ main: Item?) -> FormField? {
+    let isToggle = node.type == .toggle
+    if isToggle, !object.has("name") {
+      if !object.has("on") {
+        reading.remark(
+          object.item, "the form does not submit this toggle, because it has no name",
+          hint: "add name: NAME, which is then event.payload.values.NAME")
+      }
+      return nil
+    }
+    let main = isToggle ? object["name"] : main
     guard case .string(let name)? = node.properties["name"]?.value,
       node.properties["name"]?.expression.isEmpty == true
     else {
       reading.report(
-        main ?? object.item, "an input in a form needs a name",
-        hint: "write input: NAME, which is then event.payload.values.NAME")
+        main ?? object.item, "\(isToggle ? "a toggle" : "an input") in a form needs a name",
+        hint: "write \(isToggle ? "name" : "input"): NAME, which is then event.payload.values.NAME")
       return nil
     }
     guard name.isFieldName else {
@@ -262,6 +274,7 @@ final class TemplateReader {
     var field = FormField(name: name)
     if case .string(let label)? = node.properties["text"]?.value { field.label = label }
     if case .bool(true)? = node.properties["required"]?.value { field.isRequired = true }
+    field.isFlag = isToggle
     field.isNumber = node.properties["mode"]?.value == .string("number")
     let lengths = 0...1_000_000
     field.minLength = reading.int(object["minLength"], in: lengths) ?? 0

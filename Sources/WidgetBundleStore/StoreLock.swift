@@ -15,5 +15,9 @@ final class StoreLock {
     }
   }
 
-  func release() { close(file) }
+  func release() {
+    // A child that is being started may have a copy of the descriptor.
+    flock(file, LOCK_UN)
+    close(file)
+  }
 }

@@ -65,6 +65,9 @@ public struct YAMLReader: ~Copyable {
 
   private init(_ text: String, _ options: Options) throws(YAMLFailure) {
     self.options = options
+    // libyaml keeps a byte order mark, because the encoding is given.
+    let text =
+      text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
     parser = .allocate(capacity: 1)
     bytes = .allocate(capacity: text.utf8.count)
     _ = bytes.initialize(from: text.utf8)
@@ -206,7 +209,9 @@ public struct YAMLReader: ~Copyable {
     let node = YAMLNode(
       place: token.place, content: try content(token, depth: depth), tag: token.tag)
     if let anchor = token.anchor {
-      anchors[anchor] = Anchored(node: node, count: nodeCount - before, height: deepest - depth)
+      anchors[anchor] = Anchored(
+        // A key is not counted itself, but its repetitions are nodes.
+        node: node, count: max(1, nodeCount - before), height: deepest - depth)
     }
     deepest = max(deepest, deepestBefore)
     return node

@@ -108,6 +108,33 @@ import WidgetModel
     #expect(nodes.last?.properties["value"] == .double(7))
   }
 
+  @Test func `content and reducers use the names of let`() throws {
+    let text =
+      "defaults: {unit: C}\nlet: {unit: ' defaults.unit + \"!\"', all: size(data.list)}\n"
+      + Samples.kind(
+        """
+        let: {more: all + data.n, words: string(more) + unit}
+        content:
+          stack:
+            - label: =words
+            - label: {from: more, if: value > all, then: =unit, else: little}
+            - label: =unit + string(item)
+              rows: data.list.map(all, all + more)
+            - button: More
+              id: more
+              on: {press: {set: {n: more + 1}}}
+        """, data: "    data: {n: 1, list: [5, 6]}\n") + "widgets: [{id: w, kind: k}]\n"
+    let daemon = try Daemon(try Samples.read(text))
+    let id = try #require(WidgetID("w"))
+    func texts() -> [Value]? {
+      daemon.widget(id)?.content?.nodes.compactMap { $0.properties["text"] }
+    }
+    #expect(texts() == ["3C!", "C!", "C!8", "C!9", "More"].map { .string($0) })
+    try daemon.apply(.sendEvent(EventDraft(widgetID: id, nodeID: "more", name: "press")))
+    #expect(daemon.widget(id)?.data["n"] == .int(4))
+    #expect(texts()?.first == .string("6C!"))
+  }
+
   @Test(arguments: [nil, #"{"unit": "F", "step": 5}"#])
   func `content and reducers read settings as defaults`(settings: String?) throws {
     let text =

@@ -92,6 +92,14 @@ import WidgetModel
     Mistake(
       "actions: {go: {set: {n: '1'}}}\ncontent: {form: [{input: }], on: {submit: go}}", "2:18",
       "an input in a form needs a name"),
+    Mistake(
+      "actions: {go: {set: {n: '1'}}}\n"
+        + "content: {form: [{toggle: x, name: =data.text}], on: {submit: go}}", "2:36",
+      "a toggle in a form needs a name", hint: "write name: NAME"),
+    Mistake(
+      "actions: {go: {set: {n: '1'}}}\n"
+        + "content: {form: [{input: a}, {toggle: x, name: a}], on: {submit: go}}", "2:10",
+      "the form has two fields \"a\""),
     Mistake("content: {stack: [{lable: x}]}", "1:20", "no such key \"lable\"", hint: "\"label\""),
     Mistake("content: {inlin: {label: x}}", "1:11", "\"inlin\" is no family", hint: "\"inline\""),
     Mistake(
@@ -176,6 +184,30 @@ import WidgetModel
     Mistake("actions: {a: a}", "1:14", "a → a"),
     Mistake("actions: {a: {then: a}}", "1:14", "nothing to do"),
     Mistake("actions: {a: {if: data.n > 1, set: {n: '1'}}}", "1:31", "\"set\""),
+    Mistake(
+      "sources: {a: {timer: 1s, filter: data.n > 1}}", "1:34", "\"filter\" is for sources",
+      hint: "in set"),
+    Mistake(
+      "sources: {a: {command: [df], filter: data.n > 1}}", "1:38", "\"filter\" is for sources",
+      hint: "lines: true", permissions: "{commands: [df]}"),
+    Mistake(
+      "sources: {a: {socket: /s, filter: data.n}}", "1:35", "gives int",
+      permissions: "{sockets: [/s]}"),
+    Mistake(
+      "actions: {a: {socket: {path: /s, send: x}}}", "1:23", "to i3 or sway only",
+      hint: "format: i3", permissions: "{sockets: [/s]}"),
+    Mistake(
+      "actions: {a: {socket: {path: /s, format: lines, send: x}}}", "1:42", "to i3 or sway only",
+      permissions: "{sockets: [/s]}"),
+    Mistake(
+      "actions: {a: {socket: {path: /s, format: i3, request: focused}}}", "1:55",
+      "\"request\" is for sources", hint: "send", permissions: "{sockets: [/s]}"),
+    Mistake(
+      "actions: {a: {socket: {path: /s, format: i3}}}", "1:23", "the command is missing",
+      permissions: "{sockets: [/s]}"),
+    Mistake(
+      "actions: {a: {socket: {path: /s, format: i3, send: x}}}", "1:30", "may not use the socket",
+      hint: "permissions.sockets"),
     Mistake("actions: {a: {reload: x}}", "1:23", "no source \"x\"", hint: "all"),
     Mistake("actions: {a: {show: nobody}}", "1:21", "no widget \"nobody\"", hint: "self"),
     Mistake("actions: {a: {http: x, command: [y]}}", "1:14", "a step does one thing"),
@@ -334,6 +366,21 @@ import WidgetModel
         + "    on: {\(event): {set: {n: 2}}}\n")
     #expect(bundle.remarks.map(\.hint) == (hint.map { [$0] } ?? []))
     #expect(bundle.remarks.map(\.line) == (hint == nil ? [] : [9]))
+  }
+
+  @Test(arguments: [
+    ("{toggle: Urgent}", true), ("{toggle: Urgent, name: urgent}", false),
+    ("{toggle: Urgent, on: {change: {set: {n: 1}}}}", false),
+  ])
+  func `a toggle that its form does not submit is remarked on`(toggle: String, isRemarked: Bool)
+    throws
+  {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0}\n"
+        + "    actions: {go: {set: {n: '1'}}}\n    content:\n      form:\n        - \(toggle)\n"
+        + "      on: {submit: go}\n")
+    #expect(bundle.remarks.map(\.line) == (isRemarked ? [10] : []))
+    if isRemarked { #expect(bundle.remarks.first?.hint.hasPrefix("add name: NAME") == true) }
   }
 
   @Test(arguments: [
@@ -514,6 +561,43 @@ import WidgetModel
     let problems = Samples.problems(
       "transforms: \(transforms)\n" + Samples.kind("data: {n: 1}\ncontent: {\(content)}", data: ""))
     #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test(arguments: [
+    ("{a: 1 +}", "", "label: =a", "ends too early"),
+    ("", "{a: data.m}", "label: =string(a)", "unknown field 'm'"),
+    ("{a-b: 1}", "", "label: x", "cannot be a name of \"let\""),
+    ("{result: 1}", "", "label: x", "cannot be a name of \"let\""),
+    ("{item: 1}", "", "label: x", "cannot be a name of \"let\""),
+    ("{a: 1}", "{a: 2}", "label: x", "\"let\" has \"a\" already"),
+    ("{a: b, b: 1}", "", "label: x", "unknown variable 'b'"),
+    ("{a: a}", "", "label: x", "unknown variable 'a'"),
+    ("", "{a: now}", "label: =string(a)", "\"a\" cannot be used here: unknown variable 'now'"),
+    ("{a: data.m}", "", "label: =string(a)", "\"a\" cannot be used here: unknown field 'm'"),
+    ("", "{a: result, b: size(a)}", "label: =string(b)", "\"a\" cannot be used here"),
+    ("", "{a: data.n}", "label: =a.b", "no field"),
+    ("", "{a: data.n}", "label: ='x' + a", "'+'"),
+    ("", "{a: data.n}", "gauge: =string(a)", "gives string"),
+    ("", "{a: 1}", "stack: [{label: x, rows: {list: '[1]', as: a}}]", "the name of a row"),
+  ])
+  func `names of let are checked where they are declared and used`(
+    ofBundle: String, ofKind: String, content: String, message: String
+  ) {
+    let body =
+      "data: {n: 1}\n" + (ofKind.isEmpty ? "" : "let: \(ofKind)\n") + "content: {\(content)}"
+    let problems = Samples.problems(
+      (ofBundle.isEmpty ? "" : "let: \(ofBundle)\n") + Samples.kind(body, data: ""))
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test func `a bundle and a kind have sixty-four names of let at most`() {
+    func problems(_ count: Int) -> [BundleProblem] {
+      let names = (0..<count).map { $0 == 0 ? "n0: 1" : "n\($0): n\($0 - 1) + 1" }
+      return Samples.problems(
+        Samples.kind("let: {\(names.joined(separator: ", "))}\ncontent: {label: x}"))
+    }
+    #expect(problems(64).isEmpty)
+    #expect(problems(65).map(\.message) == ["\"let\" has more than 64 names"])
   }
 
   @Test(arguments: [

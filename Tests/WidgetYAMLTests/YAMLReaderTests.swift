@@ -100,6 +100,19 @@ private func flow(_ node: YAMLNode) -> String {
     #expect(failure(text)?.reason == .tooManyNodes(max: 1000))
   }
 
+  @Test func `a repeated key counts too`() {
+    let list = Array(repeating: "*k", count: 40).joined(separator: ", ")
+    let lists = Array(repeating: "*l", count: 40).joined(separator: ", ")
+    #expect(
+      failure("&k a: 1\nl: &l [\(list)]\nm: [\(lists)]")?.reason == .tooManyNodes(max: 1000))
+  }
+
+  @Test func `a byte order mark is no text`() throws {
+    #expect(
+      try YAMLReader.documents(of: "\u{FEFF}id: a\nkind: k", options).map(flow) == ["{id:a,kind:k}"]
+    )
+  }
+
   @Test func `aliases cannot nest deeper than the text may`() {
     var text = "a0: &a0 [[[[x]]]]\n"
     for level in 1..<8 { text += "a\(level): &a\(level) [[[[*a\(level - 1)]]]]\n" }
