@@ -35,6 +35,42 @@ struct ActionTests {
     #expect(scene.status("save", "message") == .string("Got 7"))
   }
 
+  @Test func `a command goes to the window manager, and no program is started`() throws {
+    let body = """
+      data: {n: 0}
+      actions:
+        visit:
+          do:
+            socket: {path: /run/s, format: i3, send: '="workspace " + event.row'}
+            set: {n: size(result)}
+            stub: [{success: true}, {success: true}]
+      on: {click: visit, other: {socket: {path: '="/run/" + event.payload.to', format: i3, send: nop}}}
+      """
+    var scene = try Scene(body, permissions: "{sockets: [/run/s]}")
+    scene.instance.trace(until: .seconds(100))
+    try scene.event("click")
+    let asked = try need(scene.socketCommand())
+    #expect(asked.request.path == "/run/s" && asked.request.command == "workspace ")
+    #expect(asked.request.timeout == HostLimits().socketTimeout)
+    #expect(asked.request.answerBytesMax == HostLimits().outputBytesMax)
+    let traced = scene.taken().flatMap { effect -> [String] in
+      if case .trace(_, let lines, _) = effect { lines.map(\.text) } else { [] }
+    }
+    #expect(traced.contains("sends a command to /run/s"))
+    #expect(scene.status("visit", "running") == .bool(true))
+    scene.tell(.value(asked.id, .list([.map(["success": .bool(true)])])))
+    #expect(scene.status("visit") == .string("success") && scene["n"] == .int(1))
+    try scene.event("click")
+    let second = try need(scene.socketCommand())
+    scene.tell(.failed(second.id, Failure("FAILED_PRECONDITION", "refused")))
+    #expect(scene.status("visit", "code") == .string("FAILED_PRECONDITION"))
+    try scene.event("other", ["to": .string("t")])
+    #expect(scene.socketCommand() == nil, "the permission names another socket")
+    var stubbed = try Scene(body, permissions: "{sockets: [/run/s]}", isStub: true)
+    try stubbed.event("click")
+    #expect(stubbed["n"] == .int(2) && stubbed.socketCommand() == nil)
+  }
+
   @Test func `201 is a success, and what follows success is done`() throws {
     var scene = try Scene(
       ActionTests.post(
@@ -421,6 +457,28 @@ struct ActionTests {
       """, permissions: ActionTests.hosts)
     try scene.event("submit", node: "f", ["values": .map(["n": value])])
     #expect((scene.webRequest() != nil) == isTaken)
+  }
+
+  @Test(
+    arguments: [
+      (["t": Value.bool(true)], "true"), (["t": Value.bool(false)], "false"), ([:], "false"),
+      (["t": Value.string("true")], nil), (["t": Value.int(1)], nil),
+    ] as [(ValueMap, String?)])
+  func `a toggle with a name is a field of its form`(values: ValueMap, sent: String?) throws {
+    var scene = try Scene(
+      """
+      content: {form: [{toggle: Urgent, name: t}], id: f, on: {submit: save}}
+      actions:
+        save: {do: [{http: {method: post, url: "http://a.example/", json: =nodes.t.value}}]}
+      """, permissions: ActionTests.hosts)
+    try scene.event("submit", node: "f", ["values": .map(values)])
+    #expect(scene.webRequest()?.request.text == sent)
+    guard sent == nil else { return }
+    guard case .string(let message)? = scene.status("save", "message") else {
+      Issue.record("no word about the toggle")
+      return
+    }
+    #expect(message.contains("Urgent takes true or false"), "\(message)")
   }
 
   @Test func `an event loop ends, and is told with its chain`() throws {

@@ -256,6 +256,41 @@ struct AdapterTests {
     close(connection)
   }
 
+  @Test func `a command for a window manager is answered, refused, or late`() async throws {
+    let path = "\(folder.path)/s"
+    let listener = try listen(path)
+    defer { close(listener) }
+    func run(_ path: String, timeout: Duration = .seconds(60)) async -> Result<Value, Failure> {
+      await SocketReading.run(
+        SocketCommand(path: path, command: "nop", timeout: timeout, answerBytesMax: 100))
+    }
+    for answer in [#"[{"success":true}]"#, #"[{"success":false}]"#] {
+      let peer = Task.detached { () -> [UInt8] in
+        let connection = accept(listener, nil, nil)
+        defer { close(connection) }
+        var buffer = [UInt8](repeating: 0, count: 64)
+        let count = Glibc.read(connection, &buffer, buffer.count)
+        let bytes = I3Conversation.message(0, answer)
+        _ = Glibc.write(connection, bytes, bytes.count)
+        return Array(buffer[..<max(0, count)])
+      }
+      let outcome = await run(path)
+      #expect(await peer.value == I3Conversation.message(0, "nop"))
+      switch outcome {
+      case .success(let value): #expect(value == .list([.map(["success": .bool(true)])]))
+      case .failure(let failure):
+        #expect(failure.code == "FAILED_PRECONDITION" && failure.message.hasPrefix(path))
+        #expect(answer.contains("false"))
+      }
+    }
+    func code(_ outcome: Result<Value, Failure>) -> String {
+      if case .failure(let failure) = outcome { failure.code } else { "" }
+    }
+    // Nobody accepts, so nobody answers.
+    #expect(code(await run(path, timeout: .milliseconds(1))) == "DEADLINE_EXCEEDED")
+    #expect(code(await run("\(folder.path)/none")) == "NOT_FOUND")
+  }
+
   private func listen(_ path: String) throws -> CInt {
     let listener = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_un()
@@ -522,14 +557,15 @@ struct AdapterTests {
 
   @Test(.timeLimit(.minutes(1)))
   func `the widget that shows the host comes back when somebody removes it`() async throws {
-    let (daemon, session) = (Daemon(), Session())
+    let daemon = Daemon()
     let host = try host(daemon)
-    await host.heard(.opened(epoch: 1), session)
-    let id = try #require(await host.ownWidget.first?.id)
+    await host.begin()
+    let session = try #require(await host.machine.daemon.host.session)
+    let id = try #require(WidgetID(HostWidget.name))
     for _ in 0..<2 {
       await daemon.declared(id)
       await daemon.remove(id)
-      await host.heard(.removed([id]), session)
+      await host.heard(.session(session, .removed([id])))
     }
     await daemon.declared(id)
     await host.stop()
@@ -541,7 +577,7 @@ struct AdapterTests {
   func `reloading again and again leaves nothing behind`(source: String, rounds: Int) async throws {
     let daemon = Daemon()
     let host = try host(daemon)
-    await host.admit()
+    await host.begin()
     let bundle = try bundle(source)
     try folder.write("f", "text")
     func reload(_ rounds: Range<Int>) async {
@@ -557,7 +593,7 @@ struct AdapterTests {
     await reload(51..<rounds)
     await host.tell(nil, in: folder.path)
     await host.settle()
-    #expect(await host.retiring.isEmpty)
+    #expect(await host.machine.daemon.retiring.isEmpty)
     let load = await host.load
     #expect(load.tasks == 0 && load.links == 0 && load.watches == 0 && load.programs == 0)
     // A few more than before may be the runtime's own; one for each round could not hide among them.

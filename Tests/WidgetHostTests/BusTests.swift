@@ -52,6 +52,53 @@ struct BusTests {
     #expect(scene.taken().isEmpty)
   }
 
+  private static let said = "{name: org.x.P, interface: org.x.I, signal: Said}"
+
+  @Test func `an optional service of signals that nobody has is missing until it comes`() throws {
+    var scene = try Scene(
+      """
+      data: {text: ""}
+      sources:
+        said: {dbus: \(BusTests.said), optional: true, set: {text: "string(result[0])"}}
+      """, permissions: "{dbus: [org.x.P]}")
+    let asked = try need(scene.busRequest())
+    #expect(asked.request.work == .signal("Said"))
+    let absence = Failure("NOT_FOUND", "nobody is org.x.P")
+    scene.tell(.absent(asked.id, absence))
+    #expect(scene.status("said") == .string("missing"))
+    #expect(scene.status("said", "missing") == .bool(true))
+    scene.tell(.present(asked.id))
+    #expect(scene.status("said") == .string("running"), "it waits for signals")
+    scene.tell(.value(asked.id, .list([.string("a")])))
+    #expect(scene["text"] == .string("a") && scene.status("said") == .string("success"))
+    scene.tell(.present(asked.id))
+    #expect(scene.status("said") == .string("success"), "a service that was there")
+    scene.tell(.absent(asked.id, absence))
+    #expect(scene.status("said") == .string("missing") && scene["text"] == .string(""))
+    #expect(scene.instance.failures.isEmpty)
+    scene.pass(.seconds(1_000))
+    #expect(scene.taken().isEmpty, "the request goes on")
+  }
+
+  @Test func `signals of a service that is not optional are waited for without a failure`() throws {
+    var scene = try Scene(
+      """
+      data: {text: ""}
+      sources: {said: {dbus: \(BusTests.said), set: {text: "string(result[0])"}}}
+      """, permissions: "{dbus: [org.x.P]}")
+    let asked = try need(scene.busRequest())
+    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "nobody is org.x.P")))
+    #expect(scene.status("said") == .string("running") && scene.instance.failures.isEmpty)
+    scene.tell(.value(asked.id, .list([.string("a")])))
+    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "nobody is org.x.P")))
+    #expect(scene["text"] == .string("a") && scene.status("said") == .string("success"))
+    scene.tell(.failed(asked.id, Failure("UNAVAILABLE", "the bus has ended", isTransient: true)))
+    #expect(scene.status("said") == .string("failure"))
+    scene.pass(.seconds(1))
+    scene.tell(.present(try need(scene.busRequest()).id))
+    #expect(scene.status("said") == .string("running") && scene.instance.failures.isEmpty)
+  }
+
   @Test func `a method is called at intervals, and by a step with its arguments`() throws {
     var scene = try Scene(
       """

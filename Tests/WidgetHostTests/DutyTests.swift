@@ -74,6 +74,44 @@ struct DutyTests {
     #expect(scene.acknowledged == [1])
   }
 
+  /// The daemon was restarted: volatile data is at its defaults. The news of that comes before the
+  /// session is open again, after it, or not at all if the daemon has lost nothing.
+  @Test(arguments: ["before", "after", "never"])
+  func `volatile data is restored when the daemon is back`(news: String) throws {
+    var scene = try Scene(
+      """
+      persistence: volatile
+      data: {text: none, minute: {type: timestamp}}
+      sources:
+        file: {file: /a, set: {text: result}}
+        clock: {timer: 1h, aligned: true, set: {minute: result}}
+      """, permissions: "{read: [/]}")
+    func answer(_ text: String) throws {
+      let request = scene.fileRequest()
+      scene.tell(.bytes(try #require(request).id, Array(text.utf8)))
+    }
+    scene.tell(.opened(epoch: 1))
+    try answer("hello")
+    #expect(scene["text"] == .string("hello"))
+    let id = try #require(WidgetID("w"))
+    let minute = try #require(scene["minute"])
+    #expect(minute != .null)
+    var lost = try #require(scene.widgets[id])
+    lost.data["text"] = .string("none")
+    lost.data["minute"] = .null
+    lost.data["status"] = nil
+    scene.revision += 1
+    lost.revision = scene.revision
+    if news != "never" { scene.widgets[id] = lost }
+    if news == "before" { scene.tell(.widget(lost)) }
+    scene.tell(.opened(epoch: 1))
+    if news == "after" { scene.tell(.widget(lost)) }
+    try answer("hello")
+    #expect(scene.widgets[id]?.data["text"] == .string("hello"), "\(news)")
+    #expect(scene["minute"] != .null && scene["minute"] != nil, "\(news)")
+    #expect(scene.status("file") == .string("success"))
+  }
+
   private static let sender = """
     data: {n: 0}
     actions: {send: {do: [{http: {method: post, url: "http://h/"}}]}}

@@ -22,6 +22,13 @@ struct HostStateTests {
     state.standings.first { $0.id == id }
   }
 
+  @Test mutating func `a bundle is gone although another bundle's folder has its name`() {
+    _ = state.found(bundle("b"), in: "/b/x", at: now)
+    _ = state.found(bundle("b"), in: "/b/a", at: now)
+    #expect(standing("a")?.state == .failed)
+    #expect(state.remembered([(id: "a", path: "/b/a")]).withdrawn == ["a"])
+  }
+
   @Test mutating func `a folder with a bundle makes it run`() {
     let outputs = state.found(bundle(), in: "/b/x", at: now)
     #expect(outputs.opened == ["a 1.0.0"])

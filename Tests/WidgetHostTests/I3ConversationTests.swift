@@ -69,6 +69,27 @@ struct I3ConversationTests {
     #expect(I3Conversation.focused(in: .map([:])) == .null)
   }
 
+  @Test func `a command is sent, and its answer is the result`() throws {
+    var conversation = I3Conversation(command: "workspace 3", bytesMax: 100)
+    #expect(conversation.begin() == I3Conversation.message(0, "workspace 3"))
+    let answer = I3Conversation.message(0, #"[{"success":true}]"#)
+    #expect(text(try conversation.take(answer[...]).results) == [#"[{"success":true}]"#])
+  }
+
+  @Test(arguments: [
+    (#"[{"success":true},{"success":false,"error":"No such"}]"#, "FAILED_PRECONDITION", "No such"),
+    (#"[{"success":false,"parse_error":true,"error":"Bad"}]"#, "INVALID_ARGUMENT", "Bad"),
+    (#"[{"success":false}]"#, "FAILED_PRECONDITION", "no reason"),
+    ("{}", "INVALID_ARGUMENT", "list"),
+  ])
+  func `a command that is refused is a failure`(answer: String, code: String, words: String) throws
+  {
+    var conversation = I3Conversation(command: "x", bytesMax: 100)
+    let bytes = I3Conversation.message(0, answer)
+    let failure = #expect(throws: Failure.self) { try conversation.take(bytes[...]) }
+    #expect(failure?.code == code && failure?.message.contains(words) == true)
+  }
+
   @Test(arguments: [
     (Array("HTTP/1.1 400 Bad Request".utf8), "INVALID_ARGUMENT"),
     (I3Conversation.message(2, #"{"success":false}"#), "INVALID_ARGUMENT"),

@@ -19,7 +19,7 @@ struct Scene {
   var answers: [(id: WidgetID, patch: WidgetPatch)] = []
   /// Changes are not answered until a test does it, and widgets not given.
   var isBusy = false
-  private var revision: Revision = 0
+  var revision: Revision = 0
   private(set) var sequence: UInt64 = 0
 
   /// - Parameter body: a kind's, as in `Scene.bundle`.
@@ -211,6 +211,10 @@ struct Scene {
 
   mutating func connection() -> (id: RequestID, request: SocketRequest)? {
     first { if case .connect(let id, let request) = $0 { (id, request) } else { nil } }
+  }
+
+  mutating func socketCommand() -> (id: RequestID, request: SocketCommand)? {
+    first { if case .tellSocket(let id, let request) = $0 { (id, request) } else { nil } }
   }
 
   mutating func busRequest() -> (id: RequestID, request: BusRequest)? {

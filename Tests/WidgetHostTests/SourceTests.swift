@@ -147,6 +147,9 @@ struct SourceTests {
       sources: {s: {socket: =environment.NONE, optional: true, set: {n: result}}}
       """, permissions: "{environment: [NONE]}")
     #expect(scene.status("s") == .string("missing"))
+    #expect(
+      scene.status("s", "message")
+        == .string("no path: the host's environment lacks NONE; start the host with it set"))
   }
 
   @Test func `a folder is read, watched, and read again when something in it changes`() throws {
@@ -336,6 +339,39 @@ struct SourceTests {
       let longest = Duration.seconds(1 << index)
       #expect(wait <= longest && wait >= longest / 2)
     }
+  }
+
+  @Test
+  func `a line for which the filter is false is ignored, without a commit or an event`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0, seen: 0}
+      let: {count: int(result.n)}
+      sources:
+        log:
+          command: [tail]
+          lines: true
+          parse: json
+          filter: result.kind == "count" && count > 0
+          set: {n: count}
+      on: {log.ready: {set: {seen: data.seen + 1}}}
+      """, permissions: "{commands: [tail]}")
+    let id = try need(scene.program()).id
+    _ = scene.taken()
+    scene.patches = []
+    for line in [#"{"kind": "other", "n": 3}"#, #"{"kind": "count", "n": 0}"#] {
+      scene.tell(.line(id, Array(line.utf8)))
+    }
+    #expect(scene.patches.isEmpty && scene.taken().isEmpty)
+    #expect(scene["n"] == .int(0) && scene.status("log") == .string("running"))
+    scene.tell(.line(id, Array(#"{"kind": "count", "n": 5}"#.utf8)))
+    #expect(scene["n"] == .int(5) && scene.status("log") == .string("success"))
+    #expect(scene.sentEvent()?.name == "log.ready")
+    scene.patches = []
+    scene.tell(.line(id, Array(#"{"kind": "other", "n": 1}"#.utf8)))
+    #expect(scene.patches.isEmpty && scene["n"] == .int(5))
+    scene.tell(.line(id, Array(#"{"n": 1}"#.utf8)))
+    #expect(scene.status("log", "code") == .string("FAILED_PRECONDITION"), "no kind")
   }
 
   @Test func `a server is asked only for what is new`() throws {

@@ -120,9 +120,51 @@ struct TraceTests {
     #expect(!told.contains { $0.contains("s3cret") }, "\(told)")
   }
 
+  @Test func `a trace has what is asked on D-Bus and in folders, without arguments`() throws {
+    let service = "bus: system, name: org.x.P, path: /, interface: org.x.I"
+    var scene = try Scene(
+      """
+      data: {v: null, n: 0}
+      sources:
+        files: {folder: "${bundle}/in", every: 10s, set: {n: size(result)}}
+        state: {dbus: {\(service), properties: [State]}, set: {v: result.State}}
+        said: {dbus: {\(service), signal: Said}, set: {v: "result[0]"}}
+        list: {dbus: {\(service), call: List}, every: 10s, set: {n: size(result)}}
+      actions:
+        go: {do: {dbus: {\(service), call: Go, arguments: [=event.payload.to], signature: s}}}
+      on: {click: go}
+      """, permissions: "{dbus: [org.x.P]}")
+    // What is asked at first was asked before the trace.
+    let folder = try need(scene.folderRequest())
+    let asked = [try need(scene.busRequest()), try need(scene.busRequest())]
+    let call = try need(scene.busRequest())
+    scene.tell(.value(folder.id, .list([])))
+    scene.tell(.value(call.id, .list([])))
+    for request in asked { scene.tell(.failed(request.id, Failure("UNAVAILABLE", "ended"))) }
+    _ = scene.taken()
+    scene.instance.trace(until: .seconds(100))
+    scene.pass(.seconds(10))
+    let told = lines(&scene)
+    for line in [
+      "source files: reads the folder /bundles/b/in",
+      "source state: follows the properties of org.x.I of org.x.P on the system bus",
+      "source said: follows the signal Said of org.x.I of org.x.P on the system bus",
+      "source list: calls List of org.x.I of org.x.P on the system bus",
+    ] {
+      #expect(told.contains(line), "\(line): \(told)")
+    }
+    try scene.event("click", ["to": .string("s3cret")])
+    let step = try need(scene.busRequest())
+    scene.tell(.value(step.id, .list([.string("s3cret")])))
+    let acted = lines(&scene)
+    #expect(acted.contains("action go: calls Go of org.x.I of org.x.P on the system bus"))
+    #expect(acted.contains("action go: result: a list of 1"))
+    #expect(!acted.contains { $0.contains("s3cret") }, "\(acted)")
+  }
+
   @Test(arguments: [(0, true), (1000, true), (1001, false), (UInt32.max, false)])
   func `only root and the host's user can trace`(uid: UInt32, may: Bool) {
-    #expect(Host.mayTrace(EventOrigin(uid: uid, client: "widgetctl"), hostUID: 1000) == may)
+    #expect(HostMachine.mayTrace(EventOrigin(uid: uid, client: "widgetctl"), hostUID: 1000) == may)
   }
 
   @Test func `a trace has failures`() throws {

@@ -234,7 +234,7 @@ struct WebFetcherTests {
       return
     }
     #expect(failure.code == "UNAVAILABLE")
-    #expect(failure.message == "127.0.0.1:\(port) cannot be asked: Connection refused")
+    #expect(failure.message == "cannot reach 127.0.0.1:\(port): Connection refused")
   }
 
   @Test func `a server that says nothing is waited for only so long`() async throws {

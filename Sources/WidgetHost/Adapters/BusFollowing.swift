@@ -58,6 +58,11 @@ final class BusFollowing {
     }
   }
 
+  /// Properties are a sign of the service by themselves.
+  private var isOfSignals: Bool {
+    if case .signal = request.work { true } else { false }
+  }
+
   private var isReadingProperties: Bool {
     pending.values.contains {
       switch $0 {
@@ -185,6 +190,7 @@ final class BusFollowing {
     case .owner(let name):
       guard case .string(let owner)? = try values(answer).first else { return }
       owners[name] = owner
+      if isOfSignals { tell(.present) }
     case .properties(let name):
       owners[name] = answer.sender
       guard case .map(let map)? = try values(answer).first else { return }
@@ -197,7 +203,9 @@ final class BusFollowing {
     _ error: (name: String, message: String), for what: Pending
   ) throws(Failure) {
     switch what {
-    case .owner(let name): owners[name] = nil
+    case .owner(let name):
+      owners[name] = nil
+      if isOfSignals, Failure.isAbsence(error.name) { tell(.absent(.absent(request))) }
     case .properties(let name):
       properties[name] = nil
       // One of many services that is in order, or not a player at all, is left out.
@@ -231,7 +239,9 @@ final class BusFollowing {
       order.insert(name, at: 0)
     } else if owner.isEmpty {
       isChanged = false
-      if case .properties = request.work { tell(.absent(.absent(request))) }
+      tell(.absent(.absent(request)))
+    } else if isOfSignals {
+      tell(.present)
     } else {
       try readProperties(name)
     }

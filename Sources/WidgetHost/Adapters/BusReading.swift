@@ -9,6 +9,8 @@ enum BusReading {
   enum Told: Sendable {
     case value(Value)
     case absent(Failure)
+    /// The service whose signals are followed is there.
+    case present
   }
 
   enum Outcome: Sendable {
@@ -24,7 +26,7 @@ enum BusReading {
     await StoppableThread.run {
       .failed(
         Failure(
-          "RESOURCE_EXHAUSTED", "\(request.name) cannot be asked: \($0)", isTransient: true))
+          "RESOURCE_EXHAUSTED", "cannot call \(request.name): \($0)", isTransient: true))
     } _: { stop in
       do throws(Failure) {
         let connection = try BusConnection(request.bus, address: address, stop: stop)

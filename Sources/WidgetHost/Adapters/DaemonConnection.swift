@@ -57,37 +57,6 @@ public protocol DaemonConnection: Sendable {
   ) async throws(Failure)
 }
 
-/// The owners of a bundle's kinds and widgets, which decide whether the daemon takes the bundle.
-public struct Circumstances: Hashable, Sendable {
-  public struct KindStanding: Hashable, Sendable {
-    public var name: KindName
-    public var provider: String
-    public var revision: Revision
-  }
-
-  public struct WidgetStanding: Hashable, Sendable {
-    public var id: WidgetID
-    public var kind: KindName
-    public var applySet: String
-  }
-
-  public var kinds: Set<KindStanding>
-  public var widgets: Set<WidgetStanding>
-
-  public init(kinds: Set<KindStanding> = [], widgets: Set<WidgetStanding> = []) {
-    self.kinds = kinds
-    self.widgets = widgets
-  }
-}
-
-/// Changes to widgets.
-public enum DaemonNews: Hashable, Sendable {
-  /// All widgets that there are.
-  case snapshot([Widget])
-  case widget(Widget)
-  case removed(WidgetID)
-}
-
 /// The host's session as the provider of kinds.
 public protocol DaemonSession: Sendable {
   /// Calls `tell` with each request of the daemon, in order, until the task is cancelled or the
@@ -115,27 +84,6 @@ public protocol DaemonSession: Sendable {
   ) async throws(Failure)
   /// Ends the session. Its widgets become stale, unless another session has taken over.
   func close() async
-}
-
-/// Requests and news of the daemon for a provider.
-public enum SessionNews: Hashable, Sendable {
-  /// The session is open, for the first time or again. The daemon may be one that knows nothing.
-  case opened(epoch: UInt64, tellsAudience: Bool = false)
-  /// The daemon cannot be reached; it is tried again.
-  case lost(String)
-  /// The daemon does not have the session now; it is tried again.
-  case refused(String)
-  case event(Event)
-  /// Events up to this one may have been lost: the daemon does not have them any more.
-  case missed(last: UInt64)
-  case asked(WidgetID, isRefresh: Bool)
-  case removed([WidgetID])
-  /// The watched widgets: the first of a session has all of them, later ones are differences.
-  case audience(attached: [WidgetID], detached: [WidgetID])
-  /// Kinds of the provider were removed.
-  case kindsRemoved([KindName])
-  /// Somebody makes a call about bundles. Only the host's own session gets these.
-  case bundles(ProviderBundleRequest)
 }
 
 /// The daemon as an ordinary client of its sees it.

@@ -62,7 +62,7 @@ extension Host {
     let roots = options.roots
     let isRoot = keys.contains { if case .root = $0 { true } else { false } }
     let named = Set(keys.compactMap { if case .folder(let path) = $0 { path } else { nil } })
-    let known = state.knownFolders
+    let known = machine.bundles.knownFolders
     let read = read
     let before = watchedFolders
     let (all, found) = await Host.blocking { () -> ([String], [(String, HostState.Found?)]) in
@@ -81,7 +81,7 @@ extension Host {
       let sorted = all.filter { folders.contains($0) } + folders.subtracting(all).sorted()
       return (all, sorted.map { ($0, BundleFolders.look(into: $0, read)) })
     }
-    guard !isStopped else { return }
+    guard !machine.isStopped else { return }
     if isRoot {
       for path in before.subtracting(all) {
         watcher.unwatch(.folder(path))
@@ -99,11 +99,7 @@ extension Host {
 
   /// Takes what was found in a folder; nil for nothing.
   func tell(_ found: HostState.Found?, in path: String) {
-    if let found {
-      handle(state.found(found, in: path, at: now))
-    } else {
-      handle(state.lost(path, at: now))
-    }
+    handle(machine.found(found, in: path, at: now))
   }
 
   /// Runs what blocks on a thread that may.

@@ -5,10 +5,11 @@ import WidgetModel
 
 /// Runs bundles: the part with I/O.
 ///
-/// One actor owns the state machine. A task reports each outside event to the actor, and waits
-/// until the actor has handled the event. The actor never waits while it handles an event. So
-/// nobody sees the state in the middle of a change, and no queue grows. Effects run in separate
-/// tasks, at most one for each request, and each task ends with an answer.
+/// One actor owns the state machine (`HostMachine`). A task reports each outside event to the actor,
+/// and waits until the actor has handled the event. The actor never waits while it handles an event.
+/// So nobody sees the state in the middle of a change, and no queue grows. Effects run in separate
+/// tasks, at most one for each request or call, and each task ends with an answer. The state machine
+/// decides about every wait for the daemon; the actor has one timer for all of them.
 public actor Host {
   /// Carries out a call about bundles. May block.
   public typealias BundleManager =
@@ -57,8 +58,6 @@ public actor Host {
   let manager: BundleManager
   private let sayReport: @Sendable (String) -> Void
   private let sayNote: @Sendable (String) -> Void
-  /// The held reports; nil as soon as it is known that no other host serves the daemon.
-  private var held: HeldReports?
   /// Told whenever it has changed: how many bundles run, and how many cannot.
   let status: @Sendable (_ running: Int, _ failed: Int) -> Void
 
@@ -68,68 +67,24 @@ public actor Host {
   let clock = ContinuousClock()
   let start: ContinuousClock.Instant
 
-  var state: HostState
+  var machine: HostMachine
   /// The running tasks, by request.
   var tasks: [RequestID: Task<Void, Never>] = [:]
-  /// The host's own session.
-  var session: (any DaemonSession)?
-  /// The bundles' conversations, by generation.
-  var links: [UInt64: Link] = [:]
-  /// The fields that were reported as kept by their owners, by bundle.
-  var toldKept: [String: Set<HostState.KeptField>] = [:]
-  /// The sessions of bundles' earlier versions, by bundle, until those of the next are open: so nobody
-  /// sees their widgets without a provider in between.
-  var retiring: [String: [any DaemonSession]] = [:]
-  /// Whether the host's own session is open, so no other host shows the state of bundles.
-  var isHolding = false
-  /// Whether the host has also taken over or removed the widgets of an earlier host.
-  var isServing = false
-  /// The tasks that remove the kinds and widgets of removed bundles, by bundle.
-  var withdrawals: [String: Task<Void, Never>] = [:]
-  var alarm: (deadline: Duration, task: Task<Void, Never>)?
-  var standing: [WidgetSpec] = []
-  /// How the bundles stand that are in folders of another host.
-  var elsewhere: [WidgetSpec] = []
-  var isStandingDirty = false
-  var standingTask: Task<Void, Never>?
-  /// The tasks that retry refused versions whose former versions still run, by bundle.
-  var retries: [String: Task<Void, Never>] = [:]
-  var retryNumbers: [String: UInt64] = [:]
-  var lastRetry: UInt64 = 0
+  /// The sessions that are not being closed.
+  var sessions: [SessionID: OpenSession] = [:]
+  var watches: [WatchID: Task<Void, Never>] = [:]
+  /// The calls to the daemon that are under way.
+  var calls: [CallID: Task<Void, Never>] = [:]
   /// The task that carries out calls about bundles.
   var managing: Task<Void, Never>?
-  /// Lines of traces that are not sent yet, by bundle, and the task that sends them.
-  var traces: [String: (lines: [TraceLine], dropped: Int)] = [:]
-  var tracing: Task<Void, Never>?
-  /// How many lines of traces the daemon has refused, by bundle.
-  var tracesRefused: [String: Int] = [:]
-  /// Kinds and widgets of the host that somebody removed.
-  var restoration = Restoration()
-  /// The task that declares them again.
-  var restoring: Task<Void, Never>?
-  var isDaemonKnown = false
+  private var alarm: (deadline: Duration, task: Task<Void, Never>)?
   /// The folders in which bundles can be, that are watched.
   var watchedFolders: Set<String> = []
-  var isStopped = false
-
-  /// A bundle's conversation with the daemon.
-  struct Link {
-    let bundle: Bundle
-    var session: (any DaemonSession)?
-    /// Hears what the daemon wants.
-    var following: Task<Void, Never>?
-    /// Declares the widgets, and hears how they are.
-    var watching: Task<Void, Never>?
-    /// Declared kinds and widgets that somebody removed.
-    var restoration = Restoration()
-    /// The task that declares them again.
-    var restoring: Task<Void, Never>?
-    /// The wait after a refusal. To end the wait, cancel the task.
-    var pause: Task<Void, Never>?
-    /// Calls that are to be made one after the other.
-    var calls: [Effect] = []
-    var calling: Task<Void, Never>?
-  }
+  private(set) var hasEnded = false
+  /// Why the daemon does not have this host.
+  private var refusal: Failure?
+  /// Those who wait for the end.
+  private var waiting: [CheckedContinuation<Void, Never>] = []
 
   /// - Parameters:
   ///   - read: reads a bundle from a file's text and the user's settings, if there are any.
@@ -151,14 +106,13 @@ public actor Host {
     self.read = read
     sayReport = report
     sayNote = note
-    held = HeldReports(countMax: options.limits.heldReportsMax)
     self.status = status
     watcher = try FileWatcher()
     processes = ProcessRunner(
       home: options.home, programFolders: options.programFolders, variables: options.variables)
-    state = HostState(
-      limits: options.limits, isStub: options.isStub, home: options.home,
-      programFolders: options.programFolders, seed: options.seed)
+    machine = HostMachine(
+      limits: options.limits, roots: options.roots, isStub: options.isStub, home: options.home,
+      programFolders: options.programFolders, uid: geteuid(), seed: options.seed)
     start = clock.now
   }
 
@@ -181,71 +135,48 @@ public actor Host {
     }
     await look(into: Set(options.roots.map { FileWatcher.Key.root($0) }))
     ready()
-    let refusal = await withTaskGroup(of: Failure?.self) { group in
-      group.addTask {
-        await self.followFiles()
-        return nil
-      }
-      group.addTask {
-        do throws(Failure) {
-          try await self.serve()
-          return nil
-        } catch {
-          return error
-        }
-      }
+    begin()
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await self.followFiles() }
       group.addTask {
         // Nothing wakes it but the end.
         let (never, continuation) = AsyncStream<Void>.makeStream()
         defer { continuation.finish() }
         for await _ in never {}
         self.watcher.close()
-        return nil
+        await self.stop()
       }
-      var refusal: Failure?
-      for await failure in group {
-        guard let failure else { continue }
-        refusal = failure
-        group.cancelAll()
-      }
-      return refusal
+      // Ends after `stop`, or when the daemon does not have this host.
+      group.addTask { await self.waitForEnd() }
+      for await _ in group where hasEnded { group.cancelAll() }
     }
-    await stop()
+    for task in tasks.values { await task.value }
+    await web.shutdown()
     if let refusal { throw refusal }
   }
 
+  /// Begins the conversation with the daemon.
+  func begin() { handle(machine.start(at: now)) }
+
   /// Ends everything. The host is of no more use.
   func stop() async {
-    isStopped = true
-    release()
-    alarm?.task.cancel()
-    let (cancelled, specs) = state.stop()
-    for effect in cancelled { perform(effect) }
-    for task in tasks.values { task.cancel() }
-    for generation in Array(links.keys) { close(generation) }
-    for task in withdrawals.values { task.cancel() }
-    for task in retries.values { task.cancel() }
-    standingTask?.cancel()
-    restoring?.cancel()
-    tracing?.cancel()
-    // Best effort: who stopped the daemon first has stopped all its widgets too.
-    let (daemon, isServing, last) = (
-      daemon, isServing, ownWidget + specs + others(than: specs)
-    )
-    let sessions = retiring.values.flatMap { $0 }
-    let goodbye = Task {
-      if isServing { try? await daemon.declare(widgets: last, set: HostState.provider) }
-      for session in sessions { await session.close() }
-      await self.session?.close()
-    }
-    let limit = Task {
-      try? await Task.sleep(for: .seconds(3))
-      goodbye.cancel()
-    }
-    await goodbye.value
-    limit.cancel()
-    for task in tasks.values { await task.value }
-    await web.shutdown()
+    handle(machine.stop(at: now))
+    await waitForEnd()
+  }
+
+  private func waitForEnd() async {
+    guard !hasEnded else { return }
+    await withCheckedContinuation { waiting.append($0) }
+  }
+
+  private func end(_ failure: Failure?) {
+    hasEnded = true
+    refusal = failure
+    for task in calls.values { task.cancel() }
+    for task in watches.values { task.cancel() }
+    for session in sessions.values { session.following.cancel() }
+    for waiter in waiting { waiter.resume() }
+    waiting = []
   }
 
   var now: HostTime {
@@ -255,63 +186,30 @@ public actor Host {
   // MARK: Messages
 
   /// Prints an error or a warning.
-  func report(_ text: String) { say(.report(text)) }
-
-  /// Prints what the host does.
-  func note(_ text: String) { say(.note(text)) }
-
-  private func say(_ line: HeldReports.Line) {
-    if held?.hold(line) == true { return }
-    // The held reports are full.
-    release()
-    sayNow(line)
-  }
-
-  func sayNow(_ line: HeldReports.Line) {
-    switch line {
-    case .report(let text): sayReport(text)
-    case .note(let text): sayNote(text)
-    }
-  }
-
-  /// Prints the held reports. Later reports are printed at once.
-  func release() {
-    guard let held else { return }
-    self.held = nil
-    for line in held.lines { sayNow(line) }
-  }
-
-  /// Drops the held reports: another host serves the daemon, so no loaded bundle runs.
-  func discard() { held?.discard() }
+  func report(_ text: String) { handle(machine.report(text)) }
 
   // MARK: Outputs of the state machine
 
-  func handle(_ outputs: [HostState.Output]) {
+  func handle(_ outputs: [HostMachine.Output]) {
     for output in outputs {
       switch output {
-      case .open(let generation, let bundle): open(generation, bundle)
-      case .close(let generation): close(generation)
-      case .withdraw(let id): withdraw(id)
-      case .mark(let id, let problem): mark(id, problem)
-      case .refused(let id, let bundle): awaitRetry(id, bundle)
       case .effect(let effect): perform(effect)
-      case .standing(let specs):
-        standing = specs
-        isStandingDirty = true
-        updateStanding()
-        let failed = state.standings.count { $0.state == .failed }
-        status(specs.count - failed, failed)
-      case .report(let text): report(text)
-      case .note(let text): note(text)
+      case .daemon(let effect): perform(effect)
+      case .report(let text): sayReport(text)
+      case .note(let text): sayNote(text)
+      case .kept(let field, let bundle):
+        sayReport(field.message(by: bundle, names: BundleFolders.name(ofUser:)))
+      case .status(let running, let failed): status(running, failed)
+      case .ended(let failure): end(failure)
       }
     }
-    closeRetired()
+    if machine.isStopped { for task in tasks.values { task.cancel() } }
     setAlarm()
   }
 
   func tell(_ input: BundleInput, _ generation: UInt64) {
-    guard !isStopped else { return }
-    handle(state.handle(input, generation: generation, at: now))
+    guard !hasEnded else { return }
+    handle(machine.handle(input, generation: generation, at: now))
   }
 
   func perform(_ effect: Effect) {
@@ -360,6 +258,13 @@ public actor Host {
         .failed(
           id, await SocketReading.run(request) { await self.tell(.line(id, $0), id.generation) })
       }
+    case .tellSocket(let id, let request):
+      begin(id) {
+        switch await SocketReading.run(request) {
+        case .success(let value): return .value(id, value)
+        case .failure(let failure): return .failed(id, failure)
+        }
+      }
     case .bus(let id, let request):
       let address = BusConnection.address(of: request.bus, options.variables)
       begin(id) {
@@ -367,6 +272,7 @@ public actor Host {
           switch told {
           case .value(let value): await self.tell(.value(id, value), id.generation)
           case .absent(let failure): await self.tell(.absent(id, failure), id.generation)
+          case .present: await self.tell(.present(id), id.generation)
           }
         }
         switch outcome {
@@ -385,18 +291,12 @@ public actor Host {
           return .failed(id, error)
         }
       }
-    case .acknowledge(let id, let event): links[id.generation]?.session?.acknowledge(event)
-    case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),
-      .fetchWidget(let id, _), .answer(let id, _, _):
-      guard links[id.generation] != nil else { return }
-      links[id.generation]?.calls.append(effect)
-      makeCalls(id.generation)
     case .cancel(let id):
       watcher.unwatch(.request(id))
       tasks[id]?.cancel()
-    case .trace(let id, let lines, let dropped): trace(id.generation, lines, dropped)
-    case .report(let text): report(text)
-    case .note(let text): note(text)
+    case .acknowledge, .patch, .presence, .send, .fetchWidget, .answer, .trace, .report, .note:
+      // The state machine has dealt with these.
+      break
     }
   }
 
@@ -415,18 +315,18 @@ public actor Host {
   /// Waits until all tasks that run now have ended, for tests.
   func settle() async {
     for task in Array(tasks.values) { await task.value }
-    for task in Array(withdrawals.values) { await task.value }
+    while let call = calls.first?.value { await call.value }
   }
 
   /// How much is under way, for tests.
   var load: (tasks: Int, links: Int, watches: Int, programs: Int) {
-    (tasks.count, links.count, watcher.watchCount, processes.count)
+    (tasks.count, machine.daemon.links.count, watcher.watchCount, processes.count)
   }
 
   // MARK: Time
 
-  func setAlarm() {
-    guard !isStopped, let deadline = state.nextDeadline else {
+  private func setAlarm() {
+    guard !hasEnded, let deadline = machine.nextDeadline else {
       alarm?.task.cancel()
       alarm = nil
       return
@@ -443,10 +343,10 @@ public actor Host {
     )
   }
 
-  func alarmRings(_ deadline: Duration) {
-    guard !isStopped, alarm?.deadline == deadline else { return }
+  private func alarmRings(_ deadline: Duration) {
+    guard !hasEnded, alarm?.deadline == deadline else { return }
     alarm = nil
-    handle(state.tick(at: now))
+    handle(machine.tick(at: now))
   }
 }
 

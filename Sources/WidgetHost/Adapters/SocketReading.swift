@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import WidgetModel
 
 /// Reads lines from a Unix stream socket. Each connection has a thread, which waits for data and
 /// for cancellation.
@@ -17,22 +18,52 @@ enum SocketReading {
       Failure(
         "RESOURCE_EXHAUSTED", "\(request.path) cannot be connected to: \($0)", isTransient: true)
     } _: { stop in
-      hold(request, stop: stop, line: line)
+      let conversation = request.i3.map { I3Conversation($0, bytesMax: request.lineBytesMax) }
+      return hold(request, conversation, stop: stop) {
+        give($0, line)
+        return true
+      }
+    }
+  }
+
+  /// Sends a command to i3 or sway, and waits for the answer.
+  static func run(_ request: SocketCommand) async -> Result<Value, Failure> {
+    await StoppableThread.run {
+      .failure(
+        Failure(
+          "RESOURCE_EXHAUSTED", "\(request.path) cannot be connected to: \($0)", isTransient: true))
+    } _: { stop in
+      var answer: [UInt8]?
+      let socket = SocketRequest(
+        path: request.path, greeting: [], lineBytesMax: request.answerBytesMax)
+      let conversation = I3Conversation(
+        command: request.command, bytesMax: request.answerBytesMax)
+      let failure = hold(socket, conversation, stop: stop, timeout: request.timeout) {
+        answer = $0
+        return false
+      }
+      guard let answer else { return .failure(failure) }
+      return Result { () throws(Failure) in try JSONText.parse(answer) }
     }
   }
 
   // MARK: On the thread
 
+  /// - Parameters:
+  ///   - timeout: the time for everything; nil for no limit.
+  ///   - take: takes a result, and returns whether to go on.
   private static func hold(
-    _ request: SocketRequest, stop: CInt, line: @escaping @Sendable ([UInt8]) async -> Void
+    _ request: SocketRequest, _ conversation: I3Conversation?, stop: CInt,
+    timeout: Duration? = nil, take: ([UInt8]) -> Bool
   ) -> Failure {
+    var conversation = conversation
+    let deadline = timeout.map { ContinuousClock.now + $0 }
     let path = request.path
     let descriptor = socket(
       AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     guard descriptor >= 0 else { return failure(path) }
     defer { close(descriptor) }
     if let failure = connect(descriptor, path) { return failure }
-    var conversation = request.i3.map { I3Conversation($0, bytesMax: request.lineBytesMax) }
     var outgoing = (conversation?.begin() ?? request.greeting)[...]
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
@@ -42,11 +73,15 @@ enum SocketReading {
         pollfd(fd: stop, events: Int16(POLLIN), revents: 0),
         pollfd(fd: descriptor, events: Int16(events), revents: 0),
       ]
-      guard poll(&entries, 2, -1) > 0 else {
+      let ready = poll(&entries, 2, milliseconds(until: deadline))
+      if ready == 0 {
+        return Failure("DEADLINE_EXCEEDED", "\(path) has not answered in time", isTransient: true)
+      }
+      guard ready > 0 else {
         if errno == EINTR { continue }
         return failure(path)
       }
-      if entries[0].revents != 0 { return Failure("CANCELLED", "\(path) was closed") }
+      if entries[0].revents != 0 { return ended(path) }
       if !outgoing.isEmpty {
         let count = outgoing.withUnsafeBytes {
           send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
@@ -68,7 +103,7 @@ enum SocketReading {
         do throws(Failure) {
           guard let step = try conversation?.take(buffer[..<count]) else { continue }
           outgoing += step.outgoing
-          for result in step.results { give(result, line) }
+          for result in step.results where !take(result) { return ended(path) }
         } catch {
           return Failure(error.code, "\(path): \(error.message)")
         }
@@ -76,7 +111,7 @@ enum SocketReading {
       }
       bytes += buffer[..<count]
       while let end = bytes.firstIndex(of: UInt8(ascii: "\n")) {
-        give(Array(bytes[..<end]), line)
+        guard take(Array(bytes[..<end])) else { return ended(path) }
         bytes.removeSubrange(...end)
       }
       guard bytes.count <= request.lineBytesMax else {
@@ -84,6 +119,17 @@ enum SocketReading {
           "OUT_OF_RANGE", "\(path) gave more than \(request.lineBytesMax) bytes on one line")
       }
     }
+  }
+
+  private static func ended(_ path: String) -> Failure {
+    Failure("CANCELLED", "\(path) was closed")
+  }
+
+  /// For poll(2): -1 for no limit.
+  private static func milliseconds(until deadline: ContinuousClock.Instant?) -> CInt {
+    guard let deadline else { return -1 }
+    let left = (deadline - .now) / .milliseconds(1)
+    return CInt(min(max(left.rounded(.up), 0), Double(CInt.max)))
   }
 
   private static func give(

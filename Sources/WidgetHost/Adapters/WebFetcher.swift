@@ -88,21 +88,21 @@ struct WebFetcher: Sendable {
     } catch {
       return .failure(
         Failure(
-          "UNAVAILABLE",
-          "\(request.address.authority) cannot be asked: \(WebFetcher.words(for: error))",
+          "UNAVAILABLE", WebFetcher.words(for: error, of: request.address.authority),
           isTransient: true))
     }
   }
 
   /// What the system says of a connection that could not be made or was lost.
-  private static func words(for error: any Error) -> String {
+  private static func words(for error: any Error, of server: String) -> String {
     switch error {
-    case let error as IOError: return String(cString: strerror(error.errnoCode))
+    case let error as IOError:
+      return "cannot reach \(server): \(String(cString: strerror(error.errnoCode)))"
     case let error as NIOConnectionError:
-      if let single = error.connectionErrors.first { return words(for: single.error) }
+      if let single = error.connectionErrors.first { return words(for: single.error, of: server) }
       return error.dnsAError ?? error.dnsAAAAError == nil
-        ? "it cannot be reached" : "its name is unknown"
-    default: return "\(error)"
+        ? "cannot reach \(server)" : "cannot reach \(server): its name cannot be resolved"
+    default: return "cannot reach \(server): \(error)"
     }
   }
 

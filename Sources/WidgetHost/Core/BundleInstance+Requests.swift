@@ -7,7 +7,7 @@ extension BundleInstance {
   mutating func fileRequest(
     _ template: Template, _ moment: BundleScope.Moment
   ) throws(Failure) -> FileRequest {
-    let path = try permissions.path(try text(template, moment))
+    let path = try permissions.path(try text(template, moment), of: template)
     guard permissions.allowsReading(path) else { throw permissions.readingRefused(path) }
     return FileRequest(path: path, bytesMax: limits.outputBytesMax, permissions: permissions)
   }
@@ -64,9 +64,23 @@ extension BundleInstance {
     var greeting = ""
     if let template = input.send { greeting = try text(template, moment) }
     return SocketRequest(
-      path: try permissions.socket(try text(input.path, moment)),
+      path: try permissions.socket(try text(input.path, moment), of: input.path),
       greeting: greeting.isEmpty ? [] : Array(greeting.utf8) + [UInt8(ascii: "\n")],
       lineBytesMax: limits.outputBytesMax, i3: input.i3)
+  }
+
+  mutating func socketCommand(
+    _ input: SocketInput, _ moment: BundleScope.Moment
+  ) throws(Failure) -> SocketCommand {
+    var command = ""
+    if let template = input.send { command = try text(template, moment) }
+    guard command.utf8.count <= limits.outputBytesMax else {
+      throw Failure(
+        "OUT_OF_RANGE", "the command has more than \(limits.outputBytesMax) bytes")
+    }
+    return SocketCommand(
+      path: try permissions.socket(try text(input.path, moment), of: input.path), command: command,
+      timeout: limits.socketTimeout, answerBytesMax: limits.outputBytesMax)
   }
 
   mutating func busRequest(

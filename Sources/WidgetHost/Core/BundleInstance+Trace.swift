@@ -160,6 +160,7 @@ extension BundleInstance {
     case .run(_, let command):
       return "runs \(command.program)"
     case .connect(_, let request): return "connects to \(request.path)"
+    case .tellSocket(_, let request): return "sends a command to \(request.path)"
     case .bus(_, let request):
       let place = "\(request.interface) of \(request.name) on the \(request.bus) bus"
       return switch request.work {

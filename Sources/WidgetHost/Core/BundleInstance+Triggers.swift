@@ -214,12 +214,12 @@ extension BundleInstance {
   }
 
   /// The event with a value for each field of the form. A field that was left out gets empty text,
-  /// or null if it takes a number.
+  /// null if it takes a number, or false if it is a toggle.
   private static func completed(_ event: Event, by form: Form) -> Event {
     var values = ValueMap()
     if case .map(let map)? = event.payload["values"] { values = map }
     for field in form.fields where values[field.name] ?? .null == .null {
-      values[field.name] = field.isNumber ? .null : .string("")
+      values[field.name] = field.isFlag ? .bool(false) : field.isNumber ? .null : .string("")
     }
     var completed = event
     completed.payload["values"] = .map(values)
@@ -228,6 +228,12 @@ extension BundleInstance {
 
   private static func complaint(about field: FormField, _ value: Value) -> String? {
     let label = field.label.isEmpty ? field.name : field.label
+    if field.isFlag {
+      switch value {
+      case .null, .bool: return nil
+      default: return "\(label) takes true or false, not a value of type \(value.typeName)."
+      }
+    }
     let isEmpty: Bool
     var count = 0
     switch value {

@@ -31,6 +31,8 @@ public struct BundleInstance: Sendable {
   var numbers: SeededNumbers
   let kinds: [KindName: KindFacts]
   var duties = Duties()
+  /// Whether a session was open before.
+  private var wasOpened = false
   /// The watched widgets. Nil if the daemon does not tell.
   var watched: Set<WidgetID>?
   /// Whether the next update is the full state.
@@ -186,6 +188,8 @@ public struct BundleInstance: Sendable {
       duties.begin(epoch: epoch)
       senders.removeAll()
       beginAudience(isTold: tellsAudience)
+      if wasOpened { restoreVolatileData() }
+      wasOpened = true
     case .audience(let attached, let detached): take(attached: attached, detached: detached)
     case .event(let event): take(event)
     case .asked(let id, let isRefresh): asked(about: id, isRefresh: isRefresh)
@@ -198,7 +202,10 @@ public struct BundleInstance: Sendable {
     case .value(let request, let value): take(value, for: request)
     case .absent(let request, let failure):
       guard case .continuous(let id, let index)? = purposes[request] else { return }
-      sourceFailed(id, index, failure)
+      serviceIsAbsent(id, index, failure)
+    case .present(let request):
+      guard case .continuous(let id, let index)? = purposes[request] else { return }
+      serviceIsPresent(id, index)
     case .progress(let request, let progress): take(progress: progress, of: request)
     case .sent(let request, let revision): take(sent: request, revision)
     case .emitted(let request, let sequence):

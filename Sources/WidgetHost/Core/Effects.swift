@@ -66,6 +66,15 @@ public struct SocketRequest: Hashable, Sendable {
   public var i3: I3Input?
 }
 
+/// A command for i3 or sway.
+public struct SocketCommand: Hashable, Sendable {
+  public var path: String
+  public var command: String
+  public var timeout: Duration
+  /// The longest answer, in bytes.
+  public var answerBytesMax: Int
+}
+
 /// What to ask a service on D-Bus.
 public struct BusRequest: Hashable, Sendable {
   public enum Work: Hashable, Sendable {
@@ -201,7 +210,10 @@ public enum Effect: Hashable, Sendable {
   case answer(RequestID, WidgetID, WidgetPatch)
   /// Gives lines until it fails.
   case connect(RequestID, SocketRequest)
-  /// A call is answered with `value` or `failed`; all else gives `value` and `absent` until it fails.
+  /// Answered with `value` or `failed`.
+  case tellSocket(RequestID, SocketCommand)
+  /// A call is answered with `value` or `failed`; all else gives `value`, `absent` and `present`
+  /// until it fails.
   case bus(RequestID, BusRequest)
   /// Ends something; it may still be answered.
   case cancel(RequestID)
@@ -239,6 +251,8 @@ public enum BundleInput: Hashable, Sendable {
   case value(RequestID, Value)
   /// What is followed does not exist now. The request goes on.
   case absent(RequestID, Failure)
+  /// The service whose signals are followed exists. The request goes on.
+  case present(RequestID)
   /// How much of a request or its answer has passed, 0 to 1.
   case progress(RequestID, Double)
   /// A change was made, at this revision of the widget; 0 for what has none.

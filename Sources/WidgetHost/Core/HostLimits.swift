@@ -21,6 +21,8 @@ public struct HostLimits: Hashable, Sendable {
   public var busNamesMax = 64
   /// How long a method of D-Bus may take if the bundle does not say.
   public var busTimeout = Duration.seconds(25)
+  /// How long i3 or sway may take for a command.
+  public var socketTimeout = Duration.seconds(10)
   /// Actions that call actions.
   public var depthMax = 8
   /// Steps of one trigger, those of the actions it calls included.
@@ -97,11 +99,29 @@ public struct HostLimits: Hashable, Sendable {
   public var refusalLookInterval = Duration.seconds(1)
   public var refusalRetryInterval = Duration.seconds(30)
 
+  /// After a call to the daemon has failed for a passing reason: the first wait, which doubles, and
+  /// the longest.
+  public var daemonWaitInitial = Duration.milliseconds(200)
+  public var daemonWaitMax = Duration.seconds(5)
+  /// How often the host tries to get a session that another program has, before that is a refusal.
+  public var takenAttemptsMax = 6
+  /// The wait before a failed watch is opened again.
+  public var watchWait = Duration.seconds(1)
+  /// How long the end of the host, or of one session, may take.
+  public var closeWaitMax = Duration.seconds(3)
+
   /// How many lines the host holds back until the daemon has accepted it. If there are more lines,
   /// the host prints them all.
   public var heldReportsMax = 1000
 
   public init() {}
+
+  /// The wait before the next attempt, after this many failed ones.
+  func daemonWait(_ attempts: Int) -> Duration {
+    var wait = daemonWaitInitial
+    for _ in 0..<min(max(attempts, 1) - 1, 32) where wait < daemonWaitMax { wait *= 2 }
+    return min(wait, daemonWaitMax)
+  }
 }
 
 /// An allowance (token bucket): an amount at once, and an amount per second on average. Time is an

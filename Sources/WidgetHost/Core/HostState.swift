@@ -418,7 +418,10 @@ public struct HostState: Sendable {
       folders[path]?.rememberedID = id
       outputs.append(.mark(id: id, problem: problem))
     }
-    let known = Set(standings.map(\.id))
+    // A folder whose file is broken may be any bundle's. Other folders are known by their bundles,
+    // whatever the folders' names are.
+    let unread = order.compactMap { folders[$0]?.bundle == nil ? folders[$0]?.id : nil }
+    let known = Set(running.keys).union(unread)
     for (id, _) in bundles where !known.contains(id) {
       outputs.append(.withdraw(id: id))
       outputs.append(.note("bundle \(id) is gone; removing its widgets and kinds"))

@@ -15,10 +15,13 @@ struct I3Conversation {
 
   private static let magic = Array("i3-ipc".utf8)
   private static let headSize = 14
+  private static let runCommand: UInt32 = 0
   private static let subscribe: UInt32 = 2
   private static let eventBit: UInt32 = 1 << 31
 
   private let input: I3Input
+  /// The command to run instead, whose answer is the result.
+  private let command: String?
   private let bytesMax: Int
   private var bytes: [UInt8] = []
   private var isAsking = false
@@ -26,11 +29,19 @@ struct I3Conversation {
 
   init(_ input: I3Input, bytesMax: Int) {
     self.input = input
+    command = nil
+    self.bytesMax = bytesMax
+  }
+
+  init(command: String, bytesMax: Int) {
+    input = I3Input(request: nil, events: [])
+    self.command = command
     self.bytesMax = bytesMax
   }
 
   /// What to send first.
   mutating func begin() -> [UInt8] {
+    if let command { return I3Conversation.message(I3Conversation.runCommand, command) }
     var outgoing: [UInt8] = []
     if !input.events.isEmpty {
       let names = input.events.map { "\"\($0.rawValue)\"" }.joined(separator: ",")
@@ -97,6 +108,9 @@ struct I3Conversation {
           "INVALID_ARGUMENT",
           "the events \(input.events.map(\.rawValue).joined(separator: ", ")) are not known there")
       }
+    } else if type == I3Conversation.runCommand, command != nil {
+      try I3Conversation.check(payload)
+      step.results.append(payload)
     } else if let request = input.request, type == request.type {
       isAsking = false
       step.results.append(
@@ -104,6 +118,19 @@ struct I3Conversation {
           ? Array(JSONText.write(I3Conversation.focused(in: try JSONText.parse(payload))).utf8)
           : payload)
       if isWantedAgain { step.outgoing += ask() }
+    }
+  }
+
+  /// Throws if one of the parts of a command was refused.
+  private static func check(_ answer: [UInt8]) throws(Failure) {
+    guard case .list(let parts) = try JSONText.parse(answer) else {
+      throw Failure("INVALID_ARGUMENT", "the answer to the command is no list")
+    }
+    for case .map(let part) in parts where part["success"] != .bool(true) {
+      throw Failure(
+        part["parse_error"] == .bool(true) ? "INVALID_ARGUMENT" : "FAILED_PRECONDITION",
+        "the command was refused: \(PlainText.of(part["error"] ?? .string("no reason")).prefix(500))"
+      )
     }
   }
 

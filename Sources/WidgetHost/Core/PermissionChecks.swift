@@ -46,10 +46,18 @@ public struct BundlePermissions: Hashable, Sendable {
 
   /// An absolute path without `.`, `..` and doubled slashes; what is not absolute is meant to be in
   /// the bundle's folder.
-  func path(_ text: String) throws(Failure) -> String {
+  ///
+  /// - Parameter template: what gave the text. A variable of the environment that the host does not
+  ///   have gives no path; the failure names it.
+  func path(_ text: String, of template: Template? = nil) throws(Failure) -> String {
     let expanded = expanded(text)
-    // A variable of the environment that the host does not have gives no path.
-    guard !expanded.isEmpty else { throw Failure("NOT_FOUND", "the path is empty") }
+    guard !expanded.isEmpty else {
+      guard case .expression(let expression)? = template, !expression.environmentNames.isEmpty
+      else { throw Failure("NOT_FOUND", "the path is empty") }
+      let names = expression.environmentNames.joined(separator: " or ")
+      throw Failure(
+        "NOT_FOUND", "no path: the host's environment lacks \(names); start the host with it set")
+    }
     guard !expanded.utf8.contains(0), expanded.utf8.count < 4_096 else {
       throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is no path")
     }
@@ -83,8 +91,8 @@ public struct BundlePermissions: Hashable, Sendable {
   // MARK: Sockets
 
   /// The path of a socket that may be used.
-  func socket(_ text: String) throws(Failure) -> String {
-    let path = try path(text)
+  func socket(_ text: String, of template: Template) throws(Failure) -> String {
+    let path = try path(text, of: template)
     let allowed = permissions.sockets.map { Paths.normalized(expanded($0)) }
     guard !allowed.contains(path) else { return path }
     throw Failure(

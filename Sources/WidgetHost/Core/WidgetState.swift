@@ -47,6 +47,16 @@ struct WidgetState: Sendable {
     view.data[key] = nil
   }
 
+  /// Sends the values of keys again, because the daemon may have lost them.
+  mutating func sendAgain(_ keys: [String]) {
+    for key in keys {
+      guard let value = view.data[key] else { continue }
+      heard.data[key] = nil
+      if !pending.unsetData.contains(key) { pending.setData[key] = value }
+    }
+    rebuild()
+  }
+
   mutating func set(error: WidgetError?) {
     guard view.error != error else { return }
     pending.error = .some(error)

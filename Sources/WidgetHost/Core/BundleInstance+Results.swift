@@ -1,0 +1,166 @@
+import WidgetBundle
+import WidgetExpression
+import WidgetModel
+
+// What becomes of what a source gave.
+extension BundleInstance {
+  mutating func sourceRead(_ id: WidgetID, _ index: Int, _ bytes: [UInt8]) {
+    widgets[id]?.sources[index].request = nil
+    deliver(id, index, bytes)
+    readAgainIfWanted(id, index)
+  }
+
+  mutating func sourceAnswered(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
+    widgets[id]?.sources[index].request = nil
+    guard let source = source(id, index) else { return }
+    switch answer.status {
+    case 304:
+      trace(id, .source, source.name, "nothing new (304)")
+      succeeded(id, index, source, widgets[id]?.sources[index].message ?? "")
+    case 200..<300:
+      do throws(Failure) {
+        let result = try ResultParsing.value(
+          of: answer.body, as: source.parse, hint: answer.contentType)
+        deliver(id, index, result)
+        if status(id, source.name) != .failure { remember(id, index, answer) }
+      } catch {
+        sourceFailed(id, index, error)
+      }
+    default:
+      sourceFailed(id, index, Failure(answer, source.parse))
+    }
+    readAgainIfWanted(id, index)
+  }
+
+  private mutating func remember(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
+    widgets[id]?.sources[index].cached = nil
+    // Use the request that was answered, because the widget's data can ask for something else by
+    // now.
+    guard answer.etag != nil || answer.lastModified != nil, let asked = state(id, index).asked
+    else { return }
+    widgets[id]?.sources[index].cached = CachedAnswer(
+      request: asked, etag: answer.etag, lastModified: answer.lastModified)
+  }
+
+  /// Parses what was read, and makes data of it.
+  mutating func deliver(_ id: WidgetID, _ index: Int, _ bytes: [UInt8]) {
+    guard let source = source(id, index) else { return }
+    do throws(Failure) {
+      var hint = ""
+      if case .file = source.input { hint = state(id, index).watch?.path ?? "" }
+      deliver(id, index, try ResultParsing.value(of: bytes, as: source.parse, hint: hint))
+    } catch {
+      sourceFailed(id, index, error)
+    }
+  }
+
+  /// A single reading has given a value.
+  mutating func sourceGave(_ id: WidgetID, _ index: Int, _ value: Value) {
+    widgets[id]?.sources[index].request = nil
+    deliver(id, index, value)
+    readAgainIfWanted(id, index)
+  }
+
+  mutating func deliver(_ id: WidgetID, _ index: Int, _ result: Value) {
+    guard let source = source(id, index) else { return }
+    do throws(Failure) {
+      trace(id, .source, source.name, "result: \(BundleInstance.shape(result))")
+      guard try holds(source.filter, try moment(id, result: result)) else {
+        return trace(id, .source, source.name, "is ignored: `filter` is false")
+      }
+      tellLife(.ready, of: source.name, id)
+      let values = try values(source.assignments, try moment(id, result: result))
+      trace(id, set: values, by: source.name)
+      set(id, values)
+      var message = ""
+      if let template = source.successMessage {
+        message = try text(template, try moment(id, result: result))
+      }
+      widgets[id]?.sources[index].message = message
+      succeeded(id, index, source, message)
+    } catch {
+      sourceFailed(id, index, error)
+    }
+  }
+
+  mutating func succeeded(
+    _ id: WidgetID, _ index: Int, _ source: Source, _ message: String
+  ) {
+    setStatus(id, source.name, ActionStatus(state: .success, message: message))
+    widgets[id]?.sources[index].attempts = 0
+    succeeded(id, .source(index))
+  }
+
+  /// The bundle's title for a failure of a source.
+  private mutating func title(of source: Source, _ id: WidgetID) -> String? {
+    guard let template = source.errorTitle, let moment = try? moment(id) else { return nil }
+    return try? text(template, moment)
+  }
+
+  mutating func sourceFailed(_ id: WidgetID, _ index: Int, _ failure: Failure) {
+    guard let source = source(id, index), let facts = facts(of: id) else { return }
+    if source.isMissing(failure) { return sourceMissing(id, index, source, failure) }
+    trace(id, .source, source.name, "fails: \(failure)")
+    setFailure(
+      id, source.name,
+      ActionStatus(
+        state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
+        message: failure.message, code: failure.code))
+    switch source.input {
+    case .file where failure.code == "NOT_FOUND", .folder where failure.code == "NOT_FOUND":
+      clearData(of: source, id, facts)
+    default: break
+    }
+    widgets[id]?.sources[index].attempts += 1
+    touched.insert(id)
+    if case .http = source.input, failure.isTransient {
+      // At first sooner than it would be read anyway, then more and more seldom.
+      deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
+    }
+  }
+
+  /// What an optional source reads does not exist. That is a state, and no failure.
+  private mutating func sourceMissing(
+    _ id: WidgetID, _ index: Int, _ source: Source, _ failure: Failure
+  ) {
+    guard let facts = facts(of: id) else { return }
+    trace(id, .source, source.name, "is missing: \(failure.message)")
+    setStatus(
+      id, source.name,
+      ActionStatus(state: .missing, message: failure.message, code: failure.code))
+    clearData(of: source, id, facts)
+    widgets[id]?.sources[index].attempts += 1
+    touched.insert(id)
+    succeeded(id, .source(index), saying: "is missing, and it is optional")
+    switch source.input {
+    case .socket:
+      // The folder tells when the socket is made, so a program that is started is found at once.
+      if let path = state(id, index).missingPath { watch(id, index, path) }
+    case .command where source.interval == nil && !source.isContinuous,
+      .bus where source.interval == nil && !source.isContinuous:
+      // Nothing else would have it read again.
+      deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
+    default: break
+    }
+  }
+
+  /// The data of what does not exist is not valid any more, so the keys get their defaults.
+  private mutating func clearData(of source: Source, _ id: WidgetID, _ facts: KindFacts) {
+    for (key, _) in source.assignments.values {
+      widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
+    }
+  }
+}
+
+extension Source {
+  /// Whether a failure says only that what this optional source reads does not exist. A socket on
+  /// which nobody listens, or whose program ended the connection, counts as well.
+  fileprivate func isMissing(_ failure: Failure) -> Bool {
+    guard isOptional else { return false }
+    switch input {
+    case .socket: return ["NOT_FOUND", "UNAVAILABLE"].contains(failure.code)
+    case .file, .folder, .command, .bus: return failure.code == "NOT_FOUND"
+    case .http, .timer, .constant: return false
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import WidgetBundle
+import WidgetModel
+
+// How actions end: what they set, undo and tell.
+extension BundleInstance {
+  /// All steps of the top frame's phase are done.
+  mutating func complete(_ id: UInt64) {
+    guard let run = runs[id], let frame = run.frames.last else { return }
+    let top = run.frames.count - 1
+    switch frame.phase {
+    case .delayed: break
+    case .steps:
+      var message = ""
+      if let template = frame.action.successMessage {
+        do throws(Failure) {
+          message = try text(template, try moment(of: run))
+        } catch {
+          return fail(id, error)
+        }
+      }
+      runs[id]?.frames[top].undo = []
+      recordMessage(of: run.event, message)
+      setStatus(
+        run.widgetID, frame.action.name, ActionStatus(state: .success, message: message), run: run)
+      if !frame.action.name.isEmpty {
+        succeeded(run.widgetID, .action(frame.action.name))
+      } else if top == 0 {
+        succeeded(run.widgetID, .trigger(run.trigger))
+      }
+      runs[id]?.frames[top].phase = .success
+      runs[id]?.frames[top].index = 0
+    case .success, .otherwise:
+      runs[id]?.frames.removeLast()
+      if top > 0 { runs[id]?.frames[top - 1].result = frame.result }
+    case .failure:
+      runs[id]?.frames.removeLast()
+      if let error = frame.error { propagate(id, error) }
+    }
+  }
+
+  mutating func fail(_ id: UInt64, _ failure: Failure) {
+    // An action with a name traces the failure with its status.
+    if let run = runs[id], run.frames.allSatisfy(\.action.name.isEmpty) {
+      trace(run.widgetID, .action, traceName(run), "fails: \(failure)")
+    }
+    propagate(id, ActionStatus(state: .failure, message: failure.message, code: failure.code))
+  }
+
+  /// Ends frames, from the top, until one has something to do about the failure.
+  private mutating func propagate(_ id: UInt64, _ failure: ActionStatus) {
+    runs[id]?.wait = .nothing
+    while let run = runs[id], let frame = run.frames.last {
+      let top = run.frames.count - 1
+      guard frame.phase == .steps || frame.phase == .delayed else {
+        runs[id]?.frames.removeLast()
+        continue
+      }
+      var status = failure
+      status.title = title(of: frame, run) ?? failure.title
+      undo(frame, run.widgetID)
+      status = mark(id, frame, status)
+      setStatus(run.widgetID, frame.action.name, status, run: run)
+      if !frame.action.name.isEmpty || (top == 0 && !run.isReported) {
+        runs[id]?.isReported = true
+        if !run.isAboutError {
+          sendError(run.widgetID, frame.action.name, status, cause: run.event)
+        }
+      }
+      guard frame.action.failure.isEmpty else {
+        runs[id]?.frames[top].phase = .failure
+        runs[id]?.frames[top].index = 0
+        runs[id]?.frames[top].undo = []
+        runs[id]?.frames[top].error = status
+        return
+      }
+      runs[id]?.frames.removeLast()
+    }
+  }
+
+  /// Remembers the failure of a run once: with the innermost action that has a name, or with what set it
+  /// off.
+  private mutating func mark(
+    _ id: UInt64, _ frame: Run.Frame, _ status: ActionStatus
+  ) -> ActionStatus {
+    guard let run = runs[id], let facts = facts(of: run.widgetID) else { return status }
+    recordOutcome(of: run.event, status)
+    var status = status
+    status.since = status.since ?? now.wall
+    guard !run.isMarked else { return status }
+    let isCaught = !frame.action.failure.isEmpty || facts.handlesErrors
+    if frame.action.name.isEmpty {
+      // An outer action may have a name, or catch the failure.
+      if isCaught || run.frames.count == 1 {
+        runs[id]?.isMarked = true
+        var named = status
+        if named.title.isEmpty { named.title = triggerName(run.widgetID, run.trigger) }
+        failed(run.widgetID, .trigger(run.trigger), named, isCaught: isCaught)
+        return status
+      }
+      return status
+    }
+    runs[id]?.isMarked = true
+    let names = Set(run.frames.map(\.action.name).filter { !$0.isEmpty })
+    return failed(
+      run.widgetID, .action(frame.action.name), status, among: names, isCaught: isCaught)
+  }
+
+  private mutating func title(of frame: Run.Frame, _ run: Run) -> String? {
+    if let template = frame.action.errorTitle, let moment = try? moment(of: run),
+      let title = try? text(template, moment)
+    {
+      return title
+    }
+    return frame.action.name.isEmpty
+      ? nil : facts(of: run.widgetID)?.failureTitle(frame.action.name)
+  }
+
+  /// Keeps the optimistic values with the action's status, so that the next host can revert them if
+  /// this one is killed. Does not keep large values.
+  mutating func keep(
+    _ undo: [(key: String, before: Value, set: Value)], _ id: WidgetID, _ name: String
+  ) {
+    guard !undo.isEmpty else { return }
+    let map = ValueMap(
+      undo.map { .init(key: $0.key, value: .map(["before": $0.before, "set": $0.set])) })
+    guard JSONText.write(.map(map)).utf8.count <= BundleInstance.undoBytesMax else { return }
+    changeStatus(id, name) { $0[BundleInstance.undoKey] = .map(map) }
+  }
+
+  private static var undoBytesMax: Int { 16_384 }
+  private static var undoKey: String { "undo" }
+
+  /// Takes back what a host that is gone had set in advance.
+  mutating func undo(_ status: ValueMap, _ id: WidgetID) {
+    guard case .map(let entries)? = status[BundleInstance.undoKey] else { return }
+    for entry in entries.entries {
+      guard case .map(let values) = entry.value, let before = values["before"],
+        widgets[id]?.view.data[entry.key] == values["set"]
+      else { continue }
+      widgets[id]?.set(entry.key, before)
+    }
+  }
+
+  /// Takes back what was set in advance, but not what somebody else has changed since.
+  mutating func undo(_ frame: Run.Frame, _ id: WidgetID) {
+    for entry in frame.undo.reversed() where widgets[id]?.view.data[entry.key] == entry.set {
+      widgets[id]?.set(entry.key, entry.before)
+    }
+    touched.insert(id)
+  }
+
+  /// Ends a run in its middle: nothing of it counts.
+  mutating func abandon(_ id: UInt64) {
+    guard let run = runs[id] else { return }
+    for frame in run.frames.reversed() where frame.phase == .steps || frame.phase == .delayed {
+      undo(frame, run.widgetID)
+      guard frame.phase == .steps else { continue }
+      setStatus(run.widgetID, frame.action.name, ActionStatus())
+      if !frame.action.name.isEmpty { succeeded(run.widgetID, .action(frame.action.name)) }
+    }
+    end(id)
+  }
+
+  mutating func end(_ id: UInt64) {
+    guard let run = runs.removeValue(forKey: id) else { return }
+    if case .request(let request) = run.wait { cancel(request) }
+    deadlines[.delay(id)] = nil
+    startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
+  }
+}

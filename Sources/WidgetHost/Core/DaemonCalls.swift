@@ -1,0 +1,152 @@
+public import WidgetClient
+public import WidgetModel
+
+// The daemon as the core sees it: the calls, their answers, and the news. All of them are values.
+
+/// The number of a session that the host opens. Never used twice.
+public struct SessionID: Hashable, Sendable {
+  let number: UInt64
+}
+
+/// The number of a watch. Never used twice.
+public struct WatchID: Hashable, Sendable {
+  let number: UInt64
+}
+
+/// The number of a call. Never used twice, so an answer to a cancelled call is recognized.
+public struct CallID: Hashable, Sendable {
+  let number: UInt64
+}
+
+/// A session to open.
+public struct SessionRequest: Sendable {
+  public var provider: String
+  public var kinds: [Kind]
+  /// Whether to end another session of the provider.
+  public var takesOver: Bool
+  /// Whether to ask which widgets are watched.
+  public var includesAudience: Bool
+}
+
+/// A call with one answer.
+public enum DaemonCall: Sendable {
+  /// Waits until the daemon has taken the session's kinds.
+  case ready(SessionID)
+  /// Declares the session's kinds again.
+  case declareKinds(SessionID)
+  /// Waits, for a short time, until pending acknowledgements are sent.
+  case flush(SessionID)
+  case close(SessionID)
+  case answer(SessionID, WidgetID, WidgetPatch)
+  /// Acknowledges that all events up to a number are lost.
+  case acknowledgeMissed(SessionID, UInt64)
+  case declare([WidgetSpec], set: String)
+  /// Answered with `results`.
+  case own([WidgetSpec], set: String)
+  case removeKinds(of: String)
+  /// Answered with `revision`.
+  case update(WidgetID, WidgetPatch, provider: String)
+  case presence([WidgetID], PresenceAction)
+  /// Answered with `sequence`.
+  case send(WidgetID, name: String, payload: ValueMap, force: Bool)
+  /// Answered with `widget`.
+  case widget(WidgetID)
+  /// All widgets of these kinds; of any kind if there are none. Answered with `widgets`.
+  case widgets([KindName])
+  /// Answered with `standing`.
+  case standing(kinds: [KindName], widgets: [WidgetID])
+  /// Which of these folders hold a bundle. Not a call to the daemon, but one with an answer.
+  /// Answered with `folders`.
+  case folders([String])
+}
+
+/// The answer to a call.
+public enum DaemonAnswer: Sendable {
+  case done
+  case results([ApplyResult])
+  case revision(Revision)
+  case sequence(UInt64)
+  case widget(Widget)
+  case widgets([Widget])
+  case standing(Circumstances)
+  case folders(Set<String>)
+}
+
+/// Work for the adapter of the daemon.
+public enum DaemonEffect: Sendable {
+  /// Opens a session, and opens it again when it is lost, until it is closed with a call.
+  case open(SessionID, SessionRequest)
+  /// Watches the widgets of these kinds until `endWatch`.
+  case watch(WatchID, [KindName])
+  case endWatch(WatchID)
+  /// Answered with `DaemonInput.answered`, unless it is cancelled.
+  case call(CallID, DaemonCall)
+  /// Cancels a call. The daemon may have carried it out.
+  case cancel(CallID)
+  /// Acknowledges this event and all before it. Nobody waits for an answer.
+  case acknowledge(SessionID, Event)
+  /// Carries out a call about bundles.
+  case manage(SessionID, ProviderBundleRequest)
+}
+
+/// What the adapter of the daemon reports.
+public enum DaemonInput: Sendable {
+  case session(SessionID, SessionNews)
+  /// The session is over. nil: it was closed.
+  case sessionEnded(SessionID, Failure?)
+  case watch(WatchID, DaemonNews)
+  case watchEnded(WatchID, Failure)
+  case answered(CallID, Result<DaemonAnswer, Failure>)
+}
+
+/// The owners of a bundle's kinds and widgets, which decide whether the daemon takes the bundle.
+public struct Circumstances: Hashable, Sendable {
+  public struct KindStanding: Hashable, Sendable {
+    public var name: KindName
+    public var provider: String
+    public var revision: Revision
+  }
+
+  public struct WidgetStanding: Hashable, Sendable {
+    public var id: WidgetID
+    public var kind: KindName
+    public var applySet: String
+  }
+
+  public var kinds: Set<KindStanding>
+  public var widgets: Set<WidgetStanding>
+
+  public init(kinds: Set<KindStanding> = [], widgets: Set<WidgetStanding> = []) {
+    self.kinds = kinds
+    self.widgets = widgets
+  }
+}
+
+/// Changes to widgets.
+public enum DaemonNews: Hashable, Sendable {
+  /// All widgets that there are.
+  case snapshot([Widget])
+  case widget(Widget)
+  case removed(WidgetID)
+}
+
+/// Requests and news of the daemon for a provider.
+public enum SessionNews: Hashable, Sendable {
+  /// The session is open, for the first time or again. The daemon may be one that knows nothing.
+  case opened(epoch: UInt64, tellsAudience: Bool = false)
+  /// The daemon cannot be reached; it is tried again.
+  case lost(String)
+  /// The daemon does not have the session now; it is tried again.
+  case refused(String)
+  case event(Event)
+  /// Events up to this one may have been lost: the daemon does not have them any more.
+  case missed(last: UInt64)
+  case asked(WidgetID, isRefresh: Bool)
+  case removed([WidgetID])
+  /// The watched widgets: the first of a session has all of them, later ones are differences.
+  case audience(attached: [WidgetID], detached: [WidgetID])
+  /// Kinds of the provider were removed.
+  case kindsRemoved([KindName])
+  /// Somebody makes a call about bundles. Only the host's own session gets these.
+  case bundles(ProviderBundleRequest)
+}

@@ -1,0 +1,231 @@
+import WidgetBundle
+import WidgetModel
+
+// What waits after a refusal, and what removed bundles left behind.
+extension DaemonConversation {
+  /// What goes on when a wait after a refusal is over.
+  enum RestHolder: Hashable, Comparable, Sendable {
+    case connection(UInt64)
+    case work(UInt64)
+    /// A refused version of this bundle, while the former version runs.
+    case version(String)
+  }
+
+  /// The wait after a refusal, until the owners of a bundle's kinds and widgets change, somebody
+  /// asks for a retry, or the time for a retry has come.
+  struct Rest: Sendable {
+    let kinds: [KindName]
+    let ids: [WidgetID]
+    var known: Circumstances?
+    var look: CallID?
+    var lookAt: Duration?
+    /// When to retry in any case; nil for never.
+    var end: Duration?
+  }
+
+  mutating func rest(_ holder: RestHolder, _ bundle: Bundle, until end: Duration?) {
+    cancelRest(holder)
+    let kinds = Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind))
+    rests[holder] = Rest(
+      kinds: kinds.sorted { $0.rawValue < $1.rawValue }, ids: bundle.widgets.compactMap(\.id),
+      end: end)
+    look(holder)
+  }
+
+  mutating func look(_ holder: RestHolder) {
+    guard let rest = rests[holder] else { return }
+    rests[holder]?.lookAt = nil
+    let id = call(.standing(kinds: rest.kinds, widgets: rest.ids), for: .look(holder))
+    rests[holder]?.look = id
+  }
+
+  mutating func looked(
+    _ result: Result<DaemonAnswer, Failure>, _ holder: RestHolder, at now: HostTime
+  ) {
+    guard let rest = rests[holder] else { return }
+    rests[holder]?.look = nil
+    rests[holder]?.lookAt = now.uptime + limits.refusalLookInterval
+    // No answer from the daemon is not a change.
+    guard case .success(.standing(let circumstances)) = result else { return }
+    rests[holder]?.known = circumstances
+    if let known = rest.known, known != circumstances { endRest(holder) }
+  }
+
+  mutating func cancelRest(_ holder: RestHolder) {
+    guard let rest = rests.removeValue(forKey: holder) else { return }
+    cancel(rest.look)
+  }
+
+  /// Ends a wait: retries.
+  mutating func endRest(_ holder: RestHolder) {
+    guard rests[holder] != nil else { return }
+    cancelRest(holder)
+    switch holder {
+    case .connection(let generation): links[generation]?.connection = .none
+    case .work(let generation): links[generation]?.work = .none
+    case .version(let id):
+      refusedVersions[id] = nil
+      outputs.append(.retry(id: id))
+    }
+  }
+
+  /// Retries bundles that the daemon has refused: one, or all if `id` is nil.
+  mutating func retry(_ id: String?) {
+    for holder in rests.keys.sorted() {
+      let bundle =
+        switch holder {
+        case .connection(let generation), .work(let generation): links[generation]?.bundle.id
+        case .version(let bundle): bundle
+        }
+      if id == nil || bundle == id { endRest(holder) }
+    }
+  }
+
+  /// The daemon has refused a version, and the former version runs. nil: do not retry any more.
+  mutating func refusedVersion(_ id: String, _ bundle: Bundle?) {
+    cancelRest(.version(id))
+    refusedVersions[id] = bundle
+    if let bundle { rest(.version(id), bundle, until: nil) }
+  }
+
+  // MARK: Removed bundles
+
+  /// Removes the widgets of a bundle, then its kinds.
+  struct Withdrawal: Hashable, Sendable {
+    enum Phase: Hashable, Sendable { case widgets, kinds }
+
+    var phase = Phase.widgets
+    var call: CallID?
+    var attempts = 0
+    var retryAt: Duration?
+    var refusal: String?
+    /// The bundle is loaded again: end when the call in flight is answered.
+    var isUnwanted = false
+  }
+
+  /// Whether something is being removed whose widgets must not be taken for others'. A refused
+  /// removal can last, so nothing waits for it.
+  var isWithdrawing: Bool { withdrawals.values.contains { $0.refusal == nil } }
+
+  mutating func withdraw(_ id: String) {
+    // Of an earlier withdrawal, a call in flight is answered first.
+    let call = withdrawals[id]?.call
+    withdrawals[id] = Withdrawal(call: call)
+    toldKept[id] = nil
+  }
+
+  mutating func forgetWithdrawal(of id: String) {
+    if withdrawals[id]?.call == nil {
+      withdrawals[id] = nil
+    } else {
+      // The daemon may carry the call out late, so the bundle waits for the answer.
+      withdrawals[id]?.isUnwanted = true
+    }
+  }
+
+  mutating func proceedWithdrawals(at now: HostTime) {
+    // Another host may run the bundle, unless this host has the session.
+    guard host.isHolding else { return }
+    for (id, withdrawal) in withdrawals.sorted(by: { $0.key < $1.key }) {
+      // A session that is not closed yet could register the kinds again.
+      guard withdrawal.call == nil, withdrawal.retryAt == nil, retiring[id] == nil,
+        !isClosing(id)
+      else { continue }
+      let name = HostState.provider(of: id)
+      let what: DaemonCall =
+        switch withdrawal.phase {
+        case .widgets: .declare([], set: name)
+        case .kinds: .removeKinds(of: name)
+        }
+      let call = call(what, for: .withdrawal(id))
+      withdrawals[id]?.call = call
+    }
+  }
+
+  mutating func withdrawalAnswered(
+    _ result: Result<DaemonAnswer, Failure>, _ id: String, at now: HostTime
+  ) {
+    guard var withdrawal = withdrawals[id] else { return }
+    withdrawal.call = nil
+    switch result {
+    case _ where withdrawal.isUnwanted:
+      withdrawals[id] = nil
+      return
+    case .success:
+      withdrawal.attempts = 0
+      if withdrawal.phase == .kinds {
+        withdrawals[id] = nil
+        return
+      }
+      withdrawal.phase = .kinds
+    case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
+      withdrawal.attempts += 1
+      withdrawal.retryAt = now.uptime + limits.daemonWait(withdrawal.attempts)
+    case .failure(let failure):
+      if failure.message != withdrawal.refusal { report(failure.message) }
+      withdrawal.refusal = failure.message
+      withdrawal.retryAt = now.uptime + limits.refusalRetryInterval
+    }
+    withdrawals[id] = withdrawal
+  }
+
+  // MARK: Marks
+
+  /// Shows a problem on the widgets that an earlier host declared for a bundle.
+  struct Mark: Sendable {
+    let error: WidgetError
+    /// The widgets to change; nil before they are known.
+    var ids: [WidgetID]?
+    var call: CallID?
+    var attempts = 0
+    var retryAt: Duration?
+  }
+
+  mutating func mark(_ id: String, _ problem: String) {
+    marks[id].map { cancel($0.call) }
+    marks[id] = Mark(error: WidgetError(reason: BundleInstance.invalid, message: problem))
+  }
+
+  mutating func proceedMarks(at now: HostTime) {
+    guard host.isHolding else { return }
+    for (id, mark) in marks.sorted(by: { $0.key < $1.key })
+    where mark.call == nil && mark.retryAt == nil {
+      guard let ids = mark.ids else {
+        let call = call(.widgets([]), for: .mark(id))
+        marks[id]?.call = call
+        continue
+      }
+      guard let first = ids.first else {
+        marks[id] = nil
+        continue
+      }
+      let patch = WidgetPatch(isStale: true, error: .some(mark.error))
+      let call = call(.update(first, patch, provider: ""), for: .mark(id))
+      marks[id]?.call = call
+    }
+  }
+
+  mutating func markAnswered(
+    _ result: Result<DaemonAnswer, Failure>, _ id: String, at now: HostTime
+  ) {
+    guard var mark = marks[id] else { return }
+    mark.call = nil
+    let set = HostState.provider(of: id)
+    switch result {
+    case .success(.widgets(let widgets)):
+      mark.ids = widgets.filter {
+        $0.applySet == set && $0.error != mark.error.continuing($0.error)
+      }.map(\.id)
+    case .success: mark.ids?.removeFirst()
+    case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
+      mark.ids = nil
+      mark.attempts += 1
+      mark.retryAt = now.uptime + limits.daemonWait(mark.attempts)
+    case .failure(let failure):
+      report(failure.message)
+      marks[id] = nil
+      return
+    }
+    marks[id] = mark
+  }
+}

@@ -1,0 +1,339 @@
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+
+/// The host's conversation with the daemon: the host's session, which decides whether bundles run,
+/// a conversation for each bundle, and what earlier bundles left behind.
+///
+/// A value without I/O. News of the daemon and answers go in, with the time as an argument. Calls,
+/// sessions and watches to open, and news for the bundles come out. Nothing waits here: what waits
+/// has a deadline, and `nextDeadline` is the first one. A cancelled call is forgotten, so a late
+/// answer changes nothing. Each wait after a failure is at least `HostLimits.daemonWaitInitial`.
+struct DaemonConversation: Sendable {
+  enum Output: Sendable {
+    case effect(DaemonEffect)
+    /// News for the instance of a bundle.
+    case tell(BundleInput, generation: UInt64)
+    /// The daemon has taken a bundle's kinds and widgets, or refused them.
+    case declared(generation: UInt64, refusal: String?)
+    /// Retry the version of this bundle that the daemon has refused.
+    case retry(id: String)
+    /// The bundles that the daemon has, from an earlier host perhaps.
+    case remembered([(id: String, path: String)])
+    /// Somebody sent an event to a widget of the host.
+    case event(Event)
+    case report(String)
+    case note(String)
+    /// The daemon is known to take this host, or cannot be reached: print what was held back.
+    case release
+    /// Print this before what is held back.
+    case reportNow(String)
+    /// Another host serves the daemon: drop what was held back.
+    case discard
+    /// A field of a bundle's file has no effect.
+    case kept(HostState.KeptField, bundle: String)
+    /// The daemon does not have this host. `stop` has to follow.
+    case refused(Failure)
+    /// The conversation is over.
+    case ended
+  }
+
+  /// Who hears the news of a session.
+  enum SessionOwner: Hashable, Sendable {
+    case host
+    case bundle(UInt64)
+  }
+
+  /// What a call is for.
+  enum Purpose: Hashable, Sendable {
+    /// Nobody waits for the answer.
+    case nothing
+    case hostReady
+    case hostKinds
+    case standing
+    case goodbye
+    case closing
+    case trace
+    case flush(UInt64)
+    case ready(UInt64)
+    case work(UInt64)
+    case bundle(UInt64)
+    case look(RestHolder)
+    case withdrawal(String)
+    case mark(String)
+  }
+
+  let limits: HostLimits
+  var outputs: [Output] = []
+  private var lastNumber: UInt64 = 0
+  /// The calls without an answer.
+  private(set) var purposes: [CallID: Purpose] = [:]
+  var sessions: [SessionID: SessionOwner] = [:]
+  var watches: [WatchID: UInt64] = [:]
+
+  var host = HostSession()
+  var standing = StandingWork()
+  /// The bundles' conversations, by generation.
+  var links: [UInt64: Link] = [:]
+  /// The sessions of bundles' earlier versions, by bundle, until the next version's kinds are
+  /// registered: so nobody sees their widgets without a provider in between.
+  var retiring: [String: [SessionID]] = [:]
+  /// The sessions that are being closed, with their bundles and when to wait no longer.
+  var closings: [CallID: (bundle: String, end: Duration)] = [:]
+  /// What removed bundles left behind, by bundle.
+  var withdrawals: [String: Withdrawal] = [:]
+  var marks: [String: Mark] = [:]
+  var rests: [RestHolder: Rest] = [:]
+  /// The refused versions whose former versions still run, by bundle.
+  var refusedVersions: [String: Bundle] = [:]
+  /// The fields that were reported as kept by their owners, by bundle.
+  var toldKept: [String: Set<HostState.KeptField>] = [:]
+  var traces: TraceQueue
+  var stopping: Stopping?
+
+  /// The end: the last declaration, the bundles' sessions, the host's session, in this order.
+  struct Stopping: Hashable, Sendable {
+    enum Step: Hashable, Sendable { case declaring, closingBundles, closingHost, ended }
+    var step = Step.declaring
+    let end: Duration
+  }
+
+  init(limits: HostLimits) {
+    self.limits = limits
+    traces = TraceQueue(limits)
+  }
+
+  var isStopped: Bool { stopping != nil }
+
+  mutating func takeOutputs() -> [Output] {
+    defer { outputs.removeAll(keepingCapacity: true) }
+    return outputs
+  }
+
+  // MARK: Effects
+
+  mutating func nextNumber() -> UInt64 {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  @discardableResult
+  mutating func call(_ call: DaemonCall, for purpose: Purpose = .nothing) -> CallID {
+    let id = CallID(number: nextNumber())
+    purposes[id] = purpose
+    outputs.append(.effect(.call(id, call)))
+    return id
+  }
+
+  mutating func cancel(_ id: CallID?) {
+    guard let id, purposes.removeValue(forKey: id) != nil else { return }
+    outputs.append(.effect(.cancel(id)))
+  }
+
+  mutating func open(_ request: SessionRequest, for owner: SessionOwner) -> SessionID {
+    let id = SessionID(number: nextNumber())
+    sessions[id] = owner
+    outputs.append(.effect(.open(id, request)))
+    return id
+  }
+
+  /// Closes a session. Its news do not matter from now on.
+  mutating func close(_ session: SessionID, of bundle: String, at now: HostTime) {
+    sessions[session] = nil
+    closings[call(.close(session), for: .closing)] = (bundle, now.uptime + limits.closeWaitMax)
+  }
+
+  // MARK: Inputs
+
+  mutating func handle(_ input: DaemonInput, at now: HostTime) {
+    switch input {
+    case .session(let id, let news):
+      switch sessions[id] {
+      case nil: return
+      case .host: heard(news, id, at: now)
+      case .bundle(let generation): heard(news, generation, id, at: now)
+      }
+    case .sessionEnded(let id, let failure):
+      guard let owner = sessions[id] else { return }
+      switch owner {
+      case .host: hostEnded(id, failure, at: now)
+      case .bundle(let generation): ended(id, failure, generation, at: now)
+      }
+    case .watch(let id, let news):
+      guard let generation = watches[id] else { return }
+      heard(news, generation, at: now)
+    case .watchEnded(let id, let failure):
+      guard let generation = watches.removeValue(forKey: id) else { return }
+      watchEnded(failure, generation, at: now)
+    case .answered(let id, let result):
+      guard let purpose = purposes.removeValue(forKey: id) else { return }
+      answered(id, purpose, result, at: now)
+    }
+  }
+
+  private mutating func answered(
+    _ id: CallID, _ purpose: Purpose, _ result: Result<DaemonAnswer, Failure>, at now: HostTime
+  ) {
+    switch purpose {
+    case .nothing: break
+    case .hostReady: hostReady(result, at: now)
+    case .hostKinds:
+      if case .failure(let failure) = result { report(failure.message) }
+      // The daemon does not tell of widgets that are removed while they have no provider.
+      standing.version += 1
+    case .standing: standingAnswered(result, at: now)
+    case .goodbye: stopping?.step = .closingBundles
+    case .closing: closings[id] = nil
+    case .trace: traces.sent(result, at: now.uptime)
+    case .flush(let generation): flushed(id, generation)
+    case .ready(let generation): ready(result, generation, at: now)
+    case .work(let generation): workAnswered(result, generation, at: now)
+    case .bundle(let generation): bundleAnswered(result, generation)
+    case .look(let holder): looked(result, holder, at: now)
+    case .withdrawal(let bundle): withdrawalAnswered(result, bundle, at: now)
+    case .mark(let bundle): markAnswered(result, bundle, at: now)
+    }
+  }
+
+  mutating func report(_ text: String) { outputs.append(.report(text)) }
+
+  /// Begins what can begin now. To be called after the outputs of each change have been handled, and
+  /// again after its own outputs, until there are none.
+  mutating func settle(at now: HostTime) {
+    guard stopping == nil else { return proceedStopping(at: now) }
+    closeRetired(at: now)
+    proceedWithdrawals(at: now)
+    proceedStanding(at: now)
+    proceedMarks(at: now)
+    for generation in links.keys.sorted() { proceed(generation, at: now) }
+    if let event = traces.next(at: now.uptime) {
+      call(
+        .send(event.widget, name: "traced", payload: event.payload, force: true), for: .trace)
+    }
+  }
+
+  // MARK: Time
+
+  /// When `tick` has to be called next; nil if nothing waits.
+  var nextDeadline: Duration? {
+    var next: Duration?
+    func consider(_ deadline: Duration?) {
+      guard let deadline else { return }
+      next = min(next ?? deadline, deadline)
+    }
+    if let stopping {
+      if stopping.step != .ended { consider(stopping.end) }
+      return next
+    }
+    consider(host.retryAt)
+    consider(host.restoreAt)
+    consider(standing.retryAt)
+    consider(traces.deadline)
+    for closing in closings.values { consider(closing.end) }
+    for link in links.values {
+      consider(link.connectAt)
+      consider(link.workAt)
+      consider(link.watchAt)
+      consider(link.restoreAt)
+    }
+    for rest in rests.values {
+      consider(rest.lookAt)
+      consider(rest.end)
+    }
+    if host.isHolding {
+      for withdrawal in withdrawals.values { consider(withdrawal.retryAt) }
+      for mark in marks.values { consider(mark.retryAt) }
+    }
+    return next
+  }
+
+  /// Time has passed.
+  mutating func tick(at now: HostTime) {
+    func isDue(_ deadline: Duration?) -> Bool { deadline.map { $0 <= now.uptime } ?? false }
+    if let stopping {
+      if isDue(stopping.end), stopping.step != .ended { end() }
+      return
+    }
+    if isDue(host.retryAt) {
+      host.retryAt = nil
+      connectHost()
+    }
+    if isDue(host.restoreAt) {
+      host.restoreAt = nil
+      restoreHost(at: now)
+    }
+    if isDue(standing.retryAt) { standing.retryAt = nil }
+    for (call, closing) in closings where isDue(closing.end) {
+      closings[call] = nil
+      purposes[call] = nil
+    }
+    for generation in links.keys.sorted() {
+      if isDue(links[generation]?.connectAt) { links[generation]?.connectAt = nil }
+      if isDue(links[generation]?.workAt) { links[generation]?.workAt = nil }
+      if isDue(links[generation]?.watchAt) {
+        links[generation]?.watchAt = nil
+        links[generation]?.owesWidgets = true
+      }
+      if isDue(links[generation]?.restoreAt) { restore(generation, at: now) }
+    }
+    for (holder, rest) in rests.sorted(by: { $0.key < $1.key }) {
+      if isDue(rest.end) {
+        endRest(holder)
+      } else if isDue(rest.lookAt) {
+        look(holder)
+      }
+    }
+    for (id, withdrawal) in withdrawals where isDue(withdrawal.retryAt) {
+      withdrawals[id]?.retryAt = nil
+    }
+    for (id, mark) in marks where isDue(mark.retryAt) { marks[id]?.retryAt = nil }
+  }
+
+  // MARK: The end
+
+  /// Ends everything. `ended` follows, at the latest after `HostLimits.closeWaitMax`.
+  ///
+  /// - Parameter last: the widgets that show how the host and its bundles ended.
+  mutating func stop(_ last: [WidgetSpec], at now: HostTime) {
+    guard stopping == nil else { return }
+    let isServing = host.isServing
+    stopping = Stopping(end: now.uptime + limits.closeWaitMax)
+    for generation in links.keys.sorted() { close(generation) }
+    for holder in Array(rests.keys) { cancelRest(holder) }
+    let kept = Set(closings.keys)
+    for id in purposes.keys.sorted(by: { $0.number < $1.number }) where !kept.contains(id) {
+      cancel(id)
+    }
+    // Whoever stopped the daemon first has stopped all its widgets too.
+    if isServing {
+      let withdrawn = Set(withdrawals.keys.compactMap { WidgetID(HostState.provider(of: $0)) })
+      let specs = last + standing.others(than: last)
+      call(
+        .declare(specs + standing.kept(withdrawn, beside: specs), set: HostState.provider),
+        for: .goodbye)
+    } else {
+      stopping?.step = .closingBundles
+    }
+  }
+
+  private mutating func proceedStopping(at now: HostTime) {
+    if stopping?.step == .closingBundles {
+      for (bundle, sessions) in retiring.sorted(by: { $0.key < $1.key }) {
+        for session in sessions { close(session, of: bundle, at: now) }
+      }
+      retiring = [:]
+      guard closings.isEmpty else { return }
+      stopping?.step = .closingHost
+      if let session = host.session { close(session, of: "", at: now) }
+      host.session = nil
+    }
+    if stopping?.step == .closingHost, closings.isEmpty { end() }
+  }
+
+  private mutating func end() {
+    for id in purposes.keys.sorted(by: { $0.number < $1.number }) { cancel(id) }
+    closings = [:]
+    stopping?.step = .ended
+    outputs.append(.ended)
+  }
+}

@@ -1,0 +1,267 @@
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+
+/// The host without I/O: the bundles (`HostState`) and the conversation with the daemon
+/// (`DaemonConversation`).
+///
+/// An input goes to one of the two. What each of them has to tell the other is passed on here, until
+/// only work for the adapters is left.
+struct HostMachine: Sendable {
+  /// Work for the adapters.
+  enum Output: Sendable {
+    /// A file, program, request or anything else that is not a call to the daemon.
+    case effect(Effect)
+    case daemon(DaemonEffect)
+    /// Print this error or warning.
+    case report(String)
+    /// Print this, which the host does.
+    case note(String)
+    /// A field of a bundle's file has no effect.
+    case kept(HostState.KeptField, bundle: String)
+    /// How many bundles run, and how many cannot.
+    case status(running: Int, failed: Int)
+    /// The end. A failure tells why the daemon does not have this host.
+    case ended(Failure?)
+  }
+
+  private(set) var bundles: HostState
+  private(set) var daemon: DaemonConversation
+  private let limits: HostLimits
+  private let roots: [String]
+  private let isStub: Bool
+  /// The user of the host, who may trace bundles.
+  private let uid: UInt32
+  /// The held reports; nil as soon as it is known that no other host serves the daemon.
+  private var held: HeldReports?
+  private var refusal: Failure?
+  private var outputs: [Output] = []
+
+  /// - Parameters:
+  ///   - roots: the folders that hold bundles' folders.
+  ///   - uid: the user of the host.
+  init(
+    limits: HostLimits = HostLimits(), roots: [String] = [], isStub: Bool = false, home: String,
+    programFolders: [String] = BundlePermissions.systemFolders, uid: UInt32, seed: UInt64
+  ) {
+    self.limits = limits
+    self.roots = roots
+    self.isStub = isStub
+    self.uid = uid
+    bundles = HostState(
+      limits: limits, isStub: isStub, home: home, programFolders: programFolders, seed: seed)
+    daemon = DaemonConversation(limits: limits)
+    held = HeldReports(countMax: limits.heldReportsMax)
+    daemon.setStanding(hostWidget())
+  }
+
+  var isStopped: Bool { daemon.isStopped }
+
+  /// The widget that shows this host.
+  private func hostWidget(isStopped: Bool = false) -> [WidgetSpec] {
+    let spec = HostWidget.spec(
+      folders: roots, standings: bundles.standings, isStopped: isStopped, isStub: isStub)
+    return spec.map { [$0] } ?? []
+  }
+
+  // MARK: Inputs
+
+  /// Begins the conversation with the daemon.
+  mutating func start(at now: HostTime) -> [Output] {
+    daemon.start()
+    return drain(at: now)
+  }
+
+  /// A folder was looked into. nil: it is gone, or holds no bundle's file any more.
+  mutating func found(
+    _ found: HostState.Found?, in path: String, at now: HostTime
+  ) -> [Output] {
+    guard !isStopped else { return [] }
+    if let found {
+      pass(bundles.found(found, in: path, at: now), at: now)
+    } else {
+      pass(bundles.lost(path, at: now), at: now)
+    }
+    daemon.standing.knownFolders = Set(bundles.knownFolders)
+    return drain(at: now)
+  }
+
+  /// Something happened to a bundle.
+  mutating func handle(
+    _ input: BundleInput, generation: UInt64, at now: HostTime
+  ) -> [Output] {
+    guard !isStopped else { return [] }
+    pass(bundles.handle(input, generation: generation, at: now), at: now)
+    return drain(at: now)
+  }
+
+  mutating func handle(_ input: DaemonInput, at now: HostTime) -> [Output] {
+    daemon.handle(input, at: now)
+    return drain(at: now)
+  }
+
+  /// Prints an error or a warning of an adapter.
+  mutating func report(_ text: String) -> [Output] {
+    say(.report(text))
+    return take()
+  }
+
+  var nextDeadline: Duration? {
+    guard !isStopped, let bundles = bundles.nextDeadline else { return daemon.nextDeadline }
+    return daemon.nextDeadline.map { min($0, bundles) } ?? bundles
+  }
+
+  /// Time has passed.
+  mutating func tick(at now: HostTime) -> [Output] {
+    if !isStopped, let deadline = bundles.nextDeadline, deadline <= now.uptime {
+      pass(bundles.tick(at: now), at: now)
+    }
+    if let deadline = daemon.nextDeadline, deadline <= now.uptime { daemon.tick(at: now) }
+    return drain(at: now)
+  }
+
+  /// Ends everything. `ended` follows.
+  mutating func stop(at now: HostTime) -> [Output] {
+    guard !isStopped else { return [] }
+    end(at: now)
+    return drain(at: now)
+  }
+
+  private mutating func end(at now: HostTime) {
+    release()
+    let (cancelled, specs) = bundles.stop()
+    pass(cancelled.map { .effect($0) }, at: now)
+    daemon.stop(hostWidget(isStopped: true) + specs, at: now)
+  }
+
+  // MARK: Passing on
+
+  private mutating func take() -> [Output] {
+    defer { outputs = [] }
+    return outputs
+  }
+
+  private mutating func drain(at now: HostTime) -> [Output] {
+    while true {
+      var new = daemon.takeOutputs()
+      if new.isEmpty {
+        daemon.settle(at: now)
+        new = daemon.takeOutputs()
+      }
+      guard !new.isEmpty else { return take() }
+      for output in new { pass(output, at: now) }
+    }
+  }
+
+  private mutating func pass(_ output: DaemonConversation.Output, at now: HostTime) {
+    switch output {
+    case .effect(let effect): outputs.append(.daemon(effect))
+    case .tell(let input, let generation):
+      guard !isStopped else { return }
+      pass(bundles.handle(input, generation: generation, at: now), at: now)
+    case .declared(let generation, let refusal):
+      guard !isStopped else { return }
+      pass(bundles.declared(generation: generation, refusal: refusal, at: now), at: now)
+    case .retry(let id): pass(bundles.retry(id, at: now), at: now)
+    case .remembered(let known): pass(bundles.remembered(known), at: now)
+    case .event(let event): trace(event, at: now)
+    case .report(let text): say(.report(text))
+    case .note(let text): say(.note(text))
+    case .release: release()
+    case .reportNow(let text): outputs.append(.report(text))
+    case .discard: held?.discard()
+    case .kept(let field, let bundle): outputs.append(.kept(field, bundle: bundle))
+    case .refused(let failure):
+      guard !isStopped else { return }
+      refusal = failure
+      end(at: now)
+    case .ended: outputs.append(.ended(refusal))
+    }
+  }
+
+  private mutating func pass(_ new: [HostState.Output], at now: HostTime) {
+    for output in new {
+      switch output {
+      case .open(let generation, let bundle): daemon.open(generation, bundle)
+      case .close(let generation): daemon.close(generation)
+      case .withdraw(let id): daemon.withdraw(id)
+      case .mark(let id, let problem): daemon.mark(id, problem)
+      case .refused(let id, let bundle): daemon.refusedVersion(id, bundle)
+      case .effect(let effect): pass(effect, at: now)
+      case .standing(let specs):
+        daemon.setStanding(hostWidget() + specs)
+        let failed = bundles.standings.count { $0.state == .failed }
+        outputs.append(.status(running: specs.count - failed, failed: failed))
+      case .report(let text): say(.report(text))
+      case .note(let text): say(.note(text))
+      }
+    }
+  }
+
+  private mutating func pass(_ effect: Effect, at now: HostTime) {
+    switch effect {
+    case .acknowledge(let id, let event): daemon.acknowledge(event, id.generation)
+    case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),
+      .fetchWidget(let id, _), .answer(let id, _, _):
+      daemon.add(effect, id.generation)
+    case .trace(let id, let lines, let dropped):
+      guard let bundle = daemon.links[id.generation]?.bundle.id, !isStopped else { return }
+      daemon.traces.keep(lines, dropped, of: bundle, at: now.uptime)
+    case .report(let text): say(.report(text))
+    case .note(let text): say(.note(text))
+    case .readFile, .readFolder, .watchFile, .run, .web, .connect, .tellSocket, .bus, .cancel:
+      outputs.append(.effect(effect))
+    }
+  }
+
+  // MARK: Traces
+
+  /// Starts the trace that an event asks for.
+  ///
+  /// A client asks with the event `trace` of a bundle's widget. The host answers with events
+  /// `traced` of the same widget, which are lost if nobody listens.
+  private mutating func trace(_ event: Event, at now: HostTime) {
+    let prefix = HostState.provider(of: "")
+    guard event.name == "trace", event.widgetID.rawValue.hasPrefix(prefix), !isStopped else {
+      return
+    }
+    var lease = Duration.seconds(10)
+    if case .duration(let given)? = event.payload["lease"] { lease = given }
+    let id = String(event.widgetID.rawValue.dropFirst(prefix.count))
+    guard HostMachine.mayTrace(event.origin, hostUID: uid) else {
+      let line = TraceLine(
+        time: now.wall, widgetID: nil, subject: .bundle, name: id,
+        text: "is traced only for root and for the user of widgetd-host")
+      return daemon.traces.keep([line], 0, of: id, at: now.uptime)
+    }
+    pass(bundles.trace(id, for: lease, at: now), at: now)
+  }
+
+  /// Whether the sender of the event may trace bundles: root, or the user of the host.
+  static func mayTrace(_ origin: EventOrigin, hostUID: UInt32) -> Bool {
+    origin.uid == 0 || origin.uid == hostUID
+  }
+
+  // MARK: Messages
+
+  private mutating func say(_ line: HeldReports.Line) {
+    if held?.hold(line) == true { return }
+    // The held reports are full.
+    release()
+    print(line)
+  }
+
+  private mutating func print(_ line: HeldReports.Line) {
+    switch line {
+    case .report(let text): outputs.append(.report(text))
+    case .note(let text): outputs.append(.note(text))
+    }
+  }
+
+  /// Prints the held reports. Later reports are printed at once.
+  private mutating func release() {
+    guard let held else { return }
+    self.held = nil
+    for line in held.lines { print(line) }
+  }
+}

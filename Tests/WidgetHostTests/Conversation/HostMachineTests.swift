@@ -1,0 +1,97 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// The host without I/O, call by call.
+struct HostMachineTests {
+  private var machine = HostMachine(home: "/home/me", uid: 0, seed: 1)
+  private var now = Duration.zero
+  private var outputs: [HostMachine.Output] = []
+
+  private var time: HostTime { HostTime(wall: .epoch, uptime: now) }
+
+  private mutating func tell(_ input: DaemonInput) {
+    outputs = machine.handle(input, at: time)
+  }
+
+  /// Answers the only call that was made last.
+  private mutating func answer(_ answer: DaemonAnswer = .done) throws {
+    let id = try #require(calls.first?.id)
+    tell(.answered(id, .success(answer)))
+  }
+
+  private var calls: [(id: CallID, call: DaemonCall)] {
+    outputs.compactMap { if case .daemon(.call(let id, let call)) = $0 { (id, call) } else { nil } }
+  }
+
+  private var opened: [SessionID] {
+    outputs.compactMap { if case .daemon(.open(let id, _)) = $0 { id } else { nil } }
+  }
+
+  /// Loads bundle `a` and lets the daemon take the host.
+  ///
+  /// - Returns: the sessions of the host and of the bundle.
+  private mutating func serve() throws -> (host: SessionID, bundle: SessionID) {
+    outputs = machine.found(
+      .bundle(Bundle(id: "a", version: "1.0.0"), digest: 1), in: "/b/a", at: time)
+    outputs = machine.start(at: time)
+    let host = try #require(opened.first)
+    tell(.session(host, .opened(epoch: 1)))
+    try answer()
+    try answer(.widgets([]))
+    try answer()
+    return (host, try #require(opened.first))
+  }
+
+  @Test mutating func `a host whose session another host has taken closes its bundles' sessions`()
+    throws
+  {
+    let (host, bundle) = try serve()
+    tell(.sessionEnded(host, Failure("PROVIDER_ACTIVE", "taken")))
+    let closed = calls.compactMap { if case .close(let id) = $0.call { id } else { nil } }
+    #expect(Set(closed) == [host, bundle])
+    #expect(machine.nextDeadline == HostLimits().daemonWaitInitial)
+  }
+
+  @Test mutating func `a host that stops before a bundle is removed leaves the bundle's widget`()
+    throws
+  {
+    _ = try serve()
+    outputs = machine.found(nil, in: "/b/a", at: time)
+    outputs = machine.stop(at: time)
+    var ids: [String] = []
+    for case .declare(let specs, _) in calls.map(\.call) { ids = specs.compactMap(\.id?.rawValue) }
+    #expect(ids == ["widgetd-host", "bundle/a"])
+  }
+
+  @Test mutating func `a host that stops ends although the daemon answers nothing`() throws {
+    _ = try serve()
+    outputs = machine.stop(at: time)
+    now = try #require(machine.nextDeadline)
+    #expect(now == HostLimits().closeWaitMax)
+    outputs = machine.tick(at: time)
+    #expect(outputs.contains { if case .ended(nil) = $0 { true } else { false } })
+    #expect(machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `widgets of the host that the daemon refused are declared again`() throws {
+    outputs = machine.start(at: time)
+    tell(.session(try #require(opened.first), .opened(epoch: 1)))
+    try answer()
+    try answer(.widgets([]))
+    let id = try #require(calls.first?.id)
+    tell(.answered(id, .failure(Failure("RESOURCE_EXHAUSTED", "full"))))
+    #expect(machine.daemon.host.isServing)
+    now = try #require(machine.nextDeadline)
+    #expect(now == HostLimits().refusalRetryInterval)
+    outputs = machine.tick(at: time)
+    #expect(calls.count == 1)
+  }
+
+  @Test(arguments: [(1, 200), (2, 400), (3, 800), (5, 3200), (6, 5000), (100, 5000)])
+  func `the wait doubles with each failed attempt, up to a limit`(attempts: Int, wait: Int) {
+    #expect(HostLimits().daemonWait(attempts) == .milliseconds(wait))
+  }
+}

@@ -1,0 +1,134 @@
+import WidgetModel
+
+@testable import WidgetHost
+
+/// The daemon in as few words as possible: who has which session, kind and widget.
+///
+/// What is told to sessions and watches is in `news`, for the simulation to deliver.
+struct NaiveDaemon {
+  struct Holder: Hashable {
+    /// nil: a program that is no host, or a connection that the daemon believes in and is not there.
+    var session: SessionID?
+    var host: Int
+    var isRegistered = false
+  }
+
+  enum News {
+    case removed(Widget)
+    case changed(Widget)
+    case kindsRemoved(provider: String, [KindName])
+  }
+
+  var isUp = true
+  var isFull = false
+  private(set) var epoch: UInt64 = 1
+  private var revision: Revision = 0
+  var kinds: [KindName: String] = [:]
+  private(set) var widgets: [WidgetID: Widget] = [:]
+  /// The sessions, by provider.
+  var holders: [String: Holder] = [:]
+  var news: [News] = []
+
+  var sortedWidgets: [Widget] { widgets.values.sorted { $0.id.rawValue < $1.id.rawValue } }
+
+  /// Ends and loses everything.
+  mutating func forget() {
+    epoch += 1
+    kinds = [:]
+    widgets = [:]
+  }
+
+  mutating func remove(_ id: WidgetID) {
+    guard let widget = widgets.removeValue(forKey: id) else { return }
+    news.append(.removed(widget))
+  }
+
+  mutating func put(_ id: WidgetID, _ kind: KindName, data: ValueMap = [:], set: String) {
+    revision += 1
+    let widget = Widget(id: id, kind: kind, data: data, revision: revision, applySet: set)
+    widgets[id] = widget
+    news.append(.changed(widget))
+  }
+
+  /// - Returns: why the daemon refuses the kinds.
+  mutating func register(_ names: [KindName], of provider: String) -> Failure? {
+    if let taken = names.first(where: { kinds[$0].map { $0 != provider } ?? false }) {
+      return Failure("ALREADY_EXISTS", "kind \(taken) belongs to \(kinds[taken] ?? "")")
+    }
+    for (name, owner) in kinds where owner == provider && !names.contains(name) {
+      kinds[name] = nil
+    }
+    for name in names { kinds[name] = provider }
+    return nil
+  }
+
+  mutating func removeKinds(_ names: [KindName]) {
+    for name in names {
+      guard let provider = kinds.removeValue(forKey: name) else { continue }
+      news.append(.kindsRemoved(provider: provider, [name]))
+    }
+  }
+
+  mutating func answer(_ call: DaemonCall) -> Result<DaemonAnswer, Failure> {
+    switch call {
+    case .declare(let specs, let set), .own(let specs, let set):
+      if isFull, !specs.isEmpty {
+        return .failure(Failure("RESOURCE_EXHAUSTED", "no room for widgets of \(set)"))
+      }
+      if let other = specs.first(where: { spec in
+        spec.id.flatMap { widgets[$0] }.map { $0.kind != spec.kind } ?? false
+      }) {
+        return .failure(
+          Failure("INVALID_ARGUMENT", "\(other.id?.rawValue ?? "") is of another kind"))
+      }
+      let isOwn = if case .own = call { true } else { false }
+      let ids = Set(specs.compactMap(\.id))
+      for widget in sortedWidgets where widget.applySet == set && !ids.contains(widget.id) {
+        remove(widget.id)
+      }
+      for spec in specs {
+        // A set that owns its fields leaves the values of others alone.
+        guard let id = spec.id else { continue }
+        if let widget = widgets[id], widget.applySet == set, isOwn || widget.data == spec.data {
+          continue
+        }
+        put(id, spec.kind, data: spec.data, set: set)
+      }
+      return .success(isOwn ? .results([]) : .done)
+    case .removeKinds(let provider):
+      removeKinds(
+        kinds.filter { $0.value == provider }.keys.sorted { $0.rawValue < $1.rawValue })
+      return .success(.done)
+    case .widgets(let names):
+      return .success(
+        .widgets(sortedWidgets.filter { names.isEmpty || names.contains($0.kind) }))
+    case .standing(let names, let ids):
+      var result = Circumstances()
+      for name in names {
+        if let owner = kinds[name] {
+          result.kinds.insert(.init(name: name, provider: owner, revision: 1))
+        }
+      }
+      for id in ids {
+        if let widget = widgets[id] {
+          result.widgets.insert(.init(id: id, kind: widget.kind, applySet: widget.applySet))
+        }
+      }
+      return .success(.standing(result))
+    case .update(let id, let patch, _):
+      guard var widget = widgets[id] else { return .failure(Failure("NOT_FOUND", "no \(id)")) }
+      for entry in patch.setData.entries { widget.data[entry.key] = entry.value }
+      for key in patch.unsetData { widget.data[key] = nil }
+      if let error = patch.error { widget.error = error }
+      if let isStale = patch.isStale { widget.isStale = isStale }
+      revision += 1
+      widget.revision = revision
+      widgets[id] = widget
+      news.append(.changed(widget))
+      return .success(.revision(revision))
+    case .ready, .declareKinds, .flush, .close, .answer, .acknowledgeMissed, .presence, .send,
+      .widget, .folders:
+      return .success(.done)
+    }
+  }
+}
