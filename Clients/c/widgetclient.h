@@ -124,6 +124,9 @@ typedef struct wc_client wc_client;
  * connection, the next call reconnects. Returns NULL on failure.
  */
 WC_API wc_client *wc_connect(const char *socket, wc_error *error);
+/* The same within so many milliseconds, and with that timeout for each call; see wc_set_timeout.
+ * 0: no timeout. */
+WC_API wc_client *wc_connect_within(const char *socket, int milliseconds, wc_error *error);
 /* Closes the connection and frees the client. NULL is fine. */
 WC_API void wc_close(wc_client *client);
 /* Sets the timeout of each call in milliseconds. 0: no timeout. Below 0: every call fails at once

@@ -186,6 +186,7 @@ static void read_requirement(const char *start, const char *end, const char *all
   char *open = strchr(part, '('), *equals = strchr(part, '=');
   if (open != NULL && part[length - 1] == ')') {
     char *word = part + strcspn(part, " ");
+    if (word > open) bad_labels(all, "this is not KEY in (A,B) or KEY notin (A,B)");
     char *relation = trimmed(word, open);
     bool is_in = strcmp(relation, "in") == 0;
     if (!is_in && strcmp(relation, "notin") != 0)

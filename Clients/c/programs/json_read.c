@@ -134,7 +134,7 @@ static char *read_string(reader *from) {
       (void)read_escape(from, &made);
     }
   }
-  from->at++;
+  if (*from->at == '"') from->at++;
   char *result = from->why[0] == 0 ? keep_text(made.bytes == NULL ? "" : made.bytes, made.count) : NULL;
   free(made.bytes);
   return result;
@@ -281,8 +281,9 @@ static value *read_json(reader *from, const char *json) {
   *from = (reader){.start = json, .at = json};
   skip_space(from);
   value *result = read_value(from, 0);
+  if (result == NULL) return NULL;
   skip_space(from);
-  if (result != NULL && *from->at != 0)
+  if (*from->at != 0)
     return wrong(from, "there is more text after the value");
   return result;
 }

@@ -89,6 +89,10 @@ static void enum_member(text *to, const char *name, const ProtobufCEnumDescripto
 
 /* --- Times and bytes --- */
 
+static int64_t clamped(int64_t number, int64_t least, int64_t most) {
+  return number < least ? least : number > most ? most : number;
+}
+
 /* Writes a fraction of a second with as few of 0, 3, 6 or 9 digits as possible. */
 static void add_fraction(text *to, int32_t nanoseconds) {
   if (nanoseconds == 0) return;
@@ -100,6 +104,9 @@ static void add_fraction(text *to, int32_t nanoseconds) {
 /* "2026-01-02T03:04:05.678Z". The calendar repeats every 400 years. The year begins in March here,
  * so that the leap day is its last day. */
 static void add_time(text *to, int64_t seconds, int32_t nanoseconds) {
+  /* The range of Timestamp. A daemon sends no other times. */
+  seconds = clamped(seconds, -62135596800, 253402300799);
+  nanoseconds = (int32_t)clamped(nanoseconds, 0, 999999999);
   int64_t days = seconds / 86400 - (seconds % 86400 < 0);
   int second = (int)(seconds - days * 86400);
   int64_t shifted = days + 719468, era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;
@@ -121,6 +128,7 @@ static void time_member(text *to, const char *name, const Google__Protobuf__Time
 
 /* Writes seconds with up to nine decimals: "1.5s". */
 static void add_duration(text *to, int64_t seconds, int32_t nanoseconds) {
+  nanoseconds = (int32_t)clamped(nanoseconds, -999999999, 999999999);
   bool is_negative = seconds < 0 || nanoseconds < 0;
   uint64_t whole = seconds < 0 ? 0 - (uint64_t)seconds : (uint64_t)seconds;
   addf(to, "\"%s%llu", is_negative ? "-" : "", (unsigned long long)whole);
@@ -425,10 +433,14 @@ static void add_update(text *to, const Widgetd__V1__WidgetUpdated *update, const
   if (update->n_unset_parameters > 0)
     strings_member(to, "unsetParameters", update->unset_parameters, update->n_unset_parameters);
   if (wants(mask, FIELD_UPDATE_TIME)) {
-    int64_t time = update->update_time_nanos, seconds = time / 1000000000;
-    if (time % 1000000000 < 0) seconds--;
+    int64_t seconds = update->update_time_nanos / 1000000000;
+    int32_t nanoseconds = (int32_t)(update->update_time_nanos % 1000000000);
+    if (nanoseconds < 0) {
+      nanoseconds += 1000000000;
+      seconds--;
+    }
     member(to, "updateTime");
-    add_time(to, seconds, (int32_t)(time - seconds * 1000000000));
+    add_time(to, seconds, nanoseconds);
   }
   if (update->presence != NULL) bool_member(to, "visible", update->presence->visible);
   add(to, "}");

@@ -65,6 +65,8 @@ void add_safe(text *to, const char *from);
 
 /* Writes the whole text to standard output. If the output is closed, the process ends with 0. */
 void print(const text *what);
+/* Prints the version. */
+void print_version(void);
 /* Prints a line on standard error. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -144,6 +144,13 @@ void print(const text *what) {
   if (number != 0) fail(STATUS_OTHER, "cannot write the output: %s", strerror(number));
 }
 
+void print_version(void) {
+  text line = {0};
+  addf(&line, "%s\n", wc_version());
+  print(&line);
+  free(line.bytes);
+}
+
 static void say_arguments(const char *format, va_list arguments) {
   text plain = {0}, line = {0};
   add_arguments(&plain, format, arguments);
@@ -275,7 +282,17 @@ const char *error_words(const wc_error *error, const char *socket) {
          other);
     return words.bytes;
   }
-  if (!add_command(&words, error)) add(&words, error->message);
+  if (!add_command(&words, error)) {
+    /* The library names its functions. */
+    static const char function[] = "with wc_set_timeout";
+    const char *named = strstr(error->message, function);
+    add_bytes(&words, error->message,
+              named == NULL ? strlen(error->message) : (size_t)(named - error->message));
+    if (named != NULL) {
+      add(&words, "with --timeout");
+      add(&words, named + sizeof function - 1);
+    }
+  }
   while (words.count > 0 && words.bytes[words.count - 1] == '.') words.bytes[--words.count] = 0;
   if (!is_connection) return words.bytes;
   add(&words, words.count > 0 && words.bytes[words.count - 1] == '?' ? " " : "; ");

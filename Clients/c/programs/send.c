@@ -122,7 +122,7 @@ int main(int count, char **words) {
     case TIMEOUT: timeout = value; break;
     case REQUEST_ID: request.request_id = value; break;
     case HELP: print(&(text){.bytes = (char *)help, .count = sizeof help - 1}); return STATUS_OK;
-    case VERSION: printf("%s\n", wc_version()); return STATUS_OK;
+    case VERSION: print_version(); return STATUS_OK;
     default:
       if (id == NULL) check_id(id = value);
       else if (name == NULL) name = value;
@@ -144,9 +144,8 @@ int main(int count, char **words) {
 
   wc_error error;
   Widgetd__V1__SendEventResponse *answer;
-  wc_client *client = wc_connect(socket, &error);
+  wc_client *client = wc_connect_within(socket, milliseconds(limit), &error);
   if (client == NULL) fail_error(&error, socket);
-  wc_set_timeout(client, milliseconds(limit));
   wc_code code = wc_call(client, "SendEvent", &request, &answer, &error);
   wc_close(client);
   if (code != WC_OK) fail_error(&error, socket);

@@ -271,7 +271,7 @@ static void read_options(follower *to, int count, char **words) {
     case SOCKET: to->socket = value; break;
     case TIMEOUT: set_limit(duration_option("--timeout", value)); break;
     case HELP: print(&(text){.bytes = (char *)help, .count = sizeof help - 1}); exit(STATUS_OK);
-    case VERSION: printf("%s\n", wc_version()); exit(STATUS_OK);
+    case VERSION: print_version(); exit(STATUS_OK);
     default:
       check_id(value);
       add_word(&selector->ids, &selector->n_ids, value);

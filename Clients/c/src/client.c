@@ -61,21 +61,29 @@ static wc_code dial(wc_client *client, int64_t deadline, wc_error *error) {
     wc_code code = wc_dial(client->path, &fd, &full, error);
     if (code == WC_OK) wc_link_open(&client->link, fd);
     if (!full) return code;
-    if (milliseconds_left(deadline) == 0) return code;
+    if (milliseconds_left(deadline) == 0)
+      return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
+                     "the daemon at %s accepted no connection within %d ms; its queue is full",
+                     client->path, client->timeout_milliseconds);
     poll(NULL, 0, FULL_WAIT_MILLISECONDS);
   }
 }
 
 wc_client *wc_connect(const char *socket, wc_error *error) {
+  return wc_connect_within(socket, WC_TIMEOUT_DEFAULT, error);
+}
+
+wc_client *wc_connect_within(const char *socket, int milliseconds, wc_error *error) {
   wc_client *client = calloc(1, sizeof *client);
   if (client == NULL) {
     wc_fail_memory(error);
     return NULL;
   }
-  client->timeout_milliseconds = WC_TIMEOUT_DEFAULT;
+  client->timeout_milliseconds = milliseconds;
   wc_link_init(&client->link);
+  int64_t deadline = milliseconds == 0 ? INT64_MAX : wc_now() + (int64_t)milliseconds * 1000000;
   if (wc_find_socket(socket, client->path, error) != WC_OK
-      || dial(client, wc_now() + (int64_t)WC_TIMEOUT_DEFAULT * 1000000, error) != WC_OK) {
+      || dial(client, deadline, error) != WC_OK) {
     wc_close(client);
     return NULL;
   }
