@@ -35,6 +35,7 @@ enum {
   F(cairo, cairo_surface_t *, cairo_image_surface_create_for_data,                                 \
     (unsigned char *, int, int, int, int))                                                         \
   F(cairo, int, cairo_surface_status, (cairo_surface_t *))                                         \
+  F(cairo, int, cairo_status, (cairo_t *))                                                         \
   F(cairo, int, cairo_surface_write_to_png_stream,                                                 \
     (cairo_surface_t *, int (*)(void *, const unsigned char *, unsigned int), void *))             \
   F(cairo, void, cairo_surface_destroy, (cairo_surface_t *))                                       \
@@ -311,6 +312,8 @@ static int append(void *closure, const unsigned char *data, unsigned int length)
 
 uint8_t *ccairo_png(struct ccairo *self, size_t *count) {
   struct bytes bytes = {0};
+  /* A context that has failed, for lack of memory for example, has left marks out. */
+  if (api.cairo_status(self->cairo) != 0) return NULL;
   if (api.cairo_surface_write_to_png_stream(self->surface, append, &bytes) != 0) {
     free(bytes.start);
     return NULL;

@@ -15,6 +15,8 @@ public enum CairoFailure: Error, Hashable, Sendable, CustomStringConvertible {
   case librariesMissing
   /// The picture would have more pixels than `PixelImage.pixelsMax`.
   case tooLarge(pixels: Int)
+  /// A side of the picture would have more pixels than `CairoPainter.sideMax`.
+  case tooLong(pixels: Int)
   case outOfMemory
 
   public var description: String {
@@ -25,6 +27,9 @@ public enum CairoFailure: Error, Hashable, Sendable, CustomStringConvertible {
     case .tooLarge(let pixels):
       "the picture would have \(pixels) pixels, and at most \(PixelImage.pixelsMax) are allowed; "
         + "use a smaller --scale, or fewer widgets"
+    case .tooLong(let pixels):
+      "a side of the picture would have \(pixels) pixels, and at most \(CairoPainter.sideMax) are "
+        + "allowed; use a smaller --scale, or fewer widgets"
     case .outOfMemory: "there is no memory for the picture; use a smaller --scale"
     }
   }
@@ -32,6 +37,9 @@ public enum CairoFailure: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// Paints drawings as pixels, with cairo and pango. The first use loads the libraries.
 public enum CairoPainter {
+  /// The greatest width and height of a picture in pixels, which is cairo's.
+  public static let sideMax = 32_767
+
   /// Whether cairo and pango are installed.
   public static var isAvailable: Bool { ccairo_is_available() }
 
@@ -46,6 +54,7 @@ public enum CairoPainter {
     guard wide * high <= Double(PixelImage.pixelsMax) else {
       throw .tooLarge(pixels: Int(min(wide * high, 1e15)))
     }
+    guard max(wide, high) <= Double(sideMax) else { throw .tooLong(pixels: Int(max(wide, high))) }
     guard let cairo = ccairo_new(Int32(max(wide, 1)), Int32(max(high, 1)), scale) else {
       throw .outOfMemory
     }

@@ -261,21 +261,33 @@ extension NodeMarking {
     }
   }
 
+  /// The text, cut with `…` if it is wider than the room. Nil if nothing of it fits.
+  ///
+  /// The time depends on the room, not on the length of the text.
+  private static func fitting(
+    _ text: String, in room: Int, _ measure: SansTextMeasure, _ font: ThemeFont
+  ) -> String? {
+    let cutRoom = room - measure.width(of: TextColumns.ellipsis[...], font: font)
+    var (used, end, cut) = (0, text.startIndex, text.startIndex)
+    while end < text.endIndex {
+      let next = text.index(after: end)
+      used += measure.width(of: text[end..<next], font: font)
+      if used > room { return cut == text.startIndex ? nil : text[..<cut] + TextColumns.ellipsis }
+      end = next
+      if used <= cutRoom { cut = next }
+    }
+    return text
+  }
+
   /// Draws one centred line of small text, cut to the frame's width.
   private mutating func drawWords(_ words: String, in frame: DrawingRect) {
     let font = look.font(.string("font.caption"))
     let unit = Double(LayoutMetrics.unitsPerPoint)
     let measure = SansTextMeasure()
     let room = Int(max(frame.width - 8, 0) * unit)
-    var text = DisplayText.onOneLine(words)
-    if measure.width(of: text[...], font: font) > room {
-      while !text.isEmpty, measure.width(of: (text + TextColumns.ellipsis)[...], font: font) > room
-      {
-        text.removeLast()
-      }
-      guard !text.isEmpty else { return }
-      text += TextColumns.ellipsis
-    }
+    guard
+      let text = Self.fitting(DisplayText.onOneLine(words), in: room, measure, font), !text.isEmpty
+    else { return }
     let width = Double(measure.width(of: text[...], font: font)) / unit
     let height = Double(measure.lineHeight(of: font)) / unit
     guard height <= frame.height else { return }

@@ -104,7 +104,7 @@ public struct WidgetCard: Sendable {
     )
     .map { $0.moved(x: inset.sides, y: inset.ends + above.height) }
     let isCut = layout.isClipped && layout.contentSize.height > layout.size.height
-    if look.isStale { shown = [.group(MarkGroup(opacity: DrawingLook.staleOpacity, marks: shown))] }
+    if look.isStale { shown = shown.dimmed(except: look.token("color.error")) }
     marks += above.marks.map { $0.moved(x: inset.sides, y: inset.ends) }
     marks += shown
     marks += below.marks.map {
@@ -118,7 +118,7 @@ public struct WidgetCard: Sendable {
         : DrawingPoint(x: whole.endX - 18, y: whole.y + 18)
       marks += look.isStale ? staleMarks(middle) : failedMarks(middle)
     }
-    let words = ([name] + notes.failures + Self.texts(layout) + notes.problems)
+    let words = ([name] + notes.failures + texts(layout, table) + notes.problems)
       .joined(separator: ", ")
     return Drawing(
       width: whole.width, height: whole.height, title: name,
@@ -134,8 +134,20 @@ public struct WidgetCard: Sendable {
     }
   }
 
-  private static func texts(_ layout: LayoutResult) -> [String] {
-    layout.placed.flatMap { $0.texts.map(\.text) }
+  /// The texts for screen readers: all that are shown.
+  private func texts(_ layout: LayoutResult, _ table: NodeTable) -> [String] {
+    layout.placed.filter { !isHidden($0.index, table) }.flatMap { $0.texts.map(\.text) }
+  }
+
+  /// Whether a node is private, or inside a private one, and so hidden.
+  private func isHidden(_ index: Int, _ table: NodeTable) -> Bool {
+    guard look.isPrivate else { return false }
+    var index: Int? = index
+    while let found = index, let entry = table[found] {
+      if entry.node.flag("privacy", default: false) { return true }
+      index = entry.parent
+    }
+    return false
   }
 
   private func layout(_ table: NodeTable, width: Double, height: Double?) -> LayoutResult {
@@ -211,5 +223,34 @@ public struct WidgetCard: Sendable {
         center: center, radius: 4, from: 0, to: 1,
         Paint(fill: look.token("color.error"), lineWidth: 0))
     ]
+  }
+}
+
+extension [Mark] {
+  /// The marks with the opacity of old data, but for text in one colour: an error is not old.
+  fileprivate func dimmed(except bright: ThemeColor) -> [Mark] {
+    guard contains(where: { $0.has(bright) }) else {
+      return [.group(MarkGroup(opacity: DrawingLook.staleOpacity, marks: self))]
+    }
+    return map { mark in
+      switch mark {
+      case .text(let text) where text.color == bright: return mark
+      case .group(var group) where mark.has(bright):
+        group.marks = group.marks.dimmed(except: bright)
+        return .group(group)
+      default: return .group(MarkGroup(opacity: DrawingLook.staleOpacity, marks: [mark]))
+      }
+    }
+  }
+}
+
+extension Mark {
+  /// Whether there is text of a colour.
+  fileprivate func has(_ color: ThemeColor) -> Bool {
+    switch self {
+    case .text(let text): text.color == color
+    case .group(let group): group.marks.contains { $0.has(color) }
+    default: false
+    }
   }
 }

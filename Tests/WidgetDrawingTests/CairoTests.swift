@@ -47,6 +47,17 @@ import WidgetRender
     }
   }
 
+  @Test func `a picture with a side that cairo does not have is refused`() {
+    guard CairoPainter.isAvailable else { return }
+    var drawing = Self.drawing
+    (drawing.width, drawing.height) = (10, 32_768)
+    #expect(throws: CairoFailure.tooLong(pixels: 32_768)) {
+      try CairoPainter.png(of: drawing, scale: 1)
+    }
+    drawing.height = 32_767
+    #expect(throws: Never.self) { try CairoPainter.png(of: drawing, scale: 1) }
+  }
+
   @Test func `the message says what to install`() {
     #expect("\(CairoFailure.librariesMissing)".contains("apt install libcairo2"))
   }

@@ -59,6 +59,34 @@ struct GoldenSVGTests {
           name: "old", family: .inline, notes: notes)), "stale-inline.svg")
   }
 
+  @Test func `of old content, an error is not dimmed`() {
+    var look = Self.look(.dark)
+    look.isStale = true
+    let error = Node(
+      id: "e", type: .label,
+      properties: ["text": .string("no answer"), "color": .string("error")])
+    let old = Node(id: "o", type: .label, properties: ["text": .string("5 posts")])
+    let root = Node(id: "r", type: .stack, childIDs: ["o", "e"])
+    let marks = WidgetCard(look: look).drawing(
+      of: Content(rootID: "r", nodes: [root, old, error]), name: "old", family: .medium
+    ).marks
+    #expect(Self.opacity(of: "no answer", in: marks) == 1)
+    #expect((Self.opacity(of: "5 posts", in: marks) ?? 1) < 1)
+  }
+
+  /// The opacity that a text is drawn with. Nil if it is not drawn.
+  private static func opacity(of text: String, in marks: [Mark]) -> Double? {
+    for mark in marks {
+      switch mark {
+      case .text(let one) where one.text == text: return 1
+      case .group(let group):
+        if let inner = opacity(of: text, in: group.marks) { return inner * group.opacity }
+      default: continue
+      }
+    }
+    return nil
+  }
+
   private static func compare(_ now: String, _ name: String) throws {
     let file = folder.appending(path: name)
     if isRecording {

@@ -58,11 +58,11 @@ struct PicturePageTests {
       reason: "NO_ANSWER", message: "refused", since: Samples.time(10_000 - 300))
     #expect(
       Self.lines(Self.page(width: 60).text(of: [widget])).first
-        == "stale, NO_ANSWER for 5m: refused")
+        == "stale, refused (for 5m)")
     let error = Theme.standard.color("color.error", .dark)
     let red = error.map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)m" } ?? "none"
     let ansi = Self.page(.ansi(.truecolor), width: 60).text(of: [widget])
-    #expect(ansi.hasPrefix(red + "stale, NO_ANSWER for 5m: refused"))
+    #expect(ansi.hasPrefix(red + "stale, refused (for 5m)"))
     #expect(Self.page(.html).text(of: [Self.widget("a", "<b>")]).contains("&lt;b&gt;"))
   }
 

@@ -12,18 +12,15 @@ struct OutputFile: Hashable, Sendable {
   /// Replaces the file in one step. A special file, such as a pipe, is written to instead.
   func write(_ bytes: [UInt8]) throws(CommandFailure) {
     guard let path else { return Output.write(bytes) }
-    // A symbolic link stays; its target is replaced.
-    var target = path
-    if let whole = realpath(path, nil) {
-      target = String(cString: whole)
-      free(whole)
-    }
+    let target = OutputFile.target(of: path)
     var facts = stat()
     let isThere = stat(target, &facts) == 0
     if isThere, facts.st_mode & S_IFMT != S_IFREG {
-      let file = open(target, O_WRONLY | O_CLOEXEC)
+      // Without O_NONBLOCK, a pipe that nobody reads would block for ever.
+      let file = open(target, O_WRONLY | O_CLOEXEC | O_NONBLOCK)
       guard file >= 0 else { throw failure() }
       defer { close(file) }
+      _ = fcntl(file, F_SETFL, fcntl(file, F_GETFL) & ~O_NONBLOCK)
       return try write(bytes, to: file)
     }
     let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? ""
@@ -36,9 +33,7 @@ struct OutputFile: Hashable, Sendable {
     defer { close(file) }
     do throws(CommandFailure) {
       try write(bytes, to: file)
-      let mask = umask(0)
-      umask(mask)
-      guard fchmod(file, isThere ? facts.st_mode & 0o7777 : 0o666 & ~mask) == 0,
+      guard fchmod(file, isThere ? facts.st_mode & 0o7777 : 0o666 & ~OutputFile.mask) == 0,
         rename(temporary, target) == 0
       else { throw failure() }
     } catch {
@@ -46,6 +41,35 @@ struct OutputFile: Hashable, Sendable {
       throw error
     }
   }
+
+  /// The mask of the process for new files. It can only be read by setting it, so it is read once.
+  private static let mask: mode_t = {
+    let mask = umask(0o077)
+    umask(mask)
+    return mask
+  }()
+
+  /// The file that a path means. A symbolic link stays; what it names is written, also if that does
+  /// not exist yet.
+  private static func target(of path: String) -> String {
+    if let whole = realpath(path, nil) {
+      defer { free(whole) }
+      return String(cString: whole)
+    }
+    var target = path
+    for _ in 0..<linksMax {
+      var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+      let count = readlink(target, &bytes, bytes.count)
+      guard count > 0, count < bytes.count else { return target }
+      let link = String(decoding: bytes[..<count], as: UTF8.self)
+      let folder = target.lastIndex(of: "/").map { String(target[...$0]) } ?? ""
+      target = link.hasPrefix("/") ? link : folder + link
+    }
+    return target
+  }
+
+  /// How many links are followed; as many as Linux follows.
+  private static let linksMax = 40
 
   private func write(_ bytes: [UInt8], to file: Int32) throws(CommandFailure) {
     var done = 0
@@ -66,6 +90,7 @@ struct OutputFile: Hashable, Sendable {
       switch number {
       case ENOENT: "; create the folder first"
       case EACCES, EROFS, EPERM: "; choose a folder that you can write to"
+      case ENXIO: "; start a program that reads the pipe first"
       case ENOSPC: "; try again when the disk has room"
       default: ""
       }

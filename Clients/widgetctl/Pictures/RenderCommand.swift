@@ -239,12 +239,16 @@ struct RenderOutput: Sendable {
 
   /// The bytes of the picture now. Nil if there is no widget to show.
   ///
-  /// - Parameter loss: Why the connection to the daemon is lost. Nil while it is up.
+  /// - Parameters:
+  ///   - loss: Why the connection to the daemon is lost. Nil while it is up.
+  ///   - removed: Which of the widgets were removed.
   func bytes(
-    of widgets: [Widget], kinds: KindNames, theme: Theme?, loss: String? = nil
+    of widgets: [Widget], kinds: KindNames, theme: Theme?, loss: String? = nil,
+    removed: Set<WidgetID> = []
   ) throws(CommandFailure) -> [UInt8]? {
     var page = page
     page.loss = loss
+    page.removed = removed
     page.dates.now = Terminal.now
     if let theme { page.theme = theme }
     switch format {

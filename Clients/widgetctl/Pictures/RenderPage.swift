@@ -22,6 +22,8 @@ struct RenderPage: Sendable {
   var isPrivate = false
   /// Why the connection to the daemon is lost. All widgets are then drawn as stale. Nil while it is up.
   var loss: String?
+  /// Widgets that were removed. Their last state is shown, and that they are gone.
+  var removed: Set<WidgetID> = []
   var measure: any TextMeasure = SansTextMeasure()
 
   /// The points between two pictures.
@@ -39,13 +41,14 @@ struct RenderPage: Sendable {
   ) -> Drawing {
     var look = DrawingLook(theme: theme, appearance: appearance) { images.image(of: $0) }
     look.isPrivate = isPrivate
-    look.isStale = widget.isStale || loss != nil
+    look.isStale = widget.isStale || loss != nil || removed.contains(widget.id)
     var card = WidgetCard(look: look, measure: measure)
     let dates = dates
     card.dateText = { dates.text(of: $0) }
     var notes = WidgetCard.Notes()
     let presence = widget.presence.state
     if presence != .visible { notes.failures.append(presence.name) }
+    if removed.contains(widget.id) { notes.failures.append("the widget was removed") }
     notes.failures += widget.failures(dates) + (loss.map { [$0] } ?? [])
     if let content = widget.content {
       notes.problems =

@@ -46,6 +46,8 @@ private actor RenderedFile {
   private var kinds = KindNames()
   private var theme: Theme?
   private var written: [UInt8]?
+  /// The last state of the named widgets.
+  private var known: [WidgetID: Widget] = [:]
   /// Why the connection is lost. Nil while it is up.
   private var loss: String?
   /// Fires when the text of a date or an age changes.
@@ -92,10 +94,17 @@ private actor RenderedFile {
   }
 
   private func draw() throws {
-    let widgets = watch.widgets(in: mirror)
+    var widgets = watch.widgets(in: mirror)
+    var removed: Set<WidgetID> = []
+    if !watch.ids.isEmpty {
+      for widget in widgets { known[widget.id] = widget }
+      removed = Set(watch.ids.filter { mirror[$0] == nil && known[$0] != nil })
+      widgets = watch.ids.compactMap { known[$0] }
+    }
     let dates = DateText(now: Terminal.now)
     timer.set(widgets.compactMap { dates.untilChange(of: $0) }.min()) { [fire] in fire.yield() }
-    let bytes = try watch.output.bytes(of: widgets, kinds: kinds, theme: theme, loss: loss)
+    let bytes = try watch.output.bytes(
+      of: widgets, kinds: kinds, theme: theme, loss: loss, removed: removed)
     guard let bytes, bytes != written else { return }
     try watch.output.file.write(bytes)
     written = bytes
