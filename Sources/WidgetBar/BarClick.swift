@@ -4,14 +4,15 @@ public import WidgetModel
 public struct BarClick: Hashable, Sendable {
   /// 1 left, 2 middle, 3 right, 4 up, 5 down, 6 left and 7 right with the wheel, 8 back, 9 forward.
   public var button: Int
-  /// The clicked node. Empty if the bar does not know it.
-  public var node: String
+  /// The clicked node. Empty for a part of the text without a node. Nil if the bar does not know
+  /// what was clicked.
+  public var node: String?
 
   /// The buttons for which a bar gets actions: those of the mouse, and the vertical wheel.
   public static let buttons = 1...5
   public static let buttonMax = 9
 
-  public init(button: Int, node: String = "") {
+  public init(button: Int, node: String? = nil) {
     self.button = button
     self.node = node
   }
@@ -32,15 +33,17 @@ public struct BarClick: Hashable, Sendable {
   /// The event for the click. Nil if neither the widget nor a node takes one.
   ///
   /// 1. The left button presses the clicked node, or its nearest ancestor that takes `press` or is
-  ///    a toggle. If the bar does not know the node, the first such node in the content is pressed.
+  ///    a toggle. If the bar does not know the node, the first such node that it shows is pressed.
   /// 2. Otherwise the wheel sends `scroll` with `button` and `direction`. Other buttons send
   ///    `click` with `button`. The event goes to such a node, or else to the widget if its kind
-  ///    takes it.
+  ///    takes it. A kind that declares `press` and no `click` gets `press` from the left button.
+  ///
+  /// A click on a node that is gone, hidden or disabled does nothing.
   ///
   /// - Parameter kind: The widget's kind. Nil if it is unknown.
   public func event(for widget: Widget, kind: Kind?) -> Event? {
     guard widget.presence.isEnabled, (1...BarClick.buttonMax).contains(button) else { return nil }
-    let chain = candidates(in: widget.content)
+    guard let chain = candidates(in: widget.content) else { return nil }
     if button == 1 {
       for node in chain {
         if node.events.contains("press") { return Event(node: node.id, name: "press") }
@@ -58,6 +61,9 @@ public struct BarClick: Hashable, Sendable {
     if let node = chain.first(where: { $0.events.contains(name) }) {
       return Event(node: node.id, name: name, payload: payload)
     }
+    if button == 1, let kind, kind.declares("press"), !kind.declares("click") {
+      return Event(name: "press")
+    }
     guard let kind, let declared = kind.events.first(where: { $0.name == name }) else {
       // Unknown kinds, open kinds and kinds without declared events take every event.
       return kind?.events.isEmpty == false && kind?.isOpen == false
@@ -69,13 +75,14 @@ public struct BarClick: Hashable, Sendable {
       payload: ValueMap(payload.entries.filter { fields.contains($0.key) }))
   }
 
-  /// The candidate nodes, nearest first. Hidden and disabled nodes take no events.
-  private func candidates(in content: Content?) -> [Node] {
-    guard let content else { return [] }
+  /// The candidate nodes, nearest first. Nil if the clicked node takes nothing now.
+  private func candidates(in content: Content?) -> [Node]? {
+    guard let content, node != "" else { return [] }
     let table = NodeTable(content)
-    if let index = table.index(of: node) {
+    if let node {
+      guard let index = table.index(of: node) else { return nil }
       let path = Array(sequence(first: index) { table.parent(of: $0) })
-      guard path.allSatisfy({ table[$0]?.node.takesEvents == true }) else { return [] }
+      guard path.allSatisfy({ table[$0]?.node.takesEvents == true }) else { return nil }
       return path.compactMap { table[$0]?.node }
     }
     var result: [Node] = []
@@ -83,10 +90,17 @@ public struct BarClick: Hashable, Sendable {
     while let index = waiting.popLast() {
       guard let entry = table[index], entry.node.takesEvents else { continue }
       result.append(entry.node)
-      waiting += entry.children.reversed()
+      let shown = BarReader.shownChildren(of: entry.node) { id in
+        table.index(of: id).flatMap { table[$0]?.node }
+      }
+      waiting += shown.compactMap { table.index(of: $0) }.reversed()
     }
     return result
   }
+}
+
+extension Kind {
+  fileprivate func declares(_ event: String) -> Bool { events.contains { $0.name == event } }
 }
 
 extension Node {

@@ -78,7 +78,8 @@ public struct BarEncoder: Sendable {
     case .polybar: .text(joined(blocks, polybar))
     case .tmux: .text(joined(blocks, TmuxMarkup.text))
     case .yambar: .text(yambar(blocks))
-    case .plain: .text(joined(blocks, \.text))
+    // Text has no colour that could say it.
+    case .plain: .text(joined(blocks) { $0.text + ($0.classes.contains("stale") ? " ↻" : "") })
     case .eww, .json: .json(.list(blocks.map(document)))
     }
   }
@@ -164,7 +165,8 @@ public struct BarEncoder: Sendable {
       "text": .string(joined(blocks, PangoMarkup.text)),
       "tooltip": .string(PangoMarkup.escaped(tooltips.joined(separator: "\n"))),
       "class": .list(classes.map { .string($0) }),
-      "alt": .string(blocks.first?.icon ?? ""),
+      // waybar takes it for markup. As a key of `format-icons` it is a name.
+      "alt": .string(BarReader.className(blocks.first?.icon ?? "")),
     ]
     if let percentage = blocks.lazy.compactMap(\.percentage).first {
       map["percentage"] = .int(Int64(percentage))
@@ -188,15 +190,26 @@ public struct BarEncoder: Sendable {
 
   // MARK: - yambar
 
+  /// The longest `text` and `short` for yambar. With the other tags they stay below 1024 bytes.
+  static let yambarTextBytesMax = 380
+  /// The longest `icon` for yambar.
+  static let yambarIconBytesMax = 80
+
   /// Tags for yambar's configuration. A blank line ends them.
   ///
-  /// There is no tooltip: yambar shows none, and 1.9 aborts if more than 1024 bytes come at once.
+  /// There is no tooltip: yambar shows none, and 1.9 aborts if more than 1024 bytes come at once. So the
+  /// texts are cut.
   private func yambar(_ blocks: [BarBlock]) -> String {
     let classes = Set(blocks.flatMap(\.classes))
+    func text(_ name: String, _ text: String, bytesMax: Int) -> String {
+      "\(name)|string|\(text.onOneLine.prefix(bytes: bytesMax))"
+    }
     var tags = [
-      "text|string|\(joined(blocks, \.text).onOneLine)",
-      "short|string|\(joined(blocks) { $0.shortText ?? $0.text }.onOneLine)",
-      "icon|string|\((blocks.first?.icon ?? "").onOneLine)",
+      text("text", joined(blocks, \.text), bytesMax: BarEncoder.yambarTextBytesMax),
+      text(
+        "short", joined(blocks) { $0.shortText ?? $0.text },
+        bytesMax: BarEncoder.yambarTextBytesMax),
+      text("icon", blocks.first?.icon ?? "", bytesMax: BarEncoder.yambarIconBytesMax),
       "urgent|bool|\(blocks.contains { $0.isUrgent })",
     ]
     for state in ["stale", "failed", "disabled"] {

@@ -91,6 +91,16 @@ public struct BarReader: Sendable {
     return block
   }
 
+  /// The children of a node that a line of text shows.
+  static func shownChildren(of node: Node, _ find: (String) -> Node?) -> [String] {
+    switch node.type {
+    case .stack where node.isLayered:
+      node.childIDs.last { find($0)?.properties["visible"] != .bool(false) }.map { [$0] } ?? []
+    case .button, .link, .stack, .grid, .table, nil: node.childIDs
+    case .label, .toggle, .input, .gauge, .chart, .date, .image, .spinner, .form, .space: []
+    }
+  }
+
   /// The name as a CSS class: letters, digits, `_` and `-`.
   static func className(_ name: String) -> String {
     String(
@@ -100,6 +110,15 @@ public struct BarReader: Sendable {
   /// Parses `#rrggbb`, `#rrggbbaa` or a colour token. Nil if the text is neither.
   func color(_ text: String) -> ThemeColor? {
     theme.color(named: text, appearance)
+  }
+
+  /// The colour of text. `text`, the token of ordinary text, gives none: the bar has its own colour
+  /// for it, on a background that the theme does not know.
+  fileprivate func foreground(_ value: Value?, within around: Surroundings) -> ThemeColor? {
+    guard case .string(let text)? = value else { return around.color }
+    let isOrdinary = ThemeToken(text, of: .color)?.name == "color.text"
+    if isOrdinary, around.background == nil { return nil }
+    return color(text) ?? around.color
   }
 
   func color(_ value: Value?) -> ThemeColor? {
@@ -142,18 +161,18 @@ private struct Reading {
     else { return }
     var around = around
     around.isEnabled = around.isEnabled && node.properties["enabled"] != .bool(false)
-    if !around.isEnabled {
-      around.color = reader.color("color.disabled")
-    } else if let color = reader.color(node.properties["color"]) {
-      around.color = color
-    }
     if let background = reader.color(node.properties["background"]) {
       around.background = background
       if depth == 0 { self.background = background }
     }
+    if !around.isEnabled {
+      around.color = reader.color("color.disabled")
+    } else {
+      around.color = reader.foreground(node.properties["color"], within: around)
+    }
     readFont(node.properties["font"], &around)
-    if node.isPressable, around.isEnabled { around.node = node.id }
-    if !around.isEnabled { around.node = "" }
+    // A click on a disabled part names it, and so presses nothing else.
+    if node.isPressable || node.properties["enabled"] == .bool(false) { around.node = node.id }
     let tooltip = node.text("tooltip")
     if !tooltip.isEmpty {
       tooltips.append(DisplayText.lines(of: tooltip).joined(separator: "\n"))
@@ -216,10 +235,9 @@ private struct Reading {
       readChildren(of: node, link, depth: depth)
     case .form: add(node.text("text"), around)
     case .table where node.childIDs.isEmpty: add(node.text("empty"), around)
-    case .stack where node.properties["axis"] == .string("layered"):
-      if let last = node.childIDs.last(where: { nodes[$0]?.properties["visible"] != .bool(false) })
-      {
-        read(last, around, depth: depth + 1)
+    case .stack where node.isLayered:
+      for id in BarReader.shownChildren(of: node, { nodes[$0] }) {
+        read(id, around, depth: depth + 1)
       }
     case .stack, .grid, .table, nil: readChildren(of: node, around, depth: depth)
     case .space: add(" ", around)
@@ -262,7 +280,7 @@ private struct Reading {
           continue
         }
         var look = around
-        if around.isEnabled, let color = reader.color(map["color"]) { look.color = color }
+        if around.isEnabled { look.color = reader.foreground(map["color"], within: around) }
         if case .string(let weight)? = map["weight"] { look.isBold = weight == "bold" }
         if case .bool(let isItalic)? = map["italic"] { look.isItalic = isItalic }
         add(
@@ -340,6 +358,8 @@ private struct BarLine {
 }
 
 extension Node {
+  fileprivate var isLayered: Bool { properties["axis"] == .string("layered") }
+
   /// A property as text. Empty if the node does not have it.
   func text(_ name: String) -> String { properties[name]?.scalarText ?? "" }
 
@@ -368,7 +388,7 @@ extension Node {
 
 extension String {
   /// Cuts the text to a limit of UTF-8 bytes, with `…` included.
-  fileprivate func prefix(bytes limit: Int) -> String {
+  func prefix(bytes limit: Int) -> String {
     guard utf8.count > limit else { return self }
     var result = ""
     var used = 3  // Of the ellipsis.

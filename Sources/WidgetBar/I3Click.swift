@@ -19,14 +19,17 @@ public struct I3Click: Hashable, Sendable {
   }
 
   /// Parses a click. Nil if the value is not a click.
-  public init?(_ value: Value) {
+  ///
+  /// - Parameter namesNodes: Whether the bar reports the instance of the clicked block, which is
+  ///   the node. i3blocks reports the instance of its configuration.
+  public init?(_ value: Value, namesNodes: Bool = true) {
     switch value {
     case .int(let button):
       (widget, click) = (nil, BarClick(button: Int(clamping: button)))
     case .map(let map):
       guard case .int(let button)? = map["button"] else { return nil }
-      var node = ""
-      if case .string(let instance)? = map["instance"] { node = instance }
+      var node: String?
+      if namesNodes, case .string(let instance)? = map["instance"] { node = instance }
       if case .string(let name)? = map["name"] { widget = WidgetID(name) } else { widget = nil }
       click = BarClick(button: Int(clamping: button), node: node)
     default: return nil

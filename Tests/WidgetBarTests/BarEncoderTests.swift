@@ -85,6 +85,29 @@ private func block(_ text: String, node: String = "") -> BarBlock {
         && lines.dropLast().allSatisfy { $0.split(separator: "|").count >= 2 || $0.hasSuffix("|") })
   }
 
+  @Test(arguments: [
+    "👩\u{200D}👩\u{200D}👧\u{200D}👦", "a" + String(repeating: "\u{301}", count: 23), "漢",
+  ])
+  func `yambar never gets more bytes at once than it takes`(character: String) {
+    var blocks = (0..<4).map { _ in block(String(repeating: character, count: 60)) }
+    blocks[0].icon = String(repeating: character, count: 60)
+    let output = text(BarEncoder(format: .yambar).output(blocks))
+    #expect(output.utf8.count < 1024)
+    let lines = output.split(separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines[0].hasPrefix("text|string|\(character)") && lines[0].hasSuffix("…"))
+    #expect(lines.contains { $0.hasPrefix("percentage|") })
+  }
+
+  @Test func `waybar's alt is a name, which is no markup`() {
+    var one = block("x")
+    one.icon = "<span foreground='red'>&#0;"
+    guard case .json(.map(let map)) = BarEncoder(format: .waybar).output([one]) else {
+      Issue.record("no map")
+      return
+    }
+    #expect(map["alt"] == .string("-span-foreground--red----0-"))
+  }
+
   @Test func `i3bar has a block for each node that can be clicked`() {
     let both = BarBlock(
       widget: "w", parts: [BarPart("<", node: "back"), BarPart(">", node: "next")],
@@ -98,6 +121,15 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(maps.map { $0["name"] } == [.string("w"), .string("w")])
     #expect(maps.map { $0["separator"] } == [.bool(false), nil])
     #expect(maps.allSatisfy { $0["short_text"] == nil })
+  }
+
+  @Test func `plain text says that a widget is stale`() {
+    let blocks = [
+      BarBlock(widget: "a", parts: [BarPart("one")], classes: ["k", "stale"]),
+      BarBlock(widget: "b", parts: [BarPart("two")]),
+    ]
+    #expect(
+      BarEncoder(format: .plain, separator: " | ").output(blocks) == .text("one ↻ | two"))
   }
 
   @Test func `a block without text has no separator`() {
@@ -159,6 +191,58 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     var off = widget([button])
     off.presence.isEnabled = false
     #expect(BarClick(button: 1).event(for: off, kind: nil) == nil)
+  }
+
+  @Test func `a click beside all nodes presses none of them`() {
+    let widget = widget(stack([label("x"), button]))
+    let block = BarReader().block(of: widget)
+    #expect(block.parts.first?.node == "")
+    let declared = Kind(name: "cpu", events: [EventType(name: "click")])
+    for kind in [declared, Kind(name: "cpu", events: [EventType(name: "other")])] {
+      let event = BarClick(button: 1, node: "").event(for: widget, kind: kind)
+      #expect(event == (kind == declared ? .init(name: "click") : nil))
+    }
+  }
+
+  @Test func `a click on a disabled button presses nothing`() {
+    var disabled = button
+    disabled.id = "off"
+    disabled.properties["enabled"] = .bool(false)
+    disabled.events = []
+    let widget = widget(stack([disabled, button]))
+    let block = BarReader().block(of: widget)
+    #expect(block.parts.map(\.node) == ["off", "", "mute"])
+    #expect(BarClick(button: 1, node: "off").event(for: widget, kind: nil) == nil)
+  }
+
+  @Test func `a click on a node that is gone presses nothing`() {
+    let widget = widget(stack([button]))
+    #expect(BarClick(button: 1, node: "gone").event(for: widget, kind: nil) == nil)
+  }
+
+  @Test func `a click that names no node presses only what is shown`() {
+    var top = button
+    top.id = "top"
+    let layers = Node(
+      id: "layers", type: .stack, properties: ["axis": .string("layered")],
+      childIDs: ["mute", "top"])
+    let layered = widget([layers, button, top])
+    #expect(BarClick(button: 1).event(for: layered, kind: nil)?.node == "top")
+    let form = Node(id: "form", type: .form, childIDs: ["mute"])
+    let kind = Kind(name: "cpu", events: [EventType(name: "other")])
+    #expect(BarClick(button: 1).event(for: widget([form, button]), kind: kind) == nil)
+  }
+
+  @Test func `a kind that takes press gets it from the left button`() {
+    let widget = widget(stack([label("x")]))
+    let kind = Kind(name: "cpu", events: [EventType(name: "press")])
+    #expect(BarClick(button: 1).event(for: widget, kind: kind) == .init(name: "press"))
+    #expect(BarClick(button: 3).event(for: widget, kind: kind) == nil)
+  }
+
+  @Test func `what i3blocks reports is not a node`() {
+    let value = Value.map(["instance": .string("n"), "button": .int(3)])
+    #expect(I3Click(value, namesNodes: false)?.click == BarClick(button: 3))
   }
 
   @Test func `lines of i3bar are clicks`() {

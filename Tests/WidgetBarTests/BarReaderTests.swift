@@ -64,6 +64,22 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(parts[1].color == red && parts[1].isBold)
   }
 
+  @Test func `ordinary text has the bar's colour, except on a background of its own`() {
+    let run: Value = .map(["text": .string("x"), "color": .string("color.text")])
+    let nodes = stack([
+      label("a", id: "a", ["color": .string("text")]),
+      Node(id: "b", type: .label, properties: ["runs": .list([run]), "color": .string("error")]),
+      label("c", id: "c", ["color": .string("text"), "background": .string("#ff0000")]),
+    ])
+    let parts = reader.block(of: widget(nodes)).parts
+    #expect(parts.first { $0.text == "a" }?.color == nil)
+    #expect(parts.first { $0.text == "x" }?.color == nil)
+    #expect(
+      parts.first { $0.text == "c" }?.color == Theme.standard.color("color.text", .dark))
+    let plain = reader.block(of: widget([label("a", ["color": .string("color.text")])]))
+    #expect(plain.parts.map(\.color) == [nil])
+  }
+
   @Test func `what is too long is cut, and the tooltip has all of it`() {
     var short = reader
     short.columnsMax = 10

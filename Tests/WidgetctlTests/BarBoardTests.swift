@@ -87,12 +87,29 @@ import WidgetProto
     #expect(board.clicked(try #require(I3Click(.int(1))))?.id == Samples.id("a"))
   }
 
+  @Test func `a section of i3blocks with another name is still a click on the only widget`() throws
+  {
+    let click = try #require(I3Click(.map(["name": .string("b"), "button": .int(1)])))
+    let blocks = try synced(board(.i3blocks), [LiveSamples.widget("a", says: "x")])
+    #expect(blocks.clicked(click)?.id == Samples.id("a"))
+    // The others name widgets: this one is gone.
+    let bar = try synced(board(.i3bar), [LiveSamples.widget("a", says: "x")])
+    #expect(bar.clicked(click) == nil)
+  }
+
+  @Test func `eww's clicks go to the same daemon`() {
+    let text = BarConfiguration(
+      format: .eww, arguments: ["cpu", "--socket", "/s k"], widget: nil, socket: "/s k"
+    ).text
+    #expect(text.contains("--click 1 ${block.id} --socket '/s k' &"))
+  }
+
   @Test func `what a failure says does not change with the time`() throws {
     let failed = LiveSamples.widget("a", says: "x") {
       $0.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer", since: .epoch)
     }
     var board = try synced(board(.json), [failed])
-    #expect(board.next(dates)?.contains("SOURCE_FAILED since 1970-01-01 00:00: no answer") == true)
+    #expect(board.next(dates)?.contains("no answer (since 1970-01-01 00:00)") == true)
     let later = DateText(
       now: Timestamp(seconds: 90, nanoseconds: 0) ?? .epoch, localZone: { _ in "+00:00" })
     #expect(board.next(later) == nil)

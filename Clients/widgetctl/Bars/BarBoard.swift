@@ -93,7 +93,9 @@ struct BarBoard: Sendable {
       guard encoder.format == .polybar else { return block }
       for index in block.parts.indices {
         block.parts[index].buttons = BarClick.buttons.filter { button in
-          let click = BarClick(button: button, node: block.parts[index].node)
+          let node = block.parts[index].node
+          // The command of a part without a node does not name one.
+          let click = BarClick(button: button, node: node.isEmpty ? nil : node)
           return click.event(for: widget, kind: kinds[widget.kind]) != nil
         }
       }
@@ -103,7 +105,7 @@ struct BarBoard: Sendable {
     blocks += missing.map { id in
       notice(
         "\(id)?", "there is no widget \"\(id)\" yet; `widgetctl ls` lists all widgets",
-        reader)
+        reader, of: id)
     }
     if let loss, !blocks.isEmpty {
       for index in blocks.indices { blocks[index].tooltip += "\n\(loss)" }
@@ -112,10 +114,12 @@ struct BarBoard: Sendable {
   }
 
   /// A block that shows a problem.
-  private func notice(_ text: String, _ tooltip: String, _ reader: BarReader) -> BarBlock {
+  private func notice(
+    _ text: String, _ tooltip: String, _ reader: BarReader, of id: WidgetID? = nil
+  ) -> BarBlock {
     let color = reader.theme.color("color.error", appearance)
     return BarBlock(
-      widget: nil, parts: [BarPart(text, color: color)],
+      widget: id, parts: [BarPart(text, color: color)],
       tooltip: DisplayText.lines(of: tooltip).joined(separator: "\n"), classes: ["missing"])
   }
 
@@ -125,11 +129,9 @@ struct BarBoard: Sendable {
     var lines = widget.isStale ? ["stale: its data may be old"] : []
     if let error = widget.error {
       let since = error.since.map {
-        " since " + dates.text($0, style: "datetime", pattern: "", zone: "")
+        " (since \(dates.text($0, style: "datetime", pattern: "", zone: "")))"
       }
-      lines.append(
-        error.reason.onOneLine + (since ?? "")
-          + (error.message.isEmpty ? "" : ": \(error.message.onOneLine)"))
+      lines.append(error.words + (since ?? ""))
     }
     return lines
   }

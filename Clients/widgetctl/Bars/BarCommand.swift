@@ -62,6 +62,7 @@ struct BarCommand: AsyncParsableCommand {
   var separator = " | "
 
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       "The most columns of a widget's text; the tooltip then has the whole text.",
       valueName: "columns"))
@@ -92,7 +93,7 @@ struct BarCommand: AsyncParsableCommand {
 
   func validate() throws {
     if let output = global.output, output != .table {
-      throw ValidationError("--format says how; `widgetctl bar --format json` prints blocks")
+      throw ValidationError("leave out --output; `widgetctl bar --format json` prints JSON")
     }
     if let click {
       guard (1...BarClick.buttonMax).contains(click) else {
@@ -110,7 +111,8 @@ struct BarCommand: AsyncParsableCommand {
     guard node == nil else { throw ValidationError("--node needs --click") }
     guard format != nil else {
       throw ValidationError(
-        "say which bar reads it: --format \(BarFormat.allCases.map(\.rawValue).joined(separator: "|"))"
+        "--format is missing; use one of: "
+          + BarFormat.allCases.map(\.rawValue).joined(separator: ", ")
       )
     }
     guard ids.isEmpty || selection.isEmpty else {
@@ -158,9 +160,11 @@ struct BarCommand: AsyncParsableCommand {
     if let node, widget.content?[node] == nil {
       let all = widget.content?.nodes.map(\.id) ?? []
       let nearest = node.closest(among: all).map { "; did you mean \"\($0)\"?" } ?? ""
-      throw CommandFailure(.notFound, "widget \"\(widget.id)\" has no node \"\(node)\"\(nearest)")
+      throw CommandFailure(
+        .notFound,
+        "widget \"\(widget.id)\" has no node \"\(node)\" in family \(family.name)\(nearest)")
     }
-    let click = BarClick(button: button, node: node ?? "")
+    let click = BarClick(button: button, node: node)
     guard let event = click.event(for: widget, kind: kind) else {
       throw CommandFailure(
         .invalidArgument,

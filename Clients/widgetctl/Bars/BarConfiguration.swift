@@ -69,13 +69,16 @@ struct BarConfiguration {
         "      string:", "        text: \"{text}\"",
       ] + (onClick.isEmpty ? [] : ["        on-click:"] + onClick.map { "  " + $0 })
     case .eww:
+      let onClick =
+        "widgetctl bar --click 1 ${block.id}" + (socket.map { " --socket \($0.inShell)" } ?? "")
+        + " &"
       // eww ends a command that takes longer than 200 ms, unless it is in the background.
       return [
         "; In ~/.config/eww/eww.yuck.",
         "(deflisten \(name) :initial \"[]\" \(JSONWriter.quoted(command)))",
         "(defwidget \(name)-view []", "  (box (for block in \(name)",
         "    (button :tooltip {block.tooltip} :class {block.classes[0]}",
-        "            :onclick \"widgetctl bar --click 1 ${block.id} &\" {block.text}))))",
+        "            :onclick \(JSONWriter.quoted(onClick)) {block.text}))))",
       ]
     case .tmux:
       return ["# In ~/.tmux.conf.", "set -g status-right '#(\(command.replacingQuotes)) %H:%M'"]

@@ -30,6 +30,8 @@ struct BarSession: Sendable {
   static let pause = Duration.milliseconds(100)
   /// Retries without end: a bar often starts before the daemon.
   static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(5))
+  /// How many clicks wait for the daemon. Further ones are dropped.
+  static let clicksWaitingMax = 64
   /// The longest line of a click, in bytes. Longer lines are dropped.
   static let clickBytesMax = 64 << 10
 
@@ -59,7 +61,13 @@ struct BarSession: Sendable {
         post.yield(.failed(error))
       }
     }
-    defer { watch.cancel() }
+    let (clicks, queue) = AsyncStream<PendingClick>.makeStream(
+      bufferingPolicy: .bufferingOldest(Self.clicksWaitingMax))
+    let sender = Task { await send(clicks) }
+    defer {
+      watch.cancel()
+      sender.cancel()
+    }
     let signals = isOnce ? [] : follow(board.encoder.format, post)
     defer { for source in signals { source.cancel() } }
     if !board.header.isEmpty, !isOnce { Output.write(board.header) }
@@ -69,13 +77,15 @@ struct BarSession: Sendable {
       case .frame(let frame):
         if isOnce, case .disconnected(let error) = frame { throw error }
         try state.board.take(frame)
+        // Kinds may be others after a lost connection, and a query may have failed.
+        if case .opened = frame { state.forgetKinds() }
         state.look(self, post)
         take.yield()
       case .kinds(let kinds):
         for kind in kinds { state.board.describe(kind) }
       case .timeHasPassed: state.timer.hasFired()
       case .clicked(let line):
-        click(line, state.board)
+        if let pending = click(line, state.board) { queue.yield(pending) }
         continue
       case .isShown(let isShown): state.isShown = isShown
       case .failed(let error):
@@ -100,9 +110,12 @@ struct BarSession: Sendable {
     var isShown = true
     /// Fires when a date reads differently.
     var timer = WakeTimer()
+    /// The kinds that the daemon was asked for, on this connection.
     private var asked: Set<KindName> = []
 
     init(board: BarBoard) { self.board = board }
+
+    mutating func forgetKinds() { asked = [] }
 
     /// Asks the daemon for each kind once, if the bar sends clicks.
     mutating func look(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
@@ -168,15 +181,28 @@ struct BarSession: Sendable {
     }
   }
 
-  /// Sends the click that a line describes. Ignores lines that it cannot parse or assign.
-  private func click(_ line: String, _ board: BarBoard) {
+  /// A click on its way to the daemon.
+  private struct PendingClick: Sendable {
+    let click: BarClick
+    let widget: Widget
+    let kind: Kind?
+  }
+
+  /// The click that a line describes. Nil if the line cannot be parsed or assigned.
+  private func click(_ line: String, _ board: BarBoard) -> PendingClick? {
     guard let json = I3Click.json(in: line), let value = try? JSONReader.value(of: json),
-      let click = I3Click(value),
+      let click = I3Click(value, namesNodes: board.encoder.format != .i3blocks),
       let widget = board.clicked(click)
-    else { return }
-    Task {
+    else { return nil }
+    return PendingClick(click: click.click, widget: widget, kind: board.kinds[widget.kind])
+  }
+
+  /// Sends clicks one after the other, in their order.
+  private func send(_ clicks: AsyncStream<PendingClick>) async {
+    for await pending in clicks {
       do {
-        try await BarSession.send(click.click, on: widget, kind: board.kinds[widget.kind], session)
+        try await BarSession.send(
+          pending.click, on: pending.widget, kind: pending.kind, session)
       } catch {
         Output.writeError("widgetctl: \(BarSession.words(for: error))\n")
       }
@@ -205,8 +231,13 @@ struct BarSession: Sendable {
 
 extension BarBoard {
   /// The clicked widget. If the bar does not name it: the only shown widget, or nil.
+  ///
+  /// i3blocks names its section, which may be called as the widget is.
   func clicked(_ click: I3Click) -> Widget? {
-    if let id = click.widget { return mirror[id] }
+    if let id = click.widget {
+      if let widget = mirror[id] { return widget }
+      guard encoder.format == .i3blocks else { return nil }
+    }
     let all = widgets
     return all.count == 1 ? all[0] : nil
   }
