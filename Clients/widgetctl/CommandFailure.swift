@@ -111,6 +111,12 @@ struct CommandFailure: Error, Hashable {
     default:
       break
     }
+    // The field's name is the protocol's: here the family is an option, or the widget's own.
+    if let violation = status.fieldViolations.first(where: { $0.field == "content_family" }) {
+      var text = violation.description
+      while text.hasSuffix(".") { text.removeLast() }
+      return text.prefix(1).lowercased() + text.dropFirst()
+    }
     var text = status.message.isEmpty ? "the daemon refused (\(status.code.name))" : status.message
     for violation in status.fieldViolations {
       let line = "\(violation.field): \(violation.description)"

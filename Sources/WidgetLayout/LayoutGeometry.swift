@@ -86,3 +86,22 @@ public struct LayoutEdges: Hashable, Sendable {
   var horizontal: Int { leading + trailing }
   var vertical: Int { top + bottom }
 }
+
+extension LayoutRect {
+  /// One line in it, so far below its top.
+  func line(_ offset: Int, _ height: Int) -> LayoutRect {
+    LayoutRect(x: x, y: y + offset, width: width, height: height)
+  }
+
+  /// Something of a size in it, at the start or where it is aligned to horizontally.
+  func aligned(_ size: LayoutSize, _ align: NodeStyle.Alignment?) -> LayoutRect {
+    let spare = max(0, width - size.width)
+    let offset =
+      switch align {
+      case .center: spare / 2
+      case .end: spare
+      case .start, .fill, nil: 0
+      }
+    return LayoutRect(x: x + offset, y: y, width: size.width, height: size.height)
+  }
+}

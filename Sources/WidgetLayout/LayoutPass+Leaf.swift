@@ -25,7 +25,7 @@ extension LayoutPass {
       return Extent(
         ideal: chrome.checkbox.width + chrome.gap + facts.content.nameWidth,
         firm: chrome.checkbox.width + chrome.gap + chrome.toggleTextFirm,
-        least: chrome.checkbox.width)
+        least: chrome.checkbox.width + chrome.textLeast)
     case .input:
       let value = facts.content.valueWidth + 2 * chrome.fieldSides
       let field = Extent(
@@ -357,7 +357,9 @@ extension LayoutPass {
     let mark = LayoutRect(
       x: inner.x, y: inner.y + (height - size.height) / 2, width: min(size.width, inner.width),
       height: size.height)
-    let used = min(inner.width, size.width + chrome.gap)
+    // The gap goes before the last letter of the text does.
+    let gap = max(0, min(chrome.gap, inner.width - size.width - chrome.textLeast))
+    let used = min(inner.width, size.width + gap)
     let rest = LayoutRect(
       x: inner.x + used, y: inner.y + (height - line) / 2, width: inner.width - used, height: line)
     return (
@@ -487,24 +489,5 @@ extension Substring {
     var end = startIndex
     while end < index, end < endIndex { end = self.index(after: end) }
     return end
-  }
-}
-
-extension LayoutRect {
-  /// One line in it, so far below its top.
-  func line(_ offset: Int, _ height: Int) -> LayoutRect {
-    LayoutRect(x: x, y: y + offset, width: width, height: height)
-  }
-
-  /// Something of a size in it, at the start or where it is aligned to horizontally.
-  func aligned(_ size: LayoutSize, _ align: NodeStyle.Alignment?) -> LayoutRect {
-    let spare = max(0, width - size.width)
-    let offset =
-      switch align {
-      case .center: spare / 2
-      case .end: spare
-      case .start, .fill, nil: 0
-      }
-    return LayoutRect(x: x + offset, y: y, width: size.width, height: size.height)
   }
 }

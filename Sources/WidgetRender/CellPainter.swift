@@ -48,25 +48,31 @@ public struct CellPainter: Sendable {
   }
 
   /// Says that there is more, and where one is in it: a thumb at the right edge, arrows at the ends.
-  /// Blank cells only are drawn on.
+  ///
+  /// Marks go on blank cells. Only an edge without a blank cell loses one cell to the mark.
   private func markScroll(_ region: ScrollRegion, clip: LayoutRect, _ grid: inout CellGrid) {
     let view = region.viewport.overlap(clip).overlap(grid.bounds)
     guard view.width > 0, view.height > 0, region.contentLength > 0 else { return }
     let style = CellStyle(
       foreground: look.opaque(look.token("color.secondary"), over: nil), attributes: look.quiet)
-    func put(_ text: String, _ column: Int, _ row: Int) {
-      guard grid[column, row].character == " ", !grid[column, row].isContinuation else { return }
-      grid.put(text, column: column, row: row, style: style, clip: view)
+    func mark(_ text: String, _ column: Int, _ rows: Range<Int>, once: Bool) {
+      let blank = rows.filter {
+        grid[column, $0].character == " " && !grid[column, $0].isContinuation
+      }
+      for row in blank.isEmpty || once ? [blank.first ?? rows.lowerBound] : blank {
+        grid.put(text, column: column, row: row, style: style, clip: view)
+      }
     }
     let last = view.x + view.width - 1
     switch region.axis {
     case .vertical:
       let length = max(1, view.height * view.height / max(region.contentLength, view.height))
-      let start = (view.height - length) * region.offset / region.offsetMax
-      for row in start..<start + length { put("▐", last, view.y + row) }
+      let start = view.y + (view.height - length) * region.offset / region.offsetMax
+      mark("▐", last, start..<start + length, once: false)
     case .horizontal:
-      if region.offset > 0 { put("‹", view.x, view.y) }
-      if region.offset < region.offsetMax { put("›", last, view.y) }
+      let rows = view.y..<view.y + view.height
+      if region.offset > 0 { mark("‹", view.x, rows, once: true) }
+      if region.offset < region.offsetMax { mark("›", last, rows, once: true) }
     }
   }
 

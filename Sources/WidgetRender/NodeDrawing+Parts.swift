@@ -32,6 +32,11 @@ extension NodeDrawing {
     grid.put(text, column: column, row: frame.y + row, style: style, clip: placed.clip)
   }
 
+  /// What a control stands between. Round brackets say that it is disabled, also without colours.
+  private var brackets: (left: String, right: String) {
+    setting.isDisabled ? ("(", ")") : ("[", "]")
+  }
+
   // MARK: Buttons
 
   /// The text of a button of a style. With colours the important ones are filled.
@@ -79,10 +84,13 @@ extension NodeDrawing {
       setting.color = style.foreground
     }
     guard frame.width >= 2, frame.height > 0 else { return }
-    let isMarked = isFocused && !look.usesColor && frame.width >= 4
+    let isMarked = isFocused && !look.usesColor && frame.width >= 4 && !setting.isDisabled
     let last = frame.height - 1
-    put(isMarked ? "[>" : "[", frame, style, on: &grid)
-    put(isMarked ? "<]" : "]", frame, style, on: &grid, fromEnd: isMarked ? 2 : 1, row: last)
+    put(isMarked ? "[>" : brackets.left, frame, style, on: &grid)
+    put(
+      isMarked ? "<]" : brackets.right, frame, style, on: &grid, fromEnd: isMarked ? 2 : 1,
+      row: last
+    )
   }
 
   // MARK: Toggles and inputs
@@ -92,7 +100,8 @@ extension NodeDrawing {
     let mark = setting.isPrivate ? "▒" : isOn ? "x" : " "
     let gap = setting.attributes.contains(.reverse) && !node.text("text").isEmpty ? " " : ""
     put(
-      "[\(mark)]" + gap, frame, isOn ? tintStyle.with(CellStyle(attributes: .bold)) : textStyle,
+      brackets.left + mark + brackets.right + gap, frame,
+      isOn ? tintStyle.with(CellStyle(attributes: .bold)) : textStyle,
       on: &grid
     )
     if setting.isDisabled { grid.restyle(frame.overlap(placed.clip)) { $0 = finished($0) } }
@@ -128,8 +137,8 @@ extension NodeDrawing {
     guard frame.width >= 2 else { return }
     let shown = frame.overlap(placed.clip)
     for row in shown.y..<shown.y + shown.height {
-      put("[", frame, edge, on: &grid, row: row - frame.y)
-      put("]", frame, edge, on: &grid, fromEnd: 1, row: row - frame.y)
+      put(brackets.left, frame, edge, on: &grid, row: row - frame.y)
+      put(brackets.right, frame, edge, on: &grid, fromEnd: 1, row: row - frame.y)
     }
     guard isFocused, !look.usesColor else { return }
     let inside = LayoutRect(

@@ -45,6 +45,8 @@ public struct InputParser: Sendable {
   /// The expected start of the rest of an answer, if its first bytes were just reported as a key.
   private var expected: [UInt8] = []
   private let pasteBytesMax: Int
+  /// Whether a paste has paused.
+  private var isStalled = false
 
   public init(pasteBytesMax: Int = InputParser.pasteBytesMaxDefault) {
     self.pasteBytesMax = max(pasteBytesMax, 0)
@@ -68,8 +70,15 @@ public struct InputParser: Sendable {
     return events
   }
 
+  /// Whether a paste has begun, not ended and not paused. Wait about a second for more bytes, then
+  /// call `timeout`.
+  public var isPasting: Bool {
+    if case .paste = state { !isStalled } else { false }
+  }
+
   /// Tells the parser that no more bytes came. Returns ambiguous bytes as typed keys.
   public mutating func timeout() -> [TerminalInput] {
+    if case .paste = state { isStalled = true }
     guard isAmbiguous else { return [] }
     var events: [TerminalInput] = []
     if case .late = state {
@@ -99,6 +108,7 @@ public struct InputParser: Sendable {
     state = .ground
     pending.removeAll(keepingCapacity: pending.capacity <= InputParser.sequenceBytesMax)
     hasAlt = false
+    isStalled = false
   }
 
   // MARK: One byte
@@ -253,6 +263,16 @@ public struct InputParser: Sendable {
   }
 
   private mutating func paste(_ byte: UInt8, _ events: inout [TerminalInput]) {
+    if isStalled {
+      isStalled = false
+      // Ctrl-C and Ctrl-Z after a pause are keys: the end of the paste was lost.
+      if byte == 0x03 || byte == 0x1A {
+        let text = String(decoding: pending.prefix(pasteBytesMax), as: UTF8.self)
+        reset()
+        events.append(.paste(text))
+        return take(byte, &events)
+      }
+    }
     let end: [UInt8] = [0x1B, 0x5B, 0x32, 0x30, 0x31, 0x7E]
     pending.append(byte)
     if byte == 0x7E, pending.suffix(end.count) == end[...] {

@@ -23,6 +23,8 @@ public enum TerminalEvent: Hashable, Sendable {
 public final class TerminalSession: Sendable {
   /// How long the rest of a sequence may take. After that a byte of Escape was the key.
   public static let escapeTimeout = Duration.milliseconds(50)
+  /// After this pause within a paste, in milliseconds, Ctrl-C and Ctrl-Z are keys again.
+  fileprivate static let pasteWait: CInt = 1_000
   /// The most buffered events. Beyond it, the oldest are dropped.
   public static let eventsMax = 4096
 
@@ -237,7 +239,8 @@ private final class Reading: Sendable {
         pollfd(fd: input, events: Int16(POLLIN), revents: 0),
         pollfd(fd: notices, events: Int16(POLLIN), revents: 0),
       ]
-      let ready = poll(&sources, 2, parser.isAmbiguous ? wait : -1)
+      let limit = parser.isAmbiguous ? wait : parser.isPasting ? TerminalSession.pasteWait : -1
+      let ready = poll(&sources, 2, limit)
       if ready < 0, errno == EINTR { continue }
       if ready == 0 { send(parser.timeout()) }
       if sources[1].revents != 0 {

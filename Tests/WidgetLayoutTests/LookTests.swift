@@ -21,6 +21,10 @@ import WidgetModel
     (Tree(.button, [.label("All"), .label("5")]), 20, [" [  All   5  ]"]),
     (Tree(.toggle, ["text": "Wi-Fi"]), 20, [" [x] Wi-Fi"]),
     (Tree(.toggle), 20, [" [x]"]),
+    (Tree(.toggle, ["text": "Wi-Fi"]), 9, [" [x] Wi…"]),
+    (Tree(.toggle, ["text": "Wi-Fi"]), 7, [" [x] …"]),
+    (Tree(.toggle, ["text": "Wi-Fi"]), 6, [" [x]…"]),
+    (Tree(.toggle, ["text": "Wi-Fi"]), 5, [" [x]"]),
     (Tree(.input, ["text": "Name", "value": "Ada"]), 24, [" Name: [Ada           ]"]),
     (Tree(.input, ["text": "Name", "value": "Ada"]), 14, [" Name:", " [Ada       ]"]),
     (Tree(.input, ["value": "hunter2", "mode": "secret"]), 14, [" [••••••••  ]"]),
@@ -120,7 +124,7 @@ import WidgetModel
     #expect(tree.drawn(50) == [" a text of many words  [ Go ]  [x] On"])
     #expect(tree.drawn(30) == [" a text of m…  [ Go ]  [x] On"])
     #expect(tree.drawn(20) == [" a…  [ Go ]  [x] On"])
-    #expect(tree.drawn(16) == [" …  [ Go ]  [x]"])
+    #expect(tree.drawn(17) == [" …  [ Go ]  [x]…"])
   }
 
   @Test func `the longest text gives way first`() {

@@ -164,6 +164,50 @@ struct CellPainterTests {
     #expect(ends(36) == "‹ ")
   }
 
+  @Test func `a region without a blank cell at its edge still says that there is more`() {
+    let pages = (0..<4).map {
+      Gallery.part(
+        .label, "l\($0)",
+        [
+          "text": .string($0 == 3 ? "日本語日本語" : "abcdefghijklmn"), "padding": 0, "lines": .int(1),
+        ])
+    }
+    func text(_ properties: ValueMap, _ offset: Int, _ height: Int? = nil) -> String {
+      let table = NodeTable(Gallery.content(Gallery.part(.stack, "list", properties, pages)))
+      var engine = LayoutEngine(metrics: .cells())
+      let layout = engine.layout(table, width: 12, height: height, scroll: ["list": offset])
+      return PlainTextEncoder.text(CellPainter(look: CellLook()).grid(layout, table))
+    }
+    let row: ValueMap = [
+      "axis": "horizontal", "scroll": true, "itemWidth": 96, "padding": 0, "spacing": 0,
+    ]
+    #expect(text(row, 0) == "abcdefghijk›\n")
+    #expect(text(row, 12).hasPrefix("‹bcdefghijk›"))
+    // Half of a wide character is a blank.
+    #expect(text(row, 36).hasPrefix("‹ 本語日本語"))
+    #expect(text(["scroll": true, "padding": 0, "spacing": 0], 0, 2).contains("▐"))
+  }
+
+  @Test(arguments: [
+    (Gallery.part(.button, "a", ["text": "Go"]), "( Go )"),
+    (Gallery.part(.toggle, "a", ["text": "Wi-Fi", "value": true]), "(x) Wi-Fi"),
+    (Gallery.part(.toggle, "a", ["text": "Wi-Fi"]), "( ) Wi-Fi"),
+    (Gallery.part(.input, "a", ["text": "Name", "value": "Ada"]), "Name: (Ada"),
+    (Gallery.part(.form, "a", ["submit": "Add"]), "( Add )"),
+  ])
+  func `a disabled control has round brackets`(part: Gallery.Part, disabled: String) {
+    func text(_ properties: ValueMap) -> String {
+      let inside = Gallery.part(.stack, "outer", properties, [part])
+      return PlainTextEncoder.text(
+        grid(inside) {
+          $0.usesColor = false
+          $0.focusedID = "a"
+        })
+    }
+    #expect(text(["enabled": false]).contains(disabled))
+    #expect(!text(["enabled": true]).contains(disabled))
+  }
+
   @Test func `a spinner turns`() {
     let tree = Gallery.part(.spinner, "a")
     let frames = (-1...9).map { tick in

@@ -34,11 +34,11 @@ struct GoldenTests {
 
   private static func page(_ content: Content) -> String {
     var page = ""
-    for width in [80, 24] {
+    for width in [200, 80, 24] {
       page += "== text, \(width) columns\n" + picture(.text, .dark).text(of: content, width: width)
     }
     for (name, appearance) in [("dark", Theme.Appearance.dark), ("light", .light)] {
-      for width in [80, 24] {
+      for width in [200, 80, 24] {
         page += "== \(name), \(width) columns\n"
         page += picture(.ansi(.truecolor), appearance).text(of: content, width: width)
       }

@@ -161,6 +161,22 @@ struct InputParserTests {
     }
   }
 
+  @Test func `a paste whose end is lost lets Ctrl-C through after a pause, and only then`() {
+    var parser = InputParser()
+    #expect(parser.feed("\u{1B}[200~ab\u{3}c".utf8) == [])
+    #expect(parser.isPasting)
+    #expect(parser.timeout() == [])
+    #expect(!parser.isPasting)
+    // The paste goes on: what comes first is not such a key.
+    #expect(parser.feed("d\u{3}".utf8) == [])
+    #expect(parser.isPasting)
+    _ = parser.timeout()
+    #expect(
+      parser.feed([0x03, 0x78]) == [
+        .paste("ab\u{3}cd\u{3}"), Self.key(.character("c"), .control), Self.key(.character("x")),
+      ])
+  }
+
   @Test func `an endless sequence keeps nothing and ends`() {
     var parser = InputParser()
     _ = parser.feed("\u{1B}[".utf8)

@@ -238,6 +238,16 @@ struct FailureTests {
           fieldViolations: violations)))
   }
 
+  @Test func `a family that the kind lacks is told without the protocol's field`() {
+    let violation = FieldViolation(
+      field: "content_family",
+      description: "Kind \"load\" is not made for large; use one of: small.")
+    let failure = Self.failure(
+      .invalidArgument, "INVALID", "content_family: \(violation.description)",
+      violations: [violation])
+    #expect(failure.message == "kind \"load\" is not made for large; use one of: small")
+  }
+
   @Test func `a kind that is not there is looked for with a command`() {
     let failure = CommandFailure(
       .status(

@@ -897,6 +897,18 @@ struct DoctorTests {
 }
 
 struct BoundedCommandTests {
+  @Test func `a program has no blocked signals, whatever the thread blocks`() {
+    var (all, before) = (sigset_t(), sigset_t())
+    sigfillset(&all)
+    pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    let words = ["grep", "SigBlk", "/proc/self/status"]
+    let zeros = String(repeating: "0", count: 16)
+    #expect(
+      BoundedCommand.run(words, within: .seconds(60))
+        == .ended(status: 0, output: "SigBlk:\t\(zeros)\n"))
+  }
+
   @Test func `takes the output and the status`() {
     #expect(
       BoundedCommand.run(["sh", "-c", "echo hi; exit 3"], within: .seconds(60))

@@ -53,7 +53,10 @@ struct KindTextTests {
                 id: "more", type: .form,
                 children: [
                   NodeTemplate(
-                    id: "new", type: .input, properties: ["name": Binding(value: .string("text"))])
+                    id: "new", type: .input, properties: ["name": Binding(value: .string("text"))]),
+                  NodeTemplate(
+                    id: "soon", type: .toggle, properties: ["name": Binding(value: .string("soon"))]
+                  ),
                 ]),
             ])),
       ])
@@ -73,12 +76,13 @@ struct KindTextTests {
         line  label  -      =size(data.items)
 
         Content (other families)
-        NODE     TYPE    TAKES                           SHOWS
-        all      stack   -
-          title  label   -                               To do  if data.items != []
-          item   toggle  change value=…                  =item  for each item in data.items
-          more   form    submit values={text}
-            new  input   change value=…, submit value=…
+        NODE      TYPE    TAKES                           SHOWS
+        all       stack   -
+          title   label   -                               To do  if data.items != []
+          item    toggle  change value=…                  =item  for each item in data.items
+          more    form    submit values={text, soon}
+            new   input   change value=…, submit value=…
+            soon  toggle  change value=…
 
         """)
   }

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import WidgetClient
 import WidgetLayout
@@ -146,6 +147,61 @@ import WidgetTerminal
     }
   }
 
+  private func failure(_ text: String) -> String {
+    do throws(CommandFailure) {
+      _ = try LiveArrangement(text: text, name: "f.yaml")
+      return "none"
+    } catch {
+      return error.message
+    }
+  }
+
+  @Test func `all mistakes of a file are told, in its order, each with its place`() {
+    let text = """
+      columns:
+        - width: wide
+          rows:
+            - clock
+            - {id: disk, titel: My disks, width: 3}
+            - {title: nothing}
+        - {labels: "x=(", kind: [k, "k k", 3], order: size}
+        - [a]
+        - {idd: x}
+      rest: maybe
+      """
+    let places = failure(text).split(separator: "\n").filter { $0.hasPrefix("f.yaml:") }.map {
+      $0.prefix { $0 != ";" }.description
+    }
+    #expect(
+      places == [
+        "f.yaml:2:5: columns[0].width: must be a number of columns of the terminal, or a share such as 40%",
+        "f.yaml:5:20: columns[0].rows[1].titel: there is no such field",
+        "f.yaml:5:37: columns[0].rows[1].width: is for what stands in columns",
+        "f.yaml:6:9: columns[0].rows[2]: names no widget",
+        "f.yaml:7:6: columns[1].labels: \"x=(\": a ) is missing",
+        "f.yaml:7:31: columns[1].kind[1]: \"k k\" is no kind",
+        "f.yaml:7:38: columns[1].kind[2]: must be text",
+        "f.yaml:7:42: columns[1].order: must be position or id",
+        "f.yaml:8:5: columns[2]: must be a widget's id, or a map with id, labels, kind, columns or rows",
+        "f.yaml:9:6: columns[3].idd: there is no such field",
+        "f.yaml:10:1: rest: must be show or hide",
+      ])
+  }
+
+  @Test func `a file with very many mistakes is told in part`() {
+    let most = LiveArrangement.problemsMax
+    func message(_ count: Int) -> String {
+      failure("rows: [\((0..<count).map { "{id: w\($0), width: 1}" }.joined(separator: ", "))]")
+    }
+    func told(_ message: String) -> Int {
+      message.split(separator: "\n").count { $0.hasPrefix("f.yaml:") }
+    }
+    #expect(told(message(most)) == most)
+    #expect(!message(most).contains("more mistakes"))
+    #expect(told(message(most + 3)) == most)
+    #expect(message(most + 3).hasSuffix("… and 3 more mistakes"))
+  }
+
   @Test func `limits hold at their edge`() throws {
     let ids = (0..<LiveArrangement.entriesMax).map { "w\($0)" }
     #expect(throws: Never.self) {
@@ -181,7 +237,7 @@ import WidgetTerminal
       LiveSamples.widget("d", position: 4),
     ])
     let effects = board.take(.key(.character("w"), []))
-    guard case .save(let text, replaces: false)? = effects.first else {
+    guard case .save(let text, replacing: nil)? = effects.first else {
       Issue.record("\(effects)")
       return
     }
@@ -201,14 +257,15 @@ import WidgetTerminal
       Issue.record("nothing to save")
       return
     }
-    board.saved(text, .exists, path: "/f")
+    let version = ArrangementFile.Version(stat())
+    board.saved(text, .exists(version), path: "/f")
     #expect(LiveSamples.lines(&board).contains { $0.contains("Replace it?") })
     #expect(board.take(.key(.character("x"), [])) == [])
-    #expect(board.overlay == .replacing(text))
+    #expect(board.overlay == .replacing(text, version))
     #expect(board.take(.key(.character("n"), [])) == [])
     #expect(board.overlay == nil)
-    board.saved(text, .exists, path: "/f")
-    #expect(board.take(.key(.character("y"), [])) == [.save(text, replaces: true)])
+    board.saved(text, .exists(version), path: "/f")
+    #expect(board.take(.key(.character("y"), [])) == [.save(text, replacing: version)])
     board.saved(text, .written, path: "/f")
     #expect(board.notice.contains("/f"))
   }

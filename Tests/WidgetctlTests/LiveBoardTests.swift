@@ -131,7 +131,7 @@ import WidgetTerminal
   @Test func `a disabled button takes neither focus nor click`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     let picture = lines(board)
-    let row = try #require(picture.firstIndex { $0.contains("[ - ]") })
+    let row = try #require(picture.firstIndex { $0.contains("( - )") })
     let column = try #require(picture[row].firstIndex(of: "-"))
     let event = MouseEvent(
       action: .press(.left),
@@ -220,6 +220,60 @@ import WidgetTerminal
       LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"),
       SendEventResponse(sequence: 1, revision: 1))
     #expect(!lines(board).contains { $0.contains("milk") })
+  }
+
+  private static let ticket = Content(
+    rootID: "new",
+    nodes: [
+      Node(
+        id: "new", type: .form, properties: ["submit": .string("Add")],
+        childIDs: ["title", "soon", "loud"]),
+      Node(id: "title", type: .input, properties: ["name": .string("title")]),
+      Node(
+        id: "soon", type: .toggle, properties: ["name": .string("soon"), "text": .string("Soon")]),
+      Node(
+        id: "loud", type: .toggle, properties: ["value": .bool(true), "text": .string("Loud")]),
+    ])
+
+  @Test func `a toggle with a name is sent with its form, and switches nothing before`() throws {
+    // A toggle that is sent with its form needs no event.
+    var board = try Self.board([Self.widget("f", Self.ticket) { $0.content?.nodes[2].events = [] }])
+    func says(_ text: String) -> Bool { lines(board).contains { $0.contains(text) } }
+    func submitted(_ soon: Bool) -> [LiveBoard.Effect] {
+      [
+        .send(
+          LiveEvent(
+            widget: Samples.id("f"), node: "new", name: "submit",
+            payload: ["values": .map(["title": .string(""), "soon": .bool(soon)])]), after: nil)
+      ]
+    }
+    press(&board, .tab, .tab)
+    #expect(press(&board, .enter) == [])
+    #expect(says("[x] Soon"))
+    #expect(press(&board, .enter) == [])
+    #expect(says("[ ] Soon"))
+    press(&board, .enter)
+    // A toggle without a name is no value of the form: it sends its change.
+    press(&board, .tab)
+    #expect(
+      press(&board, .enter) == [
+        .send(
+          LiveEvent(
+            widget: Samples.id("f"), node: "loud", name: "change", payload: ["value": .bool(false)]),
+          after: nil)
+      ])
+    press(&board, .tab)
+    #expect(press(&board, .enter) == submitted(true))
+    // It keeps what the user chose until the form has succeeded.
+    #expect(says("[x] Soon"))
+    board.refused(LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"), "no")
+    #expect(says("[x] Soon"))
+    #expect(press(&board, .enter) == submitted(true))
+    board.accepted(
+      LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"),
+      SendEventResponse(sequence: 1, revision: 1))
+    #expect(says("[ ] Soon"))
+    #expect(press(&board, .enter) == submitted(false))
   }
 
   /// The board after a form with "milk" was sent as event 7.
@@ -347,7 +401,7 @@ import WidgetTerminal
     _ = board.take(.paste("4\r5"))
     #expect(board.panes[Samples.id("f")]?.draft("count").text == "4 5")
     _ = board.take(.paste("\u{1B}[31m6\u{0}\u{9B}7"))
-    #expect(board.panes[Samples.id("f")]?.draft("count").text == "4 5[31m67")
+    #expect(board.panes[Samples.id("f")]?.draft("count").text == "4 567")
   }
 
   @Test func `what was typed stays if the form has problems, or the event is refused`() throws {
@@ -388,6 +442,114 @@ import WidgetTerminal
     #expect(board.panes[Samples.id("f")]?.node("search")?.text("value") == "x")
     board.accepted(event, SendEventResponse(sequence: 1, revision: 2))
     #expect(board.panes[Samples.id("f")]?.node("search")?.text("value") == "")
+  }
+
+  /// The board after the daemon has set the text of "search".
+  private static func saying(_ text: String, _ board: inout LiveBoard, _ revision: Revision) throws
+  {
+    var search = try #require(taking(form)["search"])
+    search.properties["value"] = .string(text)
+    var update = WidgetUpdate(id: Samples.id("f"), revision: revision, updateTime: .epoch)
+    update.content = ContentChange(setNodes: [search])
+    try board.take(
+      .changes(
+        ChangeSet(
+          fromRevision: revision - 1, toRevision: revision, changes: [.updated(update)])))
+  }
+
+  @Test func `an input in which only the cursor was moved shows the daemon's text`() throws {
+    var board = try Self.board([Self.widget("f", Self.form)])
+    try Self.saying("one", &board, 2)
+    press(&board, .tab, modifiers: .shift)
+    press(&board, .left)
+    try Self.saying("two", &board, 3)
+    #expect(board.panes[Samples.id("f")]?.node("search")?.text("value") == "two")
+    press(&board, .tab)
+    try Self.saying("three", &board, 4)
+    #expect(board.panes[Samples.id("f")]?.node("search")?.text("value") == "three")
+  }
+
+  @Test func `an input that Esc leaves shows the daemon's text again`() throws {
+    var board = try Self.board([Self.widget("f", Self.form)])
+    try Self.saying("one", &board, 2)
+    press(&board, .tab, modifiers: .shift)
+    _ = type(&board, "X")
+    let event = LiveEvent(
+      widget: Samples.id("f"), node: "search", name: "change", payload: ["value": .string("oneX")])
+    board.accepted(event, SendEventResponse(sequence: 1, revision: 2))
+    press(&board, .escape)
+    try Self.saying("three", &board, 3)
+    #expect(board.panes[Samples.id("f")]?.node("search")?.text("value") == "three")
+  }
+
+  @Test func `an input that takes no change sends none`() throws {
+    var widget = Self.widget("f", Self.form)
+    for index in widget.content?.nodes.indices ?? 0..<0 {
+      widget.content?.nodes[index].events = ["submit"]
+    }
+    var board = try Self.board([widget])
+    press(&board, .tab, modifiers: .shift)
+    #expect(board.focus?.node == "search")
+    #expect(type(&board, "x") == [])
+  }
+
+  @Test func `a text of many rows shows the row with the cursor`() {
+    var draft = LiveDraft("")
+    for number in 0..<20 {
+      draft.insert("l\(number)\n")
+      draft.fit(columns: 20, isMultiline: true)
+    }
+    draft.insert("end")
+    draft.fit(columns: 20, isMultiline: true)
+    #expect(draft.shownText == ((11...19).map { "l\($0)" } + ["end"]).joined(separator: "\n"))
+    #expect(draft.place == (9, 3))
+    func up() -> Bool { draft.moveRow(by: -1) }
+    for _ in 0..<9 { #expect(up()) }
+    draft.fit(columns: 20, isMultiline: true)
+    #expect(draft.place == (0, 3) && draft.shownText.hasPrefix("l11\n"))
+    #expect(up())
+    draft.fit(columns: 20, isMultiline: true)
+    #expect(draft.shownText.hasPrefix("l10\n"))
+  }
+
+  @Test func `a long line is broken into rows, and the cursor is in one of them`() {
+    var draft = LiveDraft(String(repeating: "word ", count: 5) + String(repeating: "x", count: 12))
+    draft.fit(columns: 10, isMultiline: true)
+    #expect(draft.shownText == "word word \nword word \nword \nxxxxxxxxxx\nxx")
+    #expect(draft.place == (4, 2))
+    func up() -> Bool { draft.moveRow(by: -1) }
+    #expect(up() && up())
+    #expect(draft.head == "word word word word wo")
+    draft.moveToStart()
+    #expect(!up())
+    var wide = LiveDraft("漢字漢字漢字")
+    wide.fit(columns: 5, isMultiline: true)
+    #expect(wide.shownText == "漢字\n漢字\n漢字")
+    #expect(wide.place == (2, 4))
+  }
+
+  @Test func `the keys scroll on a low screen`() throws {
+    var board = try Self.board([Self.widget("c", Self.counter)], rows: 6)
+    press(&board, .character("?"))
+    let first = lines(board)
+    press(&board, .pageDown)
+    #expect(lines(board) != first)
+    for _ in 0..<100 { press(&board, .down) }
+    let last = lines(board)
+    press(&board, .down)
+    #expect(lines(board) == last)
+    for _ in 0..<200 { press(&board, .up) }
+    #expect(lines(board) == first)
+  }
+
+  @Test func `letters with Ctrl or Alt are no keys of the board`() throws {
+    var board = try Self.board([Self.widget("c", Self.counter)])
+    for modifiers in [KeyModifiers.control, .alt] {
+      for key in "qwpi/?r" {
+        #expect(press(&board, .character(key), modifiers: modifiers) == [], "\(key)")
+      }
+    }
+    #expect(board.overlay == nil && !board.isFiltering && !board.look.isPrivate)
   }
 
   @Test func `an input outside of forms sends each change, after its rest`() throws {
@@ -564,7 +726,7 @@ import WidgetTerminal
     let board = try Self.board([failed])
     let picture = lines(board)
     #expect(picture[0].contains("c failed stale"))
-    #expect(picture.contains { $0.contains("! SOURCE_FAILED: no") })
+    #expect(picture.contains { $0.contains("! no") })
     #expect(picture.contains { $0.contains("1 stale  1 failed") })
     #expect(!picture.joined().contains("\u{1B}"))
   }
@@ -624,6 +786,31 @@ import WidgetTerminal
     #expect(board.overlay == .details(Samples.id("a"), 0))
   }
 
+  @Test func `i and r mean the widget whose control Esc left`() throws {
+    var board = try Self.board([Self.widget("a", Self.counter), Self.widget("bb", Self.form)])
+    for _ in 0..<3 { _ = press(&board, .tab) }
+    let id = try #require(board.focus?.widget)
+    _ = press(&board, .escape)
+    #expect(press(&board, .character("r")) == [.refresh(id)])
+    _ = press(&board, .character("i"))
+    #expect(board.overlay == .details(id, 0))
+    // Beside an overlay, the status line has the overlay's keys.
+    let status = try #require(lines(board).last { !$0.isEmpty })
+    #expect(status.contains("Esc close") && !status.contains("q quit"))
+  }
+
+  @Test(arguments: [TerminalKey.character("?"), .character("i")])
+  func `an overlay scrolls to its last page, and up from there at once`(opens: TerminalKey) throws {
+    var board = try Self.board([Self.widget("a", Self.counter)], rows: 10)
+    _ = press(&board, opens)
+    for _ in 0..<40 { _ = press(&board, .pageDown) }
+    let end = lines(board)
+    _ = press(&board, .up)
+    #expect(lines(board) != end)
+    _ = press(&board, .down)
+    #expect(lines(board) == end)
+  }
+
   @Test func `a node whose token the theme lacks is marked in the pane`() throws {
     func text(_ color: String) throws -> String {
       let content = Content(
@@ -641,13 +828,13 @@ import WidgetTerminal
   }
 
   @Test func `a long reason is wrapped in the details, and a very long one is cut`() throws {
-    func lines(_ message: String) throws -> [String] {
+    func lines(_ message: String, rows: Int = 24) throws -> [String] {
       var board = try Self.board(
         [
           Self.widget("c", Self.counter) {
             $0.error = WidgetError(reason: "BROKEN", message: message)
           }
-        ], columns: 30)
+        ], columns: 30, rows: rows)
       _ = board.take(.key(.tab, []))
       _ = board.take(.key(.character("i"), []))
       return LiveSamples.lines(&board)
@@ -656,8 +843,12 @@ import WidgetTerminal
     let text = try lines(words).joined(separator: "\n")
     #expect(text.contains("the sensor in the cellar"))
     #expect(text.contains("cable is wet"))
-    let long = try lines(String(repeating: "long ", count: 500))
-    #expect(!long.contains { $0.contains("Data") })
+    // The box has room for all of it, so that only the limit cuts it.
+    let long = try lines(String(repeating: "long ", count: 500), rows: 200)
+    let error = long.drop { !$0.contains("Error") }
+    #expect(error.count { $0.contains("long") } == LiveDetails.rowsPerLineMax)
+    #expect(long.contains { $0.contains("long…") })
+    #expect(long.contains { $0.contains("Data") })
   }
 
   @Test func `a notice goes by itself, and then the status line says how things stand`() throws {

@@ -76,6 +76,45 @@ import WidgetTerminal
     #expect(board.notice.contains("cannot be deleted"))
   }
 
+  @Test func `after a deletion the focus goes to the next row, at the end to the one before`()
+    throws
+  {
+    func rows(_ count: Int) -> [Widget] {
+      [table(["deletable": .bool(true)], rows: count, events: ["delete"])]
+    }
+    func delete(_ key: String) -> LiveBoard.Effect { event("delete", ["row": .string(key)]) }
+    var board = try LiveSamples.board(rows(3))
+    _ = board.take(.key(.tab, []))
+    _ = board.take(.key(.tab, []))
+    #expect(board.take(.key(.delete, [])) == [delete("k1")])
+    // Until the daemon has answered, the key means the same row and sends nothing.
+    #expect(board.take(.key(.delete, [])) == [])
+    board.accepted(
+      LiveEvent(widget: Samples.id("w"), node: "t", name: "delete"),
+      SendEventResponse(sequence: 1, revision: 2))
+    #expect(board.take(.key(.delete, [])) == [delete("k1")])
+    try Self.remove("k1", &board, 2)
+    #expect(board.focus?.node == "row/k2")
+    #expect(board.take(.key(.delete, [])) == [delete("k2")])
+    try Self.remove("k2", &board, 3)
+    #expect(board.focus?.node == "row/k0")
+  }
+
+  /// The daemon removes a row.
+  private static func remove(
+    _ key: String, _ board: inout LiveBoard, _ revision: Revision
+  ) throws {
+    let table = try #require(board.panes[Samples.id("w")]?.node("t"))
+    var changed = table
+    changed.childIDs.removeAll { $0 == "row/\(key)" }
+    var update = WidgetUpdate(id: Samples.id("w"), revision: revision, updateTime: .epoch)
+    update.content = ContentChange(
+      setNodes: [changed], removedIDs: ["row/\(key)", "cell/\(key)"])
+    try board.take(
+      .changes(
+        ChangeSet(fromRevision: revision - 1, toRevision: revision, changes: [.updated(update)])))
+  }
+
   @Test func `who reaches the end of a table asks for more rows, once for those that are there`()
     throws
   {

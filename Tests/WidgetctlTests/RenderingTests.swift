@@ -160,6 +160,21 @@ struct TableTests {
         """)
   }
 
+  @Test func `a row leaves out idle sources, and cuts long data also in a pipe`() {
+    func row(_ data: ValueMap) -> String {
+      var widget = Samples.widget
+      widget.data = data
+      return Table.of([widget], now: Samples.time(1060)).text(width: nil, Samples.plain)
+    }
+    let idle: Value = .map(["state": .string("idle"), "message": .string("")])
+    let failed: Value = .map(["state": .string("failure"), "message": .string("no answer")])
+    #expect(row(["n": .int(1), "status": .map(["save": idle])]).hasSuffix("n=1\n"))
+    let both = row(["status": .map(["save": idle, "load": failed])])
+    #expect(both.contains("no answer") && !both.contains("save"))
+    let long = row(["text": .string(String(repeating: "x", count: 2_000))])
+    #expect(long.hasSuffix("xxx…\n") && long.utf8.count < 400)
+  }
+
   @Test func `without rows there is the header`() {
     #expect(
       Table.of([], now: .epoch).text(width: nil, Samples.plain)

@@ -47,6 +47,29 @@ struct WidgetFileTests {
   }
 
   @Test(arguments: [
+    ("{type: button, id: go}", "", ["go"]), ("{type: button, id: go, events: [press]}", "", []),
+    ("{type: button, id: go, events: []}", "", []), ("{type: label, id: go}", "", []),
+    ("{type: button, id: go}", "reducers: [{event: press, nodeId: go, set: {n: '1'}}]", []),
+    ("{type: button, id: go}", "reducers: [{event: press, nodeId: no, set: {n: '1'}}]", ["go"]),
+    ("{type: button, id: go}", "reducers: [{event: press, set: {n: '1'}}]", []),
+    ("{type: button, id: go}", "events: [{name: press}]", []),
+    (
+      "{type: stack, id: s, children: [{type: button, id: a}, {type: button, id: b}]}", "",
+      ["a", "b"]
+    ),
+  ])
+  func `a declared button whose press nothing handles is warned of`(
+    node: String, rest: String, idle: [String]
+  ) throws {
+    let file = try Self.read(
+      "kinds:\n- name: k\n  data: [{name: n, type: int}]\n  content: [{root: \(node)}]\n  \(rest)\n"
+    )
+    let warnings = IdleButtons.warnings(try #require(file.kinds))
+    #expect(warnings.map { $0.metadata["node"] } == idle)
+    #expect(warnings.allSatisfy { $0.message.contains("of the kind \"k\"; add a reducer") })
+  }
+
+  @Test(arguments: [
     #"[{"id":"a","kind":"k"},{"id":"b","kind":"k"}]"#,
     #"{"widgets":[{"id":"a","kind":"k"},{"id":"b","kind":"k"}]}"#,
     "{id: a, kind: k}\n---\n{id: b, kind: k}",

@@ -8,6 +8,16 @@ struct WidgetTextTests {
   private static let now = Samples.time(1_767_323_045)  // 2026-01-02T03:04:05Z
   private static let dates = DateText(now: now, localZone: { _ in "+02:00" })
 
+  @Test func `pictures say an error in words`() {
+    let since = Self.now.advanced(by: .seconds(-58))
+    var widget = Samples.widget
+    widget.error = WidgetError(
+      reason: "ACTION_FAILED", message: "Toggle failed: no answer", since: since)
+    #expect(widget.failures(Self.dates) == ["Toggle failed: no answer (for 58s)"])
+    widget.error?.message = ""
+    #expect(widget.failures(Self.dates) == ["action failed (for 58s)"])
+  }
+
   @Test(arguments: [
     ("", "", "", "2026-01-02 05:04"), ("datetime", "", "UTC", "2026-01-02 03:04"),
     ("date", "", "Pacific/Honolulu", "2026-01-01"), ("time", "", "", "05:04"),
@@ -113,7 +123,7 @@ struct WidgetTextTests {
     widget.isStale = true
     widget.error = WidgetError(
       reason: "NO_DATA", message: "nothing\ncame", since: Self.now.advanced(by: .seconds(-300)))
-    #expect(widget.failures(Self.dates) == ["stale", "NO_DATA for 5m: nothing ⏎ came"])
+    #expect(widget.failures(Self.dates) == ["stale", "nothing ⏎ came (for 5m)"])
     #expect(Self.dates.untilChange(of: widget) == .seconds(60))
     widget.error = nil
     #expect(Self.dates.untilChange(of: widget) == nil)

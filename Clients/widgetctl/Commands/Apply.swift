@@ -99,6 +99,7 @@ struct ApplyCommand: AsyncParsableCommand {
       throw refusal
     }
     let kinds = try await placing(file) { try await applyKinds(file, target, session) }
+    Output.warn(IdleButtons.warnings(file.kinds ?? []))
     guard file.declaresWidgets else {
       return session.printer.print(document(kinds, nil)) {
         ApplyCommand.text(kinds, dryRun: dryRun)

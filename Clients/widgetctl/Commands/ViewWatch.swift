@@ -17,7 +17,8 @@ struct ViewWatch: Sendable {
   /// Whether to hide private nodes.
   let redacts: Bool
 
-  /// Draws until the daemon answers with an error, the user quits or the terminal is gone.
+  /// Draws until the daemon answers with an error, the user quits, the terminal is gone, or all of
+  /// `ids` are dismissed.
   func run(_ follow: FollowOptions) async throws {
     let terminal = terminal()
     defer { terminal?.stop() }
@@ -29,6 +30,7 @@ struct ViewWatch: Sendable {
           // On a terminal, the next redraw would overwrite the note.
           if terminal == nil { try notes.note(frame) }
           try await screen.take(frame)
+          if await screen.isDismissed { return }
         }
       }
       if let terminal {
@@ -74,16 +76,20 @@ private actor ViewScreen {
   private var loss: String?
   private var wasOpen = false
   private var printed: String?
+  private var dismissals: Dismissals
   /// Fires when the text of a date or an age changes.
   private var timer = WakeTimer()
 
   init(_ view: ViewWatch, _ terminal: TerminalSession?, waits: Bool) {
     (self.view, self.terminal, self.waits) = (view, terminal, waits)
+    dismissals = Dismissals(of: view.ids)
     let capabilities = TerminalCapabilities(environment: Terminal.environment)
     screen = ScreenUpdate(
       encoder: ANSIEncoder(
         depth: view.noColor ? .none : capabilities.depth, writesLinks: capabilities.hasLinks))
   }
+
+  var isDismissed: Bool { dismissals.areComplete }
 
   func take(_ frame: WatchFrame) async throws {
     let wasSynced = mirror.isSynced
@@ -100,6 +106,9 @@ private actor ViewScreen {
     if case .theme = frame, mirror.isSynced { return try draw() }
     if wasLost != (loss != nil), terminal != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
+    for id in view.ids {
+      mirror[id].map { dismissals.look(at: $0, revision: mirror.revision, now: Terminal.now) }
+    }
     // A failed query is repeated at the next change. Until then, draw with the known kinds.
     var kinds = kinds
     do throws(ClientError) {

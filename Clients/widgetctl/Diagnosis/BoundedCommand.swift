@@ -69,9 +69,21 @@ enum BoundedCommand {
       (variables + names).compactMap { name in
         Terminal.environment(name).map { "\(name)=\($0)" }
       } + ["LC_ALL=C"]
+    // The program gets the usual signals, whatever this thread blocks and this process ignores.
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    sigfillset(&signals)
+    posix_spawnattr_setsigdefault(&attributes, &signals)
     var process: pid_t = 0
     let error = withCStrings(words) { arguments in
-      withCStrings(environment) { posix_spawnp(&process, name, &actions, nil, arguments, $0) }
+      withCStrings(environment) {
+        posix_spawnp(&process, name, &actions, &attributes, arguments, $0)
+      }
     }
     close(ends[1])
     guard error == 0 else { return .notFound }

@@ -54,7 +54,7 @@ extension LiveBoard {
     }
     flow(rest)
     top = min(max(0, top), max(0, pageHeight - pageRows))
-    if let focus, target(focus) == nil { self.focus = nil }
+    leaveLostFocus()
   }
 
   // MARK: - As arranged
@@ -176,7 +176,7 @@ extension LiveBoard {
   mutating func saved(_ text: String, _ outcome: ArrangementFile.Outcome, path: String) {
     switch outcome {
     case .written: notice = "wrote the arrangement to \(path)"
-    case .exists: overlay = .replacing(text)
+    case .exists(let version): overlay = .replacing(text, version)
     case .failed(let reason): notice = "cannot write \(path): \(reason)"
     }
   }

@@ -55,15 +55,24 @@ extension LiveBoard {
 
   private func drawOverlay(in grid: inout CellGrid) {
     switch overlay {
-    case .help?:
-      draw(LiveBoard.help.map { LiveDetails.Line(text: $0) }, title: "Keys", from: 0, in: &grid)
+    case .help(let line)?: draw(overlayLines, title: "Keys", from: line, in: &grid)
     case .details(let id, let line)?:
-      draw(details(of: id), title: id.rawValue, from: line, in: &grid)
-    case .replacing?:
-      draw(
-        ["The file exists:", options.arrangementFile?.path ?? "", "Replace it? y / n"]
-          .map { LiveDetails.Line(text: $0) }, title: "Arrangement", from: 0, in: &grid)
+      draw(overlayLines, title: id.rawValue, from: line, in: &grid)
+    case .replacing?: draw(overlayLines, title: "Arrangement", from: 0, in: &grid)
     case nil: break
+    }
+  }
+
+  /// The lines of the overlay, wrapped.
+  private var overlayLines: [LiveDetails.Line] {
+    switch overlay {
+    case .help?: wrapped(LiveBoard.help.map { LiveDetails.Line(text: $0) })
+    case .details(let id, _)?: wrapped(details(of: id))
+    case .replacing?:
+      wrapped(
+        ["The file exists:", options.arrangementFile?.path ?? "", "Replace it? y / n"]
+          .map { LiveDetails.Line(text: $0) })
+    case nil: []
     }
   }
 
@@ -300,7 +309,15 @@ extension LiveBoard {
 
   /// The right side of the status line: keys that apply now.
   private var hints: [StatusPart] {
-    if let input = focusedInput, overlay == nil {
+    if overlay != nil {
+      if case .replacing? = overlay { return [] }
+      let scrolls = lastOverlayLine > 0 ? "  PgDn PgUp scroll" : ""
+      return [
+        StatusPart(scrolls, "color.secondary", rank: 4),
+        StatusPart("  Esc close", "color.secondary", rank: 1),
+      ]
+    }
+    if let input = focusedInput {
       let isMultiline = panes[input.widget]?.node(input.node)?.text("mode") == "multiline"
       let enter = isMultiline ? "Alt+Enter submit" : "Enter submit"
       return [
@@ -353,16 +370,31 @@ extension LiveBoard {
     return details.lines
   }
 
-  private func draw(
-    _ lines: [LiveDetails.Line], title: String, from first: Int, in grid: inout CellGrid
-  ) {
-    let lines = lines.flatMap { line in
+  /// The lines as rows of an overlay.
+  private func wrapped(_ lines: [LiveDetails.Line]) -> [LiveDetails.Line] {
+    lines.flatMap { line in
       TextColumns.wrapped(line.text, to: size.columns - 4, most: LiveDetails.rowsPerLineMax).map {
         LiveDetails.Line(text: $0, token: line.token, isHeading: line.isHeading)
       }
     }
-    let rows = max(1, min(lines.count, pageRows - 4))
-    let first = min(first, max(0, lines.count - rows))
+  }
+
+  /// How many of an overlay's lines fit.
+  private func overlayRows(of lines: [LiveDetails.Line]) -> Int {
+    min(lines.count, max(1, pageRows - 4))
+  }
+
+  /// The first line of the overlay's last page.
+  var lastOverlayLine: Int {
+    let lines = overlayLines
+    return lines.count - overlayRows(of: lines)
+  }
+
+  private func draw(
+    _ lines: [LiveDetails.Line], title: String, from first: Int, in grid: inout CellGrid
+  ) {
+    let rows = overlayRows(of: lines)
+    let first = min(first, lines.count - rows)
     let shown = lines[first..<min(lines.count, first + rows)]
     let widest = lines.map { TextColumns.width(of: $0.text) }.max() ?? 0
     let width = min(size.columns, max(widest, title.count + 4) + 4)
@@ -397,12 +429,15 @@ extension LiveBoard {
       let field = placed.parts.first(where: { $0.kind == .field })
     else { return nil }
     let origin = origin(of: focus.widget)
-    let typed = pane.draft(focus.node).shownHead
-    let line = typed.split(separator: "\n", omittingEmptySubsequences: false)
-    let isSecret = pane.node(focus.node)?.text("mode") == "secret"
-    let width = isSecret ? typed.count : TextColumns.width(of: String(line.last ?? ""))
-    let column = origin.x + field.frame.x + 1 + min(width, max(0, field.frame.width - 3))
-    let row = origin.y + field.frame.y + min(line.count, max(1, field.frame.height)) - 1 - top
+    let draft = pane.draft(focus.node)
+    var place = draft.place
+    // The dots of a secret do not tell its length.
+    if pane.node(focus.node)?.text("mode") == "secret" {
+      let dots = placed.texts.first { $0.role == .value }
+      place.column = dots.map { TextColumns.width(of: $0.text) } ?? 0
+    }
+    let column = origin.x + field.frame.x + 1 + min(place.column, max(0, field.frame.width - 3))
+    let row = origin.y + field.frame.y + min(place.row, max(0, field.frame.height - 1)) - top
     guard (0..<pageRows).contains(row), (0..<size.columns).contains(column) else { return nil }
     return ScreenUpdate.Cursor(column: column, row: row)
   }

@@ -32,19 +32,24 @@ extension LiveBoard {
       default: break
       }
     }
-    if overlay != nil { return takeInOverlay(key) }
+    if overlay != nil {
+      let isPlain = modifiers.isDisjoint(with: [.control, .alt])
+      return isPlain ? takeInOverlay(key) : []
+    }
     if isFiltering { return takeInFilter(key, modifiers) }
     if key == .tab {
       moveFocus(by: modifiers.contains(.shift) ? -1 : 1)
       return []
     }
     if let input = focusedInput, let effects = takeInInput(input, key, modifiers) { return effects }
+    // The keys of the board are plain letters: Ctrl-Q quits nothing.
+    if case .character = key, !modifiers.isDisjoint(with: [.control, .alt]) { return [] }
     switch key {
     case .enter, .character(" "): return focus.map { activate($0) } ?? []
     case .escape:
       if let focus {
         leftFocus = focus
-        self.focus = nil
+        setFocus(nil)
       } else if filter != nil {
         setFilter(nil)
       }
@@ -54,12 +59,12 @@ extension LiveBoard {
     case .home: scrollPage(by: -pageHeight)
     case .end: scrollPage(by: pageHeight)
     case .character("q"): return [.quit]
-    case .character("?"): overlay = .help
+    case .character("?"): overlay = .help(0)
     case .character("/"):
       isFiltering = true
       if filter == nil { filter = LiveDraft("") }
     case .character("i"):
-      guard let id = focus?.widget ?? hover?.widget ?? (order.count == 1 ? order[0] : nil) else {
+      guard let id = meantWidget ?? (order.count == 1 ? order[0] : nil) else {
         notice =
           order.isEmpty
           ? "there is no widget to tell about"
@@ -72,7 +77,7 @@ extension LiveBoard {
     case .character("y"): return copySelection()
     case .delete: return deleteRow()
     case .character("r"):
-      guard let id = focus?.widget else {
+      guard let id = meantWidget else {
         notice = "move the focus to a widget with Tab; r then refreshes it"
         return []
       }
@@ -86,18 +91,24 @@ extension LiveBoard {
         notice = "there is nothing to arrange"
         return []
       }
-      return [.save(arrangement.text, replaces: false)]
+      return [.save(arrangement.text, replacing: nil)]
     default: break
     }
     return []
   }
 
+  /// The widget that a key means: it has the focus, is under the pointer, or Esc left a control of it.
+  private var meantWidget: WidgetID? {
+    let id = focus?.widget ?? hover?.widget ?? leftFocus?.widget
+    return id.flatMap { panes[$0] == nil ? nil : $0 }
+  }
+
   private mutating func takeInOverlay(_ key: TerminalKey) -> [Effect] {
-    if case .replacing(let text)? = overlay {
+    if case .replacing(let text, let version)? = overlay {
       switch key {
       case .character("y"), .character("Y"):
         overlay = nil
-        return [.save(text, replaces: true)]
+        return [.save(text, replacing: version)]
       case .character("n"), .character("N"), .character("q"), .escape:
         overlay = nil
         notice = "the arrangement is not written"
@@ -105,17 +116,25 @@ extension LiveBoard {
       }
       return []
     }
-    switch (overlay, key) {
-    case (.details(let id, let line)?, .down): overlay = .details(id, line + 1)
-    case (.details(let id, let line)?, .up): overlay = .details(id, max(0, line - 1))
-    case (.details(let id, let line)?, .pageDown): overlay = .details(id, line + pageRows / 2)
-    case (.details(let id, let line)?, .pageUp): overlay = .details(id, max(0, line - pageRows / 2))
-    case (_, .escape), (_, .enter), (_, .character("q")), (_, .character("?")),
-      (_, .character("i")):
-      overlay = nil
+    switch key {
+    case .down: scrollOverlay(by: 1)
+    case .up: scrollOverlay(by: -1)
+    case .pageDown: scrollOverlay(by: pageRows / 2)
+    case .pageUp: scrollOverlay(by: -pageRows / 2)
+    case .escape, .enter, .character("q"), .character("?"), .character("i"): overlay = nil
     default: break
     }
     return []
+  }
+
+  /// Scrolls the overlay's text, at most to its last page.
+  private mutating func scrollOverlay(by rows: Int) {
+    switch overlay {
+    case .details(let id, let line):
+      overlay = .details(id, min(max(0, line + rows), lastOverlayLine))
+    case .help(let line): overlay = .help(min(max(0, line + rows), lastOverlayLine))
+    case .replacing, nil: break
+    }
   }
 
   // MARK: - Filter
@@ -146,8 +165,11 @@ extension LiveBoard {
     _ focus: LiveFocus, _ key: TerminalKey, _ modifiers: KeyModifiers
   ) -> [Effect]? {
     switch key {
-    case .up, .down, .pageUp, .pageDown: return nil
-    case .escape: return nil
+    case .up, .down:
+      var isMoved = false
+      let effects = edit(focus) { isMoved = $0.moveRow(by: key == .up ? -1 : 1) }
+      return isMoved ? effects : nil
+    case .pageUp, .pageDown, .escape: return nil
     case .enter:
       let isMultiline = panes[focus.widget]?.node(focus.node)?.text("mode") == "multiline"
       guard isMultiline, !modifiers.contains(.alt) else { return submit(focus) }
@@ -158,7 +180,7 @@ extension LiveBoard {
 
   /// Inserts pasted text into the filter or the focused input.
   private mutating func type(_ text: String) -> [Effect] {
-    // Control characters are left out: nobody sees them in the input.
+    // Control characters and escape sequences are left out: nobody sees them in the input.
     let text = text.withoutControls
     if isFiltering {
       var draft = filter ?? LiveDraft("")
@@ -181,7 +203,9 @@ extension LiveBoard {
     edited.insert(focus.widget)
     arrange()
     // An input in a form sends no `change`; the form sends all values when it is submitted.
-    guard didChange, pane.form(around: focus.node) == nil else { return [] }
+    guard didChange, pane.form(around: focus.node) == nil, node.events.contains("change") else {
+      return []
+    }
     let text = panes[focus.widget]?.draft(focus.node).text ?? ""
     if case .int(let least)? = node.properties["minLength"], text.count < least, !text.isEmpty {
       return []
@@ -253,9 +277,10 @@ extension LiveBoard {
     }
     switch node.type {
     case .toggle:
-      let value = panes[focus.widget]?.flip(focus.node) ?? false
+      let value = panes[focus.widget]?.flip(focus.node)
       edited.insert(focus.widget)
       arrange()
+      guard let value else { return [] }
       return [.send(event("change", ["value": .bool(value)]), after: nil)]
     case .link:
       notice = node.text("url").onOneLine
@@ -268,18 +293,11 @@ extension LiveBoard {
   /// The daemon refused an event: reverts the optimistic change, and shows the reason.
   mutating func refused(_ event: LiveEvent, _ words: String) {
     panes[event.widget]?.refused(event)
+    answered(event)
     if event.name == "more" {
       asked[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = nil
     }
     notice = words
-    arrange()
-  }
-
-  /// The daemon accepted an event.
-  mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse) {
-    let now = options.now()
-    panes[event.widget]?.accepted(event, response, at: now)
-    settle()
     arrange()
   }
 
@@ -375,7 +393,7 @@ extension LiveBoard {
     isFiltering = false
     selection = nil
     guard let (focus, _) = target(at: event) else {
-      focus = nil
+      setFocus(nil)
       if let (id, _, _) = place(event) { beginSelection(id, event) }
       return []
     }
@@ -384,8 +402,8 @@ extension LiveBoard {
   }
 
   private mutating func wheel(_ direction: MouseEvent.Direction, _ event: MouseEvent) -> [Effect] {
-    if case .details(let id, let line)? = overlay {
-      overlay = .details(id, max(0, line + (direction == .up ? -3 : 3)))
+    if overlay != nil {
+      scrollOverlay(by: direction == .up ? -3 : 3)
       return []
     }
     let isVertical = direction == .up || direction == .down
@@ -405,13 +423,22 @@ extension LiveBoard {
 }
 
 extension String {
-  /// The text without control characters, except newlines and tabs.
+  /// The text without escape sequences (CSI of ECMA-48), and without control characters except
+  /// newlines and tabs.
   fileprivate var withoutControls: String {
-    let kept = unicodeScalars.filter { scalar in
-      scalar.properties.generalCategory != .control
+    var kept = String.UnicodeScalarView()
+    var rest = unicodeScalars[...]
+    while let scalar = rest.popFirst() {
+      if scalar == "\u{1B}", rest.first == "[" {
+        rest.removeFirst()
+        rest = rest.drop { ("\u{20}"..."\u{3F}").contains($0) }.dropFirst()
+      } else if scalar.properties.generalCategory != .control
         || "\n\r\t\u{85}".unicodeScalars.contains(scalar)
+      {
+        kept.append(scalar)
+      }
     }
-    return String(String.UnicodeScalarView(kept))
+    return String(kept)
   }
 }
 

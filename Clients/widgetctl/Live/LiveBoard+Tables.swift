@@ -3,6 +3,16 @@ import WidgetModel
 
 /// Selecting and deleting rows of tables, and loading more of them.
 extension LiveBoard {
+  /// The deletion of a row that the user asked for.
+  struct Deletion {
+    /// The row, or the control in it that had the focus.
+    let row: LiveFocus
+    /// Where the focus goes when the row is gone: the first of these that is there.
+    let neighbours: [LiveFocus]
+    /// Whether the daemon has accepted or refused the event.
+    var isAnswered = false
+  }
+
   /// A row of a table.
   private struct Row {
     let table: Node
@@ -63,12 +73,40 @@ extension LiveBoard {
       notice = "rows of this table cannot be deleted"
       return []
     }
+    // A second key before the answer means the same row.
+    guard deletion?.row != focus || deletion?.isAnswered == true else { return [] }
+    deletion = Deletion(row: focus, neighbours: neighbours(of: focus, in: row.table))
     return [
       .send(
         LiveEvent(
           widget: focus.widget, node: row.table.id, name: "delete",
           payload: ["row": .string(row.key)]), after: nil)
     ]
+  }
+
+  /// The same control of the table's other rows: the rows below, then those above, nearest first.
+  private func neighbours(of focus: LiveFocus, in table: Node) -> [LiveFocus] {
+    let template = focus.node.prefix { $0 != "/" }
+    let same = (panes[focus.widget]?.targets ?? [])
+      .map { LiveFocus(widget: focus.widget, node: $0.id, kind: $0.kind) }
+      .filter {
+        $0.kind == focus.kind && $0.node.prefix { $0 != "/" } == template
+          && row(of: $0)?.table.id == table.id
+      }
+    guard let index = same.firstIndex(of: focus) else { return [] }
+    return same[(index + 1)...] + same[..<index].reversed()
+  }
+
+  /// The daemon has answered an event.
+  mutating func answered(_ event: LiveEvent) {
+    if event.name == "delete", event.widget == deletion?.row.widget { deletion?.isAnswered = true }
+  }
+
+  /// Takes the focus from a target that is gone. From a deleted row it goes to the next one.
+  mutating func leaveLostFocus() {
+    guard let focus, target(focus) == nil else { return }
+    let neighbours = deletion?.row == focus ? deletion?.neighbours : nil
+    setFocus(neighbours?.first { target($0) != nil })
   }
 
   /// Sends `more` for tables whose last row is in view, once for each number of rows.

@@ -18,19 +18,20 @@ struct LiveBoard {
     case describe(KindName)
     /// Copy a text to the terminal's clipboard.
     case copy(String)
-    /// Write the arrangement. An existing file is replaced only with `replaces`.
-    case save(String, replaces: Bool)
+    /// Write the arrangement. An existing file is replaced only if it is this version.
+    case save(String, replacing: ArrangementFile.Version?)
     case suspend
     case quit
   }
 
   /// A box over the widgets.
   enum Overlay: Hashable {
-    case help
+    /// The keys, from a line on.
+    case help(Int)
     /// The details of a widget, and how many lines they are scrolled.
     case details(WidgetID, Int)
     /// Asks whether this text may replace the file of the arrangement.
-    case replacing(String)
+    case replacing(String, ArrangementFile.Version)
   }
 
   private(set) var options: LiveOptions
@@ -58,8 +59,11 @@ struct LiveBoard {
   /// The widgets on the board, in reading order.
   var order: [WidgetID] = []
   var focus: LiveFocus?
-  /// The control that Esc left. The next Tab goes on from there.
+  /// The control that Esc left. The next Tab goes on from there, and its widget is still meant by `i`
+  /// and `r`.
   var leftFocus: LiveFocus?
+  /// The last deletion of a row.
+  var deletion: Deletion?
   var overlay: Overlay?
   /// The text of the filter, typed after `/`. Nil if no filter is set.
   var filter: LiveDraft?
@@ -110,12 +114,16 @@ struct LiveBoard {
   /// How long a notice stands in the status line, in place of the connection and the counts.
   static let noticeDuration = Duration.seconds(8)
   private(set) var trouble: String?
+  private var dismissals: Dismissals
+  /// Whether all widgets that the command line names are dismissed.
+  var isDismissed: Bool { dismissals.areComplete }
   private var pieces: [Int?: [WidgetChange]] = [:]
   /// Counts the panes ever made. The count tells a pane from an earlier one of the same widget.
   private var paneCount = 0
 
   init(options: LiveOptions, size: TerminalSize, look: CellLook) {
     (self.options, self.size, self.look) = (options, size, look)
+    dismissals = Dismissals(of: options.ids)
   }
 
   // MARK: - What the daemon says
@@ -186,7 +194,7 @@ struct LiveBoard {
     else { return false }
     guard let frame = frames[id] else { return true }
     guard paneHeight(id, width: frame.width) == frame.height else { return false }
-    if let focus, focus.widget == id, target(focus) == nil { self.focus = nil }
+    if focus?.widget == id { leaveLostFocus() }
     return true
   }
 
@@ -202,12 +210,26 @@ struct LiveBoard {
     return feed.flatMap { feedMirrors[$0]?[id] == nil ? nil : $0 }
   }
 
+  /// The daemon accepted an event.
+  mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse) {
+    let now = options.now()
+    panes[event.widget]?.accepted(event, response, at: now)
+    answered(event)
+    dismissals.accepted(by: event.widget, EventAnswer(response: response, at: now))
+    settle()
+    arrange()
+  }
+
   /// Replaces edits that the daemon has settled by the daemon's state. Returns false if there were
   /// no edits.
   @discardableResult
   mutating func settle() -> Bool {
-    guard !edited.isEmpty else { return false }
     let now = options.now()
+    for id in dismissals.ids {
+      guard let widget = panes[id]?.widget else { continue }
+      dismissals.look(at: widget, revision: mirror.revision, now: now)
+    }
+    guard !edited.isEmpty else { return false }
     for id in edited {
       // The revision of the watch that brings the pane's widget.
       let revision = feed(of: id).flatMap { feedMirrors[$0]?.revision } ?? mirror.revision
@@ -283,7 +305,8 @@ struct LiveBoard {
     }
     let dates = DateText(now: now)
     let decisions = edited.compactMap { panes[$0]?.nextDecision(after: now) }
-    let instants = (decisions + [noticeEnd].compactMap(\.self))
+    let ends = [noticeEnd, dismissals.nextDecision(after: now)].compactMap(\.self)
+    let instants = (decisions + ends)
       .map { max($0.duration(since: now), .milliseconds(10)) }
     return (instants + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
   }
@@ -321,6 +344,8 @@ struct LiveBoard {
   mutating func setFocus(_ focus: LiveFocus?) {
     if let former = focusedInput, former != focus { panes[former.widget]?.leave(former.node) }
     self.focus = focus
+    // A text of many rows scrolls to the cursor.
+    if let input = focusedInput { _ = panes[input.widget]?.edit(input.node) { _ in } }
     guard let focus, let target = target(focus) else { return }
     panes[focus.widget]?.reveal(target)
     arrange()

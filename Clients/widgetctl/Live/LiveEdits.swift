@@ -2,39 +2,31 @@ import WidgetClient
 import WidgetModel
 import WidgetProto
 
-/// Optimistic edits of one widget: typed text and switched toggles, until the daemon settles them.
+/// Edits of one widget: typed text and switched toggles, until the daemon settles them.
 ///
 /// A value: the caller passes in the widget, the daemon's answers and the time. Edits overlay the
 /// daemon's content. They never change it, so an edit can always be reverted.
 struct LiveEdits {
-  /// The daemon's answer to an event, and when it came.
-  private struct Answer {
-    var response: SendEventResponse
-    var at: Timestamp
-  }
-
   /// A toggle that was switched, and the daemon's answer once it came.
   private struct Switch {
     var flag: Bool
-    var answer: Answer?
+    var answer: EventAnswer?
   }
 
   /// The inputs of one submission, with their text at that time.
   private struct Submission {
     var drafts: [String: LiveDraft]
-    var answer: Answer?
-  }
-
-  /// The outcome of an event.
-  private enum Outcome {
-    case open
-    case done
-    case failed(String)
+    var marks: [String: Bool]
+    var answer: EventAnswer?
   }
 
   /// The typed text of inputs, by node.
   private var drafts: [String: LiveDraft] = [:]
+  /// Inputs whose text the user has changed. In the others the cursor was moved at most.
+  private var typed: Set<String> = []
   private var switches: [String: Switch] = [:]
+  /// The switched toggles of forms, by node. They keep their value until the form is submitted.
+  private var marks: [String: Bool] = [:]
   /// Submissions by form or input, oldest first. Answers arrive in the order of the events.
   private var submissions: [String: [Submission]] = [:]
   /// The last text of each input that the daemon accepted as a change.
@@ -50,38 +42,58 @@ struct LiveEdits {
   /// The values that replace the daemon's, by node.
   var shown: [(id: String, value: Value)] {
     drafts.map { ($0.key, .string($0.value.shownText)) }
-      + switches.map { ($0.key, .bool($0.value.flag)) }
+      + switches.map { ($0.key, .bool($0.value.flag)) } + marks.map { ($0.key, .bool($0.value)) }
   }
 
-  var isEmpty: Bool { drafts.isEmpty && switches.isEmpty && submissions.isEmpty }
+  var isEmpty: Bool {
+    drafts.isEmpty && switches.isEmpty && marks.isEmpty && submissions.isEmpty
+  }
 
   func draft(_ id: String) -> LiveDraft? { drafts[id] }
 
   // MARK: - What the user does
 
-  mutating func set(_ id: String, _ draft: LiveDraft) {
+  /// - Parameter isTyped: Whether the text was changed.
+  mutating func set(_ id: String, _ draft: LiveDraft, isTyped: Bool) {
     drafts[id] = draft
+    if isTyped { typed.insert(id) }
     left.remove(id)
   }
 
   mutating func flip(_ id: String, to flag: Bool) { switches[id] = Switch(flag: flag) }
 
-  /// Records a submission of inputs to the node `id`. The typed text stays until it succeeds.
+  /// Switches a toggle of a form.
+  mutating func mark(_ id: String, _ flag: Bool) { marks[id] = flag }
+
+  /// Records a submission of inputs and toggles to the node `id`. They keep their text and values
+  /// until it succeeds.
   mutating func submit(_ id: String, inputs: [String]) {
     submissions[id, default: []].append(
-      Submission(drafts: drafts.filter { inputs.contains($0.key) }))
+      Submission(
+        drafts: drafts.filter { inputs.contains($0.key) },
+        marks: marks.filter { inputs.contains($0.key) }))
   }
 
   /// An input lost the focus. The daemon's text is shown again once it accepted the last change.
   mutating func leave(_ id: String) {
     guard let draft = drafts[id] else { return }
-    if takenTexts[id] == draft.text { drafts[id] = nil } else { left.insert(id) }
+    if takenTexts[id] == draft.text { drop(id) } else { left.insert(id) }
+  }
+
+  /// Whether the user has changed the text of an input.
+  func isTyped(_ id: String) -> Bool { typed.contains(id) }
+
+  /// Forgets what was done in an input: it shows the daemon's text again.
+  mutating func drop(_ id: String) {
+    drafts[id] = nil
+    typed.remove(id)
+    left.remove(id)
   }
 
   // MARK: - What the daemon says
 
   mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse, at time: Timestamp) {
-    let answer = Answer(response: response, at: time)
+    let answer = EventAnswer(response: response, at: time)
     switch event.name {
     case "submit":
       guard let index = unanswered(event.node) else { return }
@@ -92,8 +104,7 @@ struct LiveEdits {
       } else if case .string(let text)? = event.payload["value"] {
         takenTexts[event.node] = text
         if left.contains(event.node), drafts[event.node]?.text == text {
-          left.remove(event.node)
-          drafts[event.node] = nil
+          drop(event.node)
         }
       }
     default: break
@@ -134,7 +145,7 @@ struct LiveEdits {
       // never reach it, so the time decides.
       let isOver = now >= answer.at.advanced(by: LiveEdits.switchPatience)
       guard answer.response.revision <= revision || isOver else { continue }
-      switch LiveEdits.outcome(of: answer, in: widget) {
+      switch answer.outcome(in: widget) {
       case .failed(let reason): (switches[id], words) = (nil, reason)
       case .done: switches[id] = nil
       case .open where isOver:
@@ -143,6 +154,7 @@ struct LiveEdits {
       case .open: break
       }
     }
+    var settled: [String] = []
     for id in submissions.keys {
       submissions[id]?.removeAll { submission in
         guard let answer = submission.answer else { return false }
@@ -154,14 +166,24 @@ struct LiveEdits {
         case .done:
           // Keep text that was typed after the submission.
           for (input, sent) in submission.drafts where drafts[input]?.text == sent.text {
-            drafts[input] = nil
+            settled.append(input)
           }
+          for (toggle, sent) in submission.marks where marks[toggle] == sent { marks[toggle] = nil }
         }
         return true
       }
       if submissions[id]?.isEmpty == true { submissions[id] = nil }
     }
-    for id in drafts.keys where widget.content?[id] == nil { drafts[id] = nil }
+    for id in settled { drop(id) }
+    for (id, draft) in drafts {
+      guard let node = widget.content?[id] else {
+        drop(id)
+        continue
+      }
+      // Where nothing was typed, the daemon's text is shown.
+      if !typed.contains(id), node.text("value") != draft.text { drop(id) }
+    }
+    for id in marks.keys where widget.content?[id] == nil { marks[id] = nil }
     return words
   }
 
@@ -176,28 +198,15 @@ struct LiveEdits {
     return (toggled + submitted).filter { $0 > now }.min()
   }
 
-  /// The outcome of an event as its bundle reports it, in `data.status.$outcomes` by the event's
-  /// sequence. Open until the bundle has reported it.
-  private static func outcome(of answer: Answer, in widget: Widget) -> Outcome {
-    guard case .map(let status)? = widget.data["status"],
-      case .map(let outcomes)? = status["$outcomes"],
-      case .map(let outcome)? = outcomes["\(answer.response.sequence)"]
-    else { return .open }
-    guard outcome["failed"] == .bool(true) else { return .done }
-    let words = [outcome["title"], outcome["message"]].compactMap { $0?.plainText }
-      .filter { !$0.isEmpty }
-    return .failed(words.isEmpty ? "the event failed" : words.joined(separator: ": "))
-  }
-
   /// The outcome of a submission.
   ///
   /// If no bundle runs the widget, the daemon's reducers are done at the answer's revision. The
   /// property `problem` of an input then means that the submission failed.
   private static func result(
-    of answer: Answer, in widget: Widget, _ inputs: Dictionary<String, LiveDraft>.Keys,
+    of answer: EventAnswer, in widget: Widget, _ inputs: Dictionary<String, LiveDraft>.Keys,
     _ now: Timestamp
-  ) -> Outcome {
-    let told = outcome(of: answer, in: widget)
+  ) -> EventAnswer.Outcome {
+    let told = answer.outcome(in: widget)
     guard case .open = told else { return told }
     if case .map? = widget.data["status"],
       now < answer.at.advanced(by: LiveEdits.outcomePatience) || widget.isStale
@@ -210,7 +219,8 @@ struct LiveEdits {
   }
 }
 
-/// The text, cursor and horizontal scroll of a text field.
+/// The text, cursor and scroll of a text field: one line that scrolls sideways, or rows that scroll
+/// up and down.
 struct LiveDraft: Hashable {
   private var characters: [Character]
   /// The index of the cursor. Typed text is inserted there.
@@ -219,6 +229,12 @@ struct LiveDraft: Hashable {
   private var columns: Int?
   /// The index of the first visible character.
   private var first = 0
+  /// The rows of a field of several lines, as ranges of characters. Nil for a field of one line.
+  private var rows: [Range<Int>]?
+  private var firstRow = 0
+
+  /// How many rows a field shows at most.
+  static let rowsMax = 10
 
   init(_ text: String) {
     characters = Array(text)
@@ -231,20 +247,80 @@ struct LiveDraft: Hashable {
 
   /// The visible text: all of it, or the part around the cursor that fits.
   var shownText: String {
-    columns == nil ? text : String(characters[first..<end(from: first)])
+    if let rows {
+      return rows[firstRow...].prefix(LiveDraft.rowsMax).map(text).joined(separator: "\n")
+    }
+    return columns == nil ? text : String(characters[first..<end(from: first)])
   }
-  /// The visible text before the cursor.
-  var shownHead: String { columns == nil ? head : String(characters[first..<cursor]) }
+  /// The row and column of the cursor in the visible text.
+  var place: (row: Int, column: Int) {
+    guard let rows, let columns else {
+      let head = columns == nil ? head : String(characters[first..<cursor])
+      return (0, head.columns)
+    }
+    let row = cursorRow(in: rows)
+    let column = String(characters[rows[row].lowerBound..<cursor]).columns
+    return (row - firstRow, min(column, columns))
+  }
 
   /// Scrolls the text so that the cursor is visible.
   ///
-  /// - Parameter columns: The width of the field; nil for a field of several lines.
-  mutating func fit(columns: Int?) {
-    self.columns = columns.map { max($0, 1) }
-    guard let room = self.columns else { return }
+  /// - Parameters:
+  ///   - columns: The width of the field.
+  ///   - isMultiline: Whether the field has several lines.
+  mutating func fit(columns: Int, isMultiline: Bool = false) {
+    let room = max(columns, 1)
+    self.columns = room
+    guard !isMultiline else {
+      let rows = brokenRows(room)
+      let row = cursorRow(in: rows)
+      firstRow = min(max(firstRow, row - LiveDraft.rowsMax + 1), row)
+      firstRow = max(0, min(firstRow, rows.count - LiveDraft.rowsMax))
+      self.rows = rows
+      return
+    }
     // Reserve one column for a cursor after the text.
     first = max(min(first, cursor), start(before: cursor, room - 1))
     first = min(first, start(before: characters.count, room - 1))
+  }
+
+  /// Breaks the text into rows: at newlines, behind blanks, and anywhere in words that are too long.
+  private func brokenRows(_ room: Int) -> [Range<Int>] {
+    var rows: [Range<Int>] = []
+    var (start, used) = (0, 0)
+    var wordStart: Int?
+    func width(_ range: Range<Int>) -> Int {
+      range.reduce(0) { $0 + String(characters[$1]).columns }
+    }
+    for (index, character) in characters.enumerated() {
+      guard !character.isNewline else {
+        rows.append(start..<index)
+        (start, used, wordStart) = (index + 1, 0, nil)
+        continue
+      }
+      let columns = String(character).columns
+      // A blank at the end of a row needs no room.
+      if used + columns > room, character != " ", index > start {
+        let end = wordStart ?? index
+        rows.append(start..<end)
+        (start, used, wordStart) = (end, width(end..<index), nil)
+      }
+      used += columns
+      if character == " " { wordStart = index + 1 }
+    }
+    return rows + [start..<characters.count]
+  }
+
+  /// The last row that begins at the cursor or before it.
+  private func cursorRow(in rows: [Range<Int>]) -> Int {
+    rows.lastIndex { $0.lowerBound <= cursor } ?? 0
+  }
+
+  /// A row without the blanks at its end for which there is no room.
+  private func text(_ row: Range<Int>) -> String {
+    var text = String(characters[row])
+    while let columns, text.columns > columns, text.last == " " { text.removeLast() }
+    return text
   }
 
   /// The start of the longest run of characters that ends at `end` and fits into `room` columns.
@@ -299,6 +375,29 @@ struct LiveDraft: Hashable {
 
   mutating func move(by distance: Int) {
     cursor = min(max(0, cursor + distance), characters.count)
+  }
+
+  /// Moves the cursor to another row, to the same column or the row's end. Returns false if there is
+  /// none.
+  mutating func moveRow(by step: Int) -> Bool {
+    guard let rows else { return false }
+    let row = cursorRow(in: rows)
+    guard rows.indices.contains(row + step) else { return false }
+    let column = String(characters[rows[row].lowerBound..<cursor]).columns
+    let target = rows[row + step]
+    // The end of a row that is broken belongs to the next one.
+    let end =
+      rows.indices.contains(row + step + 1)
+        && rows[row + step + 1].lowerBound == target.upperBound
+      ? target.upperBound - 1 : target.upperBound
+    cursor = target.lowerBound
+    var used = 0
+    while cursor < max(end, target.lowerBound) {
+      used += String(characters[cursor]).columns
+      guard used <= column else { break }
+      cursor += 1
+    }
+    return true
   }
 
   mutating func moveToStart() { cursor = 0 }

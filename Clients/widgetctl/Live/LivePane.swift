@@ -191,8 +191,8 @@ struct LivePane {
     }
   }
 
-  /// Whether the target's node takes the event that its activation sends. Inputs and links need no
-  /// event: they can always be filled in and opened.
+  /// Whether the target's node takes the event that its activation sends. Inputs, links and toggles
+  /// of a form's values need no event: they can always be filled in and opened.
   private func takes(_ target: FocusTarget) -> Bool {
     guard widget.content != nil, let node = table[target.index]?.node else { return true }
     switch (target.kind, node.type) {
@@ -203,7 +203,7 @@ struct LivePane {
       return table.events.contains { $0 == "select" || $0 == "delete" }
     case (.submit, _): return node.events.contains("submit")
     case (.control, .button): return node.events.contains("press")
-    case (.control, .toggle): return node.events.contains("change")
+    case (.control, .toggle): return node.events.contains("change") || isFormValue(node)
     default: return true
     }
   }
@@ -246,16 +246,17 @@ struct LivePane {
     let before = draft.text
     change(&draft)
     guard node.properties["readOnly"] != .bool(true) || draft.text == before else { return false }
-    draft.fit(columns: columns(ofInput: id))
-    edits.set(id, draft)
+    if let columns = columns(ofInput: id) {
+      draft.fit(columns: columns, isMultiline: node.text("mode") == "multiline")
+    }
+    edits.set(id, draft, isTyped: draft.text != before)
     showEdits()
     return draft.text != before
   }
 
-  /// The columns for text in a one-line input. Nil for an input of several lines.
+  /// The columns for text in an input. Nil if it is not laid out.
   private func columns(ofInput id: String) -> Int? {
-    guard node(id)?.text("mode") != "multiline",
-      let placed = layout.placed.first(where: { $0.id == id }),
+    guard let placed = layout.placed.first(where: { $0.id == id }),
       let field = placed.parts.first(where: { $0.kind == .field })
     else { return nil }
     return field.frame.width - 2
@@ -264,6 +265,10 @@ struct LivePane {
   /// An input lost the focus. If it sends changes, the daemon's text replaces the typed one after
   /// the last change is accepted. Inputs in forms keep the typed text.
   mutating func leave(_ id: String) {
+    guard edits.isTyped(id) else {
+      edits.drop(id)
+      return showEdits()
+    }
     guard form(around: id) == nil, widget.content?[id]?.properties["value"] != nil,
       widget.content?[id]?.events.contains("change") == true
     else { return }
@@ -271,12 +276,15 @@ struct LivePane {
     showEdits()
   }
 
-  /// Switches a toggle before the daemon confirms it. Returns the new value.
-  mutating func flip(_ id: String) -> Bool {
-    let value = node(id)?.properties["value"] != .bool(true)
-    edits.flip(id, to: value)
+  /// Switches a toggle before the daemon confirms it. Returns the value to send; nil if the toggle's
+  /// form will send it.
+  mutating func flip(_ id: String) -> Bool? {
+    guard let node = node(id) else { return nil }
+    let value = node.properties["value"] != .bool(true)
+    let isFormValue = isFormValue(node)
+    if isFormValue { edits.mark(id, value) } else { edits.flip(id, to: value) }
     showEdits()
-    return value
+    return isFormValue ? nil : value
   }
 
   /// The daemon accepted an event.
@@ -301,7 +309,12 @@ struct LivePane {
     return nil
   }
 
-  /// The values of a form's inputs by name, and the paths of the files to upload.
+  /// Whether a node is a toggle that is submitted with a form: it has a name.
+  private func isFormValue(_ node: Node) -> Bool {
+    node.type == .toggle && !node.text("name").isEmpty && form(around: node.id) != nil
+  }
+
+  /// The values of a form's inputs and toggles by name, and the paths of the files to upload.
   ///
   /// - Throws: `InputProblem` for the first invalid input.
   func values(
@@ -312,6 +325,10 @@ struct LivePane {
     for input in inputs(ofForm: id) {
       let name = input.text("name")
       guard !name.isEmpty else { continue }
+      if input.type == .toggle {
+        entries.append(.init(key: name, value: .bool(input.properties["value"] == .bool(true))))
+        continue
+      }
       let text = draft(input.id).text
       let value = try InputProblem.value(of: text, in: input)
       if input.text("mode") == "file", !text.isEmpty { files[name] = text }
@@ -330,7 +347,7 @@ struct LivePane {
     var found: [Node] = []
     var waiting = [root]
     while let index = waiting.popLast(), let entry = table[index] {
-      if entry.node.type == .input { found.append(entry.node) }
+      if entry.node.type == .input || entry.node.type == .toggle { found.append(entry.node) }
       waiting += entry.children.reversed()
     }
     return found

@@ -43,10 +43,12 @@ struct LiveSession {
   private static let inputPause = Duration.milliseconds(16)
   /// The least time between redraws for the daemon's frames, and between these frames.
   static let framePause = Duration.milliseconds(40)
+  /// How long the end waits for events that are on their way.
+  static let farewell = Duration.seconds(1)
   /// If a write to the terminal takes longer, the next redraws are not animated.
   private static let slowWrite = Duration.milliseconds(20)
 
-  /// Shows the widgets until the user quits or the terminal is gone.
+  /// Shows the widgets until the user quits, the terminal is gone, or all named ones are dismissed.
   func run() async throws {
     let terminal: TerminalSession
     do throws(TerminalError) {
@@ -110,7 +112,10 @@ struct LiveSession {
     defer { try? terminal.write(state.sprites.removal(state.board.pictures)) }
     try state.draw(to: terminal)
     for await happened in news {
-      guard try state.take(happened, self, terminal, post) else { return }
+      guard try state.take(happened, self, terminal, post) else {
+        state.sendWaiting(self, post)
+        return await state.settle()
+      }
       if case .terminal = happened { takeKeys.yield() }
       if case .frame(_, let feed) = happened {
         gates[feed.map { $0 + 1 } ?? 0].continuation.yield()
@@ -129,8 +134,8 @@ struct LiveSession {
     private var isStepping = false
     /// Fires at the next change that time alone causes.
     private var timer = WakeTimer()
-    /// Debounced events: the number of the last one of each node. Earlier ones are dropped.
-    private var waiting: [LiveFocus: Int] = [:]
+    /// Debounced events: the last one of each node, and its number. Earlier ones are dropped.
+    private var waiting: [LiveFocus: (number: Int, event: LiveEvent)] = [:]
     private var lastNumber = 0
     /// The last picture load. The next one waits for it.
     private var loading: Task<Void, Never>?
@@ -201,7 +206,7 @@ struct LiveSession {
         board.moveOn()
       case .due(let event, let number):
         let place = LiveFocus(widget: event.widget, node: event.node, kind: .control)
-        guard waiting[place] == number else { return true }
+        guard waiting[place]?.number == number else { return true }
         waiting[place] = nil
         send(event, live, post)
         return true
@@ -211,6 +216,7 @@ struct LiveSession {
       case .kind(let kind): board.describe(kind)
       case .failed(let error): throw error
       }
+      guard !board.isDismissed else { return false }
       let pause = news.isOfUser ? LiveSession.inputPause : LiveSession.framePause
       let rest = pause - (ContinuousClock.now - drawnAt)
       if rest > .zero {
@@ -265,6 +271,32 @@ struct LiveSession {
       sending[event.widget] = live.send(event, after: sending[event.widget], post)
     }
 
+    /// Sends debounced events now: what was typed before comes before what is pressed.
+    ///
+    /// - Parameter widget: Nil for those of all widgets.
+    mutating func sendWaiting(
+      of widget: WidgetID? = nil, _ live: LiveSession, _ post: AsyncStream<News>.Continuation
+    ) {
+      let due = waiting.filter { widget == nil || $0.key.widget == widget }
+      for (place, held) in due.sorted(by: { $0.value.number < $1.value.number }) {
+        waiting[place] = nil
+        send(held.event, live, post)
+      }
+    }
+
+    /// Waits until the events are sent, but not for long: the user wants to leave.
+    func settle() async {
+      let tasks = Array(sending.values)
+      guard !tasks.isEmpty else { return }
+      await withTaskGroup(of: Void.self) { group in
+        group.addTask { for task in tasks { await task.value } }
+        group.addTask { try? await Task.sleep(for: LiveSession.farewell) }
+        await group.next()
+        group.cancelAll()
+        for task in tasks { task.cancel() }
+      }
+    }
+
     private mutating func carryOut(
       _ effect: LiveBoard.Effect, _ live: LiveSession, _ terminal: TerminalSession,
       _ post: AsyncStream<News>.Continuation
@@ -275,11 +307,12 @@ struct LiveSession {
         if event.name == "submit" {
           waiting[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = nil
         }
+        sendWaiting(of: event.widget, live, post)
         send(event, live, post)
       case .send(let event, let delay?):
         lastNumber += 1
         let number = lastNumber
-        waiting[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = number
+        waiting[LiveFocus(widget: event.widget, node: event.node, kind: .control)] = (number, event)
         Task {
           try? await Task.sleep(for: delay)
           post.yield(.due(event, number: number))
@@ -289,9 +322,9 @@ struct LiveSession {
       case .copy(let text):
         // OSC 52. Many terminals accept it only if their user allows it.
         try? terminal.write("\u{1B}]52;c;\(PaddedBase64.encode(Array(text.utf8)))\u{1B}\\")
-      case .save(let text, let replaces):
+      case .save(let text, let replaced):
         guard let file = live.options.arrangementFile else { break }
-        board.saved(text, file.write(text, replaces: replaces), path: file.path)
+        board.saved(text, file.write(text, replacing: replaced), path: file.path)
       case .suspend: terminal.suspend()
       case .quit: return false
       }
@@ -310,7 +343,8 @@ struct LiveSession {
         let request = SendEventRequest(
           widgetID: event.widget, nodeID: event.node, name: event.name,
           payload: try await payload(of: event), client: "widgetctl",
-          wantsOutcome: event.name == "submit" || event.name == "change")
+          wantsOutcome: ["submit", "change"].contains(event.name)
+            || options.ids.contains(event.widget))
         let answer = try await session.client.sendEvent(request, options: session.options)
         post.yield(.accepted(event, answer))
       } catch let error as ClientError {

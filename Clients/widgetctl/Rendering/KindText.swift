@@ -93,12 +93,11 @@ struct KindText {
     }.joined(separator: ", ")
   }
 
-  /// What a form calls the values of its inputs, as far as that is said once for all.
+  /// What a form calls the values of its inputs and toggles, as far as that is said once for all.
   private static func inputs(in node: NodeTemplate) -> [String] {
     node.children.flatMap { child in
-      guard child.type == .input, let name = child.properties["name"] else {
-        return inputs(in: child)
-      }
+      guard child.type == .input || child.type == .toggle, let name = child.properties["name"]
+      else { return inputs(in: child) }
       return [name.expression.isEmpty ? name.value?.plainText ?? "" : "…"]
     }
   }

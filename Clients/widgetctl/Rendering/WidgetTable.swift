@@ -1,6 +1,9 @@
 import WidgetModel
 
 extension Table {
+  /// The columns of a widget's data in a pipe. `-o json` has all of it.
+  static let dataColumnsMax = 120
+
   /// ID KIND STATE REVISION AGE DATA, a row a widget.
   ///
   /// - Parameters:
@@ -17,7 +20,7 @@ extension Table {
         Cell(
           mask.wants(.createTime)
             ? DurationSyntax.age(now.duration(since: widget.createTime)) : ""),
-        Cell(widget.data.dataSummary))
+        Cell(widget.data.dataSummary.cut(toColumns: dataColumnsMax)))
     }
     return table
   }
@@ -48,6 +51,22 @@ extension Widget {
   }
 }
 
+extension ValueMap.Entry {
+  /// The entry; of `status`, without sources and actions that are idle and say nothing. Nil if no
+  /// other is left.
+  fileprivate var withoutIdle: Self? {
+    guard key == "status", case .map(let status) = value else { return self }
+    let telling = status.entries.filter { !$0.isIdle }
+    guard !telling.isEmpty || status.entries.isEmpty else { return nil }
+    return Self(key: key, value: .map(ValueMap(telling)))
+  }
+
+  private var isIdle: Bool {
+    guard case .map(let one) = value, one["state"] == .string("idle") else { return false }
+    return ["title", "message", "code"].allSatisfy { [nil, .string("")].contains(one[$0]) }
+  }
+}
+
 extension ValueMap {
   /// On one line: `n=1 text="hi"`.
   var summary: String { ValueMap.summary(entries) }
@@ -56,7 +75,8 @@ extension ValueMap {
   var dataSummary: String {
     let telling = ["text", "title", "value", "state"]
     let first = telling.compactMap { key in entries.first { $0.key == key } }
-    return ValueMap.summary(first + entries.filter { !telling.contains($0.key) })
+    let rest = entries.filter { !telling.contains($0.key) }.compactMap(\.withoutIdle)
+    return ValueMap.summary(first + rest)
   }
 
   private static func summary(_ entries: some Sequence<Entry>) -> String {

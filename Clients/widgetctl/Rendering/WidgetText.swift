@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension Widget {
-  /// The problems of the widget, such as `stale` and `FETCH_FAILED for 5m: no answer`.
+  /// The problems of the widget, such as `stale` and `no answer (for 5m)`.
   func failures(_ dates: DateText) -> [String] {
     (isStale ? ["stale"] : []) + (error.map { [$0.words(dates)] } ?? [])
   }
@@ -67,9 +67,14 @@ extension ValueMap.Entry {
 }
 
 extension WidgetError {
-  /// The error on one line, such as `FETCH_FAILED for 5m: no answer`.
+  /// The message on one line. Without a message, the reason in words: `source failed`.
+  var words: String {
+    guard message.isEmpty else { return message.onOneLine }
+    return reason.lowercased().replacing("_", with: " ").onOneLine
+  }
+
+  /// The error on one line with its age, such as `no answer (for 5m)`.
   func words(_ dates: DateText) -> String {
-    let age = since.map { " for \(dates.age(of: $0))" } ?? ""
-    return reason.onOneLine + age + (message.isEmpty ? "" : ": \(message.onOneLine)")
+    words + (since.map { " (for \(dates.age(of: $0)))" } ?? "")
   }
 }

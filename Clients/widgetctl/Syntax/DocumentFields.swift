@@ -61,11 +61,21 @@ extension ValueMap {
 
   /// Throws if there is a key that is none of these.
   func onlyHas(_ fields: [String], passingOver passed: Set<String> = []) throws(FieldFailure) {
-    for key in keys where !fields.contains(key) && !passed.contains(key) {
+    if let failure = unknownFields(fields, passingOver: passed).first { throw failure }
+  }
+
+  /// A failure for each key that is none of the fields.
+  ///
+  /// - Parameter hints: More keys that messages suggest.
+  func unknownFields(
+    _ fields: [String], passingOver passed: Set<String> = [], hints: [String] = []
+  ) -> [FieldFailure] {
+    let known = fields + hints
+    return keys.filter { !known.contains($0) && !passed.contains($0) }.map { key in
       let hint =
-        key.closest(among: fields).map { "did you mean \($0)?" }
-        ?? "use \(fields.joined(separator: ", "))"
-      throw FieldFailure(key, "there is no such field; \(hint)")
+        key.closest(among: known).map { "did you mean \($0)?" }
+        ?? "use \(known.joined(separator: ", "))"
+      return FieldFailure(key, "there is no such field; \(hint)")
     }
   }
 

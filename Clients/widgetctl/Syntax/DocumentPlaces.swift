@@ -35,6 +35,25 @@ struct DocumentPlaces: Hashable {
     return "\(name):\(place.line):\(place.column): \(described)\n\(indented)"
   }
 
+  /// The messages of several failures, in the order of the file.
+  ///
+  /// - Parameter most: How many are told. The last line counts the others.
+  func message(_ failures: [FieldFailure], most: Int) -> String {
+    let placed = failures.map { (failure: $0, place: place(of: $0.path)) }
+    let order = placed.indices.sorted { first, second in
+      let places = [first, second].map { index in
+        placed[index].place.map { [$0.line, $0.column] } ?? [0, 0]
+      }
+      return places[0] == places[1]
+        ? first < second : places[0].lexicographicallyPrecedes(places[1])
+    }
+    var messages = order.prefix(most).map { index in
+      message(placed[index].failure.path, placed[index].failure.reason)
+    }
+    if order.count > most { messages.append("… and \(order.count - most) more mistakes") }
+    return messages.joined(separator: "\n")
+  }
+
   private func place(of path: String) -> YAMLPlace? {
     guard var node = root() else { return nil }
     var place = node.place

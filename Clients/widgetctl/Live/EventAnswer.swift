@@ -1,0 +1,28 @@
+import WidgetModel
+import WidgetProto
+
+/// The daemon's answer to an event, and when it came.
+struct EventAnswer {
+  /// The outcome of an event.
+  enum Outcome {
+    case open
+    case done
+    case failed(String)
+  }
+
+  var response: SendEventResponse
+  var at: Timestamp
+
+  /// The outcome of the event as its bundle reports it, in `data.status.$outcomes` by the event's
+  /// sequence. Open until the bundle has reported it.
+  func outcome(in widget: Widget) -> Outcome {
+    guard case .map(let status)? = widget.data["status"],
+      case .map(let outcomes)? = status["$outcomes"],
+      case .map(let outcome)? = outcomes["\(response.sequence)"]
+    else { return .open }
+    guard outcome["failed"] == .bool(true) else { return .done }
+    let words = [outcome["title"], outcome["message"]].compactMap { $0?.plainText }
+      .filter { !$0.isEmpty }
+    return .failed(words.isEmpty ? "the event failed" : words.joined(separator: ": "))
+  }
+}
