@@ -347,7 +347,7 @@ class CallTests(DaemonCase):
         self.check(
             lambda c: c.check_health(),
             "grpc.health.v1.Health",
-            methods.CHECK.request(),
+            methods.CHECK_HEALTH.request(),
             serving(),
             widgetd.Health.SERVING,
         )
