@@ -211,6 +211,32 @@ import WidgetTransport
     }
   }
 
+  /// Its cursor is forgotten, and what was removed since the transfer began is not.
+  @Test func `that stalls while it is given what it missed, until its cursor is forgotten, is told so`()
+    async throws
+  {
+    let limits = ServerLimits.with {
+      $0.store.tombstonesMax = 8
+      $0.eagerChangesMax = 16
+    }
+    try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 300))) { server in
+      let client = try server.connect()
+      let token = try Watcher(server.connect()).sync().mirror.token
+      for n in 0..<6 { try client.delete("w\(n)") }
+      for n in 6..<300 {
+        try client.set("w\(n)", ["pad": .bytes([UInt8](repeating: 1, count: 16_384))])
+      }
+      let slow = try server.connect()
+      let stream = try slow.watch(WatchWidgetsRequest(resumeToken: token))
+      _ = try stream.next()
+      let startedAt = try client.stats().revision
+      for n in 6..<10 { try client.delete("w\(n)") }
+      #expect(try client.stats().compactRevision < startedAt)
+      let status = try #require(try stream.end())
+      #expect(status.reason == "REVISION_COMPACTED")
+    }
+  }
+
   @Test func `asking for progress while it stalls gets it once it has caught up`() async throws {
     let limits = ServerLimits.with { $0.frameIntervalMicroseconds = 0 }
     try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 1))) { server in

@@ -274,7 +274,8 @@ final class WatchRounds {
         let messages =
           isThrough ? frames.finalMessages(group, transfer) : frames.chunkMessages(group, &transfer)
         guard let messages else {
-          return finishUnsendable(subscription, since: transfer.startedAt)
+          return finishUnsendable(
+            subscription, since: transfer.isSnapshot ? transfer.startedAt : transfer.cursor)
         }
         subscription.position = isThrough ? .caughtUp : .transferring(transfer)
         deliver(messages, to: subscription, at: instant, isChange: isThrough)
