@@ -150,8 +150,7 @@ public actor Host {
       group.addTask { await self.waitForEnd() }
       for await _ in group where hasEnded { group.cancelAll() }
     }
-    for task in tasks.values { await task.value }
-    await web.shutdown()
+    await release()
     if let refusal { throw refusal }
   }
 
@@ -162,6 +161,13 @@ public actor Host {
   func stop() async {
     handle(machine.stop(at: now))
     await waitForEnd()
+    await release()
+  }
+
+  /// Waits for the last tasks, then closes connections to servers.
+  private func release() async {
+    for task in tasks.values { await task.value }
+    await web.shutdown()
   }
 
   private func waitForEnd() async {
