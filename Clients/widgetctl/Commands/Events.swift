@@ -9,8 +9,8 @@ struct EventsCommand: AsyncParsableCommand {
     discussion: """
       On a terminal, or with -o table, it prints one line per event. Otherwise, or with -o json or \
       jsonl, it prints one JSON object per line, of type event or gap. A gap has the numbers of \
-      events that this reader has missed. The daemon reserves numbers in blocks, so numbers jump \
-      at its restart, and a gap may contain unused numbers. After a restart of the daemon the \
+      events that this reader may have missed. The daemon reserves numbers in blocks, so numbers \
+      jump at its restart, and a gap may contain unused numbers. After a restart of the daemon the \
       command reconnects. It ends with an interrupt, after --count events, with --timeout (status \
       8), or when its output is closed.
 

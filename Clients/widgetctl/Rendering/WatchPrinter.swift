@@ -144,10 +144,10 @@ struct WatchPrinter: Sendable {
     return line(time(event.time), "event", .good, event.widgetID, phrases)
   }
 
-  /// Events that are lost to this reader.
+  /// Events that this reader may have missed.
   func text(_ gap: EventGap) -> String {
     guard format == .table else { return text(of: gap.document) }
     return painter.paint(clock(now()), .dim) + " " + painter.paint("gap", .bad)
-      + "     events \(gap.firstSequence) to \(gap.lastSequence) are lost\n"
+      + "     events \(gap.firstSequence) to \(gap.lastSequence) may be missing\n"
   }
 }
