@@ -67,8 +67,13 @@ struct DocumentReader {
   static let servicesMax = 64
 
   let reading: Reading
+  /// Whether a host runs what is read. Otherwise the daemon alone does.
+  let hasHost: Bool
 
-  init(_ reading: Reading) { self.reading = reading }
+  init(_ reading: Reading, hasHost: Bool = true) {
+    self.reading = reading
+    self.hasHost = hasHost
+  }
 
   /// Whether it is a file for `widgetctl apply`: it names a set, or has a list of kinds with names.
   private static func isForApply(_ item: Item) -> Bool {
@@ -145,8 +150,17 @@ struct DocumentReader {
     let services = services(object["services"], bundle.permissions)
     let context = BundleContext(
       permissions: bundle.permissions, services: services, widgetIDs: Set(widgetItems.map(\.name)),
-      transforms: transforms(object["transforms"]))
-    for kind in kinds {
+      transforms: transforms(object["transforms"]), hasHost: true)
+    bundle.kinds = read(kinds, context)
+    bundle.widgets = widgetItems.compactMap { widget($0, kinds: kinds.map(\.name), bundle.kinds) }
+    reportDoubles(widgetItems)
+    return bundle
+  }
+
+  /// Reads the kinds. A name can stand there once.
+  func read(_ named: [Named], _ context: BundleContext) -> [BundleKind] {
+    var kinds: [BundleKind] = []
+    for kind in named {
       guard let name = KindName(kind.name) else {
         reading.report(
           kind.nameItem, "\"\(kind.name.prefix(70))\" cannot be a kind's name",
@@ -158,20 +172,22 @@ struct DocumentReader {
           kind.nameItem, "every daemon has a kind \"\(name)\" already", hint: "choose another name")
         continue
       }
-      guard !bundle.kinds.contains(where: { $0.kind.name == name }) else {
+      guard !kinds.contains(where: { $0.kind.name == name }) else {
         reading.report(kind.nameItem, "kind \"\(name)\" is there twice", hint: "rename one of them")
         continue
       }
-      if let kind = KindReader(reading, name, context).read(kind.item) { bundle.kinds.append(kind) }
+      if let kind = KindReader(reading, name, context).read(kind.item) { kinds.append(kind) }
     }
-    bundle.widgets = widgetItems.compactMap { widget($0, kinds: kinds.map(\.name), bundle.kinds) }
+    return kinds
+  }
+
+  func reportDoubles(_ widgets: [Named]) {
     var ids: Set<String> = []
-    for widget in widgetItems where !ids.insert(widget.name).inserted {
+    for widget in widgets where !ids.insert(widget.name).inserted {
       reading.report(
         widget.nameItem, "widget \"\(widget.name.prefix(70))\" is there twice",
         hint: "give one of them another id")
     }
-    return bundle
   }
 
   // MARK: - Permissions
@@ -258,7 +274,7 @@ struct DocumentReader {
       return [:]
     }
     let context = BundleContext(
-      permissions: permissions, services: [:], widgetIDs: [], transforms: [:])
+      permissions: permissions, services: [:], widgetIDs: [], transforms: [:], hasHost: hasHost)
     let reader = KindReader(reading, name, context)
     var services: [String: HTTPRequest?] = [:]
     for entry in entries {
@@ -275,7 +291,7 @@ struct DocumentReader {
   // MARK: - Kinds and widgets
 
   /// By name, or a list of objects that have one.
-  private func kinds(_ item: Item?) -> [Named] {
+  func kinds(_ item: Item?) -> [Named] {
     let kinds = named(item, key: "name", .kind, of: "kinds")
     if kinds.count > DocumentReader.kindsMax, let item {
       reading.report(item, "there are more than \(DocumentReader.kindsMax) kinds")
@@ -283,7 +299,7 @@ struct DocumentReader {
     return Array(kinds.prefix(DocumentReader.kindsMax))
   }
 
-  private func widgets(_ item: Item?) -> [Named] {
+  func widgets(_ item: Item?) -> [Named] {
     let widgets = named(item, key: "id", .widget, of: "widgets")
     if widgets.count > DocumentReader.widgetsMax, let item {
       reading.report(item, "there are more than \(DocumentReader.widgetsMax) widgets")
@@ -309,7 +325,7 @@ struct DocumentReader {
     }
   }
 
-  private func widget(
+  func widget(
     _ named: Named, kinds names: [String], _ kinds: [BundleKind]
   ) -> WidgetSpec? {
     guard let object = reading.object(named.item, .widget) else { return nil }
@@ -333,7 +349,8 @@ struct DocumentReader {
         hint: reading.suggestion(name, among: names + [KindName.help.rawValue]))
       return nil
     }
-    if !names.contains(name), kindName != .help {
+    // Without a host, the daemon says so: it knows the kinds of others.
+    if hasHost, !names.contains(name), kindName != .help {
       reading.remark(
         kindItem,
         "the bundle has no kind \"\(name)\"; the widget shows its data as a table until there is one",
@@ -404,4 +421,6 @@ struct BundleContext {
   let widgetIDs: Set<String>
   /// The transforms by name.
   let transforms: [String: Transform]
+  /// Whether a host runs the kinds. Otherwise the daemon alone does, by reducers.
+  let hasHost: Bool
 }

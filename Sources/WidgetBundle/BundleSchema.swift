@@ -83,8 +83,10 @@ public enum BundleSchema {
     return .object([
       ("$schema", .string("https://json-schema.org/draft/2020-12/schema")),
       ("$id", .string(id)),
-      ("title", .string("A bundle of widgets")),
-      ("$ref", .string("#/$defs/bundle")),
+      ("title", .string("A bundle of widgets, or a set for widgetctl apply")),
+      ("if", .object([("required", .list([.string("set")]))])),
+      ("then", reference("set")),
+      ("else", reference("bundle")),
       ("$defs", .object(definitions)),
     ])
   }

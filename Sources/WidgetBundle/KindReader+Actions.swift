@@ -108,6 +108,10 @@ extension KindReader {
       return .run(name)
     }
     if sourceNames.contains(name) { return .reload([name]) }
+    guard context.hasHost else {
+      reading.reportNeedsHost(item, "an action's name")
+      return nil
+    }
     reading.report(
       item, "there is no action \"\(name.prefix(64))\"",
       hint: reading.suggestion(name, among: actionNames + sourceNames))
@@ -341,6 +345,7 @@ extension KindReader {
   }
 
   private func every(_ item: Item) {
+    guard context.hasHost else { return reading.reportNeedsHost(item, "\"every\"") }
     guard let object = reading.object(item, .every) else { return }
     guard let intervalItem = object["interval"] else {
       reading.report(item, "the interval is missing", hint: "add interval: DURATION")
@@ -379,18 +384,48 @@ extension KindReader {
     }
     // The host checks the values of a form before its action runs, so a form is not a reducer.
     if throttle == nil, minLength == nil, case .event(let name, let nodeID) = when,
-      name != "submit" || nodeID == nil,
+      name != "submit" || nodeID == nil || !context.hasHost,
       let reducers = reducers(steps, event: name, nodeID: nodeID ?? "")
     {
       kind.reducers += reducers
       return
     }
     guard !steps.isEmpty else { return }
+    guard context.hasHost else {
+      return reading.reportNeedsHost(item, KindReader.hostWords(item, steps, when))
+    }
     triggers.append(
       Trigger(when: when, steps: steps, throttle: throttle, minLength: minLength))
   }
 
   // MARK: - Reducers
+
+  /// What about a handler only a host can do.
+  private static func hostWords(_ item: Item, _ steps: [Step], _ when: Trigger.When) -> String {
+    switch when {
+    case .load: return "\"load\""
+    case .every: return "\"every\""
+    case .event: break
+    }
+    let own = Set(["throttle", "minLength"])
+    let keys = Set(ObjectShape.action.keys + verbs).union(own).subtracting(["do", "if"])
+    var found: String?
+    func look(_ node: SourceNode) {
+      switch node.content {
+      case .scalar: break
+      case .list(let elements): elements.forEach(look)
+      case .map(let entries):
+        found = found ?? entries.first { keys.contains($0.key) }?.key
+        for entry in entries where entry.key == "do" { look(entry.value) }
+      }
+    }
+    look(item.node)
+    if let found { return "\"\(found)\"" }
+    if steps.contains(where: { if case .action = $0 { true } else { false } }) {
+      return "an \"if\" over several steps"
+    }
+    return "an expression that reads more than data, parameters, event, widget and now"
+  }
 
   /// The steps as reducers, which the daemon runs in one change with the event; nil if it cannot:
   /// steps that do more than change data, or that read what only the host knows.

@@ -55,8 +55,10 @@ final class KindReader {
     kind.parameters = reading.fields(object["parameters"], of: "parameters", mayBeRequired: true)
     kind.data = reading.fields(object["data"], of: "data", mayBeRequired: false)
     kind.events = events(object["events"])
-    let sourceItems = names(object["sources"], of: "sources")
-    let actionItems = names(object["actions"], of: "actions", besides: sourceItems)
+    if !context.hasHost { reportHostKeys(item) }
+    let sourceItems = names(context.hasHost ? object["sources"] : nil, of: "sources")
+    let actionItems = names(
+      context.hasHost ? object["actions"] : nil, of: "actions", besides: sourceItems)
     (sourceNames, actionNames) = (sourceItems.map(\.name), actionItems.map(\.name))
     addStatus(object)
     let outerLets = reading.lets
@@ -87,7 +89,8 @@ final class KindReader {
     for handler in handlers { read(handler) }
     if let item = object["on"] { on(item) }
     reportReloadCircles()
-    noteNodeEvents()
+    // Without a host, programs can handle events that no node has a handler for.
+    if context.hasHost { noteNodeEvents() }
     warnOfIdleButtons()
     let tellsOutcomes = addOutcomes()
     return BundleKind(
@@ -111,6 +114,17 @@ final class KindReader {
         name: BundleScope.statusKey, type: .map(.any), defaultValue: .map([:]),
         summary: "What became of events whose sender asked for it."))
     return true
+  }
+
+  /// Reports keys of a kind that only a host can make true.
+  private func reportHostKeys(_ item: Item) {
+    guard case .map(let entries) = item.node.content else { return }
+    for entry in entries where ["sources", "actions"].contains(entry.key) {
+      let key = SourceNode(
+        line: entry.line, column: entry.column, content: .scalar(entry.key, isPlain: true))
+      reading.reportNeedsHost(
+        Item(node: key, path: "\(item.path).\(entry.key)"), "\"\(entry.key)\"")
+    }
   }
 
   private func readHead(_ object: Object) {

@@ -1,6 +1,25 @@
 import WidgetModel
 
 extension ObjectShape {
+  public static let set = ObjectShape(
+    "set", "Kinds and widgets for `widgetctl apply`, which the daemon runs without a host.",
+    [
+      Key("$schema", .text, "Path or URL of the schema, for editors."),
+      Key("set", .text, "Name of the set. Default: `default`."),
+      Key(
+        "let", .map(.expression),
+        "Names for expressions, which the expressions of all kinds can use."),
+      Key(
+        "transforms", .map(.expression),
+        "Transforms, by name: expressions that read `value`. Bindings name them."),
+      Key(
+        "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
+        "Kinds of widgets, by name. `sources`, `actions`, and steps other than `set` and `unset` "
+          + "need a bundle."),
+      Key(
+        "widgets", .any([.list(.shape("widget")), .map(.shape("widget"))]), "Widgets, by id."),
+    ])
+
   public static let bundle = ObjectShape(
     "bundle", "A bundle: widgets without code.",
     [
@@ -422,7 +441,8 @@ extension ObjectShape {
     ])
 
   public static let all = [
-    bundle, permissions, service, kind, field, event, reducer, node, binding, rows, source, socket,
+    bundle, set, permissions, service, kind, field, event, reducer, node, binding, rows, source,
+    socket,
     dbus, http,
     auth, part,
     parse,

@@ -55,6 +55,8 @@ final class Reading {
   var permissions = Permissions()
   /// The names that `let` declares, in the order of the file.
   var lets: [LetName] = []
+  /// Whether a problem says already how to make the file a bundle.
+  var hasAdvisedBundle = false
   /// Told of each expression that is right.
   var onCompiled: ((CompiledExpression) -> Void)?
 

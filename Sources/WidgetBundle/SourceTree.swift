@@ -64,18 +64,38 @@ enum SourceReader {
 
   /// The document; nil if there is nothing in it.
   static func read(_ text: String) throws(BundleProblem) -> SourceNode? {
-    guard text.utf8.count <= bytesMax else {
-      throw BundleProblem(
-        line: 1, column: 1,
-        message: "the file has \(text.utf8.count) bytes; a bundle's has \(bytesMax) at most",
-        hint: "keep large data in files of their own, and read them with a source")
+    try checkLength(text)
+    return try read(text) { (text) throws(YAMLFailure) in
+      try YAMLReader.document(
+        of: text, .init(nodesMax: nodesMax, depthMax: depthMax, expandsAliases: false))
     }
+  }
+
+  /// One of several documents, by its number from 0; nil if there is none. Empty ones do not count.
+  static func read(_ text: String, document: Int) throws(BundleProblem) -> SourceNode? {
+    try checkLength(text)
+    return try read(text) { (text) throws(YAMLFailure) in
+      let documents = try YAMLReader.documents(
+        of: text, .init(nodesMax: nodesMax, depthMax: depthMax, expandsAliases: true)
+      ).filter { $0.content != .scalar("", isPlain: true) }
+      return documents.indices.contains(document) ? documents[document] : nil
+    }
+  }
+
+  private static func checkLength(_ text: String) throws(BundleProblem) {
+    guard text.utf8.count > bytesMax else { return }
+    throw BundleProblem(
+      line: 1, column: 1,
+      message: "the file has \(text.utf8.count) bytes; a bundle's has \(bytesMax) at most",
+      hint: "keep large data in files of their own, and read them with a source")
+  }
+
+  private static func read(
+    _ text: String, _ parse: (String) throws(YAMLFailure) -> YAMLNode?
+  ) throws(BundleProblem) -> SourceNode? {
     let yaml = looksLikeJSON(text) ? joiningSurrogates(text) : text
     let root: YAMLNode?
-    do throws(YAMLFailure) {
-      root = try YAMLReader.document(
-        of: yaml, .init(nodesMax: nodesMax, depthMax: depthMax, expandsAliases: false))
-    } catch {
+    do throws(YAMLFailure) { root = try parse(yaml) } catch {
       let words = error.words(in: yaml)
       throw problem(at: error.place, words.message, hint: words.hint)
     }

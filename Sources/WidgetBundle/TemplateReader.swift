@@ -95,7 +95,9 @@ final class TemplateReader {
         object[name] ?? (isMain ? main : nil) ?? object.item, mismatch.message, hint: mismatch.hint)
     }
     readHandlers(object, type, node.id)
-    if type == .form, let fields { self.form(object, node.id, fields) }
+    if type == .form, kindReader.context.hasHost, let fields {
+      self.form(object, node.id, fields)
+    }
     return node
   }
 

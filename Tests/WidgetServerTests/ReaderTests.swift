@@ -212,7 +212,8 @@ import WidgetTransport
   }
 
   /// Its cursor is forgotten, and what was removed since the transfer began is not.
-  @Test func `that stalls while it is given what it missed, until its cursor is forgotten, is told so`()
+  @Test
+  func `that stalls while it is given what it missed, until its cursor is forgotten, is told so`()
     async throws
   {
     let limits = ServerLimits.with {

@@ -13,6 +13,90 @@ struct WidgetFileTests {
     return file
   }
 
+  static func readShort(_ text: String) throws -> WidgetFile {
+    var file = WidgetFile()
+    for (index, document) in try DocumentReader.documents(text, name: "f.yaml").enumerated() {
+      let places = DocumentPlaces(name: "f.yaml", text: text, document: index)
+      if WidgetFile.isShort(document) {
+        try file.addShort(places, name: "f.yaml: document \(index + 1)") { _ in }
+      } else {
+        try file.add(document, name: "f.yaml: document \(index + 1)", places: places)
+      }
+    }
+    return file
+  }
+
+  @Test(arguments: [
+    ("{kinds: {k: {}}}", true), ("{set: s, widgets: {w: {kind: k}}}", true),
+    ("{kinds: [{name: k, content: {label: x}}]}", true),
+    ("{kinds: [{name: k, on: {click: {set: {n: '1'}}}}]}", true),
+    ("{kinds: [{name: k, sources: {}}]}", true),
+    ("{kinds: [{name: k, content: [{root: {type: label}}]}]}", false),
+    ("{kinds: [{name: k, reducers: []}], widgets: [{id: w, kind: k}]}", false),
+    ("{id: w, kind: k, data: {kinds: {}}}", false), ("[{id: w, kind: k}]", false),
+    ("{bundle: b, kinds: {k: {}}}", false),
+  ])
+  func `which form a document has is seen`(text: String, isShort: Bool) throws {
+    let document = try #require(DocumentReader.documents(text, name: "f.yaml").first)
+    #expect(WidgetFile.isShort(document) == isShort)
+  }
+
+  @Test func `both forms give the same kinds and widgets`() throws {
+    let long = try Self.readShort(
+      """
+      set: s
+      kinds:
+      - name: k
+        data: [{name: n, type: int, default: 0}]
+        reducers: [{event: press, nodeId: go, set: {n: data.n + 1}}]
+        content: [{families: [small], root: {type: button, id: go, text: =string(data.n)}}]
+      widgets: [{id: w, kind: k, labels: {a: b}, data: {n: 3}, visible: false}]
+      """)
+    let short = try Self.readShort(
+      """
+      set: s
+      kinds:
+        k:
+          data: {n: 0}
+          content: {small: {button: =string(data.n), id: go, on: {press: {set: {n: data.n + 1}}}}}
+      widgets: {w: {kind: k, labels: {a: b}, data: {n: 3}, visible: false}}
+      """)
+    #expect(short.set == long.set && short.kinds == long.kinds && short.widgets == long.widgets)
+    #expect(short.shortKinds.map(\.rawValue) == ["k"] && long.shortKinds.isEmpty)
+  }
+
+  @Test(arguments: [
+    ("kinds: {a: {}}\n---\nkinds: [{name: a}]", "\"a\" is declared twice"),
+    (
+      "kinds: [{name: a}]\n---\nkinds: {a: {}}", "f.yaml:3:9: kinds.a.name: \"a\" is declared twice"
+    ),
+    (
+      "widgets: [{id: w, kind: a}]\n---\nwidgets: {w: {kind: a}}",
+      "f.yaml:3:11: widgets.w.id: \"w\" is declared twice, first in f.yaml: document 1: widgets[0]"
+    ),
+    ("{set: a, kinds: {}}\n---\n{set: b, kinds: {}}", "must name one set"),
+    ("kinds: {a: {dta: 1}}", "f.yaml:1:13: there is no such key \"dta\" here"),
+  ])
+  func `mistakes over several documents are told`(text: String, words: String) throws {
+    let failure = try #require(throws: CommandFailure.self) { try Self.readShort(text) }
+    #expect(failure.message.contains(words), "\(failure.message)")
+  }
+
+  /// The daemon counts kinds and widgets of the request.
+  @Test func `a refusal shows the line of a kind in the short form`() throws {
+    let file = try Self.readShort(
+      "kinds:\n  a: {}\n  b: {data: {n: 0}}\nwidgets:\n  w: {kind: a}\n  v: {kind: b, data: {n: 1}}\n"
+    )
+    var failure = CommandFailure(.refused, "no")
+    failure.violations = [
+      FieldViolation(field: "kinds[1].data[n]", description: "is wrong"),
+      FieldViolation(field: "widgets[1].data[n]", description: "is too"),
+    ]
+    let message = file.located(failure).message
+    #expect(message.contains("f.yaml:3:14: kinds.b.data[n]: is wrong"), "\(message)")
+    #expect(message.contains("f.yaml:6:23: widgets.v.data[n]: is too"), "\(message)")
+  }
+
   static let yaml = """
     set: panel
     widgets:

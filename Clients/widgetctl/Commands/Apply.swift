@@ -7,8 +7,9 @@ struct ApplyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "apply", abstract: "Create and update a declared set of widgets and kinds.",
     discussion: """
-      Reads JSON, JSON lines or YAML: a list of widgets, {set: NAME, kinds: [...], widgets: \
-      [...]}, or one widget. A widget has id, kind, family, labels, visible, enabled, parameters \
+      Reads JSON, JSON lines or YAML: {set: NAME, kinds: {...}, widgets: {...}}, a list of \
+      widgets, or one widget. Kinds and widgets have the form that bundles have; docs/kinds.md \
+      describes it, and the long form with lists. A widget has id, kind, family, labels, visible, enabled, parameters \
       and data; fields that the daemon fills (revision, state, ...) are ignored, so you can apply \
       the output of `ls -o yaml`. Creates missing widgets and updates those that differ. A \
       widget gets exactly the declared labels and parameters. Data keys that are not declared \
@@ -81,7 +82,11 @@ struct ApplyCommand: AsyncParsableCommand {
       for (index, document) in documents.enumerated() {
         let part = documents.count == 1 ? "" : ": document \(index + 1)"
         let places = DocumentPlaces(name: label, text: text, document: index)
-        try file.add(document, name: label + part, places: places)
+        if WidgetFile.isShort(document) {
+          try file.addShort(places, name: label + part) { Output.writeError($0.safeLines) }
+        } else {
+          try file.add(document, name: label + part, places: places)
+        }
       }
     }
     let target = try file.target(explicit: set)
@@ -99,7 +104,8 @@ struct ApplyCommand: AsyncParsableCommand {
       throw refusal
     }
     let kinds = try await placing(file) { try await applyKinds(file, target, session) }
-    Output.warn(IdleButtons.warnings(file.kinds ?? []))
+    Output.warn(
+      IdleButtons.warnings((file.kinds ?? []).filter { !file.shortKinds.contains($0.name) }))
     guard file.declaresWidgets else {
       return session.printer.print(document(kinds, nil)) {
         ApplyCommand.text(kinds, dryRun: dryRun)

@@ -193,8 +193,8 @@ enum BundleText {
   }
 
   /// The same for what may be a mistake.
-  static func remarks(_ bundle: Bundle, file: String) -> String {
-    bundle.remarks.map { text($0, file: file, mark: "warning: ") }.joined()
+  static func remarks(_ remarks: [BundleProblem], file: String) -> String {
+    remarks.map { text($0, file: file, mark: "warning: ") }.joined()
   }
 
   /// What concerns the whole file.
@@ -291,7 +291,7 @@ struct BundleValidateCommand: AsyncParsableCommand {
         let bundle = found.bundle
         lines +=
           "\(found.file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
-        problems += BundleText.remarks(bundle, file: found.file)
+        problems += BundleText.remarks(bundle.remarks, file: found.file)
         let met = (await BundleOutlook.of(bundle, global))?.remarks.map(\.problem) ?? []
         problems += met.map { BundleText.warning($0, file: found.file) }.joined()
         documents.append(
@@ -352,7 +352,7 @@ struct BundleValidateCommand: AsyncParsableCommand {
 
 extension String {
   /// Every line made safe for a terminal.
-  fileprivate var safeLines: String {
+  var safeLines: String {
     split(separator: "\n", omittingEmptySubsequences: false).map { String($0).safeForTerminal }
       .joined(separator: "\n")
   }

@@ -1,12 +1,15 @@
+import WidgetBundle
 import WidgetModel
 import WidgetProto
+import WidgetTimeZones
 
 /// A declared set of widgets and kinds, as `apply` reads it from documents.
 ///
-/// A document is a list of widgets, `{set: NAME, kinds: [...], widgets: [...]}`, or a single widget. A
-/// widget has
-/// the fields that `get -o json` prints. Of these `position`, `revision` and the like are the
-/// daemon's and are passed over, so that what was printed can be applied; a field of any other name
+/// A document is a list of widgets, `{set: NAME, kinds: [...], widgets: [...]}`, or a single widget.
+/// Kinds and widgets can have the short form of bundles, which `DeclaredSet` reads.
+///
+/// A widget has the fields that `get -o json` prints. Of these `position`, `revision` and the like are
+/// the daemon's and are passed over, so that what was printed can be applied; a field of any other name
 /// is an error. `applySet` says to which set a widget that was printed belongs: a file does not move
 /// widgets from one set to another unless somebody says so.
 struct WidgetFile: Hashable {
@@ -17,6 +20,8 @@ struct WidgetFile: Hashable {
   private(set) var declaresWidgets = false
   /// nil if no document declares kinds.
   private(set) var kinds: [Kind]?
+  /// The kinds that have the short form.
+  private(set) var shortKinds: Set<KindName> = []
   /// Where each widget and kind stands, and to which set it says it belongs.
   private var origins: [Origin] = []
   private var placeOfID: [WidgetID: String] = [:]
@@ -72,6 +77,89 @@ struct WidgetFile: Hashable {
       let place = error.path.isEmpty ? "" : " \(error.path):"
       throw CommandFailure(.invalidArgument, "\(name):\(place) \(error.reason)")
     }
+  }
+
+  /// Whether a document has the short form: the names of kinds or widgets in front of them, or kinds
+  /// with handlers or with a node as content.
+  static func isShort(_ document: Value) -> Bool {
+    guard case .map(let map) = document, map["bundle"] == nil, map["id"] == nil else {
+      return false
+    }
+    for key in ["kinds", "widgets"] {
+      if case .map? = map[key] { return true }
+    }
+    guard case .list(let kinds)? = map["kinds"] else { return false }
+    return kinds.contains { kind in
+      guard case .map(let kind) = kind else { return false }
+      if case .map? = kind["content"] { return true }
+      return ["on", "let", "sources", "actions"].contains { kind[$0] != nil }
+    }
+  }
+
+  /// Adds a document in the short form.
+  ///
+  /// - Parameter warn: Told what may be a mistake, if there is such.
+  mutating func addShort(
+    _ places: DocumentPlaces, name: String, warn: (String) -> Void
+  ) throws(CommandFailure) {
+    let document: DeclaredSet
+    do throws(InvalidBundle) {
+      document = try DeclaredSet.read(
+        places.text, document: places.document, timeZones: SystemTimeZones().rules)
+    } catch {
+      let text = BundleText.problems(error, file: places.name)
+      throw CommandFailure(.invalidArgument, String(text.dropLast()))
+    }
+    if !document.remarks.isEmpty { warn(BundleText.remarks(document.remarks, file: places.name)) }
+    do throws(FieldFailure) {
+      try add(set: document.name)
+      for (kind, path) in zip(document.kinds ?? [], document.kindPaths) {
+        try add(kind, .init(place: "\(name): \(path)", set: ""), .init(places: places, path: path))
+      }
+      if document.kinds != nil, kinds == nil { kinds = [] }
+      shortKinds.formUnion((document.kinds ?? []).map(\.name))
+      declaresWidgets = declaresWidgets || document.widgets != nil
+      for (spec, path) in zip(document.widgets ?? [], document.widgetPaths) {
+        do throws(FieldFailure) {
+          try add(
+            spec, .init(place: "\(name): \(path)", set: ""), .init(places: places, path: path))
+        } catch {
+          throw error.inside(path)
+        }
+      }
+    } catch {
+      throw CommandFailure(.invalidArgument, places.message(error.path, error.reason))
+    }
+  }
+
+  private mutating func add(set name: String?) throws(FieldFailure) {
+    guard let name else { return }
+    guard set == nil || set == name else {
+      throw FieldFailure("set", "documents of one apply must name one set")
+    }
+    set = name
+  }
+
+  private mutating func add(
+    _ kind: Kind, _ origin: Origin, _ position: Position
+  ) throws(FieldFailure) {
+    guard kinds?.contains(where: { $0.name == kind.name }) != true else {
+      throw FieldFailure("\(position.path).name", "\"\(kind.name)\" is declared twice")
+    }
+    kinds = (kinds ?? []) + [kind]
+    origins.append(origin)
+    kindPositions.append(position)
+  }
+
+  private mutating func add(
+    _ spec: WidgetSpec, _ origin: Origin, _ position: Position
+  ) throws(FieldFailure) {
+    if let id = spec.id, let first = placeOfID.updateValue(origin.place, forKey: id) {
+      throw FieldFailure("id", "\"\(id)\" is declared twice, first in \(first)")
+    }
+    widgets.append(spec)
+    widgetPositions.append(position)
+    origins.append(origin)
   }
 
   /// The set that is applied: `explicit`, else the documents', else that of the widgets, else
@@ -130,10 +218,7 @@ struct WidgetFile: Hashable {
       }
       if let value = map["set"] {
         guard case .string(let name) = value else { throw FieldFailure("set", "must be text") }
-        guard set == nil || set == name else {
-          throw FieldFailure("set", "documents of one apply must name one set")
-        }
-        set = name
+        try add(set: name)
       }
       if let value = map["kinds"] {
         guard case .list(let elements) = value else {
@@ -154,19 +239,16 @@ struct WidgetFile: Hashable {
   }
 
   private mutating func add(kinds elements: [Value], of name: String) throws(FieldFailure) {
-    var all = kinds ?? []
+    kinds = kinds ?? []
     for (index, element) in elements.enumerated() {
-      let (kind, provider) = try Kind.read(element, at: "kinds[\(index)]")
+      let path = "kinds[\(index)]"
+      let (kind, provider) = try Kind.read(element, at: path)
       // What is built in is printed with the others.
       if provider == WidgetFile.builtInProvider { continue }
-      origins.append(Origin(place: "\(name): kinds[\(index)]", set: provider))
-      guard !all.contains(where: { $0.name == kind.name }) else {
-        throw FieldFailure("kinds[\(index)].name", "\"\(kind.name)\" is declared twice")
-      }
-      all.append(kind)
-      kindPositions.append(Position(places: places, path: "kinds[\(index)]"))
+      try add(
+        kind, Origin(place: "\(name): \(path)", set: provider), Position(places: places, path: path)
+      )
     }
-    kinds = all
   }
 
   private mutating func add(_ elements: [Value], of name: String) throws(FieldFailure) {
@@ -188,12 +270,9 @@ struct WidgetFile: Hashable {
     }
     declaresWidgets = true
     let spec = try WidgetFile.widget(map)
-    if let id = spec.id, let first = placeOfID.updateValue(place, forKey: id) {
-      throw FieldFailure("id", "\"\(id)\" is declared twice, first in \(first)")
-    }
-    widgets.append(spec)
-    widgetPositions.append(Position(places: places, path: path))
-    origins.append(Origin(place: place, set: try map.text("applySet") ?? ""))
+    try add(
+      spec, Origin(place: place, set: try map.text("applySet") ?? ""),
+      Position(places: places, path: path))
   }
 
   private static func widget(_ map: ValueMap) throws(FieldFailure) -> WidgetSpec {

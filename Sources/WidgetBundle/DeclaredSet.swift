@@ -1,0 +1,104 @@
+public import WidgetExpression
+public import WidgetModel
+
+/// Kinds and widgets that are declared in the short form of bundles, for a daemon without a host.
+///
+/// Handlers become reducers. The reader reports what only a host can do: sources, actions, and steps
+/// that do more than change data.
+public struct DeclaredSet: Sendable {
+  /// The set's name; nil if the document has none.
+  public var name: String?
+  /// nil if the document declares no kinds.
+  public var kinds: [Kind]?
+  /// nil if the document declares no widgets.
+  public var widgets: [WidgetSpec]?
+  /// Where each of `kinds` and `widgets` stands: `kinds.counter`, `widgets[1]`.
+  public var kindPaths: [String] = []
+  public var widgetPaths: [String] = []
+  /// Warnings: what may be a mistake, in the order of the file.
+  public var remarks: [BundleProblem] = []
+
+  /// Reads a document of a file of JSON or YAML.
+  ///
+  /// - Parameters:
+  ///   - document: the document's number in the file, from 0. Empty documents do not count.
+  ///   - timeZones: the rules of time zones, for expressions.
+  /// - Throws: all mistakes in the document.
+  public static func read(
+    _ text: String, document: Int = 0,
+    timeZones: (@Sendable (String) -> TimeZoneRules?)? = nil
+  ) throws(InvalidBundle) -> DeclaredSet {
+    let lines = SourceLines(text)
+    let root: SourceNode?
+    do throws(BundleProblem) { root = try SourceReader.read(text, document: document) } catch {
+      throw InvalidBundle([error], lines)
+    }
+    let reading = Reading(lines, timeZones: timeZones)
+    let set = root.flatMap {
+      DocumentReader(reading, hasHost: false).readSet(Item(node: $0, path: ""))
+    }
+    guard reading.problems.isEmpty, var set else {
+      throw InvalidBundle(reading.problems, lines)
+    }
+    set.remarks = reading.remarks.map { $0.shown(in: lines) }
+    return set
+  }
+}
+
+extension DocumentReader {
+  func readSet(_ item: Item) -> DeclaredSet? {
+    guard case .map(let entries) = item.node.content else {
+      _ = reading.object(item, .set)
+      return nil
+    }
+    // Keys of a bundle are no slips of the pen.
+    let isOfHost = { (key: String) in
+      ObjectShape.bundle.keys.contains(key) && !ObjectShape.set.keys.contains(key)
+    }
+    var own = item
+    own.node.content = .map(entries.filter { !isOfHost($0.key) })
+    for entry in entries where isOfHost(entry.key) {
+      let key = SourceNode(
+        line: entry.line, column: entry.column, content: .scalar(entry.key, isPlain: true))
+      reading.reportNeedsHost(Item(node: key, path: entry.key), "\"\(entry.key)\"")
+    }
+    guard let object = reading.object(own, .set) else { return nil }
+    var set = DeclaredSet()
+    set.name = reading.text(object["set"])
+    reading.declareLets(
+      object["let"],
+      Variables(
+        BundleScope.Slot.allCases.map { ExpressionVariable("\($0)", .dyn) },
+        timeZones: reading.timeZones))
+    let named = kinds(object["kinds"])
+    let context = BundleContext(
+      permissions: Permissions(), services: [:], widgetIDs: [],
+      transforms: transforms(object["transforms"]), hasHost: false)
+    let kinds = read(named, context)
+    if object["kinds"] != nil {
+      set.kinds = kinds.map(\.kind)
+      set.kindPaths = kinds.map { kind in
+        named.first { $0.name == kind.kind.name.rawValue }?.item.path ?? ""
+      }
+    }
+    if let item = object["widgets"] {
+      let items = widgets(item)
+      let specs = items.map { (spec: widget($0, kinds: named.map(\.name), kinds), item: $0.item) }
+      set.widgets = specs.compactMap(\.spec)
+      set.widgetPaths = specs.filter { $0.spec != nil }.map(\.item.path)
+      reportDoubles(items)
+    }
+    return set
+  }
+}
+
+extension Reading {
+  /// Reports what only a host can do. The first report says how to make the file a bundle.
+  func reportNeedsHost(_ item: Item, _ what: String) {
+    let advice =
+      "make the file a bundle: begin with bundle: ID, format: 1 and version: 1.0.0, leave out set, "
+      + "and run `widgetctl bundle install`"
+    report(item, "\(what) needs widgetd-host", hint: hasAdvisedBundle ? "" : advice)
+    hasAdvisedBundle = true
+  }
+}

@@ -1,0 +1,138 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+/// Kinds and widgets in the short form of bundles, for a daemon without a host.
+@Suite struct DeclaredSetTests {
+  private func kind(_ body: String) throws -> Kind {
+    let set = try DeclaredSet.read("{set: s, kinds: {k: \(body)}}")
+    return try #require(set.kinds?.first)
+  }
+
+  @Test func `kinds and widgets are read by name and as lists`() throws {
+    for text in [
+      "{set: s, kinds: {k: {data: {n: 0}}}, widgets: {w: {kind: k, data: {n: 5}}}}",
+      "{set: s, kinds: [{name: k, data: [{name: n, type: int, default: 0}]}], "
+        + "widgets: [{id: w, kind: k, data: {n: 5}}]}",
+    ] {
+      let set = try DeclaredSet.read(text)
+      #expect(set.name == "s")
+      #expect(
+        set.kinds == [
+          Kind(
+            name: try #require(KindName("k")),
+            data: [Field(name: "n", type: .int, defaultValue: .int(0))])
+        ])
+      #expect(
+        set.widgets == [
+          WidgetSpec(
+            id: WidgetID("w"), kind: try #require(KindName("k")), data: ["n": .int(5)])
+        ])
+    }
+  }
+
+  @Test func `what a document does not declare is nil`() throws {
+    let set = try DeclaredSet.read("{widgets: {w: {kind: gauge}}}")
+    #expect(set.name == nil && set.kinds == nil && set.widgets?.count == 1)
+    #expect(try DeclaredSet.read("{kinds: {}}").widgets == nil)
+    #expect(try DeclaredSet.read("{kinds: {}}").kinds == [])
+  }
+
+  @Test func `a document of several is read`() throws {
+    let text = "kinds: {a: {}}\n---\n\n---\nkinds: {b: {data: {x: =}}}\n"
+    #expect(try DeclaredSet.read(text).kinds?.map(\.name.rawValue) == ["a"])
+    #expect(try DeclaredSet.read(text, document: 1).kinds?.map(\.name.rawValue) == ["b"])
+    let invalid = try #require(throws: InvalidBundle.self) {
+      try DeclaredSet.read("a: 1\n---\nkinds: {b: {dta: 1}}\n", document: 1)
+    }
+    #expect(invalid.problems.map(\.line) == [3])
+  }
+
+  @Test func `handlers become reducers`() throws {
+    let kind = try kind(
+      """
+      {data: {n: 0, text: ""}, let: {more: data.n + 1}, on: {click: {set: {n: more}},
+        add: {if: event.payload.by > 0, do: {set: {n: data.n + event.payload.by}}}, reset: {unset: n}},
+        content: {stack: [{button: More, id: go, on: {press: [{set: {n: '1'}}, {set: {text: '"x"'}}]}},
+          {form: [{input: title}], id: new, on: {submit: {set: {text: event.payload.values.title}}}}]}}
+      """)
+    #expect(
+      kind.reducers == [
+        Reducer(event: "press", nodeID: "go", assignments: ["n": "1"]),
+        Reducer(event: "press", nodeID: "go", assignments: ["text": "\"x\""]),
+        Reducer(
+          event: "submit", nodeID: "new", assignments: ["text": "event.payload.values.title"]),
+        Reducer(event: "click", assignments: ["n": "cel.bind(more, (data.n + 1), (more))"]),
+        Reducer(
+          event: "add", condition: "event.payload.by > 0",
+          assignments: ["n": "data.n + event.payload.by"]),
+        Reducer(event: "reset", unset: ["n"]),
+      ])
+    // Programs may handle what no node has a handler for.
+    #expect(kind.content.first?.root.children.allSatisfy { $0.events == nil } == true)
+  }
+
+  @Test(arguments: [
+    ("sources: {f: {file: /x, every: 1s}}", "\"sources\""),
+    ("actions: {go: {set: {n: '1'}}}", "\"actions\""),
+    ("on: {load: {set: {n: '1'}}}", "\"load\""),
+    ("on: {every: {interval: 5s, do: {set: {n: '1'}}}}", "\"every\""),
+    ("on: {click: {show: self}}", "\"show\""), ("on: {click: {emit: other}}", "\"emit\""),
+    ("on: {click: {http: {url: 'https://x'}}}", "\"http\""),
+    ("on: {click: {do: [{set: {n: '1'}}, {reload: all}]}}", "\"reload\""),
+    ("on: {click: {throttle: 5s, do: {set: {n: '1'}}}}", "\"throttle\""),
+    ("on: {click: {if: data.n > 1, do: {set: {n: '1'}}, else: {set: {n: '2'}}}}", "\"else\""),
+    ("on: {click: go}", "an action's name"),
+    ("on: {click: {if: data.n > 1, do: [{set: {n: '1'}}, {set: {n: '2'}}]}}", "several steps"),
+    ("on: {click: {set: {n: bundle.version.size()}}}", "an expression that reads more"),
+    ("content: {button: x, on: {press: {command: [sleep, '1']}}}", "\"command\""),
+  ])
+  func `what only a host can do is refused`(body: String, words: String) throws {
+    let invalid = try #require(throws: InvalidBundle.self) {
+      try DeclaredSet.read("{set: s, kinds: {k: {data: {n: 0}, \(body)}}}")
+    }
+    let problem = try #require(
+      invalid.problems.first { $0.message.contains("needs widgetd-host") }, "\(invalid)")
+    #expect(problem.message.contains(words))
+    #expect(problem.hint.contains("widgetctl bundle install"))
+  }
+
+  @Test(arguments: [
+    "permissions: {}", "services: {}", "defaults: {}", "version: 1.0.0", "format: 1",
+  ])
+  func `so are keys of a bundle`(key: String) throws {
+    let invalid = try #require(throws: InvalidBundle.self) {
+      try DeclaredSet.read("{set: s, \(key)}")
+    }
+    #expect(invalid.problems.map(\.column) == [10])
+    #expect(invalid.problems[0].message.hasSuffix("needs widgetd-host"))
+  }
+
+  @Test func `how to make the file a bundle is said once`() throws {
+    let invalid = try #require(throws: InvalidBundle.self) {
+      try DeclaredSet.read("{version: 1.0.0, permissions: {}, kinds: {k: {sources: {}}}}")
+    }
+    #expect(invalid.problems.count == 3)
+    #expect(invalid.problems.filter { !$0.hint.isEmpty }.count == 1)
+  }
+
+  @Test func `other mistakes are told as in a bundle`() throws {
+    let invalid = try #require(throws: InvalidBundle.self) {
+      try DeclaredSet.read(
+        """
+        sett: s
+        kinds: {k: {data: {n: 0}, content: {lable: x}}}
+        widgets: {w: {kind: k, data: {m: 1}}, v: {kind: k, family: smal}}
+        """)
+    }
+    #expect(
+      invalid.problems.map { "\($0.line):\($0.column) \($0.hint)" } == [
+        "1:1 did you mean \"set\"?", "2:37 did you mean \"label\"?",
+        "3:31 did you mean \"n\"?", "3:60 did you mean \"small\"?",
+      ])
+  }
+
+  @Test func `a widget's kind may be anybody's`() throws {
+    #expect(try DeclaredSet.read("{widgets: {w: {kind: gauge}}}").remarks.isEmpty)
+  }
+}
