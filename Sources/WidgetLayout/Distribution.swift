@@ -76,15 +76,15 @@ enum Distribution {
   static func level(_ lengths: [Int], floors: [Int], to room: Int) -> [Int] {
     var low = 0
     var high = lengths.max() ?? 0
-    let taken = { (level: Int) in
-      zip(lengths, floors).reduce(0) { $0 + max(min($1.0, level), $1.1) }
-    }
     // The highest level that is not too high.
     while low < high {
       let middle = (low + high + 1) / 2
-      if taken(middle) <= room { low = middle } else { high = middle - 1 }
+      var taken = 0
+      for index in lengths.indices { taken += max(min(lengths[index], middle), floors[index]) }
+      if taken <= room { low = middle } else { high = middle - 1 }
     }
-    var result = zip(lengths, floors).map { max(min($0, low), $1) }
+    var result = lengths
+    for index in result.indices { result[index] = max(min(lengths[index], low), floors[index]) }
     var rest = room - result.reduce(0, +)
     for index in result.indices where rest > 0 && result[index] < lengths[index] {
       result[index] += 1

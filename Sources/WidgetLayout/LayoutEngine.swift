@@ -64,7 +64,8 @@ public struct LayoutEngine: Sendable {
     }
     pending = []
     if nodes.count < table.indexEnd {
-      nodes += [MeasuredNode](repeating: MeasuredNode(), count: table.indexEnd - nodes.count)
+      nodes.reserveCapacity(table.indexEnd)
+      while nodes.count < table.indexEnd { nodes.append(MeasuredNode()) }
     }
     // Taken out, so that the pass is their only owner.
     var pass = LayoutPass(

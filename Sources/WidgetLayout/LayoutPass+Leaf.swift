@@ -274,16 +274,28 @@ extension LayoutPass {
     _ index: Int, in inner: LayoutRect, _ align: NodeStyle.Alignment?
   ) -> [PlacedText] {
     guard inner.width > 0 else { return [] }
-    if fitsOneLine(index, width: inner.width) {
-      let content = nodes[index].facts.content
-      let rect = inner.line(0, lineHeight(index))
-      var texts: [PlacedText] = []
-      add(
-        content.paragraphs[0], to: &texts, index, in: rect, align, .text,
-        width: content.paragraphsWidth)
-      return texts
+    guard !fitsOneLine(index, width: inner.width) else {
+      return lineText(index, in: inner, align)
     }
     let wrapped = wrapped(index, width: inner.width)
+    return lineTexts(index, wrapped, in: inner, align)
+  }
+
+  /// A label that needs no wrapping.
+  private func lineText(
+    _ index: Int, in inner: LayoutRect, _ align: NodeStyle.Alignment?
+  ) -> [PlacedText] {
+    let content = nodes[index].facts.content
+    var texts: [PlacedText] = []
+    add(
+      content.paragraphs[0], to: &texts, index, in: inner.line(0, lineHeight(index)), align, .text,
+      width: content.paragraphsWidth)
+    return texts
+  }
+
+  private func lineTexts(
+    _ index: Int, _ wrapped: WrappedLines, in inner: LayoutRect, _ align: NodeStyle.Alignment?
+  ) -> [PlacedText] {
     let facts = nodes[index].facts
     let height = lineHeight(index)
     var texts: [PlacedText] = []

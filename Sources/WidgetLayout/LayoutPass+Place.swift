@@ -18,38 +18,37 @@ extension LayoutPass {
     outer.height -= separator
     outer.width -= accessory
     let inner = outer.inset(fitting(facts.style.padding, in: outer.size))
-    var placed = PlacedNode(
-      index: index, id: nodes[index].facts.id, type: nodes[index].facts.type, frame: frame,
-      inner: inner,
-      clip: clip)
+    let node = result.placed.count
+    result.placed.append(
+      PlacedNode(
+        index: index, id: facts.id, type: facts.type, frame: frame, inner: inner, clip: clip))
     if separator > 0 {
       let insets = facts.style.separatorInsets
-      placed.separator = LayoutRect(
+      result.placed[node].separator = LayoutRect(
         x: frame.x, y: frame.endY - separator, width: frame.width, height: separator
       ).inset(LayoutEdges(leading: insets.leading, trailing: insets.trailing))
     }
     let column = LayoutRect(
       x: outer.endX, y: frame.y, width: accessory, height: outer.height)
     if facts.style.accessory == .mark, accessory > 0 {
-      placed.accessory = LayoutRect(
+      result.placed[node].accessory = LayoutRect(
         x: column.x, y: inner.y, width: min(chrome.accessory, accessory),
         height: min(lineHeight(index), inner.height))
     }
     if nodes[index].depth >= LayoutEngine.depthMax {
-      placed.parts = [PlacedPart(.tooDeep, inner)]
-      result.placed.append(placed)
+      result.placed[node].parts = [PlacedPart(.tooDeep, inner)]
       return
     }
     let align = textAlignment(index, slot.align)
     if !isContainer(nodes[index].facts.type) {
-      (placed.texts, placed.parts) = placeLeaf(index, in: contentBox(index, inner, frame), align)
+      let (texts, parts) = placeLeaf(index, in: contentBox(index, inner, frame), align)
+      result.placed[node].texts = texts
+      result.placed[node].parts = parts
       if inner.height < leafHeight(index, width: inner.width), facts.style.height == nil {
         result.isClipped = true
       }
     }
-    result.placed.append(placed)
     addFocus(index, frame: frame, clip: clip)
-    let node = result.placed.count - 1
     let inside = inner.intersection(clip)
     switch nodes[index].facts.type {
     case .stack: placeStack(index, in: inner, clip: inside, node: node)

@@ -90,20 +90,27 @@ extension LayoutPass {
   /// What each child of a column takes, with the line below it.
   private mutating func columnHeights(_ index: Int, width: Int) -> [Int] {
     let flow = nodes[index].flow
-    let dividing = nodes[index].facts.style.isDividing && nodes[index].facts.type == .stack
     var heights: [Int] = []
     heights.reserveCapacity(flow.count)
-    for (position, child) in flow.enumerated() {
-      heights.append(
-        slotHeight(child, in: index, width: width)
-          + separatorHeight(child, last: position == flow.count - 1, dividing: dividing))
-    }
+    for child in flow { heights.append(slotHeight(child, in: index, width: width)) }
+    addSeparators(to: &heights, of: index)
     return heights
+  }
+
+  /// Apart from the loop above, in which the compiler would copy the pass for each child.
+  private func addSeparators(to heights: inout [Int], of index: Int) {
+    let flow = nodes[index].flow
+    let dividing = nodes[index].facts.style.isDividing && nodes[index].facts.type == .stack
+    for (position, child) in flow.enumerated() {
+      heights[position] += separatorHeight(
+        child, last: position == flow.count - 1, dividing: dividing)
+    }
   }
 
   /// What a child takes in a column, without a line.
   private mutating func slotHeight(_ child: Int, in index: Int, width: Int) -> Int {
-    height(child, width: crossWidth(child, in: width, nodes[index].facts.style.crossAlign))
+    let width = crossWidth(child, in: width, nodes[index].facts.style.crossAlign)
+    return height(child, width: width)
   }
 
   private mutating func rowHeight(_ index: Int, width: Int) -> Int {

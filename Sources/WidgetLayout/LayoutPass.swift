@@ -57,8 +57,7 @@ struct LayoutPass {
     nodes[index].isRow = asRow
     nodes[index].isMeasured = true
     nodes[index].isShrinkable = false
-    nodes[index].rows = nil
-    nodes[index].rowHeight = nil
+    if asRow { nodes[index].rowHeight = nil }
     nodes[index].isPlaced = false
     let facts = nodes[index].facts
     guard facts.style.isVisible else {

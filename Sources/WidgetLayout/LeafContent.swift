@@ -62,8 +62,7 @@ struct LeafContent: Sendable {
     isPressable = node.events.contains("press")
     switch node.type {
     case .label:
-      readLabel(node)
-      paragraphsWidth = metrics.widest(paragraphs, style.font)
+      readLabel(node, metrics, style)
     case .button:
       name = DisplayText.onOneLine(node.text("text"))
       if name.isEmpty, !metrics.drawsIcons { name = DisplayText.onOneLine(node.text("icon")) }
@@ -108,16 +107,26 @@ struct LeafContent: Sendable {
     }
   }
 
-  private mutating func readLabel(_ node: Node) {
+  private mutating func readLabel(_ node: Node, _ metrics: LayoutMetrics, _ style: NodeStyle) {
     lines = max(0, node.int("lines") ?? 0)
     let runs = node.list("runs")
-    guard !runs.isEmpty else {
-      let text = node.text("text")
-      paragraphs = DisplayText.lines(of: text)
-      hasBreaks = paragraphs[0].hasZeroWidthSpace
-      isNumeric = Self.isNumber(text)
+    guard runs.isEmpty else {
+      readRuns(runs)
+      paragraphsWidth = metrics.widest(paragraphs, style.font)
       return
     }
+    let text = node.text("text")
+    isNumeric = Self.isNumber(text)
+    if metrics.measuresColumns, let columns = TextColumns.plainWidth(of: text) {
+      (paragraphs, paragraphsWidth) = ([text], columns)
+      return
+    }
+    paragraphs = DisplayText.lines(of: text)
+    hasBreaks = paragraphs[0].hasZeroWidthSpace
+    paragraphsWidth = metrics.widest(paragraphs, style.font)
+  }
+
+  private mutating func readRuns(_ runs: [Value]) {
     paragraphs = [""]
     for (index, text) in Self.texts(of: runs).enumerated() {
       for (line, part) in DisplayText.lines(of: text).enumerated() {

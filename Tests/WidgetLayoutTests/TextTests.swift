@@ -24,6 +24,29 @@ import WidgetModel
     #expect(TextColumns.width(of: text[...]) == columns)
   }
 
+  @Test func `what stands alone joins nothing else that does, and can be shown as it is`() {
+    // Scalars join by their kind: one that joins neither a letter nor itself is of no kind that joins others.
+    var wrong: [Unicode.Scalar] = []
+    for value in 0...0x10FFFF as ClosedRange<UInt32> {
+      guard let scalar = Unicode.Scalar(value), scalar.standsAlone else { continue }
+      let text = String(String.UnicodeScalarView(["a", scalar, "a", scalar, scalar]))
+      guard text.count == 5 else {
+        wrong.append(scalar)
+        continue
+      }
+      guard let columns = TextColumns.plainWidth(of: String(scalar)) else { continue }
+      let shown = String(scalar) + "\u{301}"
+      if columns != TextColumns.width(of: Character(scalar))
+        || DisplayText.lines(of: shown) != [shown]
+      {
+        wrong.append(scalar)
+      }
+    }
+    #expect(wrong == [])
+    #expect(TextColumns.plainWidth(of: "日本語 and ASCII") == 16)
+    #expect(TextColumns.plainWidth(of: "e\u{301}") == nil)
+  }
+
   @Test func `the table begins at the first scalar and is sorted`() {
     let table = TextColumns.widthClasses
     #expect(table.first.map { $0 >> 2 } == 0)

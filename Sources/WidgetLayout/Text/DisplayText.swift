@@ -17,20 +17,20 @@ public enum DisplayText {
 
   /// The lines of a text; one that is empty for an empty text.
   public static func lines(of text: String) -> [String] {
-    if TextColumns.printableASCIICount(text.utf8) != nil { return [text] }
+    if TextColumns.plainWidth(of: text) != nil { return [text] }
     return text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(line)
   }
 
   /// The text on one line, with a mark for each newline.
   public static func onOneLine(_ text: String) -> String {
-    if TextColumns.printableASCIICount(text.utf8) != nil { return text }
+    if TextColumns.plainWidth(of: text) != nil { return text }
     return lines(of: text).joined(separator: " ⏎ ")
       .filter { $0 != "\u{200B}" }
   }
 
   /// One line, which holds no newline.
   private static func line(_ text: Substring) -> String {
-    if TextColumns.printableASCIICount(text.utf8) != nil { return String(text) }
+    if TextColumns.plainWidth(of: text) != nil { return String(text) }
     var result = ""
     var used = 0
     for character in text {

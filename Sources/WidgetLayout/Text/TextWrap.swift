@@ -71,7 +71,7 @@ struct TextWrap {
         var end = index
         while end < bytes.count, bytes[end] != blank {
           end += 1
-          if end - index > 1, end < bytes.count, bytes[end - 1] == UInt8(ascii: "-"),
+          if bytes[end - 1] == UInt8(ascii: "-"), end - index > 1, end < bytes.count,
             bytes[end - 2].isLetter, bytes[end].isLetter
           {
             break
@@ -204,6 +204,7 @@ extension Character {
 extension StringProtocol {
   /// Whether there is U+200B in it, which says where a line may end. Looks at bytes: E2 80 8B.
   var hasZeroWidthSpace: Bool {
+    guard TextColumns.printableASCIICount(utf8) == nil else { return false }
     var last: (UInt8, UInt8) = (0, 0)
     for byte in utf8 {
       if byte == 0x8B, last == (0xE2, 0x80) { return true }
