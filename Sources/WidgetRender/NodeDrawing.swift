@@ -27,6 +27,7 @@ struct NodeDrawing {
     drawBackground(on: &grid)
     for part in placed.parts { draw(part, on: &grid) }
     for text in placed.texts { draw(text, on: &grid) }
+    drawDisabled(on: &grid)
     drawSeparator(on: &grid)
     drawAccessory(on: &grid)
     drawProblem(on: &grid)

@@ -208,6 +208,47 @@ struct CellPainterTests {
     #expect(!text(["enabled": true]).contains(disabled))
   }
 
+  @Test(arguments: [
+    (Gallery.part(.link, "a", ["text": "Docs", "url": "https://a.example"]), "(Docs)"),
+    (Gallery.part(.label, "a", ["text": "Off"], events: ["press"]), "(Off)"),
+    (Gallery.part(.label, "a", ["text": "one\ntwo"], events: ["press"]), "(one\n two)"),
+    (Gallery.part(.image, "a", ["alt": "Cat"], events: ["press"]), "([Cat])"),
+    (
+      Gallery.part(
+        .stack, "a", ["width": 80], events: ["press"], [Gallery.part(.label, "b", ["text": "In"])]),
+      "(In      )"
+    ),
+  ])
+  func `what is disabled and has no border has round brackets`(
+    part: Gallery.Part, disabled: String
+  ) {
+    func text(_ properties: ValueMap) -> String {
+      let outer = Gallery.part(.stack, "outer", properties, [part])
+      return PlainTextEncoder.text(grid(outer, width: 40) { $0.usesColor = false })
+    }
+    #expect(text(["enabled": false]).contains(disabled))
+    #expect(!text(["enabled": true]).contains(disabled))
+  }
+
+  @Test(arguments: [["selection": "multiple"], ["deletable": true]] as [ValueMap])
+  func `a disabled row that could be selected has round brackets`(table: ValueMap) {
+    func text(_ row: ValueMap, _ table: ValueMap) -> String {
+      let cells = [Gallery.part(.label, "b", ["text": "Mail"])]
+      let row = Gallery.part(.stack, "a", row, cells)
+      return PlainTextEncoder.text(grid(Gallery.part(.table, "t", table, [row])) { _ in })
+    }
+    #expect(text(["enabled": false], table).hasPrefix("(Mail"))
+    #expect(text(["enabled": false], table).hasSuffix(")\n"))
+    #expect(text(["enabled": true], table) == " Mail\n")
+    #expect(text(["enabled": false], [:]) == " Mail\n")
+  }
+
+  @Test func `brackets have no room without padding, and cover nothing`() {
+    let label = Gallery.part(
+      .label, "a", ["text": "Off", "enabled": false, "padding": 0], events: ["press"])
+    #expect(PlainTextEncoder.text(grid(label) { _ in }) == "Off\n")
+  }
+
   @Test func `a spinner turns`() {
     let tree = Gallery.part(.spinner, "a")
     let frames = (-1...9).map { tick in

@@ -12,12 +12,12 @@ enum Gallery {
 
   static func part(
     _ type: NodeType?, _ id: String, _ properties: ValueMap = [:], problem: String = "",
-    _ children: [Part] = []
+    events: [String] = [], _ children: [Part] = []
   ) -> Part {
     Part(
       node: Node(
         id: id, type: type, properties: properties, childIDs: children.map(\.node.id),
-        problem: problem),
+        problem: problem, events: events),
       children: children)
   }
 
@@ -58,6 +58,8 @@ enum Gallery {
         part(.label, "private", ["text": "secret", "privacy": true]),
         part(.label, "problem", ["text": "half"], problem: "no such field"),
         part(.label, "off", ["text": "disabled", "enabled": false]),
+        part(
+          .label, "offpress", ["text": "pressed when enabled", "enabled": false], events: ["press"]),
       ])
     ),
     (
@@ -174,7 +176,7 @@ enum Gallery {
           [
             part(.stack, "head", ["section": true], [part(.label, "h", ["text": "Today"])]),
             row("row/a", "Backup", "12"), row("row/b", "Index", "7"),
-            row("focused", "Mail", "105"),
+            row("focused", "Mail", "105"), row("row/off", "Print", "1", isEnabled: false),
           ]),
         part(.table, "none", ["columns": .list(["Name"]), "empty": "Nothing here."]),
       ])
@@ -219,9 +221,11 @@ enum Gallery {
     ),
   ]
 
-  private static func row(_ id: String, _ name: String, _ size: String) -> Part {
+  private static func row(
+    _ id: String, _ name: String, _ size: String, isEnabled: Bool = true
+  ) -> Part {
     part(
-      .stack, id, ["axis": "horizontal"],
+      .stack, id, ["axis": "horizontal", "enabled": .bool(isEnabled)],
       [
         part(.label, id + "/name", ["text": .string(name)]),
         part(.label, id + "/size", ["text": .string(size)]),

@@ -1,0 +1,54 @@
+import WidgetLayout
+import WidgetModel
+
+/// The mark of what is disabled and has no border of its own: links, rows, and content that takes presses.
+extension NodeDrawing {
+  /// Draws round brackets around it, as buttons have them. They stand in its padding, so that nothing moves
+  /// when it is enabled again. Without padding there is no mark.
+  func drawDisabled(on grid: inout CellGrid) {
+    guard setting.isDisabled, placed.frame.height > 0, isUnframedControl,
+      let left = openingBracket, let right = closingBracket
+    else { return }
+    let clip = placed.frame.overlap(placed.clip)
+    let style = finished(CellStyle())
+    grid.put("(", column: left.column, row: left.row, style: style, clip: clip)
+    grid.put(")", column: right.column, row: right.row, style: style, clip: clip)
+  }
+
+  /// Whether users can act on it while it is enabled, although it draws no border.
+  private var isUnframedControl: Bool {
+    switch node.type {
+    case .link: true
+    case .label, .image, .grid: node.events.contains("press")
+    case .stack: node.events.contains("press") || isSelectableRow
+    default: false
+    }
+  }
+
+  private var isSelectableRow: Bool {
+    guard let parent, parent.type == .table, !node.flag("section", default: false) else {
+      return false
+    }
+    return ["single", "multiple"].contains(parent.text("selection"))
+      || parent.flag("deletable", default: false)
+  }
+
+  /// Whether its children say what it says. They are drawn after it, and cover a bracket that is in their way.
+  private var holdsChildren: Bool {
+    node.type == .stack || node.type == .grid || !node.childIDs.isEmpty
+  }
+
+  private var openingBracket: (column: Int, row: Int)? {
+    let frame = placed.frame
+    guard !holdsChildren else { return frame.width > 1 ? (frame.x, frame.y) : nil }
+    let start = placed.texts.first?.frame ?? placed.inner
+    return start.x > frame.x ? (start.x - 1, start.y) : nil
+  }
+
+  private var closingBracket: (column: Int, row: Int)? {
+    let frame = placed.frame
+    guard !holdsChildren else { return frame.width > 1 ? (frame.endX - 1, frame.y) : nil }
+    let end = placed.texts.last?.frame ?? placed.inner
+    return end.endX < frame.endX ? (end.endX, end.y) : nil
+  }
+}
