@@ -318,7 +318,7 @@ import WidgetTerminal
 }
 
 /// The same numbers for the same seed (SplitMix64).
-private struct SeededGenerator: RandomNumberGenerator {
+struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
   init(_ seed: UInt64) { state = seed }

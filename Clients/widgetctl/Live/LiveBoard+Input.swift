@@ -210,6 +210,7 @@ extension LiveBoard {
     if case .int(let least)? = node.properties["minLength"], text.count < least, !text.isEmpty {
       return []
     }
+    panes[focus.widget]?.send(focus.node, text)
     var delay: Duration?
     if case .duration(let throttle)? = node.properties["throttle"] { delay = throttle }
     return [

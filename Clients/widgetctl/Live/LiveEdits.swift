@@ -29,9 +29,9 @@ struct LiveEdits {
   private var marks: [String: Bool] = [:]
   /// Submissions by form or input, oldest first. Answers arrive in the order of the events.
   private var submissions: [String: [Submission]] = [:]
-  /// The last text of each input that the daemon accepted as a change.
-  private var takenTexts: [String: String] = [:]
-  /// Inputs that lost the focus before the daemon accepted their last change.
+  /// The last change of each input that the daemon has not answered.
+  private var sentTexts: [String: String] = [:]
+  /// Inputs that lost the focus before the daemon answered their last change.
   private var left: Set<String> = []
 
   /// How long a switched toggle waits for its provider after the daemon accepted the event.
@@ -74,10 +74,21 @@ struct LiveEdits {
         marks: marks.filter { inputs.contains($0.key) }))
   }
 
-  /// An input lost the focus. The daemon's text is shown again once it accepted the last change.
+  /// A change of an input goes to the daemon.
+  mutating func send(_ id: String, _ text: String) { sentTexts[id] = text }
+
+  /// An input lost the focus. The daemon's text is shown again once it answered the last change, and at once
+  /// if none is on its way: it was answered, or the text is too short to be sent.
   mutating func leave(_ id: String) {
-    guard let draft = drafts[id] else { return }
-    if takenTexts[id] == draft.text { drop(id) } else { left.insert(id) }
+    guard drafts[id] != nil else { return }
+    if sentTexts[id] == nil { drop(id) } else { left.insert(id) }
+  }
+
+  /// The daemon answered a change of an input.
+  private mutating func answered(_ id: String, _ text: String) {
+    guard sentTexts[id] == text else { return }
+    sentTexts[id] = nil
+    if left.contains(id) { drop(id) }
   }
 
   /// Whether the user has changed the text of an input.
@@ -102,19 +113,19 @@ struct LiveEdits {
       if case .bool(let flag)? = event.payload["value"], switches[event.node]?.flag == flag {
         switches[event.node]?.answer = answer
       } else if case .string(let text)? = event.payload["value"] {
-        takenTexts[event.node] = text
-        if left.contains(event.node), drafts[event.node]?.text == text {
-          drop(event.node)
-        }
+        answered(event.node, text)
       }
     default: break
     }
   }
 
-  /// The daemon refused an event: a switched toggle is reverted, and typed text stays.
+  /// The daemon refused an event: a switched toggle is reverted, and typed text stays while its input has
+  /// the focus.
   mutating func refused(_ event: LiveEvent) {
     if event.name == "submit", let index = unanswered(event.node) {
       submissions[event.node]?.remove(at: index)
+    } else if event.name == "change", case .string(let text)? = event.payload["value"] {
+      answered(event.node, text)
     } else {
       switches[event.node] = nil
     }

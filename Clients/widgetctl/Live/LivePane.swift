@@ -254,6 +254,9 @@ struct LivePane {
     return draft.text != before
   }
 
+  /// A change of an input goes to the daemon.
+  mutating func send(_ id: String, _ text: String) { edits.send(id, text) }
+
   /// The columns for text in an input. Nil if it is not laid out.
   private func columns(ofInput id: String) -> Int? {
     guard let placed = layout.placed.first(where: { $0.id == id }),
@@ -263,7 +266,7 @@ struct LivePane {
   }
 
   /// An input lost the focus. If it sends changes, the daemon's text replaces the typed one after
-  /// the last change is accepted. Inputs in forms keep the typed text.
+  /// the last change is answered. Inputs in forms keep the typed text.
   mutating func leave(_ id: String) {
     guard edits.isTyped(id) else {
       edits.drop(id)
