@@ -32,16 +32,21 @@ extension LayoutPass {
   ) {
     let inset = LayoutEdges(leading: formInset, trailing: formInset)
     let text = inner.inset(inset)
-    let title = titleHeight(index, width: inner.width)
+    // The button has its room at the end first, so that the form can be submitted; then the title.
+    let submit = submitHeight(index)
+    let line = lineHeight(index)
+    var title = titleHeight(index, width: inner.width)
+    if title + submit > inner.height {
+      title = max(0, inner.height - submit) / line * line
+      result.isClipped = true
+    }
     if title > 0 {
-      let line = lineHeight(index)
-      for (row, wrapped) in wrapped(index, width: text.width).lines.enumerated() {
+      let lines = wrapped(index, width: text.width).lines.prefix(title / line)
+      for (row, wrapped) in lines.enumerated() {
         result.placed[node].texts += self.text(
           String(wrapped.text), index, in: text.line(row * line, line), nil, .name)
       }
     }
-    // The button has its room at the end first.
-    let submit = submitHeight(index)
     var fields = inner.inset(LayoutEdges(top: title, bottom: submit))
     if !nodes[index].flow.contains(where: { nodes[$0].facts.style.grow > 0 }) {
       fields.height = min(fields.height, columnHeight(index, width: inner.width))

@@ -230,6 +230,9 @@ extension LayoutPass {
       height = max(
         height, cellHeight(cell, in: shape.widths[column], shape.alignments[column]))
     }
+    if let accessory = nodes[row].accessoryChild {
+      height = max(height, self.height(accessory, width: nodes[accessory].extent.ideal))
+    }
     height += style.padding.vertical
     height = min(max(style.height ?? height, style.minHeight), style.maxHeight ?? .max)
     height += style.margin.vertical

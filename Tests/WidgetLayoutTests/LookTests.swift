@@ -203,6 +203,27 @@ import WidgetModel
       Tree.column(.label("words", ["accessory": "disclosure"])).drawn(14) == [" words    >"])
   }
 
+  @Test func `a row of a table is as high as its accessory`() {
+    let rows = ["a", "b"].map { id in
+      Tree.row(["accessory": ["node": .string(id)]], .label("Job"), .label("1\n2\n3", id: id))
+    }
+    let tree = Tree(.table, rows)
+    #expect(tree.drawn(14).prefix(3) == [" Job        1", "            2", "            3"])
+    #expect(tree.layout(14).size.height == 6)
+    #expect(!tree.layout(14).isClipped)
+  }
+
+  @Test(arguments: [
+    (1, [" [ Add ]"]), (2, [" A long", " [ Add ]"]), (3, [" A long", " title", " [ Add ]"]),
+  ])
+  func `the button of a form has room before its title`(height: Int, drawn: [String]) {
+    let form = Tree(.form, ["text": "A long title", "submit": "Add"])
+    #expect(form.drawn(10, height: height) == drawn)
+    let layout = form.layout(10, height: height)
+    #expect(layout.focusable.map(\.kind) == [.submit])
+    #expect(layout.isClipped == (height < 3))
+  }
+
   @Test func `a child can be the accessory`() {
     let tree = Tree.column(
       ["accessory": ["node": "go"]], .label("a text of many words"), .button("Go", id: "go"))
