@@ -7,7 +7,7 @@ extension TemplateReader {
     _ object: Object, _ type: NodeType, _ main: Item?, _ node: inout NodeTemplate,
     _ variables: Variables, isField: Bool
   ) {
-    if let name = TemplateReader.mainProperty(type), let main {
+    if let name = type.mainProperty, let main {
       var isChildren = false
       if case .list = main.node.content { isChildren = type.isContainer }
       if !isChildren, let property = type.property(name) {

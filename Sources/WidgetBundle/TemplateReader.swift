@@ -4,9 +4,6 @@ import WidgetModel
 /// Reads one template of content.
 final class TemplateReader {
   static let nodesMax = 2000
-  /// How deep nodes, and nodes with rows, may be nested: the limits of the daemon.
-  static let depthMax = 16
-  static let rowDepthMax = 4
 
   let kindReader: KindReader
   var reading: Reading { kindReader.reading }
@@ -31,10 +28,10 @@ final class TemplateReader {
     count += 1
     depth += 1
     defer { depth -= 1 }
-    guard depth <= TemplateReader.depthMax, count <= TemplateReader.nodesMax else {
+    guard depth <= NodeTemplate.depthMax, count <= TemplateReader.nodesMax else {
       reading.report(
         item, "the content has too many nodes, or too many inside one another",
-        hint: "it can have \(TemplateReader.nodesMax), \(TemplateReader.depthMax) deep")
+        hint: "it can have \(TemplateReader.nodesMax), \(NodeTemplate.depthMax) deep")
       return nil
     }
     if case .scalar = item.node.content, let text = NodeType.label.property("text") {
@@ -60,9 +57,9 @@ final class TemplateReader {
         inner = variables
       }
       rowDepth += 1
-      if rowDepth > TemplateReader.rowDepthMax {
+      if rowDepth > NodeTemplate.rowDepthMax {
         reading.report(
-          item, "rows can be inside one another \(TemplateReader.rowDepthMax) deep at most")
+          item, "rows can be inside one another \(NodeTemplate.rowDepthMax) deep at most")
       }
     }
     if let item = object["if"] {
@@ -90,7 +87,7 @@ final class TemplateReader {
     for (name, mismatch) in node.contradictions(isTimeZone: {
       TimeZoneRules.mayBeName($0, in: reading.timeZones)
     }) {
-      let isMain = name == TemplateReader.mainProperty(type)
+      let isMain = name == type.mainProperty
       reading.report(
         object[name] ?? (isMain ? main : nil) ?? object.item, mismatch.message, hint: mismatch.hint)
     }
@@ -133,20 +130,6 @@ final class TemplateReader {
       return nil
     }
     return (type, object[type.name])
-  }
-
-  /// The property whose value follows the node's type: `label: TEXT`.
-  static func mainProperty(_ type: NodeType) -> String? {
-    switch type {
-    case .label, .button, .toggle, .link, .spinner: "text"
-    case .image: "source"
-    case .input: "name"
-    case .gauge: "value"
-    case .chart: "values"
-    case .date: "date"
-    case .space: "size"
-    case .stack, .grid, .table, .form: nil
-    }
   }
 
   private func id(_ object: Object, _ type: NodeType) -> String {
@@ -218,9 +201,9 @@ final class TemplateReader {
     if let main {
       switch main.node.content {
       case .list: ofMain = main
-      case .map where TemplateReader.mainProperty(type) == nil: ofMain = main
+      case .map where type.mainProperty == nil: ofMain = main
       default:
-        if TemplateReader.mainProperty(type) == nil {
+        if type.mainProperty == nil {
           reading.report(
             main, "expected a list of nodes, not \(main.node.words)",
             hint: "write \(type.name): [ … ], and its properties beside it")

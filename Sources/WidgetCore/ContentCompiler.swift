@@ -14,12 +14,8 @@ struct ContentCompiler {
   /// an earlier version stored still shows the rest.
   private(set) var mismatch: KindContent.Problem?
 
-  /// How many nodes may be inside one another in a template.
-  static let depthMax = 16
   /// The data that expressions can also read as a variable.
   static let statusKey = "status"
-  /// How many repeated nodes may be inside one another.
-  static let rowDepthMax = 4
 
   init(_ kind: Kind, nodesMax: Int, timeZones: WidgetStore.TimeZones?) {
     self.kind = kind
@@ -161,8 +157,8 @@ struct ContentCompiler {
     guard ids.count <= nodesMax else {
       throw Problem(place, "a template has at most \(nodesMax) nodes (content_nodes_max)")
     }
-    guard depth <= ContentCompiler.depthMax else {
-      throw Problem(place, "nodes may be nested \(ContentCompiler.depthMax) deep at most")
+    guard depth <= NodeTemplate.depthMax else {
+      throw Problem(place, "nodes may be nested \(NodeTemplate.depthMax) deep at most")
     }
     guard node.children.isEmpty || node.type.isContainer else {
       throw Problem("\(place).children", "a \(node.type.name) has no children; put it into a stack")
@@ -196,9 +192,9 @@ struct ContentCompiler {
     _ node: NodeTemplate, _ template: RowTemplate, parent: Int, _ scope: Scope, _ place: String,
     depth: Int
   ) throws(Problem) -> ContentProgram.RowPlan {
-    guard scope.rows.count < ContentCompiler.rowDepthMax else {
+    guard scope.rows.count < NodeTemplate.rowDepthMax else {
       throw Problem(
-        "\(place).rows", "rows may be nested \(ContentCompiler.rowDepthMax) deep at most")
+        "\(place).rows", "rows may be nested \(NodeTemplate.rowDepthMax) deep at most")
     }
     let name = template.name
     guard name.isFieldName else {

@@ -14,6 +14,11 @@ public struct ContentTemplate: Hashable, Sendable {
 
 /// One node of a template, and all below it.
 public struct NodeTemplate: Hashable, Sendable {
+  /// How many nodes may be inside one another in a template.
+  public static let depthMax = 16
+  /// How many nodes with rows may be inside one another.
+  public static let rowDepthMax = 4
+
   /// Unique among the template's nodes: 1 to 64 letters, digits, `_` and `-`.
   public var id: String
   public var type: NodeType

@@ -34,6 +34,21 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
   /// As it is written: `label`, `stack`.
   public var name: String { "\(self)" }
 
+  /// The property that people write behind the type: `label: TEXT` for `text`. Nil if children stand
+  /// there.
+  public var mainProperty: String? {
+    switch self {
+    case .label, .button, .toggle, .link, .spinner: "text"
+    case .image: "source"
+    case .input: "name"
+    case .gauge: "value"
+    case .chart: "values"
+    case .date: "date"
+    case .space: "size"
+    case .stack, .grid, .table, .form: nil
+    }
+  }
+
   /// The type with this name.
   public init?(name: String) {
     guard let type = NodeType.allCases.first(where: { $0.name == name }) else { return nil }

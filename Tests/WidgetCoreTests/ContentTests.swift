@@ -940,7 +940,7 @@ struct ContentTests {
 
   @Test func `templates may not be nested without end`() {
     var node = NodeTemplate(id: "n0", type: .stack)
-    for depth in 1...ContentCompiler.depthMax {
+    for depth in 1...NodeTemplate.depthMax {
       node = NodeTemplate(id: "n\(depth)", type: .stack, children: [node])
     }
     #expect(Self.problem(node).contains("nested 16 deep"))

@@ -46,7 +46,9 @@ extension NodeTemplate {
   }
 
   private static func read(_ value: Value, depth: Int) throws(FieldFailure) -> NodeTemplate {
-    guard depth < 32 else { throw FieldFailure("", "is nested too deep") }
+    guard depth < NodeTemplate.depthMax else {
+      throw FieldFailure("", "nodes may be nested \(NodeTemplate.depthMax) deep at most")
+    }
     guard case .map(let map) = value else {
       throw FieldFailure("", "must be a node: type, id, …")
     }
