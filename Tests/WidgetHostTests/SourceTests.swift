@@ -41,6 +41,24 @@ struct SourceTests {
     #expect(scene.status("note", "title") == .string("Note failed"))
   }
 
+  @Test(arguments: ["", " \n"])
+  func `an empty file of JSON is a failure, and what it said is still said`(text: String) throws {
+    var scene = try Scene(
+      """
+      data: {people: []}
+      sources: {people: {file: "${bundle}/people.json", set: {people: result}}}
+      """)
+    try scene.print(scene.fileRequest()?.id, "[1, 2]")
+    scene.pass(.seconds(1))
+    scene.tell(.fileChanged(try need(scene.fileWatch()).id))
+    try scene.print(scene.fileRequest()?.id, text)
+    #expect(scene["people"] == .list([.int(1), .int(2)]))
+    #expect(scene.status("people") == .string("failure"))
+    #expect(
+      scene.status("people", "message")
+        == .string("the JSON is not valid at \(text.isEmpty ? "1:1" : "2:1"): a value is missing"))
+  }
+
   @Test func `an optional file that is missing is a state, and is read when it appears`() throws {
     var scene = try Scene(
       """

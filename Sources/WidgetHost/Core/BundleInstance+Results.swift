@@ -46,9 +46,12 @@ extension BundleInstance {
   mutating func deliver(_ id: WidgetID, _ index: Int, _ bytes: [UInt8]) {
     guard let source = source(id, index) else { return }
     do throws(Failure) {
-      var hint = ""
-      if case .file = source.input { hint = state(id, index).watch?.path ?? "" }
-      deliver(id, index, try ResultParsing.value(of: bytes, as: source.parse, hint: hint))
+      var path: String?
+      if case .file = source.input { path = state(id, index).watch?.path ?? "" }
+      deliver(
+        id, index,
+        try ResultParsing.value(
+          of: bytes, as: source.parse, hint: path ?? "", mayBeBlank: path == nil))
     } catch {
       sourceFailed(id, index, error)
     }

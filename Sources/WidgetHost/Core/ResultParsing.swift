@@ -6,8 +6,10 @@ enum ResultParsing {
   /// - Parameters:
   ///   - hint: what they are said to be, a media type or a file's name; decides where the bundle does
   ///     not say.
+  ///   - mayBeBlank: whether no JSON at all is null. An answer can have no body. A file that a program is
+  ///     about to write is empty, too, and that says nothing.
   static func value(
-    of bytes: [UInt8], as parse: Parse, hint: String
+    of bytes: [UInt8], as parse: Parse, hint: String, mayBeBlank: Bool = true
   ) throws(Failure) -> Value {
     switch parse.format ?? format(of: hint) {
     case .text: return .string(try text(bytes))
@@ -18,7 +20,7 @@ enum ResultParsing {
           .list(line.split(whereSeparator: \.isWhitespace).map { .string(String($0)) })
         })
     case .json:
-      if parse.shape == .any, parse.path.isEmpty, isBlank(bytes) { return .null }
+      if mayBeBlank, parse.shape == .any, parse.path.isEmpty, isBlank(bytes) { return .null }
       let document = try JSONText.parse(bytes)
       if let words = errorWords(in: document, parse) { throw Failure("UNKNOWN", words) }
       guard let result = step(into: document, parse.path) else {
