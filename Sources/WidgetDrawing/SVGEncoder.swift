@@ -122,7 +122,7 @@ private struct Writer {
         "<image\(place(mark.frame)) preserveAspectRatio=\"xMidYMid "
           + "\(mark.mode == .fit ? "meet" : "slice")\" "
           + "aria-label=\"\(SVGEncoder.escaped(mark.image.words))\" "
-          + "href=\"data:image/png;base64,\(Base64.text(mark.image.png))\"/>")
+          + "href=\"data:image/png;base64,\(PaddedBase64.encode(mark.image.png))\"/>")
     case .group(let group): write(group)
     }
   }

@@ -31,6 +31,18 @@ package enum DataDocument {
     }
   }
 
+  /// One level of the value as other programs expect it: a time is an RFC 3339 text, a duration a number
+  /// of seconds with `s`, bytes are base64, and a number that is none is null.
+  package static func plain(_ value: Value) -> Value {
+    switch value {
+    case .bytes(let bytes): .string(PaddedBase64.encode(bytes))
+    case .timestamp(let time): .string(RFC3339.text(time))
+    case .duration(let duration): .string(DurationSyntax.seconds(duration))
+    case .double(let double) where !double.isFinite: .null
+    default: value
+    }
+  }
+
   /// Why a tagged value cannot be read.
   package struct Failure: Error, Hashable, CustomStringConvertible {
     package let tag: String

@@ -2,13 +2,20 @@
 ///
 /// A double always has a point or an exponent, so that it stays one when read again. Characters
 /// that could act on a terminal (C0, DEL, C1, and Unicode's direction controls) are escaped
-/// wherever they occur. Values that JSON has no type for must have been tagged before; see
-/// `DataDocument`.
+/// wherever they occur. Values that JSON has no type for are tagged, so that they can be read again;
+/// see `DataDocument`.
 package enum JSONWriter {
   /// On one line, without spaces.
   package static func compact(_ value: Value) -> String {
     var text = ""
     write(value, to: &text, indent: nil)
+    return text
+  }
+
+  /// On one line, for programs that do not know the tags; see `DataDocument.plain`.
+  package static func plain(_ value: Value) -> String {
+    var text = ""
+    write(value, to: &text, indent: nil, DataDocument.plain)
     return text
   }
 
@@ -26,8 +33,12 @@ package enum JSONWriter {
     return text
   }
 
-  private static func write(_ value: Value, to text: inout String, indent: Int?) {
-    switch DataDocument.tagged(value) {
+  /// - Parameter simplify: Gives one level of a value only the types that JSON has.
+  private static func write(
+    _ value: Value, to text: inout String, indent: Int?,
+    _ simplify: (Value) -> Value = DataDocument.tagged
+  ) {
+    switch simplify(value) {
     case .null: text += "null"
     case .bool(let bool): text += bool ? "true" : "false"
     case .int(let int): text += String(int)
@@ -35,15 +46,15 @@ package enum JSONWriter {
     case .string(let string): write(string, to: &text)
     case .list(let values):
       container("[", "]", values, to: &text, indent: indent) { value, text, indent in
-        write(value, to: &text, indent: indent)
+        write(value, to: &text, indent: indent, simplify)
       }
     case .map(let map):
       container("{", "}", map.entries, to: &text, indent: indent) { entry, text, indent in
         write(entry.key, to: &text)
         text += indent == nil ? ":" : ": "
-        write(entry.value, to: &text, indent: indent)
+        write(entry.value, to: &text, indent: indent, simplify)
       }
-    case .bytes, .timestamp, .duration: text += "null"  // `tagged` leaves none of these.
+    case .bytes, .timestamp, .duration: text += "null"  // `simplify` leaves none of these.
     }
   }
 

@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// Pictures as sequences that terminals draw with pixels. Pure: pixels or a file in, text out.
 ///
 /// Each draws at the cursor. Which of them a terminal knows is for its capabilities to say; the others
@@ -23,7 +25,7 @@ public enum TerminalPicture {
   ) -> String {
     // The protocol takes at most 4096 characters at a time. The cursor stays, nothing is answered.
     var keys = "a=T,\(format),c=\(max(columns, 1)),r=\(max(rows, 1)),i=\(id),C=1,q=2,"
-    var rest = Base64.text(bytes)[...]
+    var rest = PaddedBase64.encode(bytes)[...]
     var output = ""
     repeat {
       let chunk = rest.prefix(4096)
@@ -37,7 +39,7 @@ public enum TerminalPicture {
   /// For iTerm2 and WezTerm: the bytes of a picture's file, over so many cells.
   public static func iterm(file: [UInt8], columns: Int, rows: Int) -> String {
     "\u{1B}]1337;File=inline=1;size=\(file.count);width=\(max(columns, 1));height=\(max(rows, 1));"
-      + "preserveAspectRatio=1;doNotMoveCursor=1:\(Base64.text(file))\u{7}"
+      + "preserveAspectRatio=1;doNotMoveCursor=1:\(PaddedBase64.encode(file))\u{7}"
   }
 
   /// The same for pixels.
@@ -48,24 +50,4 @@ public enum TerminalPicture {
   /// For terminals with sixels: pixels as they are, so scale them to the cells first. Pixels that are
   /// less than half opaque leave what is there. More than 256 colours are dithered to 216.
   public static func sixel(_ image: PixelImage) -> String { SixelEncoder.text(image) }
-}
-
-/// Bytes as text (RFC 4648).
-package enum Base64 {
-  private static let letters = Array(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-  package static func text(_ bytes: [UInt8]) -> String {
-    var result: [UInt8] = []
-    result.reserveCapacity((bytes.count + 2) / 3 * 4)
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-      let group = bytes[start..<min(start + 3, bytes.count)]
-      let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << (8 * UInt32(3 - group.count))
-      for place in 0..<4 {
-        result.append(
-          place <= group.count ? letters[Int(bits >> (18 - 6 * UInt32(place)) & 63)] : 0x3D)
-      }
-    }
-    return String(decoding: result, as: UTF8.self)
-  }
 }

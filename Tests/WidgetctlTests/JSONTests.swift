@@ -33,6 +33,26 @@ struct JSONTests {
     #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: text) }
   }
 
+  @Test func `of programs, slips are taken`() throws {
+    let text = "\u{FEFF}{\"a\":1,\"a\":9223372036854775808}"
+    #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: text) }
+    #expect(
+      try JSONReader.value(of: text, from: .program)
+        == .map(["a": .double(9_223_372_036_854_775_808)]))
+  }
+
+  @Test func `programs get what JSON has a type for`() {
+    let value = Value.map([
+      "bytes": .bytes([104, 105]), "$time": .timestamp(.epoch),
+      "wait": .duration(.milliseconds(1500)),
+      "list": .list([.double(.nan), .map(["$ref": .string("x")])]),
+    ])
+    #expect(
+      JSONWriter.plain(value)
+        == #"{"$time":"1970-01-01T00:00:00Z","bytes":"aGk=","list":[null,{"$ref":"x"}],"wait":"1.5s"}"#
+    )
+  }
+
   @Test func `nesting is bounded`() throws {
     func nested(_ depth: Int) -> String {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)

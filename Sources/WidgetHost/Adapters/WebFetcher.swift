@@ -5,6 +5,7 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 import WidgetBundle
+import WidgetModel
 
 /// Sends HTTP requests for bundles.
 ///
@@ -172,7 +173,7 @@ struct WebFetcher: Sendable {
     switch auth.scheme {
     case .bearer where !line.isEmpty && isPlain: return "Bearer \(line)"
     case .basic where line.contains(":") && !line.contains(where: \.isNewline):
-      return "Basic \(PlainText.base64(Array(line.utf8)))"
+      return "Basic \(PaddedBase64.encode(Array(line.utf8)))"
     case .bearer, .basic:
       // What it holds instead is for nobody's eyes.
       let wanted = auth.scheme == .bearer ? "one token" : "one line, USER:PASSWORD"

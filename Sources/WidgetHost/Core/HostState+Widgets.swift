@@ -140,7 +140,7 @@ extension BundleFailure {
 
   /// The same, with the time.
   var line: String {
-    "\(words.split(whereSeparator: \.isNewline).joined(separator: " ")) (since \(PlainText.rfc3339(since.wholeSeconds)))"
+    "\(words.split(whereSeparator: \.isNewline).joined(separator: " ")) (since \(RFC3339.text(since.wholeSeconds)))"
   }
 
   fileprivate var value: Value {

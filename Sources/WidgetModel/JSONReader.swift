@@ -1,30 +1,44 @@
-import WidgetModel
-
 /// Reads one JSON text (RFC 8259) into a `Value`.
 ///
 /// Own code rather than Foundation's, because the difference between `1` (an int) and `1.0` (a
 /// double) is part of a widget's data, and Foundation's reader loses it. A number with neither
-/// fraction nor exponent is an int, and an error outside 64 bits; a key that appears twice is an
-/// error; nesting is bounded, so hostile text cannot overflow the stack.
-struct JSONReader {
-  /// Why text is not JSON. `offset` counts bytes from 0.
-  struct Failure: Error, Hashable, CustomStringConvertible {
-    let offset: Int
-    let line: Int
-    let column: Int
-    let reason: String
+/// fraction nor exponent is an int. Nesting is bounded, so hostile text cannot overflow the stack.
+package struct JSONReader {
+  /// Why text is not JSON. `offset` counts bytes from 0, after a byte order mark.
+  package struct Failure: Error, Hashable, CustomStringConvertible {
+    package let offset: Int
+    package let line: Int
+    package let column: Int
+    package let reason: String
 
-    var description: String { "\(line):\(column): \(reason)" }
+    package var description: String { "\(line):\(column): \(reason)" }
   }
 
-  static let depthMax = 64
+  /// Who has written the text.
+  package enum Origin {
+    /// A person, who wants to know of slips: a key that appears twice and an int outside 64 bits are
+    /// errors.
+    case person
+    /// A program. Of a key that appears twice the last counts, and an int outside 64 bits is a double.
+    case program
+  }
+
+  package static let depthMax = 64
 
   private let bytes: [UInt8]
+  private let origin: Origin
   private var offset = 0
 
   /// Reads the whole text. Linear in its length.
-  static func value(of text: some StringProtocol) throws(Failure) -> Value {
-    var reader = JSONReader(bytes: Array(text.utf8))
+  package static func value(
+    of text: some StringProtocol, from origin: Origin = .person
+  ) throws(Failure) -> Value {
+    try value(of: Array(text.utf8), from: origin)
+  }
+
+  /// Reads the whole text. Linear in its length.
+  package static func value(of bytes: [UInt8], from origin: Origin) throws(Failure) -> Value {
+    var reader = JSONReader(bytes, origin)
     reader.skipSpace()
     let value = try reader.value(depth: 0)
     reader.skipSpace()
@@ -35,8 +49,8 @@ struct JSONReader {
   }
 
   /// Reads values that follow each other, as in JSON lines; none if there is only blank space.
-  static func values(of text: some StringProtocol) throws(Failure) -> [Value] {
-    var reader = JSONReader(bytes: Array(text.utf8))
+  package static func values(of text: some StringProtocol) throws(Failure) -> [Value] {
+    var reader = JSONReader(Array(text.utf8), .person)
     var values: [Value] = []
     reader.skipSpace()
     while reader.next != nil {
@@ -46,7 +60,12 @@ struct JSONReader {
     return values
   }
 
-  private init(bytes: [UInt8]) { self.bytes = bytes }
+  /// A byte order mark at the start is no text: some editors write one.
+  private init(_ bytes: [UInt8], _ origin: Origin) {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    self.bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
+    self.origin = origin
+  }
 
   private var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
 
@@ -118,7 +137,7 @@ struct JSONReader {
       skipSpace()
       guard next == UInt8(ascii: "\"") else { throw failure("expected a key in quotes") }
       let key = try string()
-      guard seen.insert(Array(key.utf8)).inserted else {
+      guard origin == .program || seen.insert(Array(key.utf8)).inserted else {
         throw failure("the key \(JSONWriter.quoted(key)) is there twice")
       }
       skipSpace()
@@ -156,10 +175,10 @@ struct JSONReader {
     }
     let text = String(decoding: bytes[start..<offset], as: UTF8.self)
     if isWhole {
-      guard let int = Int64(text) else {
+      if let int = Int64(text) { return .int(int) }
+      guard origin == .program else {
         throw failure("\(text) is outside 64 bits; write it with a fraction, or in quotes")
       }
-      return .int(int)
     }
     guard let double = Double(text), double.isFinite else {
       throw failure("\(text) is larger than a double can be")
