@@ -15,10 +15,12 @@ enum NearestName {
     let session = Session(
       client: client, options: CallOptions(timeout: limit),
       printer: Printer(format: .table, painter: Painter(usesColour: false), width: nil))
+    var ids: [String] = []
+    if failure.reason == "WIDGET_NOT_FOUND" { ids = await session.ids() }
     let nearest: String? =
       switch failure.reason {
       case "WIDGET_NOT_FOUND":
-        await nearest(to: failure.metadata["widget_id"]) { await session.ids() }
+        await nearest(to: failure.metadata["widget_id"]) { ids }
       case "KIND_NOT_FOUND":
         await nearest(to: failure.metadata["kind"]) {
           ((try? await session.kinds())?.kinds ?? []).map(\.kind.name.rawValue)
@@ -30,7 +32,17 @@ enum NearestName {
       default: nil
       }
     await client.close()
+    if let text = bundleText(failure.metadata["widget_id"], among: ids) {
+      return failure.saying(text)
+    }
     return nearest.map { failure.suggesting($0) } ?? failure
+  }
+
+  /// What is said of a missing widget that has the name of a bundle. Nil if there is no such bundle.
+  static func bundleText(_ name: String?, among ids: [String]) -> String? {
+    guard let name, !name.isEmpty, ids.contains("bundle/\(name)") else { return nil }
+    return
+      "there is no widget \"\(name)\", but a bundle; `widgetctl bundle ls` tells whether it runs"
   }
 
   private static func nearest(

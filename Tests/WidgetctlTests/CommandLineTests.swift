@@ -111,13 +111,19 @@ struct CommandLineTests {
 
   @Test func `a widget that the selection leaves out is not called missing`() {
     func text(_ id: String) -> String {
-      FollowOptions.missingText(of: Samples.id(id), among: ["cpu", "clock"], waits: true)
+      FollowOptions.missingText(
+        of: Samples.id(id), among: ["cpu", "clock", "bundle/shop"], waits: true)
     }
     #expect(
       text("cpu") == "widget \"cpu\" does not match the selection (-l, --kind, --family, --where) "
         + "yet; waiting for it")
     #expect(text("cpus") == "no widget \"cpus\" yet; waiting for it; did you mean \"cpu\"?")
     #expect(text("memory") == "no widget \"memory\" yet; waiting for it")
+    // Its bundle may have failed to load.
+    #expect(text("shop").contains("there is a bundle of that name: `widgetctl bundle ls`"))
+    #expect(NearestName.bundleText("shop", among: ["bundle/shop"])?.contains("bundle ls") == true)
+    #expect(NearestName.bundleText("cpu", among: ["bundle/shop", "cpu"]) == nil)
+    #expect(NearestName.bundleText("", among: ["bundle/"]) == nil)
   }
 
   @Test func `a widget of a bundle is not removed, and the message says what to do`() throws {

@@ -72,8 +72,12 @@ struct FollowOptions: Sendable {
       return "widget \"\(id)\" does not match the selection (-l, --kind, --family, --where)"
         + (waits ? " yet; waiting for it" : "")
     }
-    let nearest = id.rawValue.closest(among: all).map { "; did you mean \"\($0)\"?" } ?? ""
-    return "no widget \"\(id)\"" + (waits ? " yet; waiting for it" : "") + nearest
+    let missing = "no widget \"\(id)\"" + (waits ? " yet; waiting for it" : "")
+    if NearestName.bundleText(id.rawValue, among: all) != nil {
+      return missing
+        + "; there is a bundle of that name: `widgetctl bundle ls` tells whether it runs"
+    }
+    return missing + (id.rawValue.closest(among: all).map { "; did you mean \"\($0)\"?" } ?? "")
   }
 
   /// Runs the work, for as long as `--timeout` allows.
