@@ -25,7 +25,7 @@ public enum SVGEncoder {
   ///
   /// - Parameter scale: Pixels per point.
   public static func text(_ drawing: Drawing, scale: Double = 1) -> String {
-    var writer = Writer(prefix: "w" + String(hash(drawing.title), radix: 16))
+    var writer = Writer(prefix: "w" + String(hash(of: drawing), radix: 16))
     let (width, height) = (number(drawing.width), number(drawing.height))
     writer.line(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"\(number(drawing.width * scale))\" "
@@ -38,9 +38,22 @@ public enum SVGEncoder {
     return writer.text
   }
 
-  /// FNV-1a hash. As an id prefix, it keeps the ids of two documents on one page apart.
-  private static func hash(_ text: String) -> UInt32 {
-    text.utf8.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
+  /// FNV-1a hash of the title, which names the widgets, and of the clips. As a prefix, it keeps the
+  /// ids of two documents on one page apart. Documents with equal ids have equal clips.
+  private static func hash(of drawing: Drawing) -> UInt64 {
+    var text = drawing.title
+    for mark in drawing.marks { describeClips(of: mark, &text) }
+    return text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+  }
+
+  private static func describeClips(of mark: Mark, _ text: inout String) {
+    guard case .group(let group) = mark else { return }
+    if let clip = group.clip {
+      for value in [clip.x, clip.y, clip.width, clip.height, group.clipCorner] {
+        text += " " + number(value)
+      }
+    }
+    for mark in group.marks { describeClips(of: mark, &text) }
   }
 
   /// A number with at most two decimals.

@@ -66,6 +66,26 @@ import WidgetModel
     #expect(!svg.contains("javascript"))
   }
 
+  @Test func `two pictures of a widget on one page do not share clips`() {
+    func ids(_ width: Double) -> Set<Substring> {
+      let mark = Mark.rectangle(
+        DrawingRect(x: 0, y: 0, width: 500, height: 5), corner: 0,
+        Paint(fill: ThemeColor(red: 1, green: 2, blue: 3)))
+      let clips = [DrawingRect(x: 0, y: 0, width: width, height: 9)].map {
+        Mark.group(MarkGroup(clip: $0, marks: [mark]))
+      }
+      let text = SVGEncoder.text(
+        Drawing(width: 600, height: 10, title: "clock", words: "", marks: clips))
+      return Set(
+        text.split(separator: "<clipPath id=\"").dropFirst().compactMap {
+          $0.split(separator: "\"").first
+        })
+    }
+    #expect(ids(10).count == 1)
+    #expect(ids(10).isDisjoint(with: ids(20)))
+    #expect(ids(10) == ids(10))
+  }
+
   @Test func `links to pages are links`() {
     let node = Node(
       id: "l", type: .link,
