@@ -1,4 +1,5 @@
 import CCairo
+import Synchronization
 public import WidgetDrawing
 import WidgetModel
 import WidgetRender
@@ -38,10 +39,21 @@ public enum CairoFailure: Error, Hashable, Sendable, CustomStringConvertible {
 /// Paints drawings as pixels, with cairo and pango. The first use loads the libraries.
 public enum CairoPainter {
   /// The greatest width and height of a picture in pixels, which is cairo's.
-  public static let sideMax = 32_767
+  public static let sideMax = PNGDecoder.sideMax
 
   /// Whether cairo and pango are installed.
   public static var isAvailable: Bool { ccairo_is_available() }
+
+  /// Held by the one thread that uses cairo and pango. A thread's default font map has no lock, and
+  /// layouts that other threads use share it.
+  private static let turn = Mutex(())
+
+  /// Runs `body` while no other thread uses cairo or pango.
+  static func alone<R: ~Copyable, E: Error>(_ body: () throws(E) -> sending R) throws(E)
+    -> sending R
+  {
+    try turn.withLock { (_) throws(E) in try body() }
+  }
 
   /// The bytes of a PNG file. The area around the cards is transparent.
   ///
@@ -55,6 +67,14 @@ public enum CairoPainter {
       throw .tooLarge(pixels: Int(min(wide * high, 1e15)))
     }
     guard max(wide, high) <= Double(sideMax) else { throw .tooLong(pixels: Int(max(wide, high))) }
+    return try alone { () throws(CairoFailure) in
+      try bytes(of: drawing, scale: scale, wide: wide, high: high)
+    }
+  }
+
+  private static func bytes(
+    of drawing: Drawing, scale: Double, wide: Double, high: Double
+  ) throws(CairoFailure) -> [UInt8] {
     guard let cairo = ccairo_new(Int32(max(wide, 1)), Int32(max(high, 1)), scale) else {
       throw .outOfMemory
     }

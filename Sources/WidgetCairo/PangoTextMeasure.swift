@@ -4,29 +4,53 @@ import WidgetDrawing
 public import WidgetLayout
 public import WidgetModel
 
-/// Measures text in the fonts of this machine, as pango draws it.
-public final class PangoTextMeasure: TextMeasure, @unchecked Sendable {
-  /// Used only while the lock is held.
-  private let cairo: OpaquePointer
-  private let lock = Mutex(())
+/// Measures text in the fonts of this machine, as pango draws it. Threads that share it take turns.
+public final class PangoTextMeasure: TextMeasure {
+  /// The most scalars that pango measures at once. It counts widths in 1/1024 of a point in 32 bits:
+  /// in the largest font, more than 5000 wide characters overflow.
+  private static let scalarsMax = 1_024
+
+  private let canvas: Mutex<Canvas>
   private let lines = SansTextMeasure()
 
   public init() throws(CairoFailure) {
     guard CairoPainter.isAvailable else { throw .librariesMissing }
-    guard let cairo = ccairo_new(1, 1, 1) else { throw .outOfMemory }
-    self.cairo = cairo
+    guard let canvas = Canvas() else { throw .outOfMemory }
+    self.canvas = Mutex(canvas)
   }
-
-  deinit { ccairo_free(cairo) }
 
   public func width(of text: Substring, font: ThemeFont) -> Int {
     guard !text.isEmpty else { return 0 }
-    let text = String(text)
-    let points = lock.withLock { _ in
-      withFont(font) { ccairo_text_width(cairo, text, text.utf8.count, &$0) }
+    let points = canvas.withLock { canvas in
+      var points = 0.0
+      var rest = text.unicodeScalars
+      while !rest.isEmpty {
+        points += canvas.width(of: String(rest.prefix(Self.scalarsMax)), font)
+        rest = rest.dropFirst(Self.scalarsMax)
+      }
+      return points
     }
     return Int((points * Double(LayoutMetrics.unitsPerPoint)).rounded(.up))
   }
 
   public func lineHeight(of font: ThemeFont) -> Int { lines.lineHeight(of: font) }
+}
+
+/// A picture of one pixel, for measuring only.
+private struct Canvas: ~Copyable {
+  private let cairo: OpaquePointer
+
+  init?() {
+    guard let cairo = CairoPainter.alone({ ccairo_new(1, 1, 1) }) else { return nil }
+    self.cairo = cairo
+  }
+
+  deinit { CairoPainter.alone { ccairo_free(cairo) } }
+
+  /// In points.
+  func width(of text: String, _ font: ThemeFont) -> Double {
+    CairoPainter.alone {
+      withFont(font) { ccairo_text_width(cairo, text, text.utf8.count, &$0) }
+    }
+  }
 }

@@ -1,6 +1,7 @@
 /// Decodes PNG files (ISO/IEC 15948) of all colour types and depths. Interlaced files fail.
 ///
-/// Pure and bounded: no input traps, and pictures above `pixelsMax` are not decompressed.
+/// Pure and bounded: no input traps, and pictures above `pixelsMax` or `sideMax` are not
+/// decompressed.
 public enum PNGDecoder {
   /// Why decoding failed.
   public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
@@ -8,6 +9,8 @@ public enum PNGDecoder {
     case notPNG(String?)
     case interlaced
     case tooLarge(width: Int, height: Int, pixelsMax: Int)
+    /// A side is longer than `sideMax`.
+    case tooLong(width: Int, height: Int)
     case damaged
 
     public var description: String {
@@ -17,10 +20,15 @@ public enum PNGDecoder {
       case .interlaced: "it is an interlaced PNG; save it without"
       case .tooLarge(let width, let height, let most):
         "\(width) x \(height) pixels are more than \(most)"
+      case .tooLong(let width, let height):
+        "of \(width) x \(height) pixels one side is longer than \(PNGDecoder.sideMax)"
       case .damaged: "the PNG is damaged or cut off"
       }
     }
   }
+
+  /// The greatest width and height in pixels, which is cairo's.
+  public static let sideMax = 32_767
 
   private struct Header {
     var width = 0
@@ -68,6 +76,9 @@ public enum PNGDecoder {
         guard bytes[start + 12] == 0 else { throw .interlaced }
         guard found.width <= pixelsMax / found.height else {
           throw .tooLarge(width: found.width, height: found.height, pixelsMax: pixelsMax)
+        }
+        guard max(found.width, found.height) <= sideMax else {
+          throw .tooLong(width: found.width, height: found.height)
         }
         header = found
       case "PLTE": palette = Array(content)

@@ -58,6 +58,46 @@ import WidgetRender
     #expect(throws: Never.self) { try CairoPainter.png(of: drawing, scale: 1) }
   }
 
+  @Test func `a text of any length has the width of its characters`() throws {
+    guard CairoPainter.isAvailable else { return }
+    let measure = try PangoTextMeasure()
+    let font = ThemeFont(size: 16)
+    let one = Double(measure.width(of: "mmmmmmmmmm", font: font)) / 10
+    for count in [1_000, 100_000, 200_000] {
+      let text = String(repeating: "m", count: count)
+      let width = Double(measure.width(of: text[...], font: font))
+      #expect(abs(width / (one * Double(count)) - 1) < 0.01, "\(count)")
+    }
+    let joined = String(repeating: "👩\u{200D}", count: 200_000)
+    #expect(measure.width(of: joined[...], font: font) > 0)
+  }
+
+  @Test func `threads can measure and paint at the same time`() async throws {
+    guard CairoPainter.isAvailable else { return }
+    let measure = try PangoTextMeasure()
+    let font = ThemeFont(size: 16)
+    let wanted = measure.width(of: "Wohnzimmer 21 °C", font: font)
+    let widths = try await withThrowingTaskGroup(of: Int.self) { group in
+      for number in 0..<32 {
+        group.addTask {
+          guard number % 2 == 0 else {
+            _ = try CairoPainter.png(of: Self.words, scale: 1)
+            return wanted
+          }
+          return measure.width(of: "Wohnzimmer 21 °C", font: font)
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(widths.count == 32 && widths.allSatisfy { $0 == wanted })
+  }
+
+  private static let words = WidgetCard(look: DrawingLook(appearance: .light)).drawing(
+    of: Content(
+      rootID: "l",
+      nodes: [Node(id: "l", type: .label, properties: ["text": .string("Küche 19 °C ☂ 漢字")])]),
+    name: "l", family: .small)
+
   @Test func `the message says what to install`() {
     #expect("\(CairoFailure.librariesMissing)".contains("apt install libcairo2"))
   }

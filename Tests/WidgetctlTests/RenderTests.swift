@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import WidgetDrawing
 import WidgetModel
+import WidgetRender
 
 @testable import widgetctl
 
@@ -27,6 +28,32 @@ import WidgetModel
     #expect(drawing.title == "one, two")
     #expect(drawing.words.contains("text: says two"))
     #expect(page.drawing(of: []) == nil)
+  }
+
+  @Test func `a picture with a huge side is refused by name`() throws {
+    let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString + ".png")
+    defer { try? FileManager.default.removeItem(at: file) }
+    for (width, height) in [(40_000, 1), (1, 40_000)] {
+      let image = try #require(
+        PixelImage(
+          width: width, height: height, rgba: Array(repeating: 1, count: width * height * 4)))
+      try Data(PNGEncoder.bytes(image)).write(to: file)
+      guard case .failure(let problem) = PictureFile.read(file.path) else {
+        Issue.record("\(width) x \(height) pixels were read")
+        continue
+      }
+      #expect(problem.reason.contains("\(width) x \(height)") && problem.reason.contains("32767"))
+      let node = Node(
+        id: "photo", type: .image,
+        properties: ["source": .string(file.path), "alt": .string("a cat")])
+      let widget = Widget(
+        id: Samples.id("w"), kind: Samples.kind("k"),
+        content: Content(rootID: "photo", nodes: [node]))
+      var page = RenderPage(dates: DateText(now: .epoch))
+      page.tellsAll = true
+      let words = try #require(page.drawing(of: [widget])).words
+      #expect(words.contains("photo: \(file.path): of \(width) x \(height)"), "\(words)")
+    }
   }
 
   @Test func `a file is replaced whole, through links, and keeps its mode`() throws {

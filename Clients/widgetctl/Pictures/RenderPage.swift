@@ -46,12 +46,15 @@ struct RenderPage: Sendable {
     let dates = dates
     card.dateText = { dates.text(of: $0) }
     var notes = WidgetCard.Notes()
+    if tellsAll, !isPrivate, let content = widget.content {
+      notes.problems += images.problems(in: content)
+    }
     let presence = widget.presence.state
     if presence != .visible { notes.failures.append(presence.name) }
     if removed.contains(widget.id) { notes.failures.append("the widget was removed") }
     notes.failures += widget.failures(dates) + (loss.map { [$0] } ?? [])
     if let content = widget.content {
-      notes.problems =
+      notes.problems +=
         content.problemLines(tellsAll: tellsAll, theme: theme)
         + (tellsAll ? widget.statusFailures : [])
     } else if kinds.unknown.contains(widget.kind) {
@@ -79,6 +82,18 @@ struct RenderPage: Sendable {
 /// The files of image nodes. Each is read once.
 private final class PictureCache: Sendable {
   private let known = Mutex<[String: DrawingImage?]>([:])
+  private let reasons = Mutex<[String: String]>([:])
+
+  /// Why pictures are missing, one line for each: `photo: /x.png: No such file or directory`.
+  func problems(in content: Content) -> [String] {
+    content.nodes.filter { $0.type == .image }.flatMap { node in
+      _ = image(of: node)
+      return ["source", "fallback"].compactMap { name in
+        let source = node.text(name)
+        return reasons.withLock { $0[source] }.map { "\(node.id): \(source): \($0)" }
+      }
+    }
+  }
 
   /// The picture of a node, or of its fallback.
   func image(of node: Node) -> DrawingImage? {
@@ -90,10 +105,12 @@ private final class PictureCache: Sendable {
     known.withLock { known in
       if let image = known[source] { return image }
       var image: DrawingImage?
-      if case .success(let file) = PictureFile.read(source) {
+      switch PictureFile.read(source) {
+      case .success(let file):
         image = DrawingImage(
           png: file.bytes, width: file.image.width, height: file.image.height,
           words: words.isEmpty ? source : words)
+      case .failure(let problem): reasons.withLock { $0[source] = problem.reason }
       }
       known[source] = .some(image)
       return image
