@@ -61,6 +61,18 @@ struct JSONTests {
     #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: nested(100_000)) }
   }
 
+  @Test func `a byte order mark is no text`() throws {
+    #expect(try JSONReader.value(of: "\u{FEFF} [1]") == .list([.int(1)]))
+    #expect(try JSONReader.values(of: "\u{FEFF}1\n2\n") == [.int(1), .int(2)])
+    #expect(try JSONReader.values(of: "\u{FEFF}") == [])
+    #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: "[\u{FEFF}1]") }
+    #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: "\u{FEFF}\u{FEFF}1") }
+    let failure = #expect(throws: JSONReader.Failure.self) {
+      try JSONReader.value(of: "\u{FEFF}oops")
+    }
+    #expect(failure?.column == 1)
+  }
+
   @Test func `a failure says where`() {
     let failure = #expect(throws: JSONReader.Failure.self) {
       try JSONReader.value(of: "{\n  \"a\": 1,\n  \"b\": oops\n}")
