@@ -1,7 +1,8 @@
 import ArgumentParser
 import WidgetModel
 
-/// Lets global options stand before the command's name, as in `widgetctl --socket S ls`.
+/// Lets global options stand before the command's name, as in `widgetctl --socket S ls`, and labels
+/// directly after `-l`, as in `-lpanel=top`.
 ///
 /// The argument parser knows them only behind it, so they are moved there.
 enum ArgumentOrder {
@@ -11,6 +12,20 @@ enum ArgumentOrder {
   private static let withoutValue: Set<String> = ["-v", "--verbose", "--no-color"]
 
   static func normalized(_ arguments: [String]) -> [String] {
+    inOrder(withoutJoined(arguments))
+  }
+
+  /// Writes `-lpanel=top` as `-l=panel=top`. The argument parser reads the former as an option
+  /// `-lpanel`.
+  private static func withoutJoined(_ arguments: [String]) -> [String] {
+    let options = arguments.prefix { $0 != "--" }
+    return options.map { argument in
+      argument.hasPrefix("-l") && argument.contains("=") && !argument.hasPrefix("-l=")
+        ? "-l=" + argument.dropFirst(2) : argument
+    } + arguments[options.endIndex...]
+  }
+
+  private static func inOrder(_ arguments: [String]) -> [String] {
     var moved: [String] = []
     var index = 0
     while index < arguments.count {
@@ -19,7 +34,7 @@ enum ArgumentOrder {
         moved += [argument, arguments[index + 1]]
         index += 2
       } else if withoutValue.contains(argument)
-        || withValue.contains(where: { $0.hasPrefix("--") && argument.hasPrefix($0 + "=") })
+        || withValue.contains(where: { argument.hasPrefix($0.hasPrefix("--") ? $0 + "=" : $0) })
       {
         moved.append(argument)
         index += 1

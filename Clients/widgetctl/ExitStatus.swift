@@ -66,7 +66,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
       case .unavailable(.permissionDenied, _): .permissionDenied
       case .unavailable(.timedOut, _), .deadlineExceeded: .timedOut
       case .unavailable, .socketNotFound, .connectionLost: .unavailable
-      case .requestTooLong: .quotaExceeded
+      case .requestTooLong, .wire(.tooDeep), .wire(.budgetExceeded): .quotaExceeded
       case .cancelled, .closed, .protocolViolation, .wire: .otherError
       }
   }

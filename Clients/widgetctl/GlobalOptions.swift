@@ -26,7 +26,7 @@ struct GlobalOptions: ParsableArguments {
   var socket: String?
 
   @Option(
-    name: .shortAndLong,
+    name: [.customShort("o", allowingJoined: true), .customLong("output")],
     help: ArgumentHelp(
       "The output format: table, json, jsonl or yaml. With json and jsonl, errors are JSON too.",
       valueName: "format"))
@@ -127,7 +127,7 @@ struct Printer: Hashable, Sendable {
 /// Options that pick widgets.
 struct SelectorOptions: ParsableArguments {
   @Option(
-    name: [.customShort("l"), .customLong("selector")],
+    name: [.customShort("l", allowingJoined: true), .customLong("selector")],
     help: ArgumentHelp(SelectorSyntax.help, valueName: "labels"), transform: parseSelector)
   var labels: [[LabelRequirement]] = []
 

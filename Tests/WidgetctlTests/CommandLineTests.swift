@@ -13,6 +13,9 @@ struct CommandLineTests {
     ["add", "k", "--id", "a", "-l", "x=y", "--param", "p=1", "--data", "d==2", "--hidden"],
     ["set", "a", "n=1", "t=hi", "--unset", "x", "--etag", "e", "--replace", "--no-stale"],
     ["set", "a", "--clear-error"], ["rm", "a", "b", "--allow-missing", "--force"],
+    ["ls", "-lpanel"], ["ls", "-l=panel=top"], ["ls", "-l", "panel=top"], ["get", "a", "-ojson"],
+    ["ls", "-o=json"], ["apply", "-f-"],
+    ["render", "a", "-opicture.svg"],
     ["move", "a", "--before", "b"], ["apply", "-f", "-", "--prune", "--dry-run", "--set", "s"],
     ["apply", "-f", "-", "--force"],
     ["send", "a", "click", "n=1", "--node", "x", "--force"], ["show", "a", "b"],
@@ -190,7 +193,10 @@ struct CommandLineTests {
     (["-o", "json", "--timeout=1s", "get", "a"], ["get", "-o", "json", "--timeout=1s", "a"]),
     (["ls", "-o", "json"], ["ls", "-o", "json"]),
     (["--help"], ["--help"]), (["-v", "--version"], ["-v", "--version"]), ([], []),
-    (["--socket"], ["--socket"]),
+    (["--socket"], ["--socket"]), (["-ojson", "ls"], ["ls", "-ojson"]),
+    (["ls", "-lpanel=top"], ["ls", "-l=panel=top"]), (["ls", "-l=a=b"], ["ls", "-l=a=b"]),
+    (["ls", "-la in (x)"], ["ls", "-la in (x)"]),
+    (["set", "a", "--", "-lx=1"], ["set", "a", "--", "-lx=1"]),
   ])
   func `global options may come first`(_ arguments: [String], wanted: [String]) {
     #expect(ArgumentOrder.normalized(arguments) == wanted)
@@ -279,6 +285,8 @@ struct FailureTests {
       (.unavailable(.permissionDenied, socketPath: "/s"), 6),
       (.socketNotFound(tried: ["/s"]), 7), (.connectionLost(socketPath: "/s"), 7),
       (.deadlineExceeded(.seconds(1)), 8), (.protocolViolation("x"), 1),
+      (.wire(.tooDeep(limit: 56)), 9), (.wire(.budgetExceeded(limitBytes: 1)), 9),
+      (.wire(.nulInString(path: "x")), 1),
     ] as [(ClientError, Int32)])
   func `every way to lose the daemon has its exit status`(_ error: ClientError, status: Int32) {
     #expect(ExitStatus(error).rawValue == status)

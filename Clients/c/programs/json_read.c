@@ -278,6 +278,8 @@ static value *read_value(reader *from, int depth) {
 
 /* Reads the whole text as one value. NULL if it is not JSON; the mistake is then in `from`. */
 static value *read_json(reader *from, const char *json) {
+  /* Some editors write a byte order mark. */
+  if (strncmp(json, "\357\273\277", 3) == 0) json += 3;
   *from = (reader){.start = json, .at = json};
   skip_space(from);
   value *result = read_value(from, 0);

@@ -42,7 +42,7 @@ struct ApplyCommand: AsyncParsableCommand {
       """)
 
   @Option(
-    name: [.customShort("f"), .customLong("file")],
+    name: [.customShort("f", allowingJoined: true), .customLong("file")],
     help: ArgumentHelp("The file; - is standard input. May be repeated.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var files: [String]

@@ -28,7 +28,7 @@ struct AddCommand: AsyncParsableCommand {
   var family: Family?
 
   @Option(
-    name: [.customShort("l"), .customLong("label")],
+    name: [.customShort("l", allowingJoined: true), .customLong("label")],
     help: ArgumentHelp("A label; may be repeated.", valueName: "key=value"), transform: parseLabel)
   var labels: [LabelAssignment] = []
 
@@ -112,7 +112,7 @@ struct SetCommand: AsyncParsableCommand {
   var unsetParameters: [String] = []
 
   @Option(
-    name: [.customShort("l"), .customLong("label")],
+    name: [.customShort("l", allowingJoined: true), .customLong("label")],
     help: ArgumentHelp("Set a label; may be repeated.", valueName: "key=value"),
     transform: parseLabel)
   var labels: [LabelAssignment] = []
@@ -301,7 +301,9 @@ struct RemoveCommand: AsyncParsableCommand {
         let failure = CommandFailure(error)
         // Without a daemon the other ids fail alike.
         guard error.status != nil else { throw failure }
-        Main.report(failure, isJSON: session.printer.isJSON)
+        Main.report(
+          await NearestName.completed(failure, socket: global.socket),
+          isJSON: session.printer.isJSON)
         firstFailure = firstFailure ?? failure.exit
       }
     }

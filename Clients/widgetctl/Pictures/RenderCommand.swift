@@ -53,7 +53,7 @@ struct RenderCommand: AsyncParsableCommand {
   var shownFamily: Family?
 
   @Option(
-    name: [.customShort("o"), .customLong("output")],
+    name: [.customShort("o", allowingJoined: true), .customLong("output")],
     help: ArgumentHelp(
       "The file; - is standard output. Default: -.", valueName: "file"), completion: .file())
   var file: String?
