@@ -9,47 +9,80 @@
   final class ThreadPool: TaskExecutor, SchedulingExecutor, @unchecked Sendable {
     /// The number of threads at most. A job that blocks, such as a read of a file, holds up one thread,
     /// so there are some on small machines as well.
-    let threadsMax = max(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    static let threadsMaxDefault = max(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     private let monitor = Monitor()
     // Guarded by `monitor`.
+    private var threadsMax = ThreadPool.threadsMaxDefault
     private var jobs: Deque<UnownedJob> = []
     private var threads = 0
+    /// The threads that wait for a job.
     private var idle = 0
+    /// How many of them were woken, and do not run yet.
+    private var woken = 0
     private var timers: TimerThread<UnownedJob>?
+
+    /// Runs at most this many jobs at a time from now on. Further threads that exist sleep for ever.
+    func limit(to count: Int) {
+      monitor.lock()
+      threadsMax = max(1, count)
+      monitor.unlock()
+    }
 
     func enqueue(_ job: consuming ExecutorJob) {
       let job = UnownedJob(job)
       monitor.lock()
       jobs.append(job)
-      // Idle threads that were signalled count as idle until they run.
-      if idle >= jobs.count || threads == threadsMax {
-        if idle > 0 { monitor.signal() }
-      } else {
-        threads += 1
-        let status = startThread { self.serve() }
-        if status != 0 {
-          threads -= 1
-          // Those that run do the job later.
-          precondition(threads > 0, "the program cannot start a thread: error \(status)")
-          if idle > 0 { monitor.signal() }
+      // If as many threads run as may, one of them takes the job after its own.
+      if threads - idle + woken < threadsMax {
+        if idle > woken {
+          wake()
+        } else {
+          start()
         }
       }
       monitor.unlock()
+    }
+
+    /// Wakes an idle thread. Called with the lock.
+    private func wake() {
+      woken += 1
+      monitor.signal()
+    }
+
+    /// Starts a thread. Called with the lock.
+    private func start() {
+      threads += 1
+      let status = startThread { self.serve() }
+      guard status != 0 else { return }
+      threads -= 1
+      // Those that run do the job later.
+      precondition(threads > 0, "the program cannot start a thread: error \(status)")
     }
 
     private func serve() -> Never {
       monitor.lock()
       while true {
         while jobs.isEmpty {
+          if threads > threadsMax { sleep() }
           idle += 1
           monitor.wait()
           idle -= 1
+          // After a return without a signal, the woken thread finds no job, and waits again.
+          woken = max(0, woken - 1)
         }
         let job = jobs.removeFirst()
         monitor.unlock()
         job.runSynchronously(on: asUnownedTaskExecutor())
         monitor.lock()
       }
+    }
+
+    /// Takes this thread out of the pool. Otherwise the threads take turns, each with cold caches.
+    /// Called with the lock.
+    private func sleep() -> Never {
+      threads -= 1
+      monitor.unlock()
+      while true { pause() }
     }
 
     // MARK: - Jobs that are due later

@@ -25,11 +25,36 @@
 
     @Test func `a job runs while all threads but one are blocked`() async {
       let pool = ThreadPool()
-      let gates = (1..<pool.threadsMax).map { _ in Gate() }
+      let gates = (1..<ThreadPool.threadsMaxDefault).map { _ in Gate() }
       let blocked = gates.map { gate in Task(executorPreference: pool) { gate.wait() } }
       await Task(executorPreference: pool) {}.value
       for gate in gates { gate.open() }
       for task in blocked { await task.value }
+    }
+
+    @Test func `a limited pool runs so many jobs at a time`() async {
+      for limit in [1, 2] {
+        let pool = ThreadPool()
+        // Threads that exist already must stay idle.
+        let gates = (0..<3).map { _ in Gate() }
+        let blocked = gates.map { gate in Task(executorPreference: pool) { gate.wait() } }
+        for gate in gates { gate.open() }
+        for task in blocked { await task.value }
+        pool.limit(to: limit)
+        let counter = Counter()
+        await withTaskExecutorPreference(pool) {
+          await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<200 {
+              group.addTask {
+                counter.begin()
+                for _ in 0..<10 { sched_yield() }
+                counter.end()
+              }
+            }
+          }
+        }
+        #expect((1...limit).contains(counter.most))
+      }
     }
 
     @Test func `a task that sleeps goes on, and one that is cancelled at once`() async throws {
@@ -52,6 +77,20 @@
       #expect(await items.next() == 1)
       timers.schedule(2, after: .zero)
       #expect(await items.next() == 2)
+    }
+
+    /// Counts jobs that run at the same time.
+    private final class Counter: Sendable {
+      private let state = Mutex((running: 0, most: 0))
+
+      var most: Int { state.withLock { $0.most } }
+      func begin() {
+        state.withLock {
+          $0.running += 1
+          $0.most = max($0.most, $0.running)
+        }
+      }
+      func end() { state.withLock { $0.running -= 1 } }
     }
 
     /// Blocks a thread until it is opened.

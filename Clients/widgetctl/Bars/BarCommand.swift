@@ -1,4 +1,5 @@
 import ArgumentParser
+import TaskThreads
 import WidgetBar
 import WidgetClient
 import WidgetModel
@@ -134,7 +135,11 @@ struct BarCommand: AsyncParsableCommand {
     }
     let follow = FollowOptions(global: global, waits: !once)
     let session = try follow.session()
-    if !once { Output.endWithReader() }
+    if !once {
+      Output.endWithReader()
+      // A bar does little at a time, and often. One thread takes less than several that wake each other.
+      TaskThreads.limit(to: 1)
+    }
     let socket = global.socket
     let board = BarBoard(
       ids: ids, leavesOutStanding: ids.isEmpty && selection.isEmpty,
