@@ -254,7 +254,7 @@ let package = Package(
       ],
       exclude: ["Golden"]),
     .testTarget(
-      name: "WidgetBarTests", dependencies: ["WidgetBar", "WidgetModel"]),
+      name: "WidgetBarTests", dependencies: ["WidgetBar", "WidgetLayout", "WidgetModel"]),
     .testTarget(
       name: "WidgetTerminalTests", dependencies: ["WidgetTerminal", "WidgetRender"]),
     .testTarget(

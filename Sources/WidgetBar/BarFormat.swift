@@ -31,6 +31,14 @@ public enum BarFormat: String, Hashable, Sendable, CaseIterable {
     }
   }
 
+  /// Whether the bar has tooltips, or its configuration can show one.
+  public var showsTooltips: Bool {
+    switch self {
+    case .waybar, .eww, .json: true
+    case .i3bar, .swaybar, .i3blocks, .polybar, .yambar, .tmux, .plain: false
+    }
+  }
+
   /// Whether the bar separates widgets. Otherwise the encoder writes a separator.
   public var keepsApart: Bool {
     switch self {
@@ -54,6 +62,8 @@ public struct BarEncoder: Sendable {
   public var format: BarFormat
   /// The text between two widgets, for bars that do not separate them.
   public var separator: String
+  /// The colour of separators, for bars in which text has colours. Nil for the bar's colour.
+  public var separatorColor: ThemeColor?
   /// The shell command that sends a click on a part. Nil if the part takes no click. Used for bars
   /// that run a command at a click. It must not contain a newline.
   public var command: @Sendable (_ button: Int, _ widget: WidgetID, _ part: BarPart) -> String?
@@ -85,16 +95,18 @@ public struct BarEncoder: Sendable {
   }
 
   private func joined(_ blocks: [BarBlock], _ text: (BarBlock) -> String) -> String {
-    blocks.filter { !$0.parts.isEmpty }.map(text).joined(separator: escaped(separator))
+    blocks.filter { !$0.parts.isEmpty }.map(text).joined(separator: separatorText)
   }
 
-  /// The separator, escaped like the text of widgets.
-  private func escaped(_ separator: String) -> String {
-    switch format {
-    case .waybar, .i3blocks: PangoMarkup.escaped(separator)
-    case .polybar: PolybarMarkup.escaped(separator)
-    case .tmux: TmuxMarkup.escaped(separator)
-    default: separator
+  /// The separator, coloured and escaped like the text of widgets.
+  private var separatorText: String {
+    let part = BarPart(separator, color: separatorColor)
+    let block = BarBlock(widget: nil, parts: [part])
+    return switch format {
+    case .waybar, .i3blocks: PangoMarkup.text(of: block)
+    case .polybar: PolybarMarkup.text(of: part, in: block)
+    case .tmux: TmuxMarkup.text(of: block)
+    case .i3bar, .swaybar, .yambar, .eww, .json, .plain: separator
     }
   }
 

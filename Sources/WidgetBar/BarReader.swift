@@ -8,7 +8,7 @@ public import WidgetModel
 /// - A gauge shows its text and percentage, a chart a sparkline of its last values, and a toggle
 ///   `[x]` or `[ ]` and its text.
 /// - A stale widget is dim. The text of a failed widget ends with `!` in the error colour; its tooltip
-///   has the reason.
+///   has the reason. With `showsReasons` the reason follows the `!`, as far as there is room.
 public struct BarReader: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance
@@ -20,6 +20,12 @@ public struct BarReader: Sendable {
   public static let sparklineMax = 16
   /// The deepest level of nodes. Deeper nodes are left out.
   public static let depthMax = 64
+  /// Whether the text of a failed widget has the reason, for bars without tooltips.
+  public var showsReasons = false
+  /// The most columns of a reason in the text. A longer reason is cut and ends with `…`.
+  public static let reasonColumnsMax = 32
+  /// The least room for a reason. If there is less, the reason is left out.
+  static let reasonColumnsMin = 8
   /// Formats the text of a `date` node.
   public var dateText: @Sendable (Node) -> String
   /// The problems of a widget, one line each.
@@ -63,18 +69,20 @@ public struct BarReader: Sendable {
       short = line
     }
     let failures = failures(widget)
-    if widget.error != nil {
+    let textCount = line.parts.count
+    if let error = widget.error {
       let mark = BarPart(" !", color: color("color.error"), isBold: true)
       line.end(with: mark)
       short.end(with: mark)
+      if showsReasons, let reason = reason(error, room: columnsMax - line.columns) {
+        line.end(with: BarPart(" " + reason, color: color("color.error")))
+      }
     }
     block.parts = line.parts
     block.shortText = short.text == line.text ? nil : short.text
     if isStale || !isEnabled {
       let dim = color(isStale ? "color.secondary" : "color.disabled")
-      for index in block.parts.indices where widget.error == nil || index < block.parts.count - 1 {
-        block.parts[index].color = dim
-      }
+      for index in 0..<textCount { block.parts[index].color = dim }
     }
     if line.isCut {
       block.tooltip = line.whole + (block.tooltip.isEmpty ? "" : "\n" + block.tooltip)
@@ -89,6 +97,20 @@ public struct BarReader: Sendable {
     block.classes = ([widget.kind.rawValue] + states.compactMap(\.self) + block.classes)
       .map(BarReader.className).removingDuplicates()
     return block
+  }
+
+  /// The reason of a failure, cut to the room beside the text. Nil if there is too little.
+  private func reason(_ error: WidgetError, room: Int) -> String? {
+    let message =
+      error.message.isEmpty
+      ? String(error.reason.lowercased().map { $0 == "_" ? " " : $0 }) : error.message
+    let text = DisplayText.lines(of: message).joined(separator: " ")
+    // One column is for the blank before it.
+    let room = min(room - 1, BarReader.reasonColumnsMax)
+    guard !text.isEmpty, room >= BarReader.reasonColumnsMin else { return nil }
+    guard TextColumns.width(of: text) > room else { return text }
+    return String(text[..<TextColumns.prefix(of: text[...], columns: room - 1)])
+      + TextColumns.ellipsis
   }
 
   /// The children of a node that a line of text shows.
@@ -322,6 +344,7 @@ private struct BarLine {
   init(columnsMax: Int) { self.columnsMax = columnsMax }
 
   var text: String { parts.map(\.text).joined() }
+  var columns: Int { TextColumns.width(of: text) }
 
   /// Appends parts, and cuts the last one that fits.
   mutating func append(_ more: [BarPart]) {

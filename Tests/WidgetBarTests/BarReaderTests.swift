@@ -1,5 +1,6 @@
 import Testing
 import WidgetBar
+import WidgetLayout
 import WidgetModel
 
 func widget(_ nodes: [Node], isStale: Bool = false, error: WidgetError? = nil) -> Widget {
@@ -119,6 +120,26 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(stale.parts[0].color == Theme.standard.color("color.secondary", .dark))
     let lost = reader.block(of: widget([label("5")]), isConnected: false)
     #expect(lost.classes.contains("stale") && lost.tooltip.contains("no connection"))
+  }
+
+  @Test func `the reason of a failure fits beside the text, or is left out`() {
+    let error = WidgetError(
+      reason: "SOURCE_FAILED", message: "weather: the server does not answer, and has not for long")
+    var reader = reader
+    reader.showsReasons = true
+    let block = reader.block(of: widget([label("12 °C")], error: error))
+    #expect(block.text == "12 °C ! weather: the server does not an…")
+    #expect(block.shortText == "12 °C !")
+    #expect(block.parts.map(\.isBold) == [false, true, false])
+    #expect(block.parts[2].text.count == BarReader.reasonColumnsMax + 1)
+    for columns in 1...60 {
+      reader.columnsMax = columns
+      let text = reader.block(of: widget([label("12 °C")], error: error)).text
+      // The mark is beyond the limit, as it always was; the reason is not.
+      #expect(TextColumns.width(of: text) <= max(columns, min(columns, 5) + 2), "\(text)")
+    }
+    reader.columnsMax = 12
+    #expect(reader.block(of: widget([label("12 °C")], error: error)).text == "12 °C !")
   }
 
   @Test func `an author names classes, and asks for attention`() {

@@ -61,9 +61,38 @@ import WidgetProto
       LiveSamples.widget("c", says: "z", position: 3) { $0.presence.isVisible = false },
     ]
     var named = try synced(board(ids: ["b", "soon", "a", "c"].map { Samples.id($0) }), widgets)
-    #expect(named.next(dates) == "y 0 | x 0 | soon?\n")
+    #expect(named.next(dates) == "y 0 | soon? | x 0\n")
     var all = try synced(board(), widgets)
     #expect(all.next(dates) == "x 0 | y 0\n")
+  }
+
+  @Test func `a separator is dim if the daemon is lost`() throws {
+    let widgets = ["a", "b"].map { LiveSamples.widget($0, says: "x") }
+    let dim = try #require(Theme.standard.color("color.secondary", .dark)).description
+    for (format, separator) in [
+      (BarFormat.polybar, "%{F\(dim)} | %{F-}"), (.tmux, "#[fg=\(dim)] | #[default]"),
+      (.waybar, "<span foreground='\(dim)'> | </span>"),
+      (.i3blocks, "<span foreground='\(dim)'> | </span>"),
+    ] {
+      var board = try synced(board(format), widgets)
+      #expect(board.next(dates)?.contains(separator) == false)
+      try board.take(.disconnected(.connectionLost(socketPath: "/s")))
+      let line = board.next(dates) ?? ""
+      #expect(line.contains(separator), "\(line)")
+    }
+  }
+
+  @Test func `a bar without tooltips shows why a widget has failed`() throws {
+    let failed = LiveSamples.widget("a", says: "x") {
+      $0.error = WidgetError(reason: "SOURCE_FAILED", message: "weather: no answer\nfrom it")
+    }
+    for format in BarFormat.allCases {
+      var board = try synced(board(format), [failed])
+      let line = board.next(dates) ?? ""
+      let hasTooltip = [.waybar, .eww, .json].contains(format)
+      #expect(format.showsTooltips == hasTooltip)
+      #expect(line.contains("weather: no answer from it") != hasTooltip, "\(format): \(line)")
+    }
   }
 
   @Test func `the time until a date says something else is known`() throws {

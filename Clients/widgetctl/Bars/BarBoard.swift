@@ -18,6 +18,8 @@ struct BarBoard: Sendable {
   private var loss: String?
   /// The kinds of the widgets, as far as the daemon has described them.
   private(set) var kinds: [KindName: Kind] = [:]
+  /// The kinds of the selection that nobody has registered, in their order.
+  var unknownKinds: [KindName] = []
   private var printed: String?
 
   init(
@@ -49,9 +51,12 @@ struct BarBoard: Sendable {
   /// The widgets that are shown.
   var widgets: [Widget] {
     let all = ids.isEmpty ? mirror.widgets : ids.compactMap { mirror[$0] }
-    return all.filter {
-      $0.presence.isVisible && (!leavesOutStanding || $0.isShownUnnamed(withStanding: false))
-    }
+    return all.filter(shows)
+  }
+
+  private func shows(_ widget: Widget) -> Bool {
+    widget.presence.isVisible
+      && (!leavesOutStanding || widget.isShownUnnamed(withStanding: false))
   }
 
   /// The next text to write, with its newline. Nil if it equals the last one.
@@ -83,12 +88,13 @@ struct BarBoard: Sendable {
   }
 
   func blocks(_ dates: DateText) -> [BarBlock] {
-    let reader = BarReader(
+    var reader = BarReader(
       theme: theme, appearance: appearance, columnsMax: columnsMax,
       dateText: { dates.text(of: $0) }, failures: { BarBoard.failures(of: $0, dates) })
+    reader.showsReasons = !encoder.format.showsTooltips
     guard mirror.isSynced else { return [notice("widgetd?", loss ?? "", reader)] }
     let isConnected = loss == nil
-    var blocks = widgets.map { widget in
+    func block(of widget: Widget) -> BarBlock {
       var block = reader.block(of: widget, isConnected: isConnected)
       guard encoder.format == .polybar else { return block }
       for index in block.parts.indices {
@@ -101,11 +107,25 @@ struct BarBoard: Sendable {
       }
       return block
     }
-    let missing = ids.filter { mirror[$0] == nil }
-    blocks += missing.map { id in
-      notice(
-        "\(id)?", "there is no widget \"\(id)\" yet; `widgetctl ls` lists all widgets",
-        reader, of: id)
+    var blocks: [BarBlock] = []
+    if ids.isEmpty {
+      blocks = widgets.map(block)
+      let known = Set(mirror.widgets.map(\.kind))
+      blocks += unknownKinds.filter { !known.contains($0) }.map { kind in
+        notice(
+          "\(kind)?", "there is no kind \"\(kind)\" yet; `widgetctl kinds` lists all kinds", reader)
+      }
+    } else {
+      for id in ids {
+        if let widget = mirror[id] {
+          if shows(widget) { blocks.append(block(of: widget)) }
+        } else {
+          blocks.append(
+            notice(
+              "\(id)?", "there is no widget \"\(id)\" yet; `widgetctl ls` lists all widgets",
+              reader, of: id))
+        }
+      }
     }
     if let loss, !blocks.isEmpty {
       for index in blocks.indices { blocks[index].tooltip += "\n\(loss)" }
@@ -137,7 +157,10 @@ struct BarBoard: Sendable {
   }
 
   private func text(_ blocks: [BarBlock]) -> String {
-    switch encoder.output(blocks) {
+    var encoder = encoder
+    // Dim like the widgets beside it.
+    if loss != nil { encoder.separatorColor = theme.color("color.secondary", appearance) }
+    return switch encoder.output(blocks) {
     case .text(let text): text + "\n"
     case .json(let value):
       JSONWriter.compact(value)

@@ -81,7 +81,7 @@ struct BarConfiguration {
         "            :onclick \(JSONWriter.quoted(onClick)) {block.text}))))",
       ]
     case .tmux:
-      return ["# In ~/.tmux.conf.", "set -g status-right '#(\(command.replacingQuotes)) %H:%M'"]
+      return ["# In ~/.tmux.conf.", "set -g status-right \"\(command.inTmuxStatus) %H:%M\""]
     case .json, .plain: return [command]
     }
   }
@@ -116,6 +116,37 @@ extension String {
         + "'"
   }
 
-  /// tmux allows no single quote inside single quotes.
-  fileprivate var replacingQuotes: String { map { $0 == "'" ? "\"" : String($0) }.joined() }
+  /// The shell command as `#(…)`, for a status line in double quotes in tmux's configuration.
+  ///
+  /// tmux reads the text three times:
+  /// 1. The configuration: a backslash quotes `\`, `"` and `$`.
+  /// 2. The status line: `##` is `#`, and `%%` is `%`. `##[` stays, so an empty pair of quotes goes
+  ///    between the two characters; the shell has them in quotes.
+  /// 3. `#(` ends at the parenthesis that closes it, whatever the shell has in quotes. So commands
+  ///    that do nothing supply the missing parentheses.
+  fileprivate var inTmuxStatus: String {
+    var (open, lowest) = (0, 0)
+    for byte in utf8 {
+      if byte == UInt8(ascii: "(") { open += 1 }
+      if byte == UInt8(ascii: ")") { open -= 1 }
+      lowest = min(lowest, open)
+    }
+    var command = self
+    if lowest < 0 { command = ": '\(String(repeating: "(", count: -lowest))'; " + command }
+    if open > lowest { command += "; : '\(String(repeating: ")", count: open - lowest))'" }
+    var result = ""
+    var previous: Unicode.Scalar?
+    for scalar in command.unicodeScalars {
+      switch scalar {
+      case "#": result += "##"
+      case "%": result += "%%"
+      case "[" where previous == "#": result += "''["
+      case "\\", "\"", "$": result += "\\\(scalar)"
+      case "\n": result += "\\n"
+      default: result.unicodeScalars.append(scalar)
+      }
+      previous = scalar
+    }
+    return "#(\(result))"
+  }
 }

@@ -20,6 +20,8 @@ struct BarSession: Sendable {
   private enum News: Sendable {
     case frame(WatchFrame)
     case kinds([Kind])
+    /// Kinds of the selection that the daemon does not know.
+    case unknown([KindName])
     case timeHasPassed
     case clicked(String)
     case isShown(Bool)
@@ -34,6 +36,8 @@ struct BarSession: Sendable {
   static let clicksWaitingMax = 64
   /// The longest line of a click, in bytes. Longer lines are dropped.
   static let clickBytesMax = 64 << 10
+  /// How often the daemon is asked again for a kind that it does not know.
+  static let unknownKindPause = Duration.seconds(10)
 
   let session: Session
   let selector: Selector
@@ -80,10 +84,19 @@ struct BarSession: Sendable {
         // Kinds may be others after a lost connection, and a query may have failed.
         if case .opened = frame { state.forgetKinds() }
         state.look(self, post)
+        state.lookForSelected(self, post)
         take.yield()
       case .kinds(let kinds):
         for kind in kinds { state.board.describe(kind) }
-      case .timeHasPassed: state.timer.hasFired()
+      case .unknown(let kinds):
+        state.board.unknownKinds = kinds
+        state.isAsking = false
+      case .timeHasPassed:
+        state.timer.hasFired()
+        if !state.board.unknownKinds.isEmpty {
+          state.hasAsked = false
+          state.lookForSelected(self, post)
+        }
       case .clicked(let line):
         if let pending = click(line, state.board) { queue.yield(pending) }
         continue
@@ -94,13 +107,17 @@ struct BarSession: Sendable {
         if !isOnce, let text = state.board.next(DateText(now: Terminal.now)) { Output.write(text) }
         throw error
       }
-      guard state.isShown else { continue }
+      guard state.isShown, !(isOnce && state.isAsking) else { continue }
       let dates = DateText(now: Terminal.now)
       if let text = state.board.next(dates) {
         Output.write(text)
         if isOnce { return }
       }
-      state.timer.set(state.board.quiet(dates)) { post.yield(.timeHasPassed) }
+      let quiet = state.board.quiet(dates)
+      let isWaiting = !state.board.unknownKinds.isEmpty
+      state.timer.set(
+        isWaiting ? min(quiet ?? Self.unknownKindPause, Self.unknownKindPause) : quiet
+      ) { post.yield(.timeHasPassed) }
     }
   }
 
@@ -112,10 +129,26 @@ struct BarSession: Sendable {
     var timer = WakeTimer()
     /// The kinds that the daemon was asked for, on this connection.
     private var asked: Set<KindName> = []
+    /// Whether the daemon was asked for the kinds of the selection, on this connection.
+    var hasAsked = false
+    /// Whether it has not answered yet.
+    var isAsking = false
 
     init(board: BarBoard) { self.board = board }
 
-    mutating func forgetKinds() { asked = [] }
+    mutating func forgetKinds() { (asked, hasAsked) = ([], false) }
+
+    /// Asks whether the kinds of the selection exist.
+    mutating func lookForSelected(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
+      let names = bar.selector.kinds
+      guard !names.isEmpty, !hasAsked else { return }
+      (hasAsked, isAsking) = (true, true)
+      Task {
+        var unknown: [KindName] = []
+        for name in names where await bar.lacks(name) { unknown.append(name) }
+        post.yield(.unknown(unknown))
+      }
+    }
 
     /// Asks the daemon for each kind once, if the bar sends clicks.
     mutating func look(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
@@ -136,6 +169,16 @@ struct BarSession: Sendable {
   private func kind(_ name: KindName) async -> Kind? {
     try? await session.client.getKind(GetKindRequest(name: name), options: session.options)
       .kind.kind
+  }
+
+  /// Whether the daemon says that nobody has registered the kind.
+  private func lacks(_ name: KindName) async -> Bool {
+    do throws(ClientError) {
+      _ = try await session.client.getKind(GetKindRequest(name: name), options: session.options)
+      return false
+    } catch {
+      return error.status?.code == .notFound
+    }
   }
 
   // MARK: - Input from the bar
