@@ -33,8 +33,8 @@ public enum TaskThreads {
 
   /// Runs at most this many jobs at a time from now on, main actor aside.
   ///
-  /// A program of short jobs that follow each other, such as a status bar, needs one thread: waking
-  /// another thread for each job takes longer than the job. A job that blocks then holds up all others.
+  /// A program of short jobs that follow each other, such as a status bar, needs one thread:
+  /// with more, each job wakes another one. A job that blocks then holds up all others.
   public static func limit(to count: Int) {
     #if compiler(>=6.3)
       Executors.pool.limit(to: count)

@@ -137,7 +137,7 @@ struct BarCommand: AsyncParsableCommand {
     let session = try follow.session()
     if !once {
       Output.endWithReader()
-      // A bar does little at a time, and often. One thread takes less than several that wake each other.
+      // A bar does little at a time, and often. Several threads would wake each other.
       TaskThreads.limit(to: 1)
     }
     let socket = global.socket
