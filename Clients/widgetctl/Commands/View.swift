@@ -141,6 +141,7 @@ struct ViewCommand: AsyncParsableCommand {
     if ids.isEmpty {
       widgets = try await session.list(selection.selector(), family: family).widgets
         .map(\.widget).filter { $0.isShownUnnamed(withStanding: showsStanding) }
+      if widgets.isEmpty, !selection.isEmpty { selection.noteNothing() }
     } else {
       for id in ids {
         let answer = try await session.client.getWidget(
@@ -185,7 +186,8 @@ struct ViewCommand: AsyncParsableCommand {
             + "kind, `widgetctl bundle install` a bundle with kinds\n")
       }
     }
-    let isNothing = text.isEmpty && ids.isEmpty && Terminal.outputIsTerminal
+    let isTold = widgets.isEmpty && !selection.isEmpty
+    let isNothing = text.isEmpty && ids.isEmpty && !isTold && Terminal.outputIsTerminal
     let nothing =
       selection.isEmpty ? "no visible widgets" : "no visible widget matches the selection"
     Output.write(isNothing ? nothing + "\n" : text)
