@@ -28,10 +28,12 @@ extension WidgetStore {
   /// - Returns: The slot to resume from. Nil at the end.
   public func scanWidgets(from first: Int, _ body: (WidgetID, KindName) -> Bool) -> Int? {
     var slot = first
-    while slot < records.count {
+    // Removed widgets leave empty slots, so there are more slots than widgets.
+    let end = records.indices.upperBound
+    while slot < end {
       let record = records[slot]
       slot += 1
-      if let record, !body(record.id, record.kind) { return slot < records.count ? slot : nil }
+      if let record, !body(record.id, record.kind) { return slot < end ? slot : nil }
     }
     return nil
   }

@@ -21,6 +21,21 @@ struct TransferTests {
     return store
   }
 
+  /// Removed widgets leave empty slots before it.
+  @Test(arguments: [1, 2, 7, 100])
+  func `a scan finds every widget, also behind removed ones`(limit: Int) throws {
+    var store = try makeStore(count: 20)
+    for number in 0..<15 { try store.delete(TransferTests.id(number)) }
+    var found: [WidgetID] = []
+    var slot: Int? = 0
+    while let first = slot {
+      let part = store.scanned(from: first, atMost: limit)
+      found += part.ids
+      slot = part.next
+    }
+    #expect(found == (try (15..<20).map(TransferTests.id)))
+  }
+
   static let selectors = [
     Selector(), Selector(kinds: ["even"]), Selector(ids: ["w1", "w300", "w599", "w600"]),
     Selector(labels: [.init(key: "on", operator: .exists)]),

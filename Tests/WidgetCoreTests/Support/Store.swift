@@ -145,6 +145,15 @@ struct Store {
     try box.store.changes(since: cursor, selecting: selector, taking: content)
   }
 
+  func scanned(from first: Int = 0, atMost limit: Int = .max) -> (ids: [WidgetID], next: Int?) {
+    var ids: [WidgetID] = []
+    let next = box.store.scanWidgets(from: first) { id, _ in
+      ids.append(id)
+      return ids.count < limit
+    }
+    return (ids, next)
+  }
+
   func changes(
     endingTransferSince cursor: Revision, startedAt start: Revision,
     selecting selector: Selector = Selector()

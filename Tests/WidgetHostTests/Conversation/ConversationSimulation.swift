@@ -243,6 +243,14 @@ struct ConversationSimulation {
         violate("a call of a host that another has ousted: \(call.signature)")
       }
       if case .removeKinds = call { counts.withdrawals += 1 }
+      if let set = call.withdrawnSet,
+        processes[host]?.machine.daemon.links.values.contains(where: {
+          HostState.provider(of: $0.bundle.id) == set
+        }) == true
+      {
+        // Users' values would be lost with the widgets.
+        violate("\(set) is withdrawn, and its bundle is loaded")
+      }
       processes[host]?.calls.append(.init(id: id, call: call))
     case .cancel(let id):
       guard let index = processes[host]?.calls.firstIndex(where: { $0.id == id }),
@@ -737,6 +745,15 @@ extension DaemonCall {
   fileprivate var changedSet: String? {
     switch self {
     case .declare(_, let set), .own(_, let set), .removeKinds(let set): set
+    default: nil
+    }
+  }
+
+  /// The set of a removed bundle whose widgets or kinds the call removes.
+  fileprivate var withdrawnSet: String? {
+    switch self {
+    case .declare([], let set) where set != HostState.provider: set
+    case .removeKinds(let set): set
     default: nil
     }
   }
