@@ -120,33 +120,10 @@ struct CommandFailure: Error, Hashable {
     var text = status.message.isEmpty ? "the daemon refused (\(status.code.name))" : status.message
     for violation in status.fieldViolations {
       let line = "\(violation.field): \(violation.description)"
-      // The description of an event that a kind does not take repeats its name.
-      let shown =
-        violation.field == "name" && violation.description.hasPrefix("Widgets of kind ")
-        ? violation.description : "\(fieldName(violation.field)): \(violation.description)"
-      if text.contains(line) {
-        text = text.replacing(line, with: shown)
-      } else if !text.contains(shown) {
-        text += "\n  \(shown)"
-      }
+      if !text.contains(line) { text += "\n  \(line)" }
     }
     while text.hasSuffix(".") { text.removeLast() }
     return text
-  }
-
-  /// A field of a request as the command line has it: `data.count` for `patch.set_data[count]`.
-  static func fieldName(_ field: String) -> String {
-    var name = Substring(field)
-    for prefix in ["patch.", "widget.", "set_"] where name.hasPrefix(prefix) {
-      name = name.dropFirst(prefix.count)
-    }
-    var result = ""
-    for part in name.split(separator: "[", omittingEmptySubsequences: false) {
-      let key = part.prefix { $0 != "]" }
-      let isName = !result.isEmpty && part.hasSuffix("]") && key.first?.isNumber == false
-      result += result.isEmpty ? String(part) : isName ? ".\(key)" : "[\(part)"
-    }
-    return result
   }
 
   /// For standard error, with `-o json`.

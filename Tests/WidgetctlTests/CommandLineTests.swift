@@ -331,34 +331,10 @@ struct FailureTests {
     let violation = FieldViolation(field: "widget.id", description: "Too long.")
     #expect(
       Self.failure(.invalidArgument, "X", "widget.id: Too long.", violations: [violation]).message
-        == "id: Too long")
+        == "widget.id: Too long")
     #expect(
       Self.failure(.invalidArgument, "X", "Bad.", violations: [violation]).message
-        == "Bad.\n  id: Too long")
-  }
-
-  @Test(arguments: [
-    ("patch.set_data[count]", "data.count"), ("patch.set_parameters[step]", "parameters.step"),
-    ("widget.data[a][b]", "data.a.b"), ("widgets[2].data[n]", "widgets[2].data.n"),
-    ("patch.set_labels[a.b]", "labels.a.b"), ("payload[by]", "payload.by"), ("name", "name"),
-    ("data[", "data["), ("", ""),
-  ])
-  func `fields have the names of the command line`(field: String, name: String) {
-    #expect(CommandFailure.fieldName(field) == name)
-  }
-
-  @Test func `an event that the kind does not take is told in a sentence`() {
-    let words = "Widgets of kind \"k\" take no event \"clik\"."
-    #expect(
-      Self.failure(
-        .invalidArgument, "X", "name: \(words)",
-        violations: [FieldViolation(field: "name", description: words)]
-      ).message == String(words.dropLast()))
-    #expect(
-      Self.failure(
-        .invalidArgument, "X", "name: Too long.",
-        violations: [FieldViolation(field: "name", description: "Too long.")]
-      ).message == "name: Too long")
+        == "Bad.\n  widget.id: Too long")
   }
 
   @Test func `as JSON an error has everything that the daemon said`() {
