@@ -51,7 +51,7 @@ extension DocumentReader {
       _ = reading.object(item, .set)
       return nil
     }
-    // Keys of a bundle are no slips of the pen.
+    // A key of a bundle is not a typing mistake: the file needs a host.
     let isOfHost = { (key: String) in
       ObjectShape.bundle.keys.contains(key) && !ObjectShape.set.keys.contains(key)
     }

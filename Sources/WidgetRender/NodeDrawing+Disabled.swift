@@ -1,10 +1,10 @@
 import WidgetLayout
 import WidgetModel
 
-/// The mark of what is disabled and has no border of its own: links, rows, and content that takes presses.
+/// Brackets around disabled nodes without a border: links, rows, and nodes that take presses.
 extension NodeDrawing {
-  /// Draws round brackets around it, as buttons have them. They stand in its padding, so that nothing moves
-  /// when it is enabled again. Without padding there is no mark.
+  /// Draws round brackets around a disabled node, as buttons have them. The brackets stand in the node's
+  /// padding, so nothing moves when the node is enabled again. A node without padding has no brackets.
   func drawDisabled(on grid: inout CellGrid) {
     guard setting.isDisabled, placed.frame.height > 0, isUnframedControl,
       let left = openingBracket, let right = closingBracket
@@ -15,7 +15,7 @@ extension NodeDrawing {
     grid.put(")", column: right.column, row: right.row, style: style, clip: clip)
   }
 
-  /// Whether users can act on it while it is enabled, although it draws no border.
+  /// Whether users can act on the node while it is enabled, although it draws no border.
   private var isUnframedControl: Bool {
     switch node.type {
     case .link: true
