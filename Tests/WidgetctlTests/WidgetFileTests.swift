@@ -266,7 +266,7 @@ struct WidgetFileTests {
     ("- {id: a, kind: k, data: [1]}", "f.yaml: widgets[0].data: must be an object"),
     ("- {id: a, kind: k, data: {b: {$bytes: '!'}}}", "f.yaml: widgets[0].data.b: $bytes needs"),
     ("- 5", "f.yaml: widgets[0]: must be a widget"),
-    ("widgets: 5", "f.yaml: widgets: must be a list"),
+    ("widgets: 5", "f.yaml: widgets: must be widgets by id, or a list"),
     ("things: []", "f.yaml: things: there is no such field"),
     ("text", "f.yaml: must be a list of widgets"),
     ("a: [1", "f.yaml:2:1:"),
@@ -416,7 +416,7 @@ struct WidgetFileTests {
   }
 
   @Test(arguments: [
-    ("kinds: 1", "kinds: must be a list of kinds"),
+    ("kinds: 1", "kinds: must be kinds by name, or a list of kinds"),
     ("kinds: [1]", "kinds[0]: must be a kind"), ("kinds: [{}]", "kinds[0].name: is missing"),
     ("kinds: [{name: a b}]", "kinds[0].name: must be"),
     ("kinds: [{name: a, datas: []}]", "kinds[0].datas: there is no such field; did you mean data?"),

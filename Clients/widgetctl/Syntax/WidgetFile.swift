@@ -222,13 +222,13 @@ struct WidgetFile: Hashable {
       }
       if let value = map["kinds"] {
         guard case .list(let elements) = value else {
-          throw FieldFailure("kinds", "must be a list of kinds")
+          throw FieldFailure("kinds", "must be kinds by name, or a list of kinds")
         }
         try add(kinds: elements, of: name)
         if map["widgets"] == nil { return }
       }
       guard case .list(let elements)? = map["widgets"] else {
-        throw FieldFailure("widgets", "must be a list of widgets")
+        throw FieldFailure("widgets", "must be widgets by id, or a list of widgets")
       }
       try add(elements, of: name)
     case .map:
