@@ -32,10 +32,12 @@ extension ObjectShape {
     [
       Key(
         "throttle", .duration,
-        "Waits until no event came for this long. Then only the last event is handled."),
+        "Debounce: the steps run when no event has come for this time, and only for the last "
+          + "event."),
       Key(
-        "minLength", .int, "Minimum length of the payload's `value`. An empty value is handled too."
-      ),
+        "minLength", .int,
+        "Minimum length of the payload's `value`. Shorter values are ignored, except the empty "
+          + "value."),
     ] + actionKeys)
 
   public static let require = ObjectShape(
@@ -57,10 +59,12 @@ extension ObjectShape {
       Key("unset", .oneOrMore(.text), "Data keys to remove, or to set to their default."),
       Key("http", .any([.textTemplate, .shape("http")]), "A request, or only a URL."),
       Key("command", .list(.textTemplate), "A program and its arguments."),
-      Key("dbus", .shape("dbus"), "A method of a service on D-Bus, to call."),
+      Key("dbus", .shape("dbus"), "A call of a method of a service on D-Bus."),
       Key("socket", .shape("socket"), "A command to send to i3 or sway over its socket."),
       Key("input", .textTemplate, "Of a command: its standard input."),
-      Key("timeout", .duration, "Of a command: time limit, after which the program is killed."),
+      Key(
+        "timeout", .duration,
+        "Of a command: time limit, after which the program is killed. Default: 30 s."),
       Key(
         "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
         "How to parse bytes into `result`."),
@@ -76,6 +80,6 @@ extension ObjectShape {
       Key("widget", .textTemplate, "Of `emit`: receiving widget. Default: the widget itself."),
       Key("payload", .map(.template), "Of `emit`: details of the event."),
       Key("run", .text, "Runs the action with this name. It reads the same event."),
-      Key("cancel", .text, "Cancels a running action."),
+      Key("cancel", .text, "Cancels the running action with this name."),
     ])
 }

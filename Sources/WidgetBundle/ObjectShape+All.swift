@@ -37,7 +37,7 @@ extension ObjectShape {
       Key("description", .text, "Purpose of the bundle."),
       Key(
         "permissions", .shape("permissions"),
-        "Files, hosts, programs, variables and sockets that the bundle may use."),
+        "Files, hosts, programs, variables, sockets and D-Bus services that the bundle may use."),
       Key(
         "defaults", .shape("fields"),
         "Settings of the bundle: `defaults.NAME` in expressions. Users change them with "
@@ -63,7 +63,7 @@ extension ObjectShape {
 
   public static let permissions = ObjectShape(
     "permissions",
-    "The files, hosts, programs, variables and sockets that a bundle may use. "
+    "The files, hosts, programs, variables, sockets and D-Bus services that a bundle may use. "
       + "Everything else is refused.",
     [
       Key(
@@ -86,8 +86,8 @@ extension ObjectShape {
           + "`${environment.XDG_RUNTIME_DIR}/mpd.sock`."),
       Key(
         "dbus", .list(.text),
-        "Names of services on D-Bus, with all that can be asked of them: `org.freedesktop.UPower`, "
-          + "`org.mpris.MediaPlayer2.*`."),
+        "Names of services on D-Bus: `org.freedesktop.UPower`, `org.mpris.MediaPlayer2.*`. "
+          + "Covers all properties, signals and methods of the service."),
     ])
 
   public static let service = ObjectShape(
@@ -96,7 +96,7 @@ extension ObjectShape {
       + "widgets. A request adds values, and replaces values with the same name.",
     [
       Key(
-        "url", .textTemplate, "`http://` or `https://`, host and the beginning of the path.",
+        "url", .textTemplate, "`http://` or `https://`, the host, and the beginning of the path.",
         isRequired: true),
       Key("query", .map(.template), "Query parameters of each request. They are encoded."),
       Key("headers", .map(.textTemplate), "Headers of each request."),
@@ -108,8 +108,8 @@ extension ObjectShape {
 
   public static let socket = ObjectShape(
     "socket",
-    "A Unix stream socket that sends lines, or that of i3 or sway. If the connection ends, the host "
-      + "reconnects. A step has `path`, `format: i3` and `send`.",
+    "A Unix stream socket that sends lines, or the socket of i3 or sway. If the connection ends, "
+      + "the host reconnects. A step has `path`, `format: i3` and `send`.",
     [
       Key("path", .textTemplate, "The path of the socket.", isRequired: true),
       Key(
@@ -120,8 +120,8 @@ extension ObjectShape {
         "`lines`: every line is a result. `i3`: the protocol of i3 and sway. Default: `lines`."),
       Key(
         "request", .words(I3Input.Request.allCases.map(\.rawValue)),
-        "With `format: i3`: message whose answer is the result, at first and at each event. `focused` is "
-          + "the focused container."),
+        "With `format: i3`: request to i3 or sway, at first and at each event of `subscribe`. "
+          + "`result` is the answer. `focused` gives the focused container."),
       Key(
         "subscribe", .list(.words(I3Input.Event.allCases.map(\.rawValue))),
         "With `format: i3`: events to subscribe to. Without `request`, each event is a result."),
@@ -129,8 +129,8 @@ extension ObjectShape {
 
   public static let dbus = ObjectShape(
     "dbus",
-    "What is asked of a service on D-Bus. Has one of `properties`, `signal` and `call`; a step has"
-      + " `call`.",
+    "A request to a service on D-Bus. A source has one of `properties`, `signal` and `call`. A "
+      + "step has `call`.",
     [
       Key(
         "bus", .words(BusInput.Bus.allCases.map(\.rawValue)), "The bus. Default: `session`."),
@@ -140,17 +140,17 @@ extension ObjectShape {
           + "services with this prefix.", isRequired: true),
       Key(
         "path", .textTemplate,
-        "The path of the object. Of `signal`: may be left out, for all objects."),
+        "The path of the object. Default for `signal`: all objects."),
       Key("interface", .text, "The interface of the object.", isRequired: true),
       Key(
         "properties", .list(.text),
         "The properties to read and to follow; an empty list for all. `result` has them by name."),
-      Key("signal", .text, "A signal. Each one gives a `result`: the list of its arguments."),
-      Key("call", .text, "A method. `result` is the list of what it returns."),
+      Key("signal", .text, "The signal to wait for. `result` is the list of its arguments."),
+      Key("call", .text, "The method to call. `result` is the list of the values that it returns."),
       Key("arguments", .list(.template), "Of `call`: the arguments."),
       Key(
-        "signature", .text, "Of `call`: the types of the arguments, as D-Bus writes them: `su`."),
-      Key("timeout", .duration, "Of `call`: how long it may take. Default: 25s."),
+        "signature", .text, "Of `call`: the D-Bus types of the arguments, such as `su`."),
+      Key("timeout", .duration, "Of `call`: time limit. Default: 25 s."),
     ])
 
   public static let kind = ObjectShape(
@@ -167,11 +167,13 @@ extension ObjectShape {
         "Whether data survives a restart of the daemon (`durable`) or gets its defaults "
           + "again (`volatile`). Default: `durable`."),
       Key("transition", .text, "Animation hint for changes: `spring:400ms`, `opacity`."),
-      Key("open", .bool, "Whether widgets take undeclared data, parameters and events."),
+      Key(
+        "open", .bool,
+        "Whether widgets take undeclared data, parameters and events. Default: false."),
       Key(
         "losableEvents", .bool,
-        "Whether events may be lost while the host is away. The daemon then does not "
-          + "store them."),
+        "Whether events may be lost while the host is away. The daemon then does not store them. "
+          + "Default: false."),
       Key("parameters", .shape("fields"), "Configuration of a widget."),
       Key("data", .shape("fields"), "State of a widget."),
       Key(
@@ -206,7 +208,8 @@ extension ObjectShape {
       Key("default", .constant, "Value if none is given. Default for data: null."),
       Key("description", .text, "Meaning, unit and range."),
       Key(
-        "required", .bool, "Whether a value must be given. Not for data, and not with a default."),
+        "required", .bool,
+        "Whether a value must be given. Not for data, and not with a default. Default: false."),
     ])
 
   public static let event = ObjectShape(
@@ -259,14 +262,13 @@ extension ObjectShape {
       Key("if", .expression, "Condition that chooses `then` or `else`. It reads `value`."),
       Key(
         "then", .template,
-        "Result if the condition is true, or if there is no `if`. It can read `value`. "
-          + "Without `then` and `else`, the result is true or false."),
+        "Result if the condition is true, or if there is no `if`. It can read `value`. With `if` "
+          + "alone, the result is true or false."),
       Key("else", .template, "Result if the condition is false."),
       Key(
         "transform", .any([.text, .list(.text)]),
-        "Names of transforms, applied in this order before `format`. A transform of the "
-          + "bundle, or `string`, `int`, `double`, `number`, `percent`, `bytes` or "
-          + "`duration`."),
+        "Names of transforms, applied in this order before `format`: transforms of the bundle, "
+          + "or `string`, `int`, `double`, `number`, `percent`, `bytes`, `duration`."),
       Key("format", .text, "Text with `%@` for the value, and `%%` for a percent sign."),
       Key("placeholder", .constant, "Value that is used if the result is null or fails."),
     ])
@@ -280,7 +282,8 @@ extension ObjectShape {
         "Name of the variable with the element. Default: `item`. `NAMEIndex` is the "
           + "index, from 0."),
       Key(
-        "key", .expression, "Identifies a row when the list changes: text or a number."),
+        "key", .expression,
+        "Text or number that identifies a row when the list changes. Default: the index."),
     ])
 
   public static let source = ObjectShape(
@@ -293,7 +296,8 @@ extension ObjectShape {
         "Path of a file. The host watches it, and reads it again when it changes."),
       Key(
         "folder", .textTemplate,
-        "Path of a folder. `result` is the list of its entries. The host watches it as it does files."
+        "Path of a folder. `result` is the list of its entries. The host watches it, and reads it "
+          + "again when it changes."
       ),
       Key("http", .any([.textTemplate, .shape("http")]), "A request, or only a URL."),
       Key("command", .list(.textTemplate), "A program and its arguments. No shell is involved."),
@@ -304,27 +308,31 @@ extension ObjectShape {
       Key("timer", .duration, "An interval. `result` is the current time."),
       Key("value", .template, "A value."),
       Key("every", .duration, "Interval between readings, 100 ms or more."),
-      Key("aligned", .bool, "Whether to read at multiples of the interval since midnight (UTC)."),
+      Key(
+        "aligned", .bool,
+        "Whether to read at multiples of the interval since midnight (UTC). Default: false."),
       Key(
         "start", .bool,
         "Whether to read when the widget is created or the bundle is loaded. Default: true."),
       Key("when", .expression, "Condition: the source is read only while it is true."),
       Key(
         "filter", .expression,
-        "Of a socket, of `lines`, of properties and signals: condition for a result. If it is false, the "
-          + "result is ignored. It reads `result`."),
-      Key("whileWatched", .bool, "Whether to read only while a client watches the widget."),
+        "Of a socket, of a command with `lines`, of `properties` and `signal`: condition for a "
+          + "result. It reads `result`. If it is false, the host ignores the result."),
+      Key(
+        "whileWatched", .bool,
+        "Whether to read only while a client watches the widget. Default: false."),
       Key(
         "optional", .bool,
-        "Whether a missing file, folder, program, socket or service is no failure. `status.NAME.missing` is then "
-          + "true."),
+        "Whether the file, folder, program, socket or service can be missing without a failure. "
+          + "`status.NAME.missing` is then true. Default: false."),
       Key(
         "staleAfter", .duration,
-        "Time of failed readings after which the widget is stale. Default: 30s."),
+        "The widget is stale after the source has failed for this time. Default: 30 s."),
       Key(
         "parse", .any([.words(Parse.Format.allCases.map(\.rawValue)), .shape("parse")]),
-        "How to parse bytes into `result`. Default: JSON if the answer says so, else "
-          + "text."),
+        "How to parse bytes into `result`. Default: `json` for an HTTP answer of a JSON type, a "
+          + "file `*.json`, and `format: i3`; else `text`."),
       Key(
         "set", .map(.expression), "Data keys and expressions for their values. They read `result`."),
       Key("title", .textTemplate, "Title of a failure, for people."),
@@ -332,16 +340,20 @@ extension ObjectShape {
       Key("stub", .template, "Value of `result` if the host runs with `--stub`."),
       Key("debugDelay", .duration, "With `--stub`: duration of a reading."),
       Key("input", .textTemplate, "Of a command: its standard input."),
-      Key("timeout", .duration, "Of a command: time limit, after which the program is killed."),
       Key(
-        "lines", .bool, "Of a command: whether every line of its output is a result, while it runs."
-      ),
+        "timeout", .duration,
+        "Of a command: time limit, after which the program is killed. Default: 30 s; none with "
+          + "`lines`."),
+      Key(
+        "lines", .bool,
+        "Of a command: whether each line of the output is a result, while the program runs. "
+          + "Default: false."),
     ])
 
   public static let http = ObjectShape(
     "http", "An HTTP request. Success is a status of 200 to 299.",
     [
-      Key("method", .text, "HTTP method. Default: `GET`; with a body `POST`."),
+      Key("method", .text, "HTTP method. Default: `GET`, or `POST` with a body."),
       Key(
         "url", .textTemplate, "`http://` or `https://`, host and path. Required without `service`."),
       Key("service", .text, "A service of the bundle, instead of `url`."),
@@ -358,7 +370,7 @@ extension ObjectShape {
         "auth", .any([.textTemplate, .shape("auth")]),
         "Path of a file with a bearer token. No client sees the token."),
       Key("json", .template, "The body, as JSON."),
-      Key("form", .map(.template), "The body, as a web form's."),
+      Key("form", .map(.template), "The body, encoded as a web form."),
       Key("multipart", .map(.any([.template, .shape("part")])), "The body, in parts."),
       Key("text", .textTemplate, "The body, as text."),
       Key("contentType", .text, "Content type of `text`. Default: `text/plain; charset=utf-8`."),
@@ -407,8 +419,8 @@ extension ObjectShape {
           + "indexes."),
       Key(
         "errorPath", .any([.text, .list(.constant)]),
-        "Of JSON: path of an error message. An answer with text at this path is a "
-          + "failure, whatever its status."),
+        "Of JSON: path of an error message. An answer with text at this path is a failure, even "
+          + "with a status of success."),
     ])
 
   public static let on = ObjectShape(

@@ -16,20 +16,21 @@ extension ObjectShape {
     switch type {
     case .label: "A text: `text`."
     case .image: "A picture or an icon: `source`."
-    case .button: "Something to press: `text`, or nodes."
-    case .toggle: "Something to switch on and off: `text`."
-    case .input: "A field to type into: `name`."
-    case .gauge: "A number between two others: `value`."
-    case .chart: "A series of numbers: `values`."
-    case .stack: "Nodes below each other, or side by side."
+    case .button: "A button: `text`, or nodes."
+    case .toggle: "A switch that is on or off: `text`."
+    case .input: "A field for text, numbers or files: `name`."
+    case .gauge: "A number between `min` and `max`: `value`."
+    case .chart: "A chart of numbers: `values`."
+    case .stack: "Nodes below each other, side by side, or on top of each other."
     case .grid: "Nodes in columns."
-    case .table: "Nodes as rows."
-    case .space: "Empty room: `size`."
+    case .table: "Nodes as rows of a table."
+    case .space: "Empty space: `size`."
     case .date:
-      "A point in time: `date`. If the `type` of the node is `date`, the point in time."
+      "A point in time, which clients keep up to date: `date`. With `type: date`, the point in "
+        + "time."
     case .form: "Inputs that are submitted together. `on: {submit: NAME}` names the action."
-    case .spinner: "An activity that is under way: `text`."
-    case .link: "Something to open elsewhere: `text`, or nodes."
+    case .spinner: "A sign of a running activity: `text`."
+    case .link: "A link that users open: `text`, or nodes."
     }
   }
 
@@ -43,7 +44,7 @@ extension ObjectShape {
     }
     return names.map { name in
       if let property = NodeType.common.first(where: { $0.name == name }) {
-        return propertyKey([property], property.words(ofDefault: name != "padding"))
+        return propertyKey([property], property.words)
       }
       let owners = NodeType.allCases.compactMap { type in
         type.properties.first { $0.name == name }.map { (type, $0) }
@@ -53,8 +54,8 @@ extension ObjectShape {
       return propertyKey(
         owners.map(\.1),
         isSame
-          ? "Of \(types): \(owners[0].1.words())"
-          : owners.map { "\($0.name): \($1.words())" }.joined(separator: " "))
+          ? "Of \(types): \(owners[0].1.words)"
+          : owners.map { "\($0.name): \($1.words)" }.joined(separator: " "))
     }
   }()
 
@@ -68,8 +69,8 @@ extension ObjectShape {
 }
 
 extension NodeProperty {
-  /// The meaning, type, unit and default, in words.
-  fileprivate func words(ofDefault tellsDefault: Bool = true) -> String {
+  /// The meaning, type, unit and default, in words. The default can be a part of the meaning.
+  fileprivate var words: String {
     var facts: [String] = []
     switch type {
     case .field(let type):
@@ -78,7 +79,7 @@ extension NodeProperty {
     default: facts.append(type.words)
     }
     if let unit, unit != .points { facts.append(unit.rawValue) }
-    if tellsDefault, let value = defaultValue, value != .string("") {
+    if !summary.contains("Default: "), let value = defaultValue, value != .string("") {
       facts.append("default `\(value.inReference)`")
     }
     return facts.isEmpty ? summary : "\(summary.dropLast()) (\(facts.joined(separator: "; ")))."

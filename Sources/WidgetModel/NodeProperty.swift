@@ -70,10 +70,11 @@ extension NodeType {
         "Font: title, headline, body, caption, monospace."),
       .init(
         "align", .choice(["start", "center", "end", "fill"]), .string("start"),
-        "Place of the content if the node is larger than its content."),
+        "Alignment of the content in a node that is larger than its content."),
       .init(
         "padding", .edges, .double(padding), .points,
-        "Space between the node's edge and its content."),
+        "Space between the node's edge and its content. Default: 4; 0 for stack, grid, table, "
+          + "form and space."),
       .init("margin", .edges, .double(0.0), .points, "Space around the node."),
       .init("width", .length, nil, .points, "Width. Default: as wide as its content."),
       .init("height", .length, nil, .points, "Height. Default: as high as its content."),
@@ -134,7 +135,7 @@ extension NodeType {
     case .image:
       [
         .init("source", .field(.string), nil, "A path, an https URL, or an icon's name."),
-        .init("alt", .field(.string), .string(""), "Description in words."),
+        .init("alt", .field(.string), .string(""), "Description of the picture."),
         .init(
           "mode", .choice(["fit", "fill", "center"]), .string("fill"),
           "How the picture fills the frame."),
@@ -175,7 +176,9 @@ extension NodeType {
         .init(
           "minLength", .whole(0...1_000_000), .int(0), .characters,
           "Minimum length of the text for change events."),
-        .init("throttle", .field(.duration), nil, "Pause in typing before a change event is sent."),
+        .init(
+          "throttle", .field(.duration), nil,
+          "Debounce: time without typing before a change event is sent."),
       ]
     case .gauge:
       [
@@ -201,15 +204,17 @@ extension NodeType {
       [
         .init(
           "axis", .choice(["vertical", "horizontal", "layered"]), .string("vertical"),
-          "Whether children stand below each other, side by side, or on top of each other."),
+          "Whether children are below each other, side by side, or on top of each other."),
         .init("spacing", .length, .double(0.0), .points, "Space between children."),
         .init(
           "distribution", .choice(["start", "center", "end", "fill", "equal", "between"]),
           .string("start"),
-          "Places of children along the axis if there is spare space."),
+          "Arrangement of the children along the axis, if the stack has spare space."),
         .init(
           "crossAlign", .choice(["start", "center", "end", "fill"]), .string("fill"),
-          "Places of children across the axis."),
+          "Alignment of the children across the axis. Default: center in horizontal stacks; else "
+            + "start for buttons, toggles, gauges, images, dates, spinners and links, and fill for "
+            + "other nodes."),
         .init(
           "scroll", .field(.bool), .bool(false),
           "Whether users can scroll to content that does not fit."),
@@ -270,12 +275,12 @@ extension NodeType {
     case .spinner:
       [
         .init("text", .field(.string), .string(""), "Text beside the spinner."),
-        .init("active", .field(.bool), .bool(true), "Whether the activity is under way."),
+        .init("active", .field(.bool), .bool(true), "Whether the activity is running."),
       ]
     case .link:
       [
         .init("text", .field(.string), .string(""), "Text."),
-        .init("url", .field(.string), nil, "Address that the link opens."),
+        .init("url", .field(.string), nil, "URL that the link opens."),
       ]
     }
   }
