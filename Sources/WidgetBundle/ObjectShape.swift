@@ -115,7 +115,7 @@ public indirect enum KeyType: Hashable, Sendable {
 extension ObjectShape {
   /// As a table of Markdown: a line a key.
   public var table: String {
-    var text = "| key | has | |\n| --- | --- | --- |\n"
+    var text = "| key | takes | meaning |\n| --- | --- | --- |\n"
     for key in entries {
       let words = key.type.words + (key.isRequired ? "; required" : "")
       text += "| `\(key.name)` | \(words) | \(key.summary.replacing("|", with: "\\|")) |\n"
