@@ -64,8 +64,8 @@ public struct LayoutEngine: Sendable {
     }
     pending = []
     if nodes.count < table.indexEnd {
-      nodes.reserveCapacity(table.indexEnd)
-      while nodes.count < table.indexEnd { nodes.append(MeasuredNode()) }
+      nodes.append(
+        contentsOf: repeatElement(MeasuredNode(), count: table.indexEnd - nodes.count))
     }
     // Taken out, so that the pass is their only owner.
     var pass = LayoutPass(
@@ -100,6 +100,8 @@ struct MeasuredNode: Sendable {
   /// If it was measured as the row of a table: its extent is not known then.
   var isRow = false
   var rowHeight: (shape: RowShape, height: Int)?
+  /// If it is a row of a stack: the widths of its children, which its height and its place need.
+  var rowWidths: (room: Int, widths: [Int], gap: Int)?
   /// Heights, margin included, by width: the latest two.
   var heights = HeightCache()
   var lines: WrappedLines?
@@ -124,7 +126,7 @@ final class NodeFacts: Sendable {
     (type, id, children, style, content) = (nil, "", [], NodeStyle(), LeafContent())
   }
 
-  init(_ entry: NodeTable.Entry, _ metrics: LayoutMetrics) {
+  init(_ entry: borrowing NodeTable.Entry, _ metrics: borrowing LayoutMetrics) {
     (type, id, children) = (entry.node.type, entry.node.id, entry.children)
     style = NodeStyle(entry.node, metrics)
     content = LeafContent(entry.node, metrics, style)

@@ -156,7 +156,14 @@ extension LayoutPass {
   }
 
   /// The widths of a row's children, and the gap between them.
-  private func rowWidths(_ index: Int, width: Int) -> (widths: [Int], gap: Int) {
+  private mutating func rowWidths(_ index: Int, width: Int) -> (widths: [Int], gap: Int) {
+    if let known = nodes[index].rowWidths, known.room == width { return (known.widths, known.gap) }
+    let (widths, gap) = dividedWidths(index, width: width)
+    nodes[index].rowWidths = (width, widths, gap)
+    return (widths, gap)
+  }
+
+  private func dividedWidths(_ index: Int, width: Int) -> (widths: [Int], gap: Int) {
     let facts = nodes[index].facts
     let parts = rowParts(index)
     let wanted = rowGap(index)

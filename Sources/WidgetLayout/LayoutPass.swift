@@ -4,7 +4,7 @@ import WidgetModel
 ///
 /// `measure` finds what a node takes horizontally, from its children's up. `height` says how high it is
 /// at a width. `place` gives it a frame. All three go at most `depthMax` deep.
-struct LayoutPass {
+struct LayoutPass: ~Copyable {
   let table: NodeTable
   let metrics: LayoutMetrics
   let chrome: Chrome
@@ -58,6 +58,7 @@ struct LayoutPass {
     nodes[index].isMeasured = true
     nodes[index].isShrinkable = false
     if asRow { nodes[index].rowHeight = nil }
+    nodes[index].rowWidths = nil
     nodes[index].isPlaced = false
     let facts = nodes[index].facts
     guard facts.style.isVisible else {

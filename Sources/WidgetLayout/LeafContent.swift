@@ -57,7 +57,9 @@ struct LeafContent: Sendable {
 
   init() {}
 
-  init(_ node: Node, _ metrics: LayoutMetrics, _ style: NodeStyle) {
+  init(
+    _ node: borrowing Node, _ metrics: borrowing LayoutMetrics, _ style: borrowing NodeStyle
+  ) {
     canFocus = node.bool("enabled") ?? true
     isPressable = node.events.contains("press")
     switch node.type {
@@ -75,8 +77,7 @@ struct LeafContent: Sendable {
       value = node.percentage.map { "\($0)%" } ?? "-"
     case .chart: readChart(node, metrics, style)
     case .image:
-      let words = ["alt", "source", "fallback"].lazy.map { node.text($0) }.first { !$0.isEmpty }
-      name = "[\(DisplayText.onOneLine(words ?? "image"))]"
+      name = "[\(DisplayText.onOneLine(node.alternative))]"
     case .date: value = DisplayText.onOneLine(metrics.dateText(node))
     case .form:
       let title = node.text("text")
@@ -214,6 +215,17 @@ struct LeafContent: Sendable {
       }
     }
     return hasDigit
+  }
+}
+
+extension Node {
+  /// What stands for a picture.
+  fileprivate var alternative: String {
+    for name in ["alt", "source", "fallback"] {
+      let words = text(name)
+      if !words.isEmpty { return words }
+    }
+    return "image"
   }
 }
 

@@ -44,7 +44,7 @@ struct NodeStyle {
 
   init() {}
 
-  init(_ node: Node, _ metrics: LayoutMetrics) {
+  init(_ node: borrowing Node, _ metrics: borrowing LayoutMetrics) {
     let isContainer: Bool =
       switch node.type {
       case .stack, .grid, .table, .form, .space, nil: true

@@ -22,7 +22,7 @@ struct TextWrap {
     var paragraph: Int
   }
 
-  init(metrics: LayoutMetrics, font: ThemeFont, width: Int) {
+  init(metrics: borrowing LayoutMetrics, font: ThemeFont, width: Int) {
     (self.measure, self.font, self.width) = (metrics.measure, font, max(width, 1))
     inColumns = metrics.measuresColumns
   }
