@@ -158,7 +158,9 @@ public final class TerminalSession: Sendable {
   // MARK: Events
 
   /// What happens from now on, until `stop`. Call it once: a thread reads the terminal for it.
-  public func events() -> AsyncStream<TerminalEvent> {
+  ///
+  /// - Throws: `system` if the thread does not start. The terminal then stays as it is until `stop`.
+  public func events() throws(TerminalError) -> AsyncStream<TerminalEvent> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: TerminalEvent.self, bufferingPolicy: .bufferingNewest(TerminalSession.eventsMax))
     let reading = Reading(
@@ -172,13 +174,11 @@ public final class TerminalSession: Sendable {
         if let argument { Unmanaged<Reading>.fromOpaque(argument).takeRetainedValue().run() }
         return nil
       }, thread.toOpaque())
-    if status == 0 {
-      pthread_detach(handle)
-    } else {
+    guard status == 0 else {
       thread.release()
-      continuation.yield(.ended)
-      continuation.finish()
+      throw .system(call: "pthread_create", reason: String(cString: strerror(status)))
     }
+    pthread_detach(handle)
     return stream
   }
 

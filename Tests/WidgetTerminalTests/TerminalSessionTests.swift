@@ -80,7 +80,7 @@ struct TerminalSessionTests {
   @Test func `keys, resizing and the end are events, in order`() async throws {
     let terminal = try PseudoTerminal()
     let session = try TerminalSession(input: terminal.program, output: terminal.program)
-    var events = session.events().makeAsyncIterator()
+    var events = try session.events().makeAsyncIterator()
     terminal.type("a\u{1B}[A")
     #expect(await events.next() == .input(.key(.character("a"), [])))
     #expect(await events.next() == .input(.key(.up, [])))

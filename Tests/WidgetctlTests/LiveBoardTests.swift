@@ -868,6 +868,16 @@ import WidgetTerminal
     #expect(board.quiet == nil)
   }
 
+  @Test func `a lost connection is said at once, whatever was said before`() throws {
+    var board = try Self.board([Self.widget("c", Self.counter)])
+    _ = board.take(.key(.character("r"), []))
+    #expect(LiveSamples.lines(&board).joined().contains("move the focus"))
+    try board.take(.disconnected(.closed))
+    let lines = LiveSamples.lines(&board).joined()
+    #expect(!lines.contains("move the focus"))
+    #expect(lines.contains("○"))
+  }
+
   @Test func `without anything that moves there is nothing to wake up for`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     #expect(board.quiet == nil)

@@ -34,7 +34,7 @@ struct ViewWatch: Sendable {
         }
       }
       if let terminal {
-        group.addTask { await screen.follow(terminal) }
+        group.addTask { try await screen.follow(terminal) }
       }
       defer { group.cancelAll() }
       try await group.next()
@@ -129,9 +129,9 @@ private actor ViewScreen {
   }
 
   /// Handles terminal events until the user quits.
-  func follow(_ terminal: TerminalSession) async {
+  func follow(_ terminal: TerminalSession) async throws {
     try? draw()
-    for await event in terminal.events() {
+    for await event in try terminal.events() {
       switch event {
       case .resized: try? draw()
       case .resumed:

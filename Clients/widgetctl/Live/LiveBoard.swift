@@ -136,7 +136,9 @@ struct LiveBoard {
   ) throws(WidgetMirror.Inconsistency) {
     switch frame {
     case .theme(let state): setTheme(state.theme)
-    case .disconnected(let error) where feed == nil: trouble = LiveBoard.words(for: error)
+    case .disconnected(let error) where feed == nil:
+      // A lost connection matters more than what was said before.
+      (trouble, notice) = (LiveBoard.words(for: error), "")
     case .opened:
       // What was said while there was no connection no longer holds.
       if feed == nil, trouble != nil { (trouble, notice) = (nil, "") }

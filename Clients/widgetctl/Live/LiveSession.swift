@@ -57,6 +57,12 @@ struct LiveSession {
       throw CommandFailure(.usage, "a dashboard needs a terminal: \(error)")
     }
     defer { terminal.stop() }
+    let input: AsyncStream<TerminalEvent>
+    do throws(TerminalError) {
+      input = try terminal.events()
+    } catch {
+      throw CommandFailure(.otherError, "\(error)")
+    }
     let (news, post) = AsyncStream<News>.makeStream()
     // Backpressure: a watch reads its next frame after the loop has handled the last one. Meanwhile
     // the daemon conflates changes.
@@ -90,7 +96,7 @@ struct LiveSession {
     tasks.append(
       Task {
         var taken = keysTaken.makeAsyncIterator()
-        for await event in terminal.events() {
+        for await event in input {
           post.yield(.terminal(event))
           await taken.next()
         }
