@@ -99,6 +99,8 @@ struct MeasuredNode: Sendable {
   var rows: TableRows?
   /// If it was measured as the row of a table: its extent is not known then.
   var isRow = false
+  /// If it is an input of a form: the room for its name, which those of the form share.
+  var nameColumn: Int?
   var rowHeight: (shape: RowShape, height: Int)?
   /// If it is a row of a stack: the widths of its children, which its height and its place need.
   var rowWidths: (room: Int, widths: [Int], gap: Int)?

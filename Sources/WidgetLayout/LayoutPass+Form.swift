@@ -9,6 +9,34 @@ extension LayoutPass {
     nodes[index].facts.content.valueWidth + buttonEdges.horizontal
   }
 
+  /// The fields of a form begin in one column. A long name is no reason to move the others.
+  mutating func shareNameColumn(of flow: [Int], inForm: Bool) {
+    var column: Int?
+    if inForm {
+      for child in flow where hasShortName(child) {
+        column = max(column ?? 0, nodes[child].facts.content.nameWidth)
+      }
+    }
+    for child in flow {
+      let own = inForm && hasShortName(child) ? column : nil
+      guard nodes[child].nameColumn != own else { continue }
+      nodes[child].nameColumn = own
+      nodes[child].heights = HeightCache()
+      nodes[child].isPlaced = false
+      measureExtent(child)
+    }
+  }
+
+  private func hasShortName(_ index: Int) -> Bool {
+    let facts = nodes[index].facts
+    return facts.type == .input && nodes[index].depth < LayoutEngine.depthMax
+      && !facts.content.isMultiline
+      && (1...metrics.horizontal(Self.nameColumnPointsMax)).contains(facts.content.nameWidth)
+  }
+
+  /// Longer names are beside their fields alone.
+  private static var nameColumnPointsMax: Double { 128 }
+
   func formExtent(_ index: Int) -> Extent {
     var extent = columnExtent(index)
     extent.formMax(Extent(fixed: submitWidth(index)) + 2 * formInset)

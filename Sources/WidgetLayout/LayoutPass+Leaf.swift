@@ -34,7 +34,7 @@ extension LayoutPass {
       guard facts.content.nameWidth > 0 else { return field }
       // The name can go above.
       return Extent(
-        ideal: field.ideal + facts.content.nameWidth + chrome.gap, firm: field.firm,
+        ideal: field.ideal + nameColumn(index) + chrome.gap, firm: field.firm,
         least: field.least)
     case .gauge: return total(of: gaugeParts(index))
     case .chart:
@@ -148,7 +148,12 @@ extension LayoutPass {
     let facts = nodes[index].facts
     return facts.content.nameWidth > 0
       && (facts.content.isMultiline
-        || facts.content.nameWidth + chrome.gap + chrome.field.firm > width)
+        || nameColumn(index) + chrome.gap + chrome.field.firm > width)
+  }
+
+  /// The room for the name of an input, in front of its field.
+  private func nameColumn(_ index: Int) -> Int {
+    nodes[index].nameColumn ?? nodes[index].facts.content.nameWidth
   }
 
   private func fieldHeight(_ index: Int, width: Int) -> Int {
@@ -395,7 +400,7 @@ extension LayoutPass {
       let name = LayoutRect(
         x: inner.x, y: inner.y + chrome.fieldEnds, width: facts.content.nameWidth, height: line)
       add(facts.content.name, to: &texts, index, in: name, nil, .name)
-      field = field.inset(LayoutEdges(leading: facts.content.nameWidth + chrome.gap))
+      field = field.inset(LayoutEdges(leading: nameColumn(index) + chrome.gap))
     }
     let inside = field.inset(
       LayoutEdges(

@@ -81,30 +81,29 @@ extension LayoutPass {
     var y = inner.y
     for (position, child) in nodes[index].flow.enumerated() {
       let (row, column) = (position / widths.count, position % widths.count)
-      placeCell(
-        child, in: columns[column], y: y, height: heights[row], facts.style.crossAlign, clip: clip)
+      let cell = LayoutRect(
+        x: columns[column].start, y: y, width: columns[column].length, height: heights[row])
+      placeCell(child, in: cell, facts.style.crossAlign, clip: clip)
       if column == widths.count - 1 { y += heights[row] + facts.style.spacing.height }
     }
     let total = heights.reduce(max(0, heights.count - 1) * facts.style.spacing.height, +)
     if total > inner.height { result.isClipped = true }
   }
 
+  /// - Parameter centers: whether what is lower than its cell stands in the middle of it.
   private mutating func placeCell(
-    _ child: Int, in column: LayoutSpan, y: Int, height: Int, _ align: NodeStyle.Alignment?,
-    clip: LayoutRect
+    _ child: Int, in cell: LayoutRect, _ align: NodeStyle.Alignment?, clip: LayoutRect,
+    centers: Bool = false
   ) {
     guard nodes[child].isShown else { return }
-    let width = cellWidth(child, in: column.length, align)
-    let natural = cellHeight(child, in: column.length, align)
-    let cell = LayoutRect(x: column.start, y: y, width: column.length, height: height)
+    let width = cellWidth(child, in: cell.width, align)
+    let natural = cellHeight(child, in: cell.width, align)
     let isWhole = nodes[child].isShrinkable || nodes[child].facts.style.align == .fill
-    let size = LayoutSize(width: width, height: isWhole ? height : min(natural, height))
+    let size = LayoutSize(width: width, height: isWhole ? cell.height : min(natural, cell.height))
     let separator = separatorHeight(child, last: true, dividing: false)
-    place(
-      child,
-      Slot(
-        rect: cell.aligned(size, nodes[child].facts.style.align ?? align), clip: clip, align: align,
-        hasSeparator: separator > 0))
+    var rect = cell.aligned(size, nodes[child].facts.style.align ?? align)
+    if centers { rect.y += (cell.height - size.height) / 2 }
+    place(child, Slot(rect: rect, clip: clip, align: align, hasSeparator: separator > 0))
   }
 
   private static func spans(_ widths: [Int], from start: Int, gap: Int) -> [LayoutSpan] {
@@ -137,6 +136,7 @@ extension LayoutPass {
         guard nodes[cell].isShown else { continue }
         let isNumeric = nodes[cell].facts.content.isNumeric
         rows.columns[position].isNumeric = isNumeric && rows.columns[position].isNumeric != false
+        if !isNumeric, nodes[cell].facts.type == .label { rows.columns[position].isText = true }
       }
     }
     for position in rows.columns.indices {
@@ -180,17 +180,27 @@ extension LayoutPass {
     return rows
   }
 
-  private func tableWidths(_ rows: TableRows, width: Int) -> [Int] {
-    let room = max(0, width - rows.insets.horizontal - rows.accessoryWidth)
+  private func tableWidths(_ rows: TableRows, width: Int) -> TableWidths {
+    let accessory = min(rows.accessoryWidth, width)
+    let inside = LayoutSize(width: width - accessory, height: 0)
+    let insets = fitting(rows.insets, in: inside)
+    let room = max(0, inside.width - insets.horizontal)
     let extents = rows.columns.map(\.extent)
     var widths = Distribution.shrink(extents, to: room, gap: 0).lengths
     let spare = room - widths.reduce(0, +)
     if spare > 0 {
+      var shares = rows.columns.map { $0.width == nil ? $0.grow : 0 }
+      // So that rows end where the table does, and words stay together.
+      if shares.allSatisfy({ $0 == 0 }),
+        let text = rows.columns.lastIndex(where: { $0.width == nil && $0.isText })
+      {
+        shares[text] = 1
+      }
       Distribution.grow(
-        &widths, by: spare, shares: rows.columns.map { $0.width == nil ? $0.grow : 0 },
+        &widths, by: spare, shares: shares,
         most: [Int?](repeating: nil, count: widths.count))
     }
-    return widths
+    return TableWidths(columns: widths, insets: insets, accessory: accessory)
   }
 
   private func headingHeight(_ index: Int, _ rows: TableRows) -> Int {
@@ -249,7 +259,7 @@ extension LayoutPass {
 
   mutating func tableHeight(_ index: Int, width: Int) -> Int {
     guard let rows = nodes[index].rows else { return 0 }
-    let widths = tableWidths(rows, width: width)
+    let widths = tableWidths(rows, width: width).columns
     let heights = tableHeights(index, rows, widths, width: width)
     return heights.reduce(headingHeight(index, rows), +) + emptyHeight(index, width: width)
       + (rows.hasMore ? lineHeight(index) : 0)
@@ -258,18 +268,18 @@ extension LayoutPass {
   mutating func placeTable(_ index: Int, in inner: LayoutRect, clip: LayoutRect, node: Int) {
     guard let rows = nodes[index].rows else { return }
     let widths = tableWidths(rows, width: inner.width)
-    let columns = Self.spans(widths, from: inner.x + rows.insets.leading, gap: 0)
+    let columns = Self.spans(widths.columns, from: inner.x + widths.insets.leading, gap: 0)
     result.placed[node].columns = columns
     let heading = headingHeight(index, rows)
     placeHeadings(index, rows, columns, in: inner, node: node)
-    // Headings stay where they are when rows are scrolled.
-    let below = LayoutRect(
-      x: inner.x, y: inner.y + heading, width: inner.width, height: max(0, inner.height - heading))
+    // Headings stay where they are when rows are scrolled. They may take more than there is.
+    let start = inner.y + heading
+    let below = inner.inset(LayoutEdges(top: heading))
     let clip = clip.intersection(below)
-    let heights = tableHeights(index, rows, widths, width: inner.width)
+    let heights = tableHeights(index, rows, widths.columns, width: inner.width)
     let line = lineHeight(index)
     let total = heights.reduce(rows.hasMore ? line : 0, +) + emptyHeight(index, width: inner.width)
-    var y = below.y
+    var y = start
     if total > below.height, !nodes[index].facts.style.isScrolling {
       result.isClipped = true
     } else if total > below.height {
@@ -283,7 +293,7 @@ extension LayoutPass {
     }
     let plan = RowPlan(
       columns: columns, alignments: rows.columns.map(\.alignment),
-      accessoryWidth: rows.accessoryWidth, selects: rows.selects)
+      insets: widths.insets, accessoryWidth: widths.accessory, selects: rows.selects)
     for (position, row) in nodes[index].flow.enumerated() {
       let separator = separatorHeight(
         row, last: position == heights.count - 1, dividing: nodes[index].facts.style.isDividing)
@@ -302,14 +312,14 @@ extension LayoutPass {
       LayoutEdges(leading: headingInset, trailing: headingInset))
     if emptyHeight(index, width: inner.width) > 0 {
       for (position, wrapped) in wrapped(index, width: text.width).lines.enumerated() {
-        if y >= below.y {
+        if y >= start {
           result.placed[node].texts += self.text(
             String(wrapped.text), index, in: text.line(position * line, line), nil, .placeholder)
         }
         y += line
       }
     }
-    if rows.hasMore, y >= below.y {
+    if rows.hasMore, y >= start {
       result.placed[node].parts.append(
         PlacedPart(.more, LayoutRect(x: text.x, y: y, width: text.width, height: line)))
     }
@@ -337,11 +347,16 @@ extension LayoutPass {
 
   private mutating func placeRow(_ row: Int, _ slot: Slot, _ plan: RowPlan) {
     let facts = nodes[row].facts
-    let separator = slot.hasSeparator ? chrome.separator : 0
-    let frame = slot.rect.inset(facts.style.margin)
+    var (margin, padding) = (facts.style.margin, facts.style.padding)
+    margin.leading = min(margin.leading, plan.insets.leading)
+    margin.trailing = min(margin.trailing, plan.insets.trailing)
+    padding.leading = min(padding.leading, plan.insets.leading - margin.leading)
+    padding.trailing = min(padding.trailing, plan.insets.trailing - margin.trailing)
+    let frame = slot.rect.inset(margin)
+    let separator = slot.hasSeparator ? min(chrome.separator, frame.height) : 0
     let seen = frame.intersection(slot.clip)
     let outer = frame.inset(LayoutEdges(bottom: separator, trailing: plan.accessoryWidth))
-    let inner = outer.inset(facts.style.padding)
+    let inner = outer.inset(padding)
     var placed = PlacedNode(
       index: row, id: nodes[row].facts.id, type: nodes[row].facts.type, frame: frame, inner: inner,
       clip: seen)
@@ -371,9 +386,10 @@ extension LayoutPass {
     }
     let inside = seen.intersection(inner)
     for (position, cell) in nodes[row].flow.enumerated() {
-      placeCell(
-        cell, in: plan.columns[position], y: inner.y, height: inner.height,
-        plan.alignments[position], clip: inside)
+      let column = plan.columns[position]
+      let rect = LayoutRect(
+        x: column.start, y: inner.y, width: column.length, height: inner.height)
+      placeCell(cell, in: rect, plan.alignments[position], clip: inside, centers: true)
     }
     if let child = nodes[row].accessoryChild {
       let width = min(nodes[child].extent.ideal, accessory.width)

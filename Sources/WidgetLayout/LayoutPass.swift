@@ -71,7 +71,11 @@ struct LayoutPass: ~Copyable {
       return
     }
     measureChildren(index, depth: depth)
-    if asRow { return }
+    if !asRow { measureExtent(index) }
+  }
+
+  mutating func measureExtent(_ index: Int) {
+    let facts = nodes[index].facts
     var extent = contentExtent(index)
     extent = extent + (facts.style.padding.horizontal + accessoryWidth(index))
     if let width = facts.style.width { extent = Extent(fixed: width) }
@@ -109,6 +113,8 @@ struct LayoutPass: ~Copyable {
         flow.append(child)
       }
     }
+    shareNameColumn(of: flow, inForm: nodes[index].facts.type == .form)
+    if let accessory { shareNameColumn(of: [accessory], inForm: false) }
     nodes[index].flow = flow
     nodes[index].accessoryChild = accessory.flatMap { nodes[$0].isShown ? $0 : nil }
   }

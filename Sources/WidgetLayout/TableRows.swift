@@ -11,6 +11,8 @@ struct TableRows: Sendable {
     var extent = Extent.zero
     /// Whether all labels in it are numbers.
     var isNumeric: Bool?
+    /// Whether a label in it is no number.
+    var isText = false
 
     /// Numbers are at the end, where nothing else was asked for.
     var alignment: NodeStyle.Alignment? { align ?? (isNumeric == true ? .end : nil) }
@@ -27,6 +29,14 @@ struct TableRows: Sendable {
   var heights: (width: Int, heights: [Int])?
 }
 
+/// How a table divides its width.
+struct TableWidths {
+  var columns: [Int]
+  /// The room at both ends of the rows: less than they ask for, where it is short.
+  var insets: LayoutEdges
+  var accessory: Int
+}
+
 /// What the height of a row depends on.
 struct RowShape: Hashable, Sendable {
   var widths: [Int]
@@ -37,6 +47,8 @@ struct RowShape: Hashable, Sendable {
 struct RowPlan: Hashable, Sendable {
   var columns: [LayoutSpan]
   var alignments: [NodeStyle.Alignment?]
+  /// The most room at each end of a row: its columns are behind it.
+  var insets: LayoutEdges
   var accessoryWidth: Int
   var selects: Bool
 }

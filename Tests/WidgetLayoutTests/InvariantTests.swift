@@ -12,7 +12,16 @@ import WidgetModel
 
   @Test(arguments: 0..<250 as Range<UInt64>)
   func `everything has its place`(seed: UInt64) {
-    var trees = RandomTree(seed: seed)
+    checkPlaces(seed, RandomTree(seed: seed))
+  }
+
+  @Test(arguments: 2_000..<2_250 as Range<UInt64>)
+  func `nothing leaves its frame where paddings take more than there is`(seed: UInt64) {
+    checkPlaces(seed, RandomTree(seed: seed, tight: 50))
+  }
+
+  private func checkPlaces(_ seed: UInt64, _ trees: RandomTree) {
+    var trees = trees
     let content = trees.tree().content
     let table = NodeTable(content)
     for _ in 0..<4 {
@@ -89,6 +98,7 @@ import WidgetModel
       if node.frame.width < 0 || node.frame.height < 0 { problems.append("\(name) is negative") }
       if !node.frame.contains(node.inner) { problems.append("\(name): inner outside \(node)") }
       if !node.frame.contains(node.clip) { problems.append("\(name): clip outside of frame") }
+      problems += columns(node, name)
       if let parent = table.parent(of: node.index) {
         guard let parent = byIndex[parent] else {
           problems.append("\(name) is before its parent")
@@ -101,6 +111,11 @@ import WidgetModel
           node.frame.endX > result.size.width || node.frame.x < 0
         {
           problems.append("\(name) is pushed off")
+        }
+        if parent.scroll?.axis != .horizontal,
+          node.frame.x < parent.frame.x || node.frame.endX > parent.frame.endX
+        {
+          problems.append("\(name) is beside \(parent.id)")
         }
       } else if node.frame.endX > result.size.width || node.frame.x < 0 {
         problems.append("\(name) is wider than there is room")
@@ -131,6 +146,22 @@ import WidgetModel
 
   private static func isLayered(_ node: PlacedNode, _ table: NodeTable) -> Bool {
     node.type == .stack && table[node.index]?.node.properties["axis"] == .string("layered")
+  }
+
+  /// The columns, lines and viewport of one node.
+  private static func columns(_ node: PlacedNode, _ name: String) -> [String] {
+    var problems: [String] = []
+    for column in node.columns
+    where column.length < 0 || column.start < node.frame.x || column.end > node.frame.endX {
+      problems.append("\(name): column \(column) outside of \(node.frame)")
+    }
+    for line in node.dividers where !node.frame.contains(line) {
+      problems.append("\(name): divider outside")
+    }
+    if let viewport = node.scroll?.viewport, !node.frame.contains(viewport) {
+      problems.append("\(name): viewport outside")
+    }
+    return problems
   }
 
   /// The texts and parts of one node.

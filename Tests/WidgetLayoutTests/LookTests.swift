@@ -208,7 +208,7 @@ import WidgetModel
       Tree.row(["accessory": ["node": .string(id)]], .label("Job"), .label("1\n2\n3", id: id))
     }
     let tree = Tree(.table, rows)
-    #expect(tree.drawn(14).prefix(3) == [" Job        1", "            2", "            3"])
+    #expect(tree.drawn(14).prefix(3) == ["            1", " Job        2", "            3"])
     #expect(tree.layout(14).size.height == 6)
     #expect(!tree.layout(14).isClipped)
   }
@@ -238,7 +238,7 @@ import WidgetModel
 
   // MARK: - Columns
 
-  @Test func `the columns of a table fit what is in them`() {
+  @Test func `the columns of a table fit what is in them, and the last one of words grows`() {
     let tree = Tree(
       .table, ["columns": ["Name", "Size"]],
       [
@@ -247,11 +247,63 @@ import WidgetModel
       ])
     #expect(
       tree.drawn(40) == [
-        " Name          Size", " a long name      5  [ Remove ]", " b            1,024  [ Remove ]",
+        " Name                  Size", " a long name              5  [ Remove ]",
+        " b                    1,024  [ Remove ]",
       ])
     // Text gives way before buttons and short numbers do.
     #expect(tree.drawn(29).allSatisfy { !$0.contains("Remo…") && !$0.contains("1,0…") })
     #expect(tree.drawn(29)[1] == " a long        5  [ Remove ]")
+  }
+
+  @Test func `a table without words stays packed, and one that grows does as it says`() {
+    let rows = [Tree.row(.label("1"), .button("Go")), .row(.label("22"), .button("Go"))]
+    #expect(Tree(.table, rows).drawn(20) == ["  1  [ Go ]", " 22  [ Go ]"])
+    let words = [Tree.row(.label("a"), .label("b"), .button("Go"))]
+    #expect(Tree(.table, words).drawn(20) == [" a  b        [ Go ]"])
+    let columns: Value = [["grow": 1], "", ""]
+    #expect(Tree(.table, ["columns": columns], words).drawn(20) == [" a        b  [ Go ]"])
+  }
+
+  @Test func `a cell stands in the middle of a higher row`() {
+    let tree = Tree(
+      .table, [.row(.label("one two three"), .label("5"), .button("Go"))])
+    #expect(tree.drawn(18) == [" one", " two    5  [ Go ]", " three"])
+  }
+
+  @Test func `the fields of a form begin in one column`() throws {
+    let form = Tree(
+      .form, ["submit": "Add"],
+      [
+        Tree(.input, ["text": "Title"], id: "title"), Tree(.input, ["text": "A note"]),
+        Tree(.input, ["text": "A name as long as a sentence"]), Tree(.input, ["value": "alone"]),
+      ])
+    #expect(
+      form.drawn(50) == [
+        " Title:  [                                      ]",
+        " A note: [                                      ]",
+        " A name as long as a sentence: [                ]",
+        " [alone                                         ]", " [ Add ]",
+      ])
+    // Where there is no room for one name beside its field, all are above.
+    #expect(form.drawn(18).prefix(2) == [" Title:", " [              ]"])
+  }
+
+  @Test func `a field goes back to its name when a longer one is gone`() throws {
+    var table = NodeTable(
+      Tree(
+        .form, [:], id: "form",
+        [
+          Tree(.input, ["text": "To"], id: "to"), Tree(.input, ["text": "Subject"], id: "subject"),
+        ]
+      ).content)
+    var engine = LayoutEngine(metrics: .cells())
+    func field(_ result: LayoutResult) -> Int? {
+      result.placed.first { $0.id == "to" }?.parts.first?.frame.x
+    }
+    #expect(field(engine.layout(table, width: 40)) == 10)
+    let shorter = Node(id: "subject", type: .input, properties: ["text": "By"])
+    engine.invalidate(table.apply(ContentChange(setNodes: [shorter])))
+    #expect(field(engine.layout(table, width: 40)) == 5)
   }
 
   @Test func `a table has sections, lines, and says that it is empty or has more`() {

@@ -4,10 +4,13 @@ import WidgetModel
 struct RandomTree {
   var random: SeededGenerator
   private var left: Int
+  /// How many of a hundred nodes have paddings and margins that may be wider than all there is.
+  private let tight: Int
 
-  init(seed: UInt64, nodes: Int = 40) {
+  init(seed: UInt64, nodes: Int = 40, tight: Int = 0) {
     random = SeededGenerator(seed: seed)
     left = nodes
+    self.tight = tight
   }
 
   mutating func tree(depth: Int = 0) -> Tree {
@@ -26,6 +29,9 @@ struct RandomTree {
     }
     for name in Self.common where chance(7) {
       properties[name] = chance(20) ? hostile() : value(of: name)
+    }
+    if tight > 0 {
+      for name in ["padding", "margin"] where chance(tight) { properties[name] = edges() }
     }
     var tree = Tree(type, properties)
     if isContainer {
@@ -107,6 +113,15 @@ struct RandomTree {
   }
 
   private mutating func length() -> Value { pick([0, 4, 8, 16, 40, 100, 1.5]) }
+
+  private mutating func edges() -> Value {
+    let room: [Value] = [0, 8, 24, 100, 400, 5_000]
+    return chance(30)
+      ? pick(room)
+      : [
+        "leading": pick(room), "trailing": pick(room), "top": pick(room), "bottom": pick(room),
+      ]
+  }
 
   private mutating func hostile() -> Value {
     pick([
