@@ -50,8 +50,12 @@ extension LayoutPass {
   }
 
   mutating func formHeight(_ index: Int, width: Int) -> Int {
-    titleHeight(index, width: width) + columnHeight(index, width: width) + submitHeight(index)
+    titleHeight(index, width: width) + columnHeight(index, width: width) + submitGap
+      + submitHeight(index)
   }
+
+  /// Between the last field and the button, as around other controls; none in cells.
+  private var submitGap: Int { metrics.vertical(NodeStyle.leafPaddingPoints) }
 
   private func submitHeight(_ index: Int) -> Int { lineHeight(index) + buttonEdges.vertical }
 
@@ -75,12 +79,13 @@ extension LayoutPass {
           String(wrapped.text), index, in: text.line(row * line, line), nil, .name)
       }
     }
-    var fields = inner.inset(LayoutEdges(top: title, bottom: submit))
+    let gap = min(submitGap, max(0, inner.height - title - submit))
+    var fields = inner.inset(LayoutEdges(top: title, bottom: gap + submit))
     if !nodes[index].flow.contains(where: { nodes[$0].facts.style.grow > 0 }) {
       fields.height = min(fields.height, columnHeight(index, width: inner.width))
     }
     placeColumn(index, in: fields, clip: clip.intersection(fields), node: node)
-    let top = fields.endY
+    let top = fields.endY + gap
     var frame = LayoutRect(
       x: text.x, y: top, width: min(submitWidth(index), text.width), height: submit)
     frame.height = max(0, min(submit, inner.endY - top))
