@@ -299,7 +299,7 @@ let package = Package(
     .testTarget(
       name: "WidgetctlTests",
       dependencies: [
-        "widgetctl", "WidgetBar", "WidgetClient", "WidgetDrawing", "WidgetLayout", "WidgetModel",
+        "widgetctl", "WidgetBar", "WidgetBundle", "WidgetClient", "WidgetDrawing", "WidgetLayout", "WidgetModel",
         "WidgetProto", "WidgetRender", "WidgetTerminal",
       ],
       exclude: ["Golden"]),

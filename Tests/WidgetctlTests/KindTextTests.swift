@@ -1,4 +1,5 @@
 import Testing
+import WidgetBundle
 import WidgetModel
 import WidgetProto
 
@@ -85,6 +86,41 @@ struct KindTextTests {
             soon  toggle  change value=…
 
         """)
+  }
+
+  @Test func `expressions are shown as they were written, and names of let once`() throws {
+    let set = try DeclaredSet.read(
+      """
+      kinds:
+        mail:
+          data: {unread: 0}
+          let: {more: data.unread + 1, many: more > 20}
+          on: {click: {if: many, do: {set: {unread: more}}}}
+          content:
+            stack:
+              - {id: a, label: '=many ? "many" : string(more)'}
+              - {id: b, label: {from: data.unread, transform: percent, placeholder: --}, if: many}
+      """)
+    let kind = try #require(set.kinds?.first)
+    #expect(
+      text(kind).hasSuffix(
+        """
+
+        NODE     TYPE   TAKES  SHOWS
+        stack-1  stack  -
+          a      label  -      =many ? "many" : string(more)
+          b      label  -      {from: data.unread, transform: percent, placeholder: "--"}  if many
+
+        Reducers
+        on click if many
+          unread = more
+
+        Names (let)
+        NAME  EXPRESSION
+        more  data.unread + 1
+        many  more > 20
+
+        """), "\(text(kind))")
   }
 
   @Test func `a long expression does not fill the screen`() throws {

@@ -1,6 +1,9 @@
+import WidgetBundle
 import WidgetModel
 
 /// A kind in words and tables: what `describe` prints.
+///
+/// Expressions are printed as their author wrote them. The names of `let` that they read have a table.
 struct KindText {
   private let registered: RegisteredKind
   private let painter: Painter
@@ -34,8 +37,25 @@ struct KindText {
     for event in kind.events {
       text += section("Event \(event.name)", event.payload, width, summary: event.summary)
     }
-    for template in kind.content { text += content(template, width) }
-    return text + reducers
+    var names: [WrittenBinding.Name] = []
+    for template in kind.content { text += content(template, width, &names) }
+    text += reducers(&names)
+    return text + section(names, width)
+  }
+
+  private func section(_ names: [WrittenBinding.Name], _ width: Int?) -> String {
+    guard !names.isEmpty else { return "" }
+    var table = Table("NAME", "EXPRESSION")
+    for name in names { table.add(.init(name.name), .init(name.expression)) }
+    return "\n" + painter.paint("Names (let)", .header) + "\n" + table.text(width: width, painter)
+  }
+
+  /// The written expression. Its names go into `names`.
+  private static func text(
+    _ written: WrittenBinding, _ names: inout [WrittenBinding.Name]
+  ) -> String {
+    for name in written.names where !names.contains(name) { names.append(name) }
+    return written.text
   }
 
   private func section(
@@ -60,7 +80,9 @@ struct KindText {
 
   // MARK: - Content
 
-  private func content(_ template: ContentTemplate, _ width: Int?) -> String {
+  private func content(
+    _ template: ContentTemplate, _ width: Int?, _ names: inout [WrittenBinding.Name]
+  ) -> String {
     // The template without families is for those that no other one names.
     let others = registered.kind.content.contains { !$0.families.isEmpty }
     let families =
@@ -68,17 +90,19 @@ struct KindText {
       ? (others ? "other families" : "all families")
       : template.families.map(\.name).joined(separator: ", ")
     var table = Table("NODE", "TYPE", "TAKES", "SHOWS")
-    add(template.root, depth: 0, to: &table)
+    add(template.root, depth: 0, to: &table, &names)
     return "\n" + painter.paint("Content", .header) + " (\(families))\n"
       + table.text(width: width, painter)
   }
 
-  private func add(_ node: NodeTemplate, depth: Int, to table: inout Table) {
+  private func add(
+    _ node: NodeTemplate, depth: Int, to table: inout Table, _ names: inout [WrittenBinding.Name]
+  ) {
     let takes = events(of: node)
     table.add(
       .init(String(repeating: "  ", count: depth) + node.id), .init(node.type.name),
-      .init(takes.isEmpty ? "-" : takes), .init(KindText.words(for: node)))
-    for child in node.children { add(child, depth: depth + 1, to: &table) }
+      .init(takes.isEmpty ? "-" : takes), .init(KindText.words(for: node, &names)))
+    for child in node.children { add(child, depth: depth + 1, to: &table, &names) }
   }
 
   /// What users do to such a node, with the details that must be given.
@@ -103,34 +127,44 @@ struct KindText {
   }
 
   /// The property that says most, and when and how often the node is there.
-  private static func words(for node: NodeTemplate) -> String {
+  private static func words(
+    for node: NodeTemplate, _ names: inout [WrittenBinding.Name]
+  ) -> String {
     var parts: [String] = []
     let telling = ["text", "value", "values", "source", "date", "url"]
     if let binding = telling.lazy.compactMap({ node.properties[$0] }).first {
-      if !binding.expression.isEmpty {
-        parts.append("=\(binding.expression)".cut(toColumns: KindText.shownColumnsMax))
-      } else if let value = binding.value {
-        parts.append(value.plainText.cut(toColumns: KindText.shownColumnsMax))
-      }
+      let text =
+        binding.expression.isEmpty
+        ? binding.value?.plainText ?? "" : text(WrittenBinding(binding), &names)
+      if !text.isEmpty { parts.append(text.cut(toColumns: KindText.shownColumnsMax)) }
     }
-    if let rows = node.rows { parts.append("for each \(rows.name) in \(rows.list)") }
-    if !node.condition.isEmpty { parts.append("if \(node.condition)") }
+    if let rows = node.rows {
+      let list = text(WrittenBinding(expression: rows.list), &names)
+      parts.append("for each \(rows.name) in \(list)")
+    }
+    if !node.condition.isEmpty {
+      parts.append("if \(text(WrittenBinding(expression: node.condition), &names))")
+    }
     return parts.joined(separator: "  ")
   }
 
   // MARK: - Reducers
 
-  private var reducers: String {
+  private func reducers(_ names: inout [WrittenBinding.Name]) -> String {
     let reducers = registered.kind.reducers
     guard !reducers.isEmpty else { return "" }
     var text = "\n" + painter.paint("Reducers", .header) + "\n"
     for reducer in reducers {
       text += "on \(reducer.event.safeForTerminal)"
       if !reducer.nodeID.isEmpty { text += " of \(reducer.nodeID.safeForTerminal)" }
-      if !reducer.condition.isEmpty { text += " if \(reducer.condition.safeForTerminal)" }
+      if !reducer.condition.isEmpty {
+        let condition = KindText.text(WrittenBinding(expression: reducer.condition), &names)
+        text += " if \(condition.safeForTerminal)"
+      }
       text += "\n"
       for (key, source) in reducer.assignments.sorted(by: { $0.key < $1.key }) {
-        text += "  \(key.safeForTerminal) = \(source.safeForTerminal)\n"
+        let written = KindText.text(WrittenBinding(expression: source), &names)
+        text += "  \(key.safeForTerminal) = \(written.safeForTerminal)\n"
       }
       for key in reducer.unset { text += "  unset \(key.safeForTerminal)\n" }
     }
