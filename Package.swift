@@ -94,7 +94,7 @@ let package = Package(
     // The folder of bundles.
     .target(name: "CLibArchive"),
     .target(
-      name: "WidgetBundleStore",
+      name: "WidgetBundleInstaller",
       dependencies: ["CLibArchive", "WidgetBundle", "WidgetExpression", "WidgetModel"]),
 
     // What widgets look like, in cells: text, escape sequences, HTML.
@@ -169,7 +169,7 @@ let package = Package(
     .executableTarget(
       name: "widgetctl",
       dependencies: [
-        "TaskThreads", "WidgetBar", "WidgetBundle", "WidgetBundleStore", "WidgetCairo",
+        "TaskThreads", "WidgetBar", "WidgetBundle", "WidgetBundleInstaller", "WidgetCairo",
         "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel",
         "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones", "WidgetYAML", arguments,
       ],
@@ -197,7 +197,7 @@ let package = Package(
     .executableTarget(
       name: "widgetd-host",
       dependencies: [
-        "TaskThreads", "WidgetBundle", "WidgetBundleStore", "WidgetClient", "WidgetHost",
+        "TaskThreads", "WidgetBundle", "WidgetBundleInstaller", "WidgetClient", "WidgetHost",
         "WidgetProcess", "WidgetSystemd", "WidgetTimeZones", arguments,
       ],
       path: "Clients/widgetd-host"),
@@ -238,8 +238,8 @@ let package = Package(
       ],
       exclude: ["Golden"]),
     .testTarget(
-      name: "WidgetBundleStoreTests",
-      dependencies: ["WidgetBundleStore", "WidgetModel", "WidgetBundle"]),
+      name: "WidgetBundleInstallerTests",
+      dependencies: ["WidgetBundleInstaller", "WidgetModel", "WidgetBundle"]),
     .testTarget(
       name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetExpression", "WidgetModel"]),
     .testTarget(
@@ -299,7 +299,8 @@ let package = Package(
     .testTarget(
       name: "WidgetctlTests",
       dependencies: [
-        "widgetctl", "WidgetBar", "WidgetBundle", "WidgetClient", "WidgetDrawing", "WidgetLayout", "WidgetModel",
+        "widgetctl", "WidgetBar", "WidgetBundle", "WidgetClient", "WidgetDrawing", "WidgetLayout",
+        "WidgetModel",
         "WidgetProto", "WidgetRender", "WidgetTerminal",
       ],
       exclude: ["Golden"]),

@@ -1,6 +1,6 @@
 import Glibc
 import WidgetBundle
-import WidgetBundleStore
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetTimeZones
 
@@ -12,38 +12,39 @@ struct BundleFolder: Sendable {
   var differenceBytesMax = 1 << 20
 
   func carryOut(_ request: ProvideBundleRequest.Request) -> ProvideBundleAnswer.Outcome {
-    let store = BundleStore(path: path, timeZones: SystemTimeZones().rules)
-    do throws(BundleStoreError) {
+    let installer = BundleInstaller(path: path, timeZones: SystemTimeZones().rules)
+    do throws(BundleInstallerError) {
       switch request {
       case .install(let install):
-        let outcome = try store.install(
+        let outcome = try installer.install(
           bytes: install.content, name: install.fileName,
           digest: install.sha256.isEmpty ? nil : install.sha256)
         return .install(
           InstallBundleResponse(
-            bundle: installed(outcome, in: store), formerVersion: outcome.former ?? "",
+            bundle: installed(outcome, in: installer), formerVersion: outcome.former ?? "",
             warnings: outcome.warnings))
       case .list:
         return .list(
-          ListBundlesResponse(bundles: try store.list().map(BundleFolder.installed), folder: path))
+          ListBundlesResponse(
+            bundles: try installer.list().map(BundleFolder.installed), folder: path))
       case .delete(let delete):
-        try store.remove(delete.id, force: delete.force)
+        try installer.remove(delete.id, force: delete.force)
         return .delete(DeleteBundleResponse())
       case .rollback(let rollback):
-        let outcome = try store.rollback(
+        let outcome = try installer.rollback(
           rollback.id, to: rollback.version.isEmpty ? nil : rollback.version)
         return .rollback(
           RollbackBundleResponse(
-            bundle: installed(outcome, in: store), formerVersion: outcome.former ?? "",
+            bundle: installed(outcome, in: installer), formerVersion: outcome.former ?? "",
             warnings: outcome.warnings))
       case .setDefaults(let set):
         if !set.values.isEmpty || !set.unset.isEmpty {
-          try store.changeSettings(of: set.id, to: set.values, unset: set.unset)
+          try installer.changeSettings(of: set.id, to: set.values, unset: set.unset)
         }
-        return .setDefaults(BundleFolder.settings(try store.configured(set.id).defaults))
+        return .setDefaults(BundleFolder.settings(try installer.configured(set.id).defaults))
       case .diff(let diff):
-        let found = try store.read(bytes: diff.content, name: diff.fileName)
-        return .diff(answer(found, try store.differences(to: found)))
+        let found = try installer.read(bytes: diff.content, name: diff.fileName)
+        return .diff(answer(found, try installer.differences(to: found)))
       case .unknown:
         return .error(
           RPCStatus(
@@ -57,8 +58,10 @@ struct BundleFolder: Sendable {
   }
 
   /// The installed bundle after a change; if it cannot be read again, the outcome of the change.
-  private func installed(_ outcome: BundleStore.Outcome, in store: BundleStore) -> InstalledBundle {
-    let known = try? store.list().first { $0.id == outcome.bundle.id }
+  private func installed(_ outcome: BundleInstaller.Outcome, in installer: BundleInstaller)
+    -> InstalledBundle
+  {
+    let known = try? installer.list().first { $0.id == outcome.bundle.id }
     if let known { return BundleFolder.installed(known) }
     return InstalledBundle(
       id: outcome.bundle.id, version: outcome.bundle.version, folder: "\(path)/\(outcome.bundle.id)"
@@ -75,7 +78,7 @@ struct BundleFolder: Sendable {
   }
 
   private func answer(
-    _ found: BundleStore.Found, _ change: (isInstalled: Bool, differences: [BundleDifference])
+    _ found: BundleInstaller.Found, _ change: (isInstalled: Bool, differences: [BundleDifference])
   ) -> DiffBundleResponse {
     var response = DiffBundleResponse(
       id: found.bundle.id, version: found.bundle.version, isInstalled: change.isInstalled)
@@ -92,7 +95,7 @@ struct BundleFolder: Sendable {
     return response
   }
 
-  private static func installed(_ item: BundleStore.Installed) -> InstalledBundle {
+  private static func installed(_ item: BundleInstaller.Installed) -> InstalledBundle {
     var result = InstalledBundle(
       id: item.id,
       folder: item.file.lastIndex(of: "/").map { String(item.file[..<$0]) } ?? item.file,
@@ -107,7 +110,7 @@ struct BundleFolder: Sendable {
     return result
   }
 
-  private static func status(_ error: BundleStoreError) -> RPCStatus {
+  private static func status(_ error: BundleInstallerError) -> RPCStatus {
     func status(_ code: StatusCode, _ reason: String, _ message: String) -> RPCStatus {
       RPCStatus(code: code, message: message, errorInfo: ErrorInfo(reason: reason))
     }
@@ -122,9 +125,10 @@ struct BundleFolder: Sendable {
         (lines + (invalid.untold > 0 ? ["and \(invalid.untold) more"] : [])).joined(separator: "\n")
       )
     case .refused(let message, let hint):
-      return status(.invalidArgument, "BUNDLE_INVALID", BundleStoreError.text(message, hint: hint))
+      return status(
+        .invalidArgument, "BUNDLE_INVALID", BundleInstallerError.text(message, hint: hint))
     case .notFound(let message, let hint):
-      return status(.notFound, "BUNDLE_NOT_FOUND", BundleStoreError.text(message, hint: hint))
+      return status(.notFound, "BUNDLE_NOT_FOUND", BundleInstallerError.text(message, hint: hint))
     case .system(let message, let number):
       return status(
         .failedPrecondition, "BUNDLE_FOLDER_FAILED",

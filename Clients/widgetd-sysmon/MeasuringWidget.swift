@@ -36,7 +36,7 @@ protocol Measurement: Fields {
 
 /// A widget that measures something, and shows it in one of several units. All its state is in the daemon:
 /// what it shows follows from the data and the unit, also if the unit was set by hand.
-protocol MeasuringWidget: Widget
+protocol MeasuringWidget: ProvidedWidget
 where State: Measurement, Parameters == Titled, Event == Click {
   func measure(_ state: inout State, at now: Timestamp) throws
 }

@@ -113,7 +113,7 @@ struct Sysmon: AsyncParsableCommand {
   ]
 
   /// The widget is named as its kind is.
-  private static func spec<W: WidgetProvider.Widget>(
+  private static func spec<W: ProvidedWidget>(
     of kind: W.Type, _ title: String, _ family: Family = .medium
   ) -> WidgetSpec where W.Parameters == Titled {
     WidgetSpec(W.kind.rawValue, of: kind, family: family, labels: ["provider": "sysmon"]) {

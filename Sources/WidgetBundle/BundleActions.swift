@@ -72,7 +72,7 @@ public indirect enum Step: Sendable {
   /// Removes data, or sets it to its default.
   case unset([String])
   case http(HTTPRequest, Parse, assignments: Assignments, stub: Stub?)
-  case command(Command, Parse, assignments: Assignments, stub: Stub?)
+  case command(ProgramCommand, Parse, assignments: Assignments, stub: Stub?)
   /// Calls a method of a service on D-Bus.
   case bus(BusInput, assignments: Assignments, stub: Stub?)
   /// Sends a command to i3 or sway over its socket.

@@ -61,7 +61,7 @@ public struct BundleDefaults: Sendable {
   var type: ExpressionType { .record(RecordType(fields, isOpen: false)) }
 }
 
-extension DocumentReader {
+extension BundleFileReader {
   /// The declared settings, with the user's values.
   ///
   /// - Parameter settings: the text of the user's file; nil if there is none.

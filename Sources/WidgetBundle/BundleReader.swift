@@ -37,7 +37,7 @@ public enum BundleReader {
     }
     let reading = Reading(lines, timeZones: timeZones)
     reading.environment = environment
-    let bundle = DocumentReader(reading).read(Item(node: root, path: ""), settings: settings)
+    let bundle = BundleFileReader(reading).read(Item(node: root, path: ""), settings: settings)
     guard reading.problems.isEmpty, var bundle else {
       throw InvalidBundle(reading.problems, lines)
     }
@@ -61,7 +61,7 @@ public enum BundleReader {
 }
 
 /// Reads the document itself: what the bundle is called, what it may do, and which widgets it has.
-struct DocumentReader {
+struct BundleFileReader {
   static let kindsMax = 64
   static let widgetsMax = 1000
   static let servicesMax = 64
@@ -92,7 +92,7 @@ struct DocumentReader {
   }
 
   func read(_ item: Item, settings: String?) -> Bundle? {
-    if DocumentReader.isForApply(item) {
+    if BundleFileReader.isForApply(item) {
       reading.report(
         item, "this is no bundle, but a set of widgets and kinds",
         hint: "make it true with `widgetctl apply -f FILE`, or begin a bundle with bundle: ID")
@@ -269,8 +269,8 @@ struct DocumentReader {
   /// further mistake.
   private func services(_ item: Item?, _ permissions: Permissions) -> [String: HTTPRequest?] {
     guard let item, let entries = reading.entries(item, of: "services") else { return [:] }
-    guard let name = KindName("service"), entries.count <= DocumentReader.servicesMax else {
-      reading.report(item, "there are more than \(DocumentReader.servicesMax) services")
+    guard let name = KindName("service"), entries.count <= BundleFileReader.servicesMax else {
+      reading.report(item, "there are more than \(BundleFileReader.servicesMax) services")
       return [:]
     }
     let context = BundleContext(
@@ -293,18 +293,18 @@ struct DocumentReader {
   /// By name, or a list of objects that have one.
   func kinds(_ item: Item?) -> [Named] {
     let kinds = named(item, key: "name", .kind, of: "kinds")
-    if kinds.count > DocumentReader.kindsMax, let item {
-      reading.report(item, "there are more than \(DocumentReader.kindsMax) kinds")
+    if kinds.count > BundleFileReader.kindsMax, let item {
+      reading.report(item, "there are more than \(BundleFileReader.kindsMax) kinds")
     }
-    return Array(kinds.prefix(DocumentReader.kindsMax))
+    return Array(kinds.prefix(BundleFileReader.kindsMax))
   }
 
   func widgets(_ item: Item?) -> [Named] {
     let widgets = named(item, key: "id", .widget, of: "widgets")
-    if widgets.count > DocumentReader.widgetsMax, let item {
-      reading.report(item, "there are more than \(DocumentReader.widgetsMax) widgets")
+    if widgets.count > BundleFileReader.widgetsMax, let item {
+      reading.report(item, "there are more than \(BundleFileReader.widgetsMax) widgets")
     }
-    return Array(widgets.prefix(DocumentReader.widgetsMax))
+    return Array(widgets.prefix(BundleFileReader.widgetsMax))
   }
 
   private func named(

@@ -13,8 +13,8 @@ public enum BundleSchema {
     return text + "\n"
   }
 
-  private static var document: JSONText {
-    var definitions: [(String, JSONText)] = [
+  private static var document: SchemaJSON {
+    var definitions: [(String, SchemaJSON)] = [
       (
         "duration",
         .object([
@@ -91,12 +91,12 @@ public enum BundleSchema {
     ])
   }
 
-  private static func reference(_ name: String) -> JSONText {
+  private static func reference(_ name: String) -> SchemaJSON {
     .object([("$ref", .string("#/$defs/\(name)"))])
   }
 
-  private static func schema(of shape: ObjectShape) -> JSONText {
-    var keys: [(String, JSONText)] = [
+  private static func schema(of shape: ObjectShape) -> SchemaJSON {
+    var keys: [(String, SchemaJSON)] = [
       ("description", .string(shape.summary)), ("type", .string("object")),
       (
         "properties",
@@ -109,7 +109,7 @@ public enum BundleSchema {
           })
       ),
     ]
-    let required = shape.entries.filter(\.isRequired).map { JSONText.string($0.name) }
+    let required = shape.entries.filter(\.isRequired).map { SchemaJSON.string($0.name) }
     if !required.isEmpty { keys.append(("required", .list(required))) }
     keys.append(("patternProperties", .object([("^//$", .bool(true))])))
     keys.append(
@@ -143,7 +143,7 @@ public enum BundleSchema {
     return "^(\\*|(\(names))( *, *(\(names)))*)$"
   }
 
-  private static func schema(of type: KeyType) -> JSONText {
+  private static func schema(of type: KeyType) -> SchemaJSON {
     switch type {
     case .text: reference("text")
     case .bool: .object([("type", .string("boolean"))])
@@ -179,14 +179,14 @@ public enum BundleSchema {
 }
 
 /// JSON that is written in the order in which it was made.
-private indirect enum JSONText {
+private indirect enum SchemaJSON {
   case string(String)
   case number(Int)
   case bool(Bool)
-  case list([JSONText])
-  case object([(String, JSONText)])
+  case list([SchemaJSON])
+  case object([(String, SchemaJSON)])
 
-  var entries: [(String, JSONText)] {
+  var entries: [(String, SchemaJSON)] {
     if case .object(let entries) = self { entries } else { [] }
   }
 

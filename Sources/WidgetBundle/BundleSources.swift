@@ -48,7 +48,7 @@ public struct Source: Sendable {
     /// The entries of a folder. The host watches the folder.
     case folder(Template)
     /// The output of a program: once, or, with `isContinuous`, line by line while the program runs.
-    case command(Command, isContinuous: Bool)
+    case command(ProgramCommand, isContinuous: Bool)
     case http(HTTPRequest)
     /// Lines from a Unix socket, as long as it is connected.
     case socket(SocketInput)
@@ -194,7 +194,7 @@ public struct BusInput: Sendable {
 }
 
 /// A program to run. No shell is involved.
-public struct Command: Sendable {
+public struct ProgramCommand: Sendable {
   /// The program, then its arguments. Never empty; every element gives a text.
   public var arguments: [Template]
   public var input: Template?

@@ -35,7 +35,7 @@ public struct DeclaredSet: Sendable {
     }
     let reading = Reading(lines, timeZones: timeZones)
     let set = root.flatMap {
-      DocumentReader(reading, hasHost: false).readSet(Item(node: $0, path: ""))
+      BundleFileReader(reading, hasHost: false).readSet(Item(node: $0, path: ""))
     }
     guard reading.problems.isEmpty, var set else {
       throw InvalidBundle(reading.problems, lines)
@@ -45,7 +45,7 @@ public struct DeclaredSet: Sendable {
   }
 }
 
-extension DocumentReader {
+extension BundleFileReader {
   func readSet(_ item: Item) -> DeclaredSet? {
     guard case .map(let entries) = item.node.content else {
       _ = reading.object(item, .set)

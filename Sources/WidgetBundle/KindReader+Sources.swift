@@ -387,7 +387,7 @@ extension KindReader {
   }
 
   /// - Parameter object: has `input` and `timeout`.
-  func command(_ item: Item, _ object: Object, _ variables: Variables) -> Command? {
+  func command(_ item: Item, _ object: Object, _ variables: Variables) -> ProgramCommand? {
     let templates = reading.list(item, of: "the program and its arguments").compactMap {
       reading.template($0, variables, giving: .string, for: "an argument")
     }
@@ -407,6 +407,6 @@ extension KindReader {
       object["input"], variables, giving: .string, for: "a program's input")
     let timeout = reading.duration(object["timeout"], atLeast: .milliseconds(1))
     guard templates.count == elements.count else { return nil }
-    return Command(arguments: templates, input: input, timeout: timeout)
+    return ProgramCommand(arguments: templates, input: input, timeout: timeout)
   }
 }

@@ -18,7 +18,7 @@ struct Transform {
   ]
 }
 
-extension DocumentReader {
+extension BundleFileReader {
   static let transformsMax = 256
 
   /// The bundle's transforms beside the standard ones, which keep their names.
@@ -26,8 +26,8 @@ extension DocumentReader {
     guard let item, let entries = reading.entries(item, of: "names and expressions") else {
       return Transform.standard
     }
-    guard entries.count <= DocumentReader.transformsMax else {
-      reading.report(item, "there are more than \(DocumentReader.transformsMax) transforms")
+    guard entries.count <= BundleFileReader.transformsMax else {
+      reading.report(item, "there are more than \(BundleFileReader.transformsMax) transforms")
       return Transform.standard
     }
     var transforms = Transform.standard

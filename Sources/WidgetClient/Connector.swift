@@ -7,12 +7,12 @@ import WidgetTransport
 /// The shared connection is made when a call needs it, and made again by the next call after it was
 /// lost. While it is being made, calls wait for it together.
 final class Connector {
-  typealias Completion = (Result<Connection, ClientError>) -> Void
+  typealias Completion = (Result<RPCConnection, ClientError>) -> Void
 
   private enum Shared {
     case none
     case connecting([Completion])
-    case connected(Connection)
+    case connected(RPCConnection)
     case closed
   }
 
@@ -42,7 +42,7 @@ final class Connector {
     }
   }
 
-  private func sharedIsMade(_ result: Result<Connection, ClientError>) {
+  private func sharedIsMade(_ result: Result<RPCConnection, ClientError>) {
     guard case .connecting(let waiting) = shared else {
       if case .success(let connection) = result { connection.close() }
       return
@@ -80,7 +80,7 @@ final class Connector {
       .connectTimeout(TimeAmount(connectTimeout))
       .channelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.addHandler(Connection(socketPath: path))
+          try channel.pipeline.syncOperations.addHandler(RPCConnection(socketPath: path))
         }
       }
       .connect(unixDomainSocketPath: path)
@@ -98,9 +98,9 @@ final class Connector {
 
   private static func connection(
     of channel: any Channel, socketPath: String
-  ) -> Result<Connection, ClientError> {
+  ) -> Result<RPCConnection, ClientError> {
     do {
-      return .success(try channel.pipeline.syncOperations.handler(type: Connection.self))
+      return .success(try channel.pipeline.syncOperations.handler(type: RPCConnection.self))
     } catch {
       // The channel was closed in the same moment, and its handlers are gone.
       return .failure(.connectionLost(socketPath: socketPath))

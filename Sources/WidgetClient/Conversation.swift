@@ -44,12 +44,12 @@ package struct Conversation<Request: WireMessage, Message: WireMessage>: Sendabl
 
 /// The sending side of a conversation. Confined to its connection's loop.
 final class ConversationCall {
-  private let connection: Connection
+  private let connection: RPCConnection
   private let streamID: UInt32
   private let eventLoop: any EventLoop
   private var repeated: Scheduled<Void>?
 
-  init(_ connection: Connection, streamID: UInt32, eventLoop: any EventLoop) {
+  init(_ connection: RPCConnection, streamID: UInt32, eventLoop: any EventLoop) {
     self.connection = connection
     self.streamID = streamID
     self.eventLoop = eventLoop
@@ -79,7 +79,7 @@ final class ConversationCall {
   }
 }
 
-extension Connection {
+extension RPCConnection {
   /// Sends a message of a stream on which the client sends, too.
   func send(_ message: some WireMessage, on streamID: UInt32) throws(ClientError) {
     guard isUsable else { return }

@@ -51,10 +51,10 @@ final class StreamControl: NIOAsyncSequenceProducerDelegate {
   /// How many messages may wait for the reader.
   static let messagesMax = 16
 
-  private let connection: NIOLoopBound<Connection>
+  private let connection: NIOLoopBound<RPCConnection>
 
   /// To be called on the connection's loop.
-  init(_ connection: Connection, eventLoop: any EventLoop) {
+  init(_ connection: RPCConnection, eventLoop: any EventLoop) {
     self.connection = NIOLoopBound(connection, eventLoop: eventLoop)
   }
 
@@ -72,9 +72,9 @@ final class StreamControl: NIOAsyncSequenceProducerDelegate {
 /// A stream as its connection sees it. Confined to the connection's loop.
 final class StreamCall<Message: WireMessage>: CallReceiver {
   private let source: MessageStream<Message>.Producer.Source
-  private unowned let connection: Connection
+  private unowned let connection: RPCConnection
 
-  init(_ source: MessageStream<Message>.Producer.Source, on connection: Connection) {
+  init(_ source: MessageStream<Message>.Producer.Source, on connection: RPCConnection) {
     self.source = source
     self.connection = connection
   }

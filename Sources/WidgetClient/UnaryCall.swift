@@ -14,7 +14,7 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
   private let options: CallOptions
   private var continuation: CheckedContinuation<Answer, Never>?
   private var timer: Scheduled<Void>?
-  private var connection: Connection?
+  private var connection: RPCConnection?
   private var streamID: UInt32?
 
   init(
@@ -45,7 +45,7 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
     }
   }
 
-  private func send(on connection: Connection, since started: NIODeadline) {
+  private func send(on connection: RPCConnection, since started: NIODeadline) {
     let waited = Duration.nanoseconds((NIODeadline.now() - started).nanoseconds)
     do throws(ClientError) {
       streamID = try connection.open(

@@ -86,7 +86,7 @@ extension WidgetStore {
     let revision = advanceRevision()
     makeRoomAtEnd(transition, at: revision, time: now)
     if let number {
-      self.record(.renumber(spec.kind, to: numbering[spec.kind] ?? 0))
+      addInverse(.renumber(spec.kind, to: numbering[spec.kind] ?? 0))
       numbering[spec.kind] = number
     }
     insert(record)
@@ -337,7 +337,7 @@ extension WidgetStore {
       RequestImage(
         uid: uid, requestID: requestID, fingerprint: fingerprint, response: response,
         expires: now.advanced(by: limits.requestLifetime)))
-    record(.dropRequest)
+    addInverse(.dropRequest)
   }
 }
 

@@ -28,14 +28,14 @@ extension WidgetStore {
       isForced: draft.isForced, wantsOutcome: draft.wantsOutcome)
     let reduction = try reduce(event, on: slot, costMax: budget)
     if sequence > eventSequenceCeiling {
-      self.record(.lowerEventCeiling(to: eventSequenceCeiling))
+      addInverse(.lowerEventCeiling(to: eventSequenceCeiling))
       eventSequenceCeiling += WidgetStore.eventSequenceBlock
     }
     events.append(event, kind: record.kind, family: record.family, labels: record.labels)
-    self.record(.dropEvent)
+    addInverse(.dropEvent)
     if isKept(record.kind) {
       unacknowledged.append(event, of: record.kind)
-      self.record(.dropUnacknowledged(record.kind, sequence))
+      addInverse(.dropUnacknowledged(record.kind, sequence))
     }
     if let (patch, ownership, effect) = reduction, effect.isChange {
       _ = advanceRevision()

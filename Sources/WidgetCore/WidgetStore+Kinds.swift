@@ -127,7 +127,7 @@ extension WidgetStore {
   private mutating func replaceKind(
     _ name: KindName, with registered: RegisteredKind?, schema: KindSchema?
   ) {
-    record(.kind(name, registeredKinds[name], schemas[name]))
+    addInverse(.kind(name, registeredKinds[name], schemas[name]))
     let wasVolatile = schemas[name]?.kind.persistence == .volatile
     setKind(name, to: registered, schema: schema)
     // Nobody is there any more who could acknowledge them.

@@ -162,7 +162,7 @@ extension WidgetStore {
   /// Takes events out of those that are not acknowledged.
   mutating func forgetEvents(of kind: KindName, through sequence: UInt64) {
     guard let removed = unacknowledged.remove(of: kind, through: sequence) else { return }
-    record(.restoreUnacknowledged(kind, removed))
+    addInverse(.restoreUnacknowledged(kind, removed))
   }
 
   // MARK: - Kinds

@@ -9,7 +9,7 @@ extension WidgetStore {
 
   /// Takes the next revision.
   mutating func advanceRevision() -> Revision {
-    record(.revision(revision))
+    addInverse(.revision(revision))
     revision += 1
     return revision
   }
@@ -79,7 +79,7 @@ extension WidgetStore {
 
   private mutating func append(_ removal: Removal) {
     tombstones.append(removal)
-    record(.dropTombstone)
+    addInverse(.dropTombstone)
   }
 
   // MARK: - Taking back
@@ -148,7 +148,7 @@ extension WidgetStore {
     set { (journal.isRecording, records.isRecording) = (newValue, newValue) }
   }
 
-  mutating func record(_ inverse: Journal.Inverse) {
+  mutating func addInverse(_ inverse: Journal.Inverse) {
     if journal.isRecording { journal.inverses.append(inverse) }
   }
 }

@@ -22,7 +22,7 @@ extension WidgetStore {
     guard !update.isDryRun else {
       return (RevisedTheme(overrides: overrides, revision: theme.revision), true)
     }
-    record(.theme(theme))
+    addInverse(.theme(theme))
     theme = RevisedTheme(overrides: overrides, revision: advanceRevision())
     return (theme, true)
   }

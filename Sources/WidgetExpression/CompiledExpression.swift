@@ -24,7 +24,7 @@ public struct CompiledExpression: Sendable {
     _ source: String, in environment: ExpressionEnvironment
   ) throws(ExpressionError) {
     self.source = source
-    do throws(SyntaxFailure) {
+    do throws(ParseFailure) {
       tree = try Parser.parse(source, limits: environment.limits)
     } catch {
       let text = SourceText(source)

@@ -6,7 +6,7 @@ struct AnyProvidedWidget: Sendable {
   let schedule: Schedule
   let followsAudience: Bool
   /// Handles an occasion for a widget. The flag tells whether the widget is attached.
-  private let act: @Sendable (Occasion, WidgetModel.Widget, Bool, Timestamp) async -> Outcome
+  private let act: @Sendable (Occasion, Widget, Bool, Timestamp) async -> Outcome
 
   /// Why something is done to a widget.
   enum Occasion: Sendable {
@@ -24,7 +24,7 @@ struct AnyProvidedWidget: Sendable {
     var problem: String?
   }
 
-  init<W: Widget>(_ widget: W) {
+  init<W: ProvidedWidget>(_ widget: W) {
     kind = Kind(
       name: W.kind, displayName: widget.displayName, summary: widget.summary,
       families: widget.families, parameters: W.Parameters.schema, data: W.State.schema,
@@ -40,21 +40,21 @@ struct AnyProvidedWidget: Sendable {
 
   /// Brings a widget up to date.
   func refreshed(
-    _ widget: WidgetModel.Widget, isAttached: Bool = true, at now: Timestamp
+    _ widget: Widget, isAttached: Bool = true, at now: Timestamp
   ) async -> Outcome {
     await act(.refresh, widget, isAttached, now)
   }
 
   /// Handles the first watcher of a widget, or the loss of the last one.
   func watched(
-    _ widget: WidgetModel.Widget, isAttached: Bool, at now: Timestamp
+    _ widget: Widget, isAttached: Bool, at now: Timestamp
   ) async -> Outcome {
     await act(isAttached ? .attached : .detached, widget, isAttached, now)
   }
 
   /// Does what an event means.
   func handled(
-    _ event: WidgetModel.Event, on widget: WidgetModel.Widget, isAttached: Bool = true,
+    _ event: WidgetModel.Event, on widget: Widget, isAttached: Bool = true,
     at now: Timestamp
   ) async -> Outcome {
     await act(.event(event), widget, isAttached, now)
@@ -67,8 +67,8 @@ struct AnyProvidedWidget: Sendable {
     return events.filter { $0.nodeID.isEmpty && seen.insert($0.name).inserted }.map(\.type)
   }
 
-  private static func act<W: Widget>(
-    _ widget: W, _ occasion: Occasion, on current: WidgetModel.Widget, _ isAttached: Bool,
+  private static func act<W: ProvidedWidget>(
+    _ widget: W, _ occasion: Occasion, on current: Widget, _ isAttached: Bool,
     _ now: Timestamp
   ) async -> Outcome {
     var event: WidgetModel.Event?
@@ -120,7 +120,7 @@ struct AnyProvidedWidget: Sendable {
 /// Lists widgets: `{ Clock(); Counter() }`.
 @resultBuilder
 public enum WidgetsBuilder {
-  public static func buildExpression<W: Widget>(_ widget: W) -> Widgets {
+  public static func buildExpression<W: ProvidedWidget>(_ widget: W) -> Widgets {
     Widgets(all: [AnyProvidedWidget(widget)])
   }
   public static func buildBlock(_ parts: Widgets...) -> Widgets { joined(parts) }

@@ -71,7 +71,7 @@ extension WidgetSpec {
   /// A widget of a kind that is written in Swift.
   ///
   /// - Parameter id: 1 to 128 characters of an id's alphabet; another text is a mistake of the program.
-  public init<W: Widget>(
+  public init<W: ProvidedWidget>(
     _ id: String, of kind: W.Type, family: Family? = nil, labels: Labels = [:],
     _ configure: (inout W.Parameters) -> Void = { _ in }
   ) {

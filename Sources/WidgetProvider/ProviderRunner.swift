@@ -112,7 +112,7 @@ public struct ProviderRunner: Sendable {
   }
 
   private func refreshOnce(
-    _ widget: WidgetModel.Widget, _ provided: AnyProvidedWidget
+    _ widget: Widget, _ provided: AnyProvidedWidget
   ) async throws(ClientError) {
     let outcome = await provided.refreshed(widget, at: now())
     tell(outcome, widget.id)
@@ -271,7 +271,7 @@ public struct ProviderRunner: Sendable {
   }
 
   private func forEachPage(
-    of kind: KindName, _ body: ([WidgetModel.Widget]) async throws(ClientError) -> Void
+    of kind: KindName, _ body: ([Widget]) async throws(ClientError) -> Void
   ) async throws(ClientError) {
     var token = ""
     repeat {

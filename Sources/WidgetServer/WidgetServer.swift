@@ -173,7 +173,7 @@ public final class WidgetServer: Sendable {
     let socket = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     guard let socket, let peer = Peer(socket: socket) else {
       service.context.counters.connectionsRefused += 1
-      service.context.recentErrors.record(
+      service.context.recentErrors.add(
         .unauthenticated, "PEER_UNKNOWN", area: "connections",
         "A connection was refused, because the kernel does not tell its user.",
         at: .wallClock())
@@ -181,7 +181,7 @@ public final class WidgetServer: Sendable {
     }
     if let (limit, maximum) = service.connections.admit(peer) {
       service.context.counters.connectionsRefused += 1
-      service.context.recentErrors.record(
+      service.context.recentErrors.add(
         .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
         at: .wallClock())
       service.context.logger.warning(

@@ -17,7 +17,7 @@ final class Checkpointer: @unchecked Sendable {
     var failures: UInt64 = 0
   }
 
-  private let connection: Connection
+  private let connection: DatabaseConnection
   private let onFailure: @Sendable (StorageError) -> Void
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>
@@ -37,7 +37,8 @@ final class Checkpointer: @unchecked Sendable {
     path: String, busyTimeoutMilliseconds: Int32,
     onFailure: @escaping @Sendable (StorageError) -> Void
   ) throws(StorageError) {
-    connection = try Connection(path: path, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+    connection = try DatabaseConnection(
+      path: path, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
     self.onFailure = onFailure
     mutex = .allocate(capacity: 1)
     condition = .allocate(capacity: 1)

@@ -4,7 +4,7 @@ import WidgetProto
 
 /// Reads a database's rows into an image, and refuses what cannot have been written by a log.
 struct Loader {
-  let connection: Connection
+  let connection: DatabaseConnection
   let codec: WireCodec
   let saved: SavedState
 

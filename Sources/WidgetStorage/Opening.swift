@@ -5,14 +5,14 @@ import Glibc
 /// A file is changed only once it is known to be a database of this application, in a version that
 /// this program knows.
 struct Opening {
-  let connection: Connection
+  let connection: DatabaseConnection
   private let options: SQLiteCommitLog.Options
 
   /// Opens and, if need be, creates or upgrades the database.
   init(path: String, options: SQLiteCommitLog.Options, schema: Schema) throws(StorageError) {
     self.options = options
     try Opening.makeFile(path)
-    connection = try Connection(
+    connection = try DatabaseConnection(
       path: path, busyTimeoutMilliseconds: options.busyTimeout.milliseconds)
     let version = try schema.version(of: connection)
     // Detects some damage where it is met rather than later.
@@ -105,7 +105,7 @@ struct Statements {
   let dropRequests: Statement
   let updateState: Statement
 
-  init(_ connection: Connection) throws(StorageError) {
+  init(_ connection: DatabaseConnection) throws(StorageError) {
     func prepare(_ sql: String) throws(StorageError) -> Statement {
       try Statement(sql, on: connection)
     }

@@ -75,7 +75,7 @@ public final class SQLiteCommitLog: CommitLog {
   struct Open {
     /// Keeps the lock.
     let directory: StateDirectory
-    let connection: Connection
+    let connection: DatabaseConnection
     let statements: Statements
     let checkpointer: Checkpointer
   }
@@ -185,7 +185,7 @@ public final class SQLiteCommitLog: CommitLog {
   }
 
   private func write(
-    _ group: CommitGroup, _ statements: Statements, on connection: Connection
+    _ group: CommitGroup, _ statements: Statements, on connection: DatabaseConnection
   ) throws(StorageError) {
     for id in group.deletions {
       try statements.deleteWidget.bind(id.rawValue, at: 1)

@@ -58,7 +58,7 @@ struct SavedState: Equatable {
 
   // MARK: The row
 
-  init(from connection: Connection) throws(StorageError) {
+  init(from connection: DatabaseConnection) throws(StorageError) {
     let row = try Statement(
       """
       SELECT epoch, revision, compact_revision, event_sequence_ceiling, unsynced_boot FROM state
@@ -77,7 +77,7 @@ struct SavedState: Equatable {
   }
 
   /// Writes the whole row.
-  func write(on connection: Connection) throws(StorageError) {
+  func write(on connection: DatabaseConnection) throws(StorageError) {
     let row = try Statement(
       """
       UPDATE state SET epoch = ?1, revision = ?2, compact_revision = ?3,

@@ -102,7 +102,7 @@ struct Schema: Sendable {
   ])
 
   /// What kind of file a connection has opened. Changes nothing.
-  func version(of connection: Connection) throws(StorageError) -> Int {
+  func version(of connection: DatabaseConnection) throws(StorageError) -> Int {
     let applicationID = try connection.number("PRAGMA application_id")
     let found = try connection.number("PRAGMA user_version")
     let tables = try connection.number("SELECT count(*) FROM sqlite_schema")
@@ -118,7 +118,7 @@ struct Schema: Sendable {
   }
 
   /// Brings a database to this version, in one transaction.
-  func migrate(_ connection: Connection, from found: Int) throws(StorageError) {
+  func migrate(_ connection: DatabaseConnection, from found: Int) throws(StorageError) {
     guard found < version else { return }
     try connection.transaction { () throws(StorageError) in
       for step in steps[found...] { try connection.execute(step) }

@@ -3,9 +3,9 @@ import CSQLite
 /// A prepared statement. Parameters are numbered from 1, columns from 0.
 final class Statement {
   private let handle: OpaquePointer
-  private let connection: Connection
+  private let connection: DatabaseConnection
 
-  init(_ sql: String, on connection: Connection) throws(StorageError) {
+  init(_ sql: String, on connection: DatabaseConnection) throws(StorageError) {
     var prepared: OpaquePointer?
     let code = sqlite3_prepare_v3(
       connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)

@@ -1,7 +1,7 @@
 import WidgetProvider
 
 /// The example of docs/swift-widgets.md, with no other import than an author has.
-struct ManualCounter: Widget {
+struct ManualCounter: ProvidedWidget {
   static let kind: KindName = "desk/counter"
 
   struct State: Fields {
@@ -36,7 +36,7 @@ struct ManualCounter: Widget {
   }
 }
 
-struct ManualClock: Widget {
+struct ManualClock: ProvidedWidget {
   struct State: Fields {
     var time = ""
     static let fields: [FieldOf<State>] = [.init("time", \.time)]

@@ -14,7 +14,7 @@ import WidgetStorage
     var description: String { "it is full" }
   }
 
-  private struct Tally: WidgetProvider.Widget {
+  private struct Tally: ProvidedWidget {
     struct State: Fields {
       var count = 0
       var refreshes = 0
@@ -155,7 +155,7 @@ import WidgetStorage
     }
   }
 
-  private struct Radio: WidgetProvider.Widget {
+  private struct Radio: ProvidedWidget {
     struct State: Fields {
       var refreshes = 0
       var visits = 0
@@ -203,7 +203,7 @@ import WidgetStorage
 
   private func until(
     _ name: String, in client: WidgetClient, isPassive: Bool = false,
-    _ condition: @escaping @Sendable (WidgetModelWidget) -> Bool
+    _ condition: @escaping @Sendable (Widget) -> Bool
   ) async throws {
     let id = try #require(WidgetID(name))
     var mirror = WidgetMirror()

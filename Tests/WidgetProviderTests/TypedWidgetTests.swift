@@ -22,7 +22,7 @@ struct TypedWidgetTests {
     var description: String { "out of order" }
   }
 
-  private struct TallyWidget: Widget {
+  private struct TallyWidget: ProvidedWidget {
     enum Mood: String, FieldValue { case calm, busy }
 
     struct State: Fields {
@@ -82,8 +82,8 @@ struct TypedWidgetTests {
 
   private let tally = AnyProvidedWidget(TallyWidget())
 
-  private func widget(_ data: ValueMap, error: WidgetError? = nil) throws -> WidgetModelWidget {
-    WidgetModelWidget(
+  private func widget(_ data: ValueMap, error: WidgetError? = nil) throws -> Widget {
+    Widget(
       id: try #require(WidgetID("t")), kind: TallyWidget.kind, parameters: ["step": .int(10)],
       data: data, error: error)
   }
@@ -165,7 +165,7 @@ struct TypedWidgetTests {
     #expect(again.problem == nil && again.patch == WidgetPatch())
   }
 
-  private struct PortsWidget: Widget {
+  private struct PortsWidget: ProvidedWidget {
     static let kind: KindName = "desk/ports"
 
     struct Port: Fields, FieldValue {
@@ -195,7 +195,7 @@ struct TypedWidgetTests {
     #expect(ports.kind.isOpen && ports.kind.data.map(\.name) == ["all"])
     #expect(ports.kind.data.map(\.type) == [.list(.map(.any))])
     #expect(!tally.kind.isOpen)
-    let widget = WidgetModelWidget(
+    let widget = Widget(
       id: try #require(WidgetID("t")), kind: PortsWidget.kind,
       data: [
         "port.a": .map(["bytes": .int(1)]), "port.gone": .map([:]), "port.odd": .int(1),

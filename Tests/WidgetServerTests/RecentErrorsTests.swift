@@ -13,10 +13,10 @@ import WidgetStorage
 
   @Test func `counts the same trouble instead of listing it again`() {
     var errors = RecentErrors()
-    errors.record(
+    errors.add(
       .unavailable, "STORAGE_FAILED", area: "storage", uid: 7, "full", at: Self.time(1))
-    errors.record(.internalError, "INTERNAL", area: "a/B", uid: 0, "lost", at: Self.time(2))
-    errors.record(.unavailable, "STORAGE_FAILED", area: "storage", "still full", at: Self.time(3))
+    errors.add(.internalError, "INTERNAL", area: "a/B", uid: 0, "lost", at: Self.time(2))
+    errors.add(.unavailable, "STORAGE_FAILED", area: "storage", "still full", at: Self.time(3))
     #expect(
       errors.entries == [
         RecentError(
@@ -30,7 +30,7 @@ import WidgetStorage
 
   @Test func `keeps the last sixteen`() {
     var errors = RecentErrors()
-    for n in 0..<20 { errors.record(.internalError, "R\(n)", area: "x", "", at: Self.time(0)) }
+    for n in 0..<20 { errors.add(.internalError, "R\(n)", area: "x", "", at: Self.time(0)) }
     #expect(errors.entries.map(\.reason) == (4..<20).map { "R\($0)" })
   }
 
@@ -40,7 +40,7 @@ import WidgetStorage
   ])
   func `keeps no message that the wire cannot carry`(_ message: String, bytesMax: Int) throws {
     var errors = RecentErrors()
-    errors.record(.internalError, "R", area: "x", message, at: .epoch)
+    errors.add(.internalError, "R", area: "x", message, at: .epoch)
     let kept = try #require(errors.entries.first?.message)
     #expect(kept.utf8.count <= bytesMax)
     #expect(kept.utf8.count >= min(bytesMax - 4, message.utf8.count - 1))

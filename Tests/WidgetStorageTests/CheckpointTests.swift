@@ -66,7 +66,7 @@ import WidgetModel
   @Test func `a reader that stays does not stop groups`() throws {
     let log = try folder.open(options)
     try log.append(group(1))
-    let backup = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+    let backup = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
     try backup.execute("BEGIN; SELECT * FROM state")
     for revision in 2...1_000 as ClosedRange<Revision> {
       try log.append(group(revision, upserts: [record("a", revision: revision)]))

@@ -134,7 +134,7 @@ import WidgetModel
     var options = SQLiteCommitLog.Options()
     options.busyTimeout = .zero
     let log = try folder.open(options)
-    let other = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+    let other = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
     try other.execute("BEGIN IMMEDIATE")
     #expect(throws: StorageError.busy(path: folder.database)) { try log.append(group(1)) }
     try other.execute("ROLLBACK")

@@ -28,7 +28,7 @@ import WidgetModel
   @Test func `a database of another application is refused and left alone`() throws {
     try Data().write(to: URL(fileURLWithPath: folder.database))
     do {
-      let other = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      let other = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
       try other.execute("CREATE TABLE notes (text)")
     }
     let before = try folder.bytes(of: "widgetd.db")
@@ -39,7 +39,7 @@ import WidgetModel
   @Test func `a database of a newer version is refused and left alone`() throws {
     try folder.open().close()
     do {
-      let newer = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      let newer = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
       try newer.execute("PRAGMA user_version = \(Schema.current.version + 1)")
       try newer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     }
@@ -96,7 +96,7 @@ import WidgetModel
       try log.close()
     }
     do {
-      let other = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      let other = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
       try other.execute(sql)
     }
     let failure = #expect(throws: StorageError.self) { try folder.open().load(at: noon) }
@@ -128,7 +128,7 @@ import WidgetModel
   @Test func `a database from before there were kinds opens, and holds some then`() throws {
     try Data().write(to: URL(filePath: folder.database))
     do {
-      let old = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
       try Schema(steps: [Schema.current.steps[0]]).migrate(old, from: 0)
       try old.execute("UPDATE state SET epoch = 5, revision = 3")
     }
@@ -148,7 +148,7 @@ import WidgetModel
   @Test func `a database from before there was a theme opens, and keeps one then`() throws {
     try Data().write(to: URL(filePath: folder.database))
     do {
-      let old = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
       try Schema(steps: Array(Schema.current.steps[..<6])).migrate(old, from: 0)
       try old.execute("UPDATE state SET epoch = 5, revision = 3")
     }
@@ -190,7 +190,7 @@ import WidgetModel
     #expect(try folder.open().load(at: noon).theme == theme)
   }
 
-  private func themeBody(on connection: Connection) throws -> [UInt8] {
+  private func themeBody(on connection: DatabaseConnection) throws -> [UInt8] {
     let rows = try Statement("SELECT body FROM theme", on: connection)
     try #require(try rows.step())
     return Array(rows.blob(0))
@@ -240,7 +240,7 @@ import WidgetModel
           revision: 300, compactRevision: 0, eventSequenceCeiling: 0,
           theme: RevisedTheme(overrides: ["color.green": green], revision: 300)))
       try log.close()
-      let connection = try Connection(path: folder.database, busyTimeoutMilliseconds: 0)
+      let connection = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
       let body = try themeBody(on: connection)
       let harmed = damage.harm(body)
       #expect(harmed != body)

@@ -110,8 +110,8 @@ struct StatusTests {
       (.mute(.protocolViolation("x")), 4),
       (.answered(.init(health: .notServing, level: .unknown)), 3),
       (.answered(.init(health: .serving, level: .nothing)), 0),
-    ] as [(Facts.Connection, Int32)])
-  func `not running is told from not known`(_ connection: Facts.Connection, exit: Int32) {
+    ] as [(Facts.ConnectAttempt, Int32)])
+  func `not running is told from not known`(_ connection: Facts.ConnectAttempt, exit: Int32) {
     #expect(Self.report(StatusCommand.state(of: connection), stats: nil).exitStatus == exit)
   }
 

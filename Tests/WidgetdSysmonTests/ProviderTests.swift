@@ -114,7 +114,7 @@ import WidgetStorage
   /// Follows a widget until the condition holds, letting time pass whenever somebody waits for it.
   private func until(
     _ name: String, in client: WidgetClient, ticking clock: TickClock?,
-    _ condition: @escaping @Sendable (WidgetModel.Widget) -> Bool
+    _ condition: @escaping @Sendable (Widget) -> Bool
   ) async throws {
     let id = try #require(WidgetID("sysmon/\(name)"))
     try await withThrowingTaskGroup(of: Void.self) { group in

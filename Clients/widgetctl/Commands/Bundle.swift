@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 import WidgetBundle
-import WidgetBundleStore
+import WidgetBundleInstaller
 import WidgetModel
 import WidgetTimeZones
 
@@ -49,12 +49,12 @@ struct BundleFolderOptions: ParsableArguments {
     "widgetctl bundle \(words)" + (folder.map { " --dir \($0.asArgument)" } ?? "")
   }
 
-  /// Runs a call of the store. Its errors become errors of the command; commands in their hints get
+  /// Runs a call of the installer. Its errors become errors of the command; commands in their hints get
   /// `--dir`.
-  func inStore<T>(
-    _ body: () throws(BundleStoreError) -> T
+  func carryOut<T>(
+    _ body: () throws(BundleInstallerError) -> T
   ) throws(CommandFailure) -> T {
-    do throws(BundleStoreError) { return try body() } catch {
+    do throws(BundleInstallerError) { return try body() } catch {
       if folder == nil, case .system(_, let number) = error, number == EACCES || number == EROFS {
         let failure = CommandFailure(error)
         throw CommandFailure(
@@ -67,24 +67,24 @@ struct BundleFolderOptions: ParsableArguments {
 
   /// The same for a call about one bundle. If the folder lacks it and widgetd-host runs another folder,
   /// the error names that folder.
-  func inStore<T>(
-    _ store: BundleStore, having id: String, _ global: GlobalOptions,
-    _ body: () throws(BundleStoreError) -> T
+  func carryOut<T>(
+    _ installer: BundleInstaller, having id: String, _ global: GlobalOptions,
+    _ body: () throws(BundleInstallerError) -> T
   ) async throws(CommandFailure) -> T {
-    do throws(BundleStoreError) { return try body() } catch {
+    do throws(BundleInstallerError) { return try body() } catch {
       guard folder == nil, case .notFound = error else {
-        return try inStore { () throws(BundleStoreError) in throw error }
+        return try carryOut { () throws(BundleInstallerError) in throw error }
       }
       let host = await BundleHost.ask(global)
-      guard let words = host.place(of: id, besides: store.path) else {
-        return try inStore { () throws(BundleStoreError) in throw error }
+      guard let words = host.place(of: id, besides: installer.path) else {
+        return try carryOut { () throws(BundleInstallerError) in throw error }
       }
-      throw CommandFailure(.notFound, "there is no bundle \"\(id)\" in \(store.path); \(words)")
+      throw CommandFailure(.notFound, "there is no bundle \"\(id)\" in \(installer.path); \(words)")
     }
   }
 
-  func store() throws(CommandFailure) -> BundleStore {
-    BundleStore(path: try path(), timeZones: SystemTimeZones().rules)
+  func installer() throws(CommandFailure) -> BundleInstaller {
+    BundleInstaller(path: try path(), timeZones: SystemTimeZones().rules)
   }
 
   /// The folders that widgetd-host runs if it is not told others.
@@ -117,7 +117,7 @@ struct BundleFolderOptions: ParsableArguments {
 }
 
 extension CommandFailure {
-  init(_ error: BundleStoreError) {
+  init(_ error: BundleInstallerError) {
     switch error {
     case .invalid(let file, let invalid):
       let count = invalid.problems.count + invalid.untold
@@ -126,9 +126,9 @@ extension CommandFailure {
         BundleText.problems(invalid, file: file)
           + "\(file) has \(count == 1 ? "a problem" : "\(count) problems")")
     case .refused(let message, let hint):
-      self.init(.invalidArgument, BundleStoreError.text(message, hint: hint))
+      self.init(.invalidArgument, BundleInstallerError.text(message, hint: hint))
     case .notFound(let message, let hint):
-      self.init(.notFound, BundleStoreError.text(message, hint: hint))
+      self.init(.notFound, BundleInstallerError.text(message, hint: hint))
     case .system(let message, let number):
       self.init(
         number == EACCES || number == EPERM || number == EROFS ? .permissionDenied : .otherError,
@@ -137,9 +137,9 @@ extension CommandFailure {
   }
 }
 
-extension BundleStoreError {
+extension BundleInstallerError {
   /// The same with an option in the commands of its hint.
-  fileprivate func advising(_ option: String) -> BundleStoreError {
+  fileprivate func advising(_ option: String) -> BundleInstallerError {
     switch self {
     case .refused(let message, let hint):
       .refused(message, hint: BundleText.advice(hint, with: option))
@@ -163,14 +163,16 @@ extension String {
   }
 }
 
-/// Runs what a store does; its errors become those of a command.
-func inStore<T>(_ body: () throws(BundleStoreError) -> T) throws(CommandFailure) -> T {
-  do throws(BundleStoreError) { return try body() } catch { throw CommandFailure(error) }
+/// Runs a call of an installer. Its errors become errors of the command.
+func carryOut<T>(_ body: () throws(BundleInstallerError) -> T) throws(CommandFailure) -> T {
+  do throws(BundleInstallerError) { return try body() } catch { throw CommandFailure(error) }
 }
 
-extension BundleStore {
+extension BundleInstaller {
   /// Reads bundles, wherever they are; has no folder.
-  static var anywhere: BundleStore { BundleStore(path: "", timeZones: SystemTimeZones().rules) }
+  static var anywhere: BundleInstaller {
+    BundleInstaller(path: "", timeZones: SystemTimeZones().rules)
+  }
 }
 
 /// How bundles and what is wrong with them are told.
@@ -224,7 +226,7 @@ enum BundleText {
   }
 
   /// Says what to know about an installation, on standard error.
-  static func warn(_ outcome: BundleStore.Outcome) {
+  static func warn(_ outcome: BundleInstaller.Outcome) {
     for warning in outcome.warnings { warn(warning) }
   }
 
@@ -236,10 +238,10 @@ enum BundleText {
   ///
   /// - Parameter isLive: whether a host runs the folder; nil if nobody knows.
   static func document(
-    _ outcome: BundleStore.Outcome, in store: BundleStore, isLive: Bool?
+    _ outcome: BundleInstaller.Outcome, in installer: BundleInstaller, isLive: Bool?
   ) -> Value {
     var map = document(outcome.bundle)
-    map["folder"] = .string("\(store.path)/\(outcome.bundle.id)")
+    map["folder"] = .string("\(installer.path)/\(outcome.bundle.id)")
     map["formerVersion"] = outcome.former.map { .string($0) } ?? .null
     map["sha256"] = outcome.digest.map { .string($0) } ?? .null
     map["live"] = isLive.map { .bool($0) } ?? .null
@@ -280,14 +282,14 @@ struct BundleValidateCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
-    let store = BundleStore.anywhere
+    let installer = BundleInstaller.anywhere
     var documents: [Value] = []
     var lines = ""
     var problems = ""
     var failure: CommandFailure?
     for source in sources {
       do throws(Unusable) {
-        let found = try read(source, in: store)
+        let found = try read(source, in: installer)
         let bundle = found.bundle
         lines +=
           "\(found.file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
@@ -337,13 +339,14 @@ struct BundleValidateCommand: AsyncParsableCommand {
   }
 
   private func read(
-    _ source: String, in store: BundleStore
-  ) throws(Unusable) -> BundleStore.Found {
+    _ source: String, in installer: BundleInstaller
+  ) throws(Unusable) -> BundleInstaller.Found {
     let at: BundleSource
     do throws(CommandFailure) {
-      at = try BundleSource(source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
+      at = try BundleSource(
+        source, bytesMax: installer.limits.archiveBytesMax, within: global.limit)
     } catch { throw .unread(error) }
-    do throws(BundleStoreError) { return try store.read(at) } catch {
+    do throws(BundleInstallerError) { return try installer.read(at) } catch {
       if case .invalid(let file, let invalid) = error { throw .invalid(file: file, invalid) }
       throw .unread(CommandFailure(error))
     }

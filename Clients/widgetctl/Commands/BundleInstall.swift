@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 import WidgetBundle
-import WidgetBundleStore
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
@@ -47,34 +47,34 @@ struct BundleInstallCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let store = try folder.store()
+    let installer = try folder.installer()
     let source = try BundleSource(
-      source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
+      source, bytesMax: installer.limits.archiveBytesMax, within: global.limit)
     if remote.remote { return try await BundleRemote.install(source, digest: digest, global) }
     // Asked before the host takes the bundle up.
     var outlook: BundleOutlook?
-    if let found = try? store.read(source) {
+    if let found = try? installer.read(source) {
       outlook = await BundleOutlook.of(found.bundle, global)
     }
-    let outcome = try folder.inStore { () throws(BundleStoreError) in
+    let outcome = try folder.carryOut { () throws(BundleInstallerError) in
       switch source {
-      case .path(let path): try store.install(path, digest: digest)
+      case .path(let path): try installer.install(path, digest: digest)
       case .fetched(let bytes, let name):
-        try store.install(bytes: bytes, name: name, digest: digest)
+        try installer.install(bytes: bytes, name: name, digest: digest)
       }
     }
     BundleText.warn(outcome)
     let bundle = outcome.bundle
     let host = await BundleHost.ask(global)
-    if let problem = host.problem(of: store.path) { BundleText.warn(problem) }
+    if let problem = host.problem(of: installer.path) { BundleText.warn(problem) }
     for remark in outlook?.remarks ?? [] { BundleText.warn(remark.text) }
     for news in outlook?.kept.compactMap(\.news) ?? [] { BundleText.warn(news) }
     global.session(socketPath: "").printer.print(
-      BundleText.document(outcome, in: store, isLive: host.runs(store.path))
+      BundleText.document(outcome, in: installer, isLive: host.runs(installer.path))
     ) {
       let before =
         outcome.former.map { ", was \($0)" } ?? (outcome.wasThere ? ", in place of another" : "")
-      return "bundle \(bundle.id) \(bundle.version) installed in \(store.path)\(before) "
+      return "bundle \(bundle.id) \(bundle.version) installed in \(installer.path)\(before) "
         + "(\(BundleText.counts(bundle)))\n"
     }
   }
@@ -102,8 +102,8 @@ enum BundleSource {
   }
 }
 
-extension BundleStore {
-  func read(_ source: BundleSource) throws(BundleStoreError) -> Found {
+extension BundleInstaller {
+  func read(_ source: BundleSource) throws(BundleInstallerError) -> Found {
     switch source {
     case .path(let path): try read(at: path)
     case .fetched(let bytes, let name): try read(bytes: bytes, name: name)
@@ -171,23 +171,23 @@ struct BundleListCommand: AsyncParsableCommand {
 
   func run() async throws {
     if remote.remote { return try await BundleRemote.list(global) }
-    let store = try folder.store()
-    let installed = try folder.inStore { () throws(BundleStoreError) in try store.list() }
+    let installer = try folder.installer()
+    let installed = try folder.carryOut { () throws(BundleInstallerError) in try installer.list() }
     let host = await BundleHost.ask(global)
-    if !installed.isEmpty, host != .unknown, let problem = host.problem(of: store.path) {
+    if !installed.isEmpty, host != .unknown, let problem = host.problem(of: installer.path) {
       BundleText.warn(problem)
     }
     let printer = global.session(socketPath: "").printer
     let standings = installed.isEmpty ? [:] : await BundleStanding.all(global)
     let kept = standings.isEmpty ? [] : await BundleStanding.keptFields(global)
-    func standing(_ item: BundleStore.Installed) -> BundleStanding? {
-      BundleStanding.resolved("\(store.path)/\(item.id)").flatMap { standings[$0] }
+    func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
+      BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
     }
     printer.print(
       list: installed.map { BundleListCommand.document($0, standing($0)) },
       around: { .map(["bundles": $0]) }
     ) {
-      guard !installed.isEmpty else { return host.nothing(in: store.path) }
+      guard !installed.isEmpty else { return host.nothing(in: installer.path) }
       var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
       for item in installed {
         switch item.bundle {
@@ -216,7 +216,7 @@ struct BundleListCommand: AsyncParsableCommand {
   }
 
   /// On one line.
-  private static func reason(_ error: BundleStoreError) -> String {
+  private static func reason(_ error: BundleInstallerError) -> String {
     switch error {
     case .invalid(let file, let invalid):
       "\(file):" + (invalid.problems.first?.description ?? "")
@@ -225,7 +225,7 @@ struct BundleListCommand: AsyncParsableCommand {
   }
 
   private static func document(
-    _ item: BundleStore.Installed, _ standing: BundleStanding?
+    _ item: BundleInstaller.Installed, _ standing: BundleStanding?
   ) -> Value {
     var map: ValueMap = ["id": .string(item.id), "file": .string(item.file)]
     switch item.bundle {
@@ -279,19 +279,19 @@ struct BundleRollbackCommand: AsyncParsableCommand {
 
   func run() async throws {
     if remote.remote { return try await BundleRemote.rollback(id, to: version, global) }
-    let store = try folder.store()
-    let outcome = try await folder.inStore(store, having: id, global) {
-      () throws(BundleStoreError) in
-      try store.rollback(id, to: version)
+    let installer = try folder.installer()
+    let outcome = try await folder.carryOut(installer, having: id, global) {
+      () throws(BundleInstallerError) in
+      try installer.rollback(id, to: version)
     }
     BundleText.warn(outcome)
     let host = await BundleHost.ask(global)
-    if let problem = host.problem(of: store.path) { BundleText.warn(problem) }
+    if let problem = host.problem(of: installer.path) { BundleText.warn(problem) }
     global.session(socketPath: "").printer.print(
-      BundleText.document(outcome, in: store, isLive: host.runs(store.path))
+      BundleText.document(outcome, in: installer, isLive: host.runs(installer.path))
     ) {
       let before = outcome.former.map { ", was \($0)" } ?? ", in place of another"
-      return "bundle \(id) \(outcome.bundle.version) is back in \(store.path)\(before)\n"
+      return "bundle \(id) \(outcome.bundle.version) is back in \(installer.path)\(before)\n"
     }
   }
 }
@@ -323,10 +323,10 @@ struct BundleRemoveCommand: AsyncParsableCommand {
 
   func run() async throws {
     if remote.remote { return try await BundleRemote.remove(ids, force: force, global) }
-    let store = try folder.store()
+    let installer = try folder.installer()
     for id in ids {
-      try await folder.inStore(store, having: id, global) { () throws(BundleStoreError) in
-        try store.remove(id, force: force)
+      try await folder.carryOut(installer, having: id, global) { () throws(BundleInstallerError) in
+        try installer.remove(id, force: force)
       }
     }
     global.session(socketPath: "").printer.print(
@@ -364,10 +364,11 @@ struct BundleDiffCommand: AsyncParsableCommand {
   func validate() throws { try remote.validate(folder) }
 
   func run() async throws {
-    let store = try remote.remote ? BundleStore.anywhere : folder.store()
+    let installer = try remote.remote ? BundleInstaller.anywhere : folder.installer()
     let source = try BundleSource(
-      source, bytesMax: store.limits.archiveBytesMax, within: global.limit)
-    let found = try folder.inStore { () throws(BundleStoreError) in try store.read(source) }
+      source, bytesMax: installer.limits.archiveBytesMax, within: global.limit)
+    let found = try folder.carryOut { () throws(BundleInstallerError) in try installer.read(source)
+    }
     let bundle = found.bundle
     let isInstalled: Bool
     let differences: [BundleDifference]
@@ -378,8 +379,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
         BundleDifference(path: $0.path, before: $0.before, after: $0.after)
       }
     } else {
-      (isInstalled, differences) = try folder.inStore { () throws(BundleStoreError) in
-        try store.differences(to: found)
+      (isInstalled, differences) = try folder.carryOut { () throws(BundleInstallerError) in
+        try installer.differences(to: found)
       }
     }
     let outlook = await BundleOutlook.of(bundle, global) ?? BundleOutlook()

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Glibc
-import WidgetBundleStore
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 

@@ -1,6 +1,6 @@
 import ArgumentParser
 import WidgetBundle
-import WidgetBundleStore
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
@@ -45,17 +45,19 @@ struct BundleSetCommand: AsyncParsableCommand {
       show(try await BundleRemote.set(request, global).settings)
       return
     }
-    let store = try folder.store()
+    let installer = try folder.installer()
     if !assignments.isEmpty || !unset.isEmpty {
-      try await folder.inStore(store, having: id, global) { () throws(BundleStoreError) in
-        try store.changeSettings(of: id, to: values, unset: unset)
+      try await folder.carryOut(installer, having: id, global) { () throws(BundleInstallerError) in
+        try installer.changeSettings(of: id, to: values, unset: unset)
       }
       let host = await BundleHost.ask(global)
-      if host != .unknown, let problem = host.problem(of: store.path) { BundleText.warn(problem) }
+      if host != .unknown, let problem = host.problem(of: installer.path) {
+        BundleText.warn(problem)
+      }
     }
-    let defaults = try await folder.inStore(store, having: id, global) {
-      () throws(BundleStoreError) in
-      try store.configured(id).defaults
+    let defaults = try await folder.carryOut(installer, having: id, global) {
+      () throws(BundleInstallerError) in
+      try installer.configured(id).defaults
     }
     for problem in defaults.problems { BundleText.warn("bundle \(id): \(problem)") }
     show(

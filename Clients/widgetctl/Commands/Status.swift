@@ -31,7 +31,7 @@ struct StatusCommand: AsyncParsableCommand {
 
   private func look() async -> StatusReport {
     let choice = SocketChoice.ofProcess(explicit: global.socket)
-    let connection: Facts.Connection =
+    let connection: Facts.ConnectAttempt =
       if choice.why == .nowhere {
         .failed(.noSuchFile)
       } else {
@@ -55,7 +55,7 @@ struct StatusCommand: AsyncParsableCommand {
   }
 
   /// What connecting says of the daemon.
-  static func state(of connection: Facts.Connection) -> StatusReport.State {
+  static func state(of connection: Facts.ConnectAttempt) -> StatusReport.State {
     switch connection {
     case .answered(let answers): .running(answers.health)
     case .notTried, .failed(.noSuchFile), .failed(.refused): .notRunning

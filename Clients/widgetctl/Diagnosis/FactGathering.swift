@@ -1,5 +1,5 @@
 import Glibc
-import WidgetBundleStore
+import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
@@ -15,7 +15,7 @@ extension Facts {
   ///   - socket: `--socket`.
   ///   - connection: what connecting was seen to bring; nil: try it.
   static func gather(
-    socket: String?, timeout: Duration?, connection: Connection? = nil
+    socket: String?, timeout: Duration?, connection: ConnectAttempt? = nil
   ) async -> Facts {
     let choice = SocketChoice.ofProcess(explicit: socket)
     let folders = folders(to: choice.path)
@@ -24,7 +24,7 @@ extension Facts {
       user: User(uid: geteuid(), name: userName(geteuid())), choice: choice, file: file,
       folders: folders, connection: .notTried, clientVersion: Widgetctl.version)
     facts.isWritable = faccessat(AT_FDCWD, choice.path, W_OK, AT_EACCESS) == 0
-    for manager in ServiceManager.allCases {
+    for manager in SystemdScope.allCases {
       facts.units[manager] = units(of: manager)
       if facts.hasUnits(of: manager) { facts.providers[manager] = providers(of: manager) }
     }
@@ -46,7 +46,7 @@ extension Facts {
   /// What is installed where `bundle install` puts it.
   private static func bundles(at socket: String) async -> Bundles? {
     guard let folder = try? BundleFolderOptions.usual(),
-      let installed = try? BundleStore(path: folder).list()
+      let installed = try? BundleInstaller(path: folder).list()
     else { return nil }
     let host = await BundleHost.ask(WidgetClient(socketPath: socket))
     return Bundles(folder: folder, count: installed.count, host: host)
@@ -169,7 +169,7 @@ extension Facts {
 
   static let unitNames = ["widgetd.socket", "widgetd.service"]
 
-  private static func units(of manager: ServiceManager) -> Units {
+  private static func units(of manager: SystemdScope) -> Units {
     let place: String
     switch manager {
     case .system: place = "/run/systemd/system"
@@ -189,7 +189,7 @@ extension Facts {
   private static let unitProperties = "Id,LoadState,ActiveState,Result,MainPID,UnitFileState"
 
   private static func show(
-    _ names: [String], _ properties: String, of manager: ServiceManager
+    _ names: [String], _ properties: String, of manager: SystemdScope
   ) -> BoundedCommand.Outcome {
     BoundedCommand.run(
       ["systemctl"] + (manager == .user ? ["--user"] : [])
@@ -201,7 +201,7 @@ extension Facts {
   static let providersMax = 64
 
   /// The services that the socket starts or that cannot be without it.
-  private static func providers(of manager: ServiceManager) -> [Unit] {
+  private static func providers(of manager: SystemdScope) -> [Unit] {
     guard
       case .ended(0?, let related) = show([unitNames[0]], "Wants,RequiredBy,WantedBy", of: manager)
     else { return [] }
@@ -256,7 +256,7 @@ extension Facts {
   // MARK: - The daemon
 
   /// Connects and asks. Takes at most three times the timeout: for health, stats and level.
-  static func connection(_ path: String, timeout: Duration) async -> Connection {
+  static func connection(_ path: String, timeout: Duration) async -> ConnectAttempt {
     let client = WidgetClient(socketPath: path, connectTimeout: timeout)
     let options = CallOptions(timeout: timeout)
     let health: HealthCheckResponse

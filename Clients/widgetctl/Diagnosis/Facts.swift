@@ -13,12 +13,12 @@ struct Facts: Hashable {
   /// Whether the user may write to the socket, which is what connecting takes.
   var isWritable = false
   /// The units, by the systemd that runs them.
-  var units: [ServiceManager: Units] = [:]
+  var units: [SystemdScope: Units] = [:]
   /// The services that are to run with the daemon's socket, by the systemd that runs them.
-  var providers: [ServiceManager: [Unit]] = [:]
+  var providers: [SystemdScope: [Unit]] = [:]
   /// The bundles where they are installed if no folder is named; nil if there are none.
   var bundles: Bundles?
-  var connection: Connection
+  var connection: ConnectAttempt
   /// Who listens at the socket; nil if it was not looked for, or cannot be told.
   var listener: Listener?
   /// Whether the file of the daemon's program was replaced or removed since the daemon started, as an
@@ -125,7 +125,7 @@ struct Facts: Hashable {
     /// The name of `uid`.
     var owner = ""
     /// The systemd that holds the socket and has started this process for it.
-    var manager: ServiceManager?
+    var manager: SystemdScope?
 
     var text: String { "\(name), process \(pid)" }
     /// The system's systemd, or a user's: it answers for many services and must never be ended.
@@ -134,7 +134,7 @@ struct Facts: Hashable {
     var mayBeDaemon: Bool { name == "widgetd" || isSystemd }
 
     /// The systemd that holds the socket, of those that the user with this number can ask.
-    func holder(for user: UInt32) -> ServiceManager? {
+    func holder(for user: UInt32) -> SystemdScope? {
       if let manager { return manager }
       guard isSystemd else { return nil }
       if pid == 1 { return .system }
@@ -142,7 +142,7 @@ struct Facts: Hashable {
     }
   }
 
-  enum Connection: Hashable {
+  enum ConnectAttempt: Hashable {
     /// Nothing to connect to.
     case notTried
     case failed(ConnectFailure)

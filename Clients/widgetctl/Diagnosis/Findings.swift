@@ -99,7 +99,7 @@ extension Facts {
   private var unitFinding: Finding? {
     let check = "unit"
     let managers =
-      choice.why == .nowhere ? ServiceManager.allCases : [choice.manager].compactMap { $0 }
+      choice.why == .nowhere ? SystemdScope.allCases : [choice.manager].compactMap { $0 }
     guard !managers.isEmpty else {
       return .ok(check, "none is asked: this socket is in no unit's usual place")
     }
@@ -109,7 +109,7 @@ extension Facts {
       ?? findings.first
   }
 
-  private func finding(_ check: String, of manager: ServiceManager) -> Finding {
+  private func finding(_ check: String, of manager: SystemdScope) -> Finding {
     switch units[manager] ?? .absent {
     case .absent: return .ok(check, "none: \(manager.name) systemd cannot be asked here")
     case .timedOut:
@@ -429,10 +429,10 @@ extension Facts {
   }
 
   /// The systemd that holds the listening socket, which may be in any place.
-  private var holder: ServiceManager? { listener?.holder(for: user.uid) }
+  private var holder: SystemdScope? { listener?.holder(for: user.uid) }
 
   /// The systemd that has the units for this socket.
-  private var managerWithUnits: ServiceManager? {
+  private var managerWithUnits: SystemdScope? {
     if let holder {
       // It holds the socket, so it is there; only if it is known to have no such units is it for
       // another service.
@@ -440,7 +440,7 @@ extension Facts {
       return units.contains { $0.load == "loaded" } ? holder : nil
     }
     let managers =
-      choice.why == .nowhere ? ServiceManager.allCases : [choice.manager].compactMap { $0 }
+      choice.why == .nowhere ? SystemdScope.allCases : [choice.manager].compactMap { $0 }
     return managers.first(where: hasUnits)
   }
 
@@ -448,21 +448,21 @@ extension Facts {
   private var sudo: String { user.isRoot ? "" : "sudo " }
 
   /// For changing something; to ask, nobody has to be root.
-  private func systemctl(_ manager: ServiceManager) -> String {
+  private func systemctl(_ manager: SystemdScope) -> String {
     (manager == .system ? sudo : "") + manager.systemctl
   }
 
-  private func journalctl(_ manager: ServiceManager) -> String {
+  private func journalctl(_ manager: SystemdScope) -> String {
     manager == .system ? sudo + "journalctl" : "journalctl --user"
   }
 
   /// Whether this systemd has the daemon's units.
-  func hasUnits(of manager: ServiceManager) -> Bool {
+  func hasUnits(of manager: SystemdScope) -> Bool {
     guard case .known(let units)? = units[manager] else { return false }
     return units.contains { $0.load == "loaded" }
   }
 
-  private func unit(_ name: String, of manager: ServiceManager) -> Unit? {
+  private func unit(_ name: String, of manager: SystemdScope) -> Unit? {
     guard case .known(let units)? = units[manager] else { return nil }
     return units.first { $0.name == name }
   }

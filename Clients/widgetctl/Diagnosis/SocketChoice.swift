@@ -71,7 +71,7 @@ struct SocketChoice: Hashable {
   static func runtimeDirectory(of uid: UInt32) -> String { "/run/user/\(uid)" }
 
   /// Whose daemon listens at the path, as far as the path tells.
-  var manager: ServiceManager? {
+  var manager: SystemdScope? {
     if path == system.path { return .system }
     return path == user?.path ? .user : nil
   }
@@ -103,7 +103,7 @@ struct SocketChoice: Hashable {
 }
 
 /// A systemd that runs daemons: the system's, or the user's own.
-enum ServiceManager: Hashable, CaseIterable {
+enum SystemdScope: Hashable, CaseIterable {
   case system, user
 
   /// How to talk to it.

@@ -1,7 +1,7 @@
 import WidgetProvider
 
 /// The time as the people at this machine read it.
-struct ClockWidget: Widget {
+struct ClockWidget: ProvidedWidget {
   static let kind: KindName = "sysmon/clock"
 
   struct State: Fields {

@@ -1,7 +1,7 @@
 import WidgetProvider
 
 /// Counts clicks, and nothing else.
-struct CounterWidget: Widget {
+struct CounterWidget: ProvidedWidget {
   static let kind: KindName = "sysmon/counter"
 
   struct State: Fields {

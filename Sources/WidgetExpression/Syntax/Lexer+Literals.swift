@@ -1,6 +1,6 @@
 /// Numbers, text and bytes.
 extension Lexer {
-  mutating func number() throws(SyntaxFailure) -> Token {
+  mutating func number() throws(ParseFailure) -> Token {
     let start = offset
     if peek() == UInt8(ascii: "0"), peek(1) == UInt8(ascii: "x"), hexDigit(peek(2)) != nil {
       skip(2)
@@ -29,13 +29,13 @@ extension Lexer {
     try noLetterFollows(start)
     guard let value = Double(String(decoding: bytes[start..<offset], as: UTF8.self)),
       value.isFinite
-    else { throw SyntaxFailure("the number is larger than a double can hold", at: start) }
+    else { throw ParseFailure("the number is larger than a double can hold", at: start) }
     return .double(value)
   }
 
   private mutating func integer(
     start: Int, digits: Int, radix: UInt64
-  ) throws(SyntaxFailure) -> Token {
+  ) throws(ParseFailure) -> Token {
     var value: UInt64 = 0
     var overflows = false
     while let digit = hexDigit(peek()), UInt64(digit) < radix {
@@ -45,7 +45,7 @@ extension Lexer {
       value = sum
       skip(1)
     }
-    if overflows { throw SyntaxFailure("the number does not fit in 64 bits", at: start) }
+    if overflows { throw ParseFailure("the number does not fit in 64 bits", at: start) }
     if let byte = peek(), byte | 32 == UInt8(ascii: "u") {
       skip(1)
       try noLetterFollows(start)
@@ -55,32 +55,32 @@ extension Lexer {
     return .int(value)
   }
 
-  private func noLetterFollows(_ start: Int) throws(SyntaxFailure) {
+  private func noLetterFollows(_ start: Int) throws(ParseFailure) {
     if let byte = peek(), isLetter(byte) || isDigit(byte) {
-      throw SyntaxFailure(
+      throw ParseFailure(
         "a number is followed by '\(Character(Unicode.Scalar(byte)))'; put an operator between",
         at: offset)
     }
   }
 
   /// Text or bytes; the offset is at the opening quote.
-  mutating func literal(isRaw: Bool, isBytes: Bool) throws(SyntaxFailure) -> Token {
+  mutating func literal(isRaw: Bool, isBytes: Bool) throws(ParseFailure) -> Token {
     let start = offset
-    guard let quote = peek() else { throw SyntaxFailure("a quote is missing", at: start) }
+    guard let quote = peek() else { throw ParseFailure("a quote is missing", at: start) }
     let isTriple = peek(1) == quote && peek(2) == quote
     skip(isTriple ? 3 : 1)
     var result: [UInt8] = []
     while true {
       guard let byte = peek() else {
         let mark = String(repeating: Character(Unicode.Scalar(quote)), count: isTriple ? 3 : 1)
-        throw SyntaxFailure("the text that begins here is not closed; add \(mark)", at: start)
+        throw ParseFailure("the text that begins here is not closed; add \(mark)", at: start)
       }
       if byte == quote, !isTriple || (peek(1) == quote && peek(2) == quote) {
         skip(isTriple ? 3 : 1)
         break
       }
       if !isTriple, byte == 10 || byte == 13 {
-        throw SyntaxFailure(
+        throw ParseFailure(
           "the text that begins here is not closed on its line; close it, write \\n, "
             + "or use three quotes for text of several lines", at: start)
       }
@@ -94,10 +94,10 @@ extension Lexer {
     return isBytes ? .bytes(result) : .string(String(decoding: result, as: UTF8.self))
   }
 
-  private mutating func escape(isBytes: Bool, into result: inout [UInt8]) throws(SyntaxFailure) {
+  private mutating func escape(isBytes: Bool, into result: inout [UInt8]) throws(ParseFailure) {
     let start = offset
     skip(1)
-    guard let byte = peek() else { throw SyntaxFailure("the text is not closed", at: start) }
+    guard let byte = peek() else { throw ParseFailure("the text is not closed", at: start) }
     skip(1)
     switch byte {
     case UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "\""), UInt8(ascii: "'"),
@@ -123,7 +123,7 @@ extension Lexer {
       var value = UInt32(byte - UInt8(ascii: "0"))
       for _ in 0..<2 {
         guard let digit = hexDigit(peek()), digit < 8 else {
-          throw SyntaxFailure("an octal escape has three digits, such as \\033", at: start)
+          throw ParseFailure("an octal escape has three digits, such as \\033", at: start)
         }
         value = value * 8 + digit
         skip(1)
@@ -134,18 +134,18 @@ extension Lexer {
         try append(value, start, &result)
       }
     case UInt8(ascii: "u"), UInt8(ascii: "U"):
-      throw SyntaxFailure("bytes have no \\u escape; write \\x and two hex digits", at: start)
+      throw ParseFailure("bytes have no \\u escape; write \\x and two hex digits", at: start)
     default:
-      throw SyntaxFailure(
+      throw ParseFailure(
         "unknown escape; write \\\\ for a backslash, or r'...' for text without escapes", at: start)
     }
   }
 
-  private mutating func hex(_ count: Int, _ start: Int) throws(SyntaxFailure) -> UInt32 {
+  private mutating func hex(_ count: Int, _ start: Int) throws(ParseFailure) -> UInt32 {
     var value: UInt32 = 0
     for _ in 0..<count {
       guard let digit = hexDigit(peek()) else {
-        throw SyntaxFailure("the escape needs \(count) hex digits", at: start)
+        throw ParseFailure("the escape needs \(count) hex digits", at: start)
       }
       value = value << 4 | digit
       skip(1)
@@ -155,9 +155,9 @@ extension Lexer {
 
   private func append(
     _ value: UInt32, _ start: Int, _ result: inout [UInt8]
-  ) throws(SyntaxFailure) {
+  ) throws(ParseFailure) {
     guard let scalar = Unicode.Scalar(value) else {
-      throw SyntaxFailure("the escape is not a Unicode character", at: start)
+      throw ParseFailure("the escape is not a Unicode character", at: start)
     }
     result.append(contentsOf: Array(String(scalar).utf8))
   }

@@ -1,5 +1,5 @@
 /// What stops the reading of a source: one problem, at an offset in bytes.
-struct SyntaxFailure: Error {
+struct ParseFailure: Error {
   let reason: ExpressionError.Reason
   let message: String
   let offset: Int
@@ -19,7 +19,7 @@ struct Lexer {
   init(_ source: String) { bytes = Array(source.utf8) }
 
   /// The next word and where it begins.
-  mutating func next() throws(SyntaxFailure) -> (token: Token, start: Int) {
+  mutating func next() throws(ParseFailure) -> (token: Token, start: Int) {
     skipBlanks()
     let start = offset
     guard let byte = peek() else { return (.end, start) }
@@ -45,7 +45,7 @@ struct Lexer {
     }
   }
 
-  private mutating func word() throws(SyntaxFailure) -> Token {
+  private mutating func word() throws(ParseFailure) -> Token {
     // r"", b"", rb"" and br"" in either case begin a literal.
     var ahead = 0
     var (isRaw, isBytes) = (false, false)
@@ -81,7 +81,7 @@ struct Lexer {
     "package", "namespace", "return", "var", "void", "while",
   ]
 
-  private mutating func quoted() throws(SyntaxFailure) -> Token {
+  private mutating func quoted() throws(ParseFailure) -> Token {
     let start = offset
     offset += 1
     while let byte = peek(), byte != UInt8(ascii: "`") {
@@ -89,19 +89,19 @@ struct Lexer {
         isLetter(byte) || isDigit(byte)
           || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "/"), 32].contains(byte)
       else {
-        throw SyntaxFailure(
+        throw ParseFailure(
           "a field name in backticks has letters, digits and _ . - / only; "
             + "write the others as ['name']", at: offset)
       }
       offset += 1
     }
-    guard peek() != nil else { throw SyntaxFailure("the backtick is not closed; add `", at: start) }
+    guard peek() != nil else { throw ParseFailure("the backtick is not closed; add `", at: start) }
     offset += 1
-    guard offset - start > 2 else { throw SyntaxFailure("the field name is empty", at: start) }
+    guard offset - start > 2 else { throw ParseFailure("the field name is empty", at: start) }
     return .quoted(String(decoding: bytes[(start + 1)..<(offset - 1)], as: UTF8.self))
   }
 
-  private mutating func symbol(_ byte: UInt8) throws(SyntaxFailure) -> Token.Symbol {
+  private mutating func symbol(_ byte: UInt8) throws(ParseFailure) -> Token.Symbol {
     let start = offset
     if let second = peek(1), second < 128,
       let symbol = Token.Symbol(rawValue: String(decoding: [byte, second], as: UTF8.self))
@@ -114,12 +114,12 @@ struct Lexer {
       return symbol
     }
     switch byte {
-    case UInt8(ascii: "="): throw SyntaxFailure("write == to compare", at: start)
-    case UInt8(ascii: "&"): throw SyntaxFailure("write && for 'and'", at: start)
-    case UInt8(ascii: "|"): throw SyntaxFailure("write || for 'or'", at: start)
+    case UInt8(ascii: "="): throw ParseFailure("write == to compare", at: start)
+    case UInt8(ascii: "&"): throw ParseFailure("write && for 'and'", at: start)
+    case UInt8(ascii: "|"): throw ParseFailure("write || for 'or'", at: start)
     default:
       let character = String(decoding: bytes[start...].prefix(16), as: UTF8.self).prefix(1)
-      throw SyntaxFailure("'\(character)' does not belong in an expression", at: start)
+      throw ParseFailure("'\(character)' does not belong in an expression", at: start)
     }
   }
 

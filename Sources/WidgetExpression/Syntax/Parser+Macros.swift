@@ -3,10 +3,10 @@ extension Parser {
   /// A call without a target.
   mutating func call(
     _ name: String, _ arguments: [Int], isAbsolute: Bool, at offset: Int
-  ) throws(SyntaxFailure) -> Int {
+  ) throws(ParseFailure) -> Int {
     if name == "has", !isAbsolute {
       guard arguments.count == 1, case .select(let operand, let field) = tree[arguments[0]] else {
-        throw SyntaxFailure("has() takes one field, such as has(data.load)", at: offset)
+        throw ParseFailure("has() takes one field, such as has(data.load)", at: offset)
       }
       return try add(.has(operand, field: field), at: offset, over: [operand])
     }
@@ -18,7 +18,7 @@ extension Parser {
   /// A call of a method, or of a function with a qualified name: `math.abs(x)` looks the same.
   mutating func call(
     _ name: String, target: Int, _ arguments: [Int], at offset: Int
-  ) throws(SyntaxFailure) -> Int {
+  ) throws(ParseFailure) -> Int {
     if name == "bind", arguments.count == 3, dottedName(target) == "cel" {
       return try macro(.bind, range: arguments[1], [arguments[0]], [arguments[2]], at: offset)
     }
@@ -47,15 +47,15 @@ extension Parser {
 
   private mutating func macro(
     _ kind: MacroKind, range: Int, _ names: [Int], _ bodies: [Int], at offset: Int
-  ) throws(SyntaxFailure) -> Int {
+  ) throws(ParseFailure) -> Int {
     var variables: [String] = []
     for node in names {
       guard case .identifier(let name, isAbsolute: false) = tree[node] else {
-        throw SyntaxFailure(
+        throw ParseFailure(
           "\(kind.rawValue)() names a variable of its own here, such as x", at: tree.offsets[node])
       }
       if variables.contains(name) {
-        throw SyntaxFailure("the two variables need different names", at: tree.offsets[node])
+        throw ParseFailure("the two variables need different names", at: tree.offsets[node])
       }
       variables.append(name)
     }

@@ -13,20 +13,20 @@ struct Parser {
   /// The tree of a source.
   static func parse(
     _ source: String, limits: ExpressionLimits
-  ) throws(SyntaxFailure) -> SyntaxTree {
+  ) throws(ParseFailure) -> SyntaxTree {
     guard source.utf8.count <= limits.sourceBytesMax else {
-      throw SyntaxFailure(
+      throw ParseFailure(
         "the expression has \(source.utf8.count) bytes, more than \(limits.sourceBytesMax)", at: 0,
         reason: .tooComplex)
     }
     var parser = Parser(lexer: Lexer(source), limits: limits)
     try parser.advance()
     if parser.token == .end {
-      throw SyntaxFailure("the expression is empty", at: parser.tokenStart)
+      throw ParseFailure("the expression is empty", at: parser.tokenStart)
     }
     let root = try parser.expression()
     guard parser.token == .end else {
-      throw SyntaxFailure(
+      throw ParseFailure(
         "\(parser.token.description) is not expected here; the expression is complete before it",
         at: parser.tokenStart)
     }
@@ -42,7 +42,7 @@ struct Parser {
   // MARK: Levels
 
   /// A whole expression: conditionals in a row.
-  mutating func expression() throws(SyntaxFailure) -> Int {
+  mutating func expression() throws(ParseFailure) -> Int {
     depth += 1
     defer { depth -= 1 }
     try checkDepth(depth, at: tokenStart)
@@ -53,7 +53,7 @@ struct Parser {
       try advance()
       let value = try binary(1)
       if token == .symbol(.question) {
-        throw SyntaxFailure(
+        throw ParseFailure(
           "put the conditional between ? and : in parentheses", at: tokenStart)
       }
       try expect(.colon, "between the two results of ? :")
@@ -67,7 +67,7 @@ struct Parser {
   }
 
   /// Binary operators of this level and above: 1 `||`, 2 `&&`, 3 relations, 4 `+ -`, 5 `* / %`.
-  private mutating func binary(_ lowest: Int) throws(SyntaxFailure) -> Int {
+  private mutating func binary(_ lowest: Int) throws(ParseFailure) -> Int {
     var left = try unary()
     while let level = token.level, level >= lowest {
       let start = tokenStart
@@ -98,7 +98,7 @@ struct Parser {
     return left
   }
 
-  private mutating func unary() throws(SyntaxFailure) -> Int {
+  private mutating func unary() throws(ParseFailure) -> Int {
     guard token == .symbol(.not) || token == .symbol(.minus) else { return try member() }
     var operators: [(symbol: Token, start: Int)] = []
     while token == .symbol(.not) || token == .symbol(.minus) {
@@ -122,7 +122,7 @@ struct Parser {
   }
 
   /// A primary and what follows it: fields, indexes, methods.
-  private mutating func member(negatedAt minus: Int? = nil) throws(SyntaxFailure) -> Int {
+  private mutating func member(negatedAt minus: Int? = nil) throws(ParseFailure) -> Int {
     var operand = try primary(negatedAt: minus)
     while true {
       let start = tokenStart
@@ -137,7 +137,7 @@ struct Parser {
         case .identifier(let text), .reserved(let text): (name, isQuoted) = (text, false)
         case .quoted(let text): (name, isQuoted) = (text, true)
         default:
-          throw SyntaxFailure(
+          throw ParseFailure(
             "a field or method name is expected after '.', not \(token.description)",
             at: tokenStart)
         }
@@ -161,7 +161,7 @@ struct Parser {
     }
   }
 
-  private mutating func primary(negatedAt minus: Int?) throws(SyntaxFailure) -> Int {
+  private mutating func primary(negatedAt minus: Int?) throws(ParseFailure) -> Int {
     let start = tokenStart
     switch token {
     case .symbol(.leftParen):
@@ -174,14 +174,14 @@ struct Parser {
     case .symbol(.dot):
       try advance()
       guard case .identifier(let name) = token else {
-        throw SyntaxFailure("a name is expected after '.'", at: tokenStart)
+        throw ParseFailure("a name is expected after '.'", at: tokenStart)
       }
       return try identifier(name, isAbsolute: true, at: start)
     case .identifier(let name): return try identifier(name, isAbsolute: false, at: start)
     case .reserved(let name):
-      throw SyntaxFailure("'\(name)' is a reserved word; use another name", at: start)
+      throw ParseFailure("'\(name)' is a reserved word; use another name", at: start)
     case .quoted:
-      throw SyntaxFailure("a name in backticks can only follow a '.'", at: start)
+      throw ParseFailure("a name in backticks can only follow a '.'", at: start)
     default:
       let literal = try literal(negatedAt: minus)
       try advance()
@@ -191,7 +191,7 @@ struct Parser {
 
   private mutating func identifier(
     _ name: String, isAbsolute: Bool, at start: Int
-  ) throws(SyntaxFailure) -> Int {
+  ) throws(ParseFailure) -> Int {
     try advance()
     if token == .symbol(.leftParen) {
       let arguments = try self.arguments()
@@ -201,7 +201,7 @@ struct Parser {
     return try add(.identifier(name, isAbsolute: isAbsolute), at: start, over: [])
   }
 
-  private func literal(negatedAt minus: Int?) throws(SyntaxFailure) -> ExpressionValue {
+  private func literal(negatedAt minus: Int?) throws(ParseFailure) -> ExpressionValue {
     switch token {
     case .true_: return .bool(true)
     case .false_: return .bool(false)
@@ -211,26 +211,26 @@ struct Parser {
     case .double(let value): return .double(minus == nil ? value : -value)
     case .uint(let value):
       guard minus == nil else {
-        throw SyntaxFailure("an unsigned number cannot be negative", at: minus ?? tokenStart)
+        throw ParseFailure("an unsigned number cannot be negative", at: minus ?? tokenStart)
       }
       return .uint(value)
     case .int(let magnitude):
       if minus != nil, magnitude == 1 << 63 { return .int(.min) }
       guard let value = Int64(exactly: magnitude) else {
-        throw SyntaxFailure(
+        throw ParseFailure(
           "the number does not fit in an int; append u for an unsigned one", at: tokenStart)
       }
       return .int(minus == nil ? value : -value)
-    case .end: throw SyntaxFailure("the expression ends too early", at: tokenStart)
+    case .end: throw ParseFailure("the expression ends too early", at: tokenStart)
     default:
-      throw SyntaxFailure(
+      throw ParseFailure(
         "a value is expected here, not \(token.description)", at: tokenStart)
     }
   }
 
   // MARK: Lists, maps, arguments
 
-  private mutating func list() throws(SyntaxFailure) -> Int {
+  private mutating func list() throws(ParseFailure) -> Int {
     let start = tokenStart
     try advance()
     var elements: [Int] = []
@@ -243,7 +243,7 @@ struct Parser {
     return try add(.list(elements), at: start, over: elements)
   }
 
-  private mutating func map() throws(SyntaxFailure) -> Int {
+  private mutating func map() throws(ParseFailure) -> Int {
     let start = tokenStart
     try advance()
     var entries: [(key: Int, value: Int)] = []
@@ -258,7 +258,7 @@ struct Parser {
     return try add(.map(entries), at: start, over: entries.flatMap { [$0.key, $0.value] })
   }
 
-  private mutating func arguments() throws(SyntaxFailure) -> [Int] {
+  private mutating func arguments() throws(ParseFailure) -> [Int] {
     let start = tokenStart
     try advance()
     var arguments: [Int] = []
@@ -267,7 +267,7 @@ struct Parser {
       guard token == .symbol(.comma) else { break }
       try advance()
       if token == .symbol(.rightParen) {
-        throw SyntaxFailure("an argument is expected after the comma", at: tokenStart)
+        throw ParseFailure("an argument is expected after the comma", at: tokenStart)
       }
     }
     try expect(.rightParen, "to close the arguments", opened: start)
@@ -275,12 +275,12 @@ struct Parser {
   }
 
   /// A message's fields are read over, and the message refused when names are checked.
-  private mutating func message(_ name: String, at start: Int) throws(SyntaxFailure) -> Int {
+  private mutating func message(_ name: String, at start: Int) throws(ParseFailure) -> Int {
     try advance()
     while token != .symbol(.rightBrace) {
       switch token {
       case .identifier, .quoted, .reserved: try advance()
-      default: throw SyntaxFailure("a field name is expected", at: tokenStart)
+      default: throw ParseFailure("a field name is expected", at: tokenStart)
       }
       try expect(.colon, "after the field's name")
       _ = try expression()
@@ -294,9 +294,9 @@ struct Parser {
 
   mutating func add(
     _ kind: SyntaxTree.Kind, at offset: Int, over children: [Int]
-  ) throws(SyntaxFailure) -> Int {
+  ) throws(ParseFailure) -> Int {
     guard tree.kinds.count < limits.nodesMax else {
-      throw SyntaxFailure(
+      throw ParseFailure(
         "the expression has more than \(limits.nodesMax) parts; split it", at: offset,
         reason: .tooComplex)
     }
@@ -305,21 +305,21 @@ struct Parser {
     return tree.add(kind, at: offset, height: height)
   }
 
-  private func checkDepth(_ depth: Int, at offset: Int) throws(SyntaxFailure) {
+  private func checkDepth(_ depth: Int, at offset: Int) throws(ParseFailure) {
     guard depth > limits.depthBound else { return }
-    throw SyntaxFailure(
+    throw ParseFailure(
       "the expression is nested more than \(limits.depthBound) levels deep; split it", at: offset,
       reason: .tooComplex)
   }
 
-  private mutating func advance() throws(SyntaxFailure) { (token, tokenStart) = try lexer.next() }
+  private mutating func advance() throws(ParseFailure) { (token, tokenStart) = try lexer.next() }
 
   private mutating func expect(
     _ symbol: Token.Symbol, _ place: String, opened: Int? = nil
-  ) throws(SyntaxFailure) {
+  ) throws(ParseFailure) {
     guard token == .symbol(symbol) else {
       let place = opened.map { "\(place) of column \(column($0))" } ?? place
-      throw SyntaxFailure(
+      throw ParseFailure(
         "'\(symbol.rawValue)' is expected \(place), not \(token.description)", at: tokenStart)
     }
     try advance()
@@ -344,8 +344,8 @@ struct Parser {
     return parts.reversed().joined(separator: ".")
   }
 
-  private var optionalsUnsupported: SyntaxFailure {
-    SyntaxFailure(
+  private var optionalsUnsupported: ParseFailure {
+    ParseFailure(
       "optional values (?) are not supported; use has() or a conditional", at: tokenStart,
       reason: .unsupported)
   }

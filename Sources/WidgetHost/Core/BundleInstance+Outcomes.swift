@@ -72,13 +72,13 @@ extension StringProtocol {
 extension BundleInstance {
   /// Remembers the failure of a run that an event started, if the sender waits. The first failure
   /// counts.
-  mutating func recordOutcome(of event: Event?, _ failure: ActionStatus) {
+  mutating func noteOutcome(of event: Event?, _ failure: ActionStatus) {
     guard let event, let outcome = outcomes[event.sequence], outcome.failure == nil else { return }
     outcomes[event.sequence]?.failure = failure
   }
 
   /// Remembers what an action says that succeeded, if the sender of its event waits.
-  mutating func recordMessage(of event: Event?, _ message: String) {
+  mutating func noteMessage(of event: Event?, _ message: String) {
     guard let event, !message.isEmpty else { return }
     outcomes[event.sequence]?.message = message
   }

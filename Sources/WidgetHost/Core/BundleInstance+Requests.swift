@@ -21,7 +21,7 @@ extension BundleInstance {
   }
 
   mutating func commandRequest(
-    _ command: Command, _ moment: BundleScope.Moment, isContinuous: Bool
+    _ command: ProgramCommand, _ moment: BundleScope.Moment, isContinuous: Bool
   ) throws(Failure) -> CommandRequest {
     var arguments: [String] = []
     for template in command.arguments {

@@ -19,7 +19,7 @@ extension BundleInstance {
         }
       }
       runs[id]?.frames[top].undo = []
-      recordMessage(of: run.event, message)
+      noteMessage(of: run.event, message)
       setStatus(
         run.widgetID, frame.action.name, ActionStatus(state: .success, message: message), run: run)
       if !frame.action.name.isEmpty {
@@ -83,7 +83,7 @@ extension BundleInstance {
     _ id: UInt64, _ frame: Run.Frame, _ status: ActionStatus
   ) -> ActionStatus {
     guard let run = runs[id], let facts = facts(of: run.widgetID) else { return status }
-    recordOutcome(of: run.event, status)
+    noteOutcome(of: run.event, status)
     var status = status
     status.since = status.since ?? now.wall
     guard !run.isMarked else { return status }

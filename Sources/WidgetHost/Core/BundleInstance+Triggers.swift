@@ -124,7 +124,7 @@ extension BundleInstance {
   }
 
   private mutating func dropped(_ id: WidgetID, _ event: Event?) {
-    recordOutcome(
+    noteOutcome(
       of: event,
       ActionStatus(
         state: .failure, title: "Left out",
@@ -196,7 +196,7 @@ extension BundleInstance {
       code: "INVALID_ARGUMENT", fields: wrong, since: now.wall)
     // The user who filled in the form gets the messages. The bundle has no failure.
     setStatus(event.widgetID, form.action, status)
-    recordOutcome(of: event, status)
+    noteOutcome(of: event, status)
     sendError(event.widgetID, form.action, status, cause: event)
     return false
   }

@@ -7,7 +7,7 @@ extension DaemonConversation {
   /// A bundle's conversation: first a session that registers the kinds, then the widgets, then the
   /// watch. Calls of the bundle's steps are made one after the other, in any phase.
   struct Link: Sendable {
-    enum Connection: Hashable, Sendable {
+    enum SessionPhase: Hashable, Sendable {
       /// Waits for the host's session, the bundle's own widget, or a deadline.
       case none
       /// The former version's acknowledgements are sent, so that its events do not come again.
@@ -27,7 +27,7 @@ extension DaemonConversation {
     }
 
     let bundle: Bundle
-    var connection = Connection.none
+    var connection = SessionPhase.none
     var attempts = 0
     var connectAt: Duration?
     /// The version of the host's widgets that has the bundle's widget.

@@ -17,7 +17,7 @@ final class BundleCalls {
     let method: Method
     let call: UInt32
     let responder: any CallResponder
-    unowned let session: ProviderSession
+    unowned let session: ServedSession
     /// Ends the call if the provider does not answer.
     let timer: Scheduled<Void>
   }
@@ -27,7 +27,7 @@ final class BundleCalls {
   /// - Parameter manager: The session that manages bundles, if there is one.
   func perform(
     _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
-    _ responder: any CallResponder, manager: ProviderSession?
+    _ responder: any CallResponder, manager: ServedSession?
   ) throws(RPCStatus) {
     let request: ProvideBundleRequest.Request
     switch method {
@@ -71,7 +71,7 @@ final class BundleCalls {
   }
 
   /// Answers a call with the provider's answer. Ignores the answer if nobody waits for it any more.
-  func answer(_ answer: ProvideBundleAnswer, of session: ProviderSession) throws(RPCStatus) {
+  func answer(_ answer: ProvideBundleAnswer, of session: ServedSession) throws(RPCStatus) {
     guard let asked = waiting[answer.bundleRequestID], asked.session === session else { return }
     let (call, responder) = (asked.call, asked.responder)
     switch (answer.outcome, asked.method) {
@@ -105,7 +105,7 @@ final class BundleCalls {
   }
 
   /// Ends the calls that wait for a session that is over.
-  func endAll(of session: ProviderSession) {
+  func endAll(of session: ServedSession) {
     for (number, asked) in waiting where asked.session === session {
       asked.timer.cancel()
       waiting[number] = nil

@@ -10,7 +10,7 @@ import WidgetProto
 final class ProviderAudience {
   private let context: ServiceContext
   /// The sessions that have set `include_audience`, by their providers.
-  private var sessions: [String: ProviderSession] = [:]
+  private var sessions: [String: ServedSession] = [:]
   /// The selectors of all streams that count as watchers.
   private var selectors = WatchedSelectors()
   private var watched = WatchedWidgets()
@@ -35,15 +35,15 @@ final class ProviderAudience {
   }
 
   /// Adds a session that has set `include_audience`. It takes the place of the provider's last one.
-  func join(_ session: ProviderSession, _ provider: String) { sessions[provider] = session }
+  func join(_ session: ServedSession, _ provider: String) { sessions[provider] = session }
 
   /// Removes a provider's session, if it is still the one.
-  func leave(_ session: ProviderSession, _ provider: String) {
+  func leave(_ session: ServedSession, _ provider: String) {
     if sessions[provider] === session { sessions[provider] = nil }
   }
 
   /// Starts a pass for a session that has opened.
-  func begin(_ session: ProviderSession) {
+  func begin(_ session: ServedSession) {
     guard session.audience != nil else { return }
     session.firstPass = watched.passesBegun + 1
     lookAgain()
@@ -79,7 +79,7 @@ final class ProviderAudience {
 
   /// The difference to what a provider knows; nil if it knows everything. It comes after all other
   /// frames: the provider has then been asked about each widget that the frame names.
-  func frame(for session: ProviderSession, at instant: NIODeadline) -> ProvideAudience? {
+  func frame(for session: ServedSession, at instant: NIODeadline) -> ProvideAudience? {
     guard session.hasSynced, let provider = session.provider, let audience = session.audience,
       watched.passesEnded >= session.firstPass
     else { return nil }

@@ -20,7 +20,7 @@ final class ProviderDelivery {
   var hasMore: Bool { isUnfinished || audience.servesAgain }
 
   /// Gives every session what it lacks. To be called when the turn's group is durable.
-  func serve(_ sessions: some Collection<ProviderSession>, at instant: NIODeadline) {
+  func serve(_ sessions: some Collection<ServedSession>, at instant: NIODeadline) {
     isUnfinished = false
     audience.beginServing()
     defer { audience.schedule(after: instant) }
@@ -35,7 +35,7 @@ final class ProviderDelivery {
   }
 
   /// Lets a session know of widgets whose kinds it has got.
-  private func refreshKinds(_ session: ProviderSession) {
+  private func refreshKinds(_ session: ServedSession) {
     guard let provider = session.provider else { return }
     let kinds = context.store.kindNames(of: provider)
     let added = kinds.subtracting(session.kinds)
@@ -47,7 +47,7 @@ final class ProviderDelivery {
     session.syncWhenAsked()
   }
 
-  private func serve(_ session: ProviderSession, at instant: NIODeadline) {
+  private func serve(_ session: ServedSession, at instant: NIODeadline) {
     var steps = 0
     while !session.isOver, session.sink.isWritable {
       steps += 1
@@ -68,14 +68,14 @@ final class ProviderDelivery {
   /// How many ids a frame has that names removed widgets.
   private static var removalsPerFrameMax: Int { 256 }
 
-  private func sendKeepAlive(to session: ProviderSession) -> Bool {
+  private func sendKeepAlive(to session: ServedSession) -> Bool {
     guard session.owesKeepAlive else { return false }
     session.owesKeepAlive = false
     session.send(.keepAlive)
     return true
   }
 
-  private func sendEvents(to session: ProviderSession) -> Bool {
+  private func sendEvents(to session: ServedSession) -> Bool {
     let room = context.limits.providerEventsUnacknowledgedMax - session.unacknowledged.count
     guard room > 0, session.eventCursor < context.store.lastEventSequence else { return false }
     let page = context.store.events(after: session.eventCursor, limit: room, of: session.kinds)
@@ -98,7 +98,7 @@ final class ProviderDelivery {
   }
 
   /// Looks at what happened to widgets. Returns whether that is of any interest.
-  private func takeChanges(for session: ProviderSession) -> Bool {
+  private func takeChanges(for session: ServedSession) -> Bool {
     guard session.revisionCursor < context.store.revision else { return false }
     let changes: WidgetStore.ProvidedChanges
     do throws(StoreError) {
@@ -116,7 +116,7 @@ final class ProviderDelivery {
     return true
   }
 
-  private func sendKindRemovals(to session: ProviderSession) -> Bool {
+  private func sendKindRemovals(to session: ServedSession) -> Bool {
     guard !session.kindRemovals.isEmpty else { return false }
     let names = session.kindRemovals.sorted { $0.rawValue.precedesByBytes($1.rawValue) }
     session.kindRemovals = []
@@ -124,7 +124,7 @@ final class ProviderDelivery {
     return true
   }
 
-  private func sendRemovals(to session: ProviderSession) -> Bool {
+  private func sendRemovals(to session: ServedSession) -> Bool {
     guard !session.removals.isEmpty else { return false }
     let ids = Array(session.removals.prefix(ProviderDelivery.removalsPerFrameMax))
     session.removals.removeFirst(ids.count)
@@ -133,13 +133,13 @@ final class ProviderDelivery {
     return true
   }
 
-  private func sendAudience(to session: ProviderSession, at instant: NIODeadline) -> Bool {
+  private func sendAudience(to session: ServedSession, at instant: NIODeadline) -> Bool {
     guard let frame = audience.frame(for: session, at: instant) else { return false }
     session.send(.audience(frame))
     return true
   }
 
-  private func sendPending(to session: ProviderSession) -> Bool {
+  private func sendPending(to session: ServedSession) -> Bool {
     guard let (pending, reason) = session.nextPending() else { return false }
     switch pending {
     case .synced:

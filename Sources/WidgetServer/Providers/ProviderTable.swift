@@ -6,16 +6,16 @@ import WidgetProto
 /// Invariant: each session of `byName` is in `sessions` until it is over.
 struct ProviderTable {
   /// All sessions, also those that have not said who they are.
-  private var sessions: [ObjectIdentifier: ProviderSession] = [:]
+  private var sessions: [ObjectIdentifier: ServedSession] = [:]
   /// The session of each provider that has one.
-  private(set) var byName: [String: ProviderSession] = [:]
+  private(set) var byName: [String: ServedSession] = [:]
   /// After which event a provider without a session goes on; see `remember`.
   private var resumePoints: [String: UInt64] = [:]
 
   /// For how many providers it is remembered where to go on.
   static let rememberedMax = 1_024
 
-  var all: [ProviderSession] { Array(sessions.values) }
+  var all: [ServedSession] { Array(sessions.values) }
   var isEmpty: Bool { sessions.isEmpty }
   /// The number of providers with a session.
   var count: Int { byName.count }
@@ -29,24 +29,24 @@ struct ProviderTable {
   func count(of uid: UInt32) -> Int { byName.values.count { $0.peer.uid == uid } }
 
   /// The session that was opened last among those that manage bundles.
-  var bundleManager: ProviderSession? {
+  var bundleManager: ServedSession? {
     byName.values.filter { $0.managesBundles && $0.isStarted && !$0.isOver }.max { $0.id < $1.id }
   }
 
-  mutating func add(_ session: ProviderSession) { sessions[ObjectIdentifier(session)] = session }
+  mutating func add(_ session: ServedSession) { sessions[ObjectIdentifier(session)] = session }
 
-  mutating func remove(_ session: ProviderSession) {
+  mutating func remove(_ session: ServedSession) {
     sessions[ObjectIdentifier(session)] = nil
   }
 
   /// Makes a session the provider's. The one before is no longer its.
-  mutating func name(_ session: ProviderSession, _ provider: String) {
+  mutating func name(_ session: ServedSession, _ provider: String) {
     if let other = byName[provider] { remember(provider, at: other.resumePoint) }
     byName[provider] = session
   }
 
   /// Takes a provider its session away, if it is still the provider's. Returns whether it was.
-  mutating func release(_ session: ProviderSession) -> Bool {
+  mutating func release(_ session: ServedSession) -> Bool {
     guard let provider = session.provider, byName[provider] === session else { return false }
     remember(provider, at: session.resumePoint)
     byName[provider] = nil

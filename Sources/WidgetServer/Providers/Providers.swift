@@ -32,7 +32,7 @@ final class Providers {
     guard method == .provide else { throw .wrongShape(method) }
     guard context.phase == .serving else { throw .shuttingDown }
     try context.openStream(of: peer)
-    let session = ProviderSession(
+    let session = ServedSession(
       id: context.streamAccounts.takeID(), peer: peer, sink: sink, providers: self)
     table.add(session)
     watchLease(of: session)
@@ -40,14 +40,14 @@ final class Providers {
   }
 
   /// A user's session.
-  func session(_ id: UInt64, of peer: Peer) -> ProviderSession? {
+  func session(_ id: UInt64, of peer: Peer) -> ServedSession? {
     table.all.first { $0.id == id && $0.peer.uid == peer.uid }
   }
 
   // MARK: - Frames in
 
   /// Carries out a frame of a provider.
-  func receive(_ message: ByteBuffer, _ session: ProviderSession) {
+  func receive(_ message: ByteBuffer, _ session: ServedSession) {
     guard !session.isOver, session.ending == nil else { return }
     context.turn.open()
     session.lastHeardAt = .now()
@@ -75,12 +75,12 @@ final class Providers {
     }
   }
 
-  private func open(_ open: ProvideOpen, _ session: ProviderSession) throws(RPCStatus) {
+  private func open(_ open: ProvideOpen, _ session: ServedSession) throws(RPCStatus) {
     guard session.provider == nil else {
       throw .invalidField("frame", "The session is open already.")
     }
     if let lease = open.lease {
-      guard ProviderSession.leaseRange.contains(lease) else {
+      guard ServedSession.leaseRange.contains(lease) else {
         throw .invalidField("open.lease", "Use 1 to 300 s.")
       }
       session.lease = lease
@@ -120,7 +120,7 @@ final class Providers {
 
   /// Carries out a frame that gets a result; again, if the turn's group was taken back.
   private func perform(
-    _ frame: ProvideRequest, _ session: ProviderSession, _ provider: String, _ attempt: Attempt
+    _ frame: ProvideRequest, _ session: ServedSession, _ provider: String, _ attempt: Attempt
   ) {
     let id = frame.id
     do throws(RPCStatus) {
@@ -134,7 +134,7 @@ final class Providers {
   }
 
   private func outcome(
-    of frame: ProvideRequest, _ session: ProviderSession, _ provider: String, _ attempt: Attempt
+    of frame: ProvideRequest, _ session: ServedSession, _ provider: String, _ attempt: Attempt
   ) throws(RPCStatus) -> ProvideResult {
     var result = ProvideResult(id: frame.id)
     // What it says makes fresh. That its session before has ended comes first, however quickly it is back.
@@ -173,7 +173,7 @@ final class Providers {
   }
 
   private func acknowledge(
-    _ acknowledge: ProvideAcknowledge, _ session: ProviderSession, _ provider: String,
+    _ acknowledge: ProvideAcknowledge, _ session: ServedSession, _ provider: String,
     _ attempt: Attempt
   ) throws(RPCStatus) {
     guard acknowledge.sequence <= max(session.acknowledged, session.eventCursor) else {
@@ -200,7 +200,7 @@ final class Providers {
   /// Lets the store forget events that are dealt with. While the store takes no changes they come again
   /// after a restart.
   private func acknowledge(
-    _ sequence: UInt64, by session: ProviderSession, _ provider: String
+    _ sequence: UInt64, by session: ServedSession, _ provider: String
   ) {
     let caller = Caller(uid: session.peer.uid, pid: session.peer.pid, client: provider)
     _ = try? context.store.apply(
@@ -209,7 +209,7 @@ final class Providers {
 
   /// Changes one widget for a frame that does not name it.
   private func provide(
-    _ id: WidgetID, _ patch: WidgetPatch, _ transition: Transition?, _ session: ProviderSession,
+    _ id: WidgetID, _ patch: WidgetPatch, _ transition: Transition?, _ session: ServedSession,
     _ provider: String
   ) throws(RPCStatus) {
     let update = ProvidedUpdate(id, patch, transition: transition)
@@ -234,7 +234,7 @@ final class Providers {
   // MARK: - The end of a turn
 
   /// Lets what comes of a session's frames be told at the end of the turn, behind the turn's answers.
-  private func takePart(_ session: ProviderSession) {
+  private func takePart(_ session: ServedSession) {
     guard !session.takesPart else { return }
     session.takesPart = true
     context.turn.open()
@@ -242,7 +242,7 @@ final class Providers {
     context.turn.whenDurable { self.endTurn(of: session) }
   }
 
-  private func endTurn(of session: ProviderSession) {
+  private func endTurn(of session: ServedSession) {
     session.takesPart = false
     for output in session.outputs where !session.isOver {
       switch output {
@@ -268,7 +268,7 @@ final class Providers {
   }
 
   /// From here on the provider is told what happens.
-  private func start(_ session: ProviderSession) {
+  private func start(_ session: ServedSession) {
     guard let provider = session.provider else { return }
     // What was taken back since has never happened.
     session.acknowledged = min(
@@ -293,11 +293,11 @@ final class Providers {
 
   // MARK: - Leases
 
-  private func watchLease(of session: ProviderSession) {
+  private func watchLease(of session: ServedSession) {
     watchLease(of: session, until: session.leaseEnd)
   }
 
-  private func watchLease(of session: ProviderSession, until instant: NIODeadline) {
+  private func watchLease(of session: ServedSession, until instant: NIODeadline) {
     session.leaseTimer?.cancel()
     guard !session.isOver, session.ending == nil else { return }
     session.leaseTimer = context.schedule(at: instant) {
@@ -317,7 +317,7 @@ final class Providers {
     lookAtAbsent(at: instant)
   }
 
-  private func expire(_ session: ProviderSession, at instant: NIODeadline) {
+  private func expire(_ session: ServedSession, at instant: NIODeadline) {
     switch session.leaseWatch.look(at: instant, end: session.leaseEnd) {
     case .lookAgain(let next): watchLease(of: session, until: next)
     case .isOver:
@@ -388,7 +388,7 @@ final class Providers {
   /// Lets the sessions be served at the end of this turn.
   func resume() { context.turn.open() }
 
-  func send(_ frame: ProvideResponse, to session: ProviderSession) {
+  func send(_ frame: ProvideResponse, to session: ServedSession) {
     guard let message = context.encode(frame) else { return finish(session, .frameTooLarge) }
     session.sink.send(message)
     context.counters.frames += 1
@@ -419,7 +419,7 @@ final class Providers {
   // MARK: - Ending
 
   /// Ends a session at the end of the turn, after what came of its frames; nil means well.
-  func end(_ session: ProviderSession, _ status: RPCStatus?) {
+  func end(_ session: ServedSession, _ status: RPCStatus?) {
     guard !session.isOver, session.ending == nil else { return }
     session.ending = .init(status: status)
     release(session)
@@ -427,14 +427,14 @@ final class Providers {
   }
 
   /// Ends a session now.
-  func finish(_ session: ProviderSession, _ status: RPCStatus?) {
+  func finish(_ session: ServedSession, _ status: RPCStatus?) {
     guard !session.isOver else { return }
     forget(session)
     session.sink.finish(status)
   }
 
   /// Forgets a session whose provider is gone.
-  func forget(_ session: ProviderSession) {
+  func forget(_ session: ServedSession) {
     guard !session.isOver else { return }
     session.isOver = true
     release(session)
@@ -446,7 +446,7 @@ final class Providers {
   }
 
   /// The provider has no session any more, unless it has another one by now.
-  private func release(_ session: ProviderSession) {
+  private func release(_ session: ServedSession) {
     guard let name = session.provider else { return }
     audience.leave(session, name)
     guard table.release(session), context.phase == .serving else { return }
@@ -455,7 +455,7 @@ final class Providers {
   }
 
   /// Ends sessions: the providers find the next process.
-  func endAll(where isMeant: (ProviderSession) -> Bool = { _ in true }) {
+  func endAll(where isMeant: (ServedSession) -> Bool = { _ in true }) {
     for session in table.all where isMeant(session) { finish(session, .shuttingDown) }
   }
 

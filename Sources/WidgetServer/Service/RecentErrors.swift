@@ -19,7 +19,7 @@ struct RecentErrors {
   ///   - uid: whose call or connection it was; nil if nobody's, or several users' at once.
   /// - Returns: how often this has happened so far, as far as it is remembered.
   @discardableResult
-  mutating func record(
+  mutating func add(
     _ code: StatusCode, _ reason: String, area: String, uid: UInt32? = nil, _ message: String,
     at time: Timestamp
   ) -> UInt64 {
@@ -36,10 +36,10 @@ struct RecentErrors {
   }
 
   @discardableResult
-  mutating func record(
+  mutating func add(
     _ status: RPCStatus, area: String, uid: UInt32? = nil, at time: Timestamp
   ) -> UInt64 {
-    record(
+    add(
       status.code, status.errorInfo?.reason ?? status.code.name, area: area, uid: uid,
       status.message, at: time)
   }

@@ -149,7 +149,7 @@ final class ServiceContext {
     counters.callsFailed += 1
     var level = Logger.Level.debug
     if RecentErrors.isWorthKeeping(status) {
-      let count = recentErrors.record(status, area: method.fullName, uid: peer.uid, at: turn.now)
+      let count = recentErrors.add(status, area: method.fullName, uid: peer.uid, at: turn.now)
       // The first, and then ever fewer: a caller that goes on does not fill the journal.
       if count & (count - 1) == 0 { level = .warning }
     }

@@ -110,7 +110,7 @@ final class ServiceLoop {
   private func takeBackTurn(because error: StorageError) {
     context.counters.groupsFailed += 1
     let users = turn.callers
-    context.recentErrors.record(
+    context.recentErrors.add(
       .storageFailed(error), area: "storage", uid: users.count == 1 ? users.first : nil,
       at: turn.now)
     if !isStorageFailing {

@@ -10,7 +10,7 @@ import WidgetModel
 /// then exchanged with the former version at once; until then the former one stays as it is, and other
 /// bundles are never touched. The former version is kept for `rollback`. Whoever watches the folder sees
 /// complete bundles only: what is under way has a name that begins with a dot.
-public struct BundleStore: Sendable {
+public struct BundleInstaller: Sendable {
   /// The folder of the bundles.
   public let path: String
   public var limits: BundleLimits
@@ -45,7 +45,7 @@ public struct BundleStore: Sendable {
     /// The file that describes it.
     public let file: String
     /// The bundle, or why the file cannot be used.
-    public let bundle: Result<Bundle, BundleStoreError>
+    public let bundle: Result<Bundle, BundleInstallerError>
     /// The digest of the archive that was installed; nil if it was no archive.
     public let digest: String?
     /// The version that `rollback` brings back; nil if there is none.
@@ -67,8 +67,8 @@ public struct BundleStore: Sendable {
   // MARK: - Reading
 
   /// The bundle that a file describes, or that is in a folder or an archive.
-  public func read(at path: String) throws(BundleStoreError) -> Found {
-    guard let mode = FileMode.of(path) else { throw BundleStore.missing(path) }
+  public func read(at path: String) throws(BundleInstallerError) -> Found {
+    guard let mode = FileMode.of(path) else { throw BundleInstaller.missing(path) }
     guard mode & FileMode.type == FileMode.folder else {
       return try read(bytes: try bytes(at: path), name: path)
     }
@@ -80,8 +80,8 @@ public struct BundleStore: Sendable {
   /// folder for temporary files, held to the same limits as one that is installed, and removed again.
   ///
   /// - Parameter name: what it is called, for messages.
-  public func read(bytes: [UInt8], name: String) throws(BundleStoreError) -> Found {
-    guard BundleStore.isArchive(bytes) else {
+  public func read(bytes: [UInt8], name: String) throws(BundleInstallerError) -> Found {
+    guard BundleInstaller.isArchive(bytes) else {
       // Somewhat more, so that the reader says how much too large it is.
       guard bytes.count <= 4 * BundleReader.bytesMax else {
         throw .refused(
@@ -93,24 +93,24 @@ public struct BundleStore: Sendable {
     let temporary = try TemporaryFolder()
     defer { temporary.remove() }
     try ArchiveReader(limits: limits).unpack(bytes, into: temporary.folder)
-    let (root, rootName) = try BundleStore.root(of: temporary.folder, "")
+    let (root, rootName) = try BundleInstaller.root(of: temporary.folder, "")
     let shown = name + rootName
-    do throws(BundleStoreError) {
+    do throws(BundleInstallerError) {
       let found = try read(in: root)
       return Found(
         bundle: found.bundle, file: found.file.replacing(root.path, with: shown), text: found.text)
     } catch { throw error.replacing(root.path, with: shown) }
   }
 
-  private func bytes(at path: String) throws(BundleStoreError) -> [UInt8] {
+  private func bytes(at path: String) throws(BundleInstallerError) -> [UInt8] {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw Folder.failure("read", path) }
     defer { close(file) }
     return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)
   }
 
-  func read(in folder: Folder, settings: String? = nil) throws(BundleStoreError) -> Found {
-    let name = try BundleStore.fileName(in: folder)
+  func read(in folder: Folder, settings: String? = nil) throws(BundleInstallerError) -> Found {
+    let name = try BundleInstaller.fileName(in: folder)
     let bytes = try folder.read(name, bytesMax: 4 * BundleReader.bytesMax)
     return try found(bytes, file: "\(folder.path)/\(name)", settings: settings)
   }
@@ -127,9 +127,9 @@ public struct BundleStore: Sendable {
 
   private func found(
     _ bytes: [UInt8], file: String, settings: String? = nil
-  ) throws(BundleStoreError) -> Found {
+  ) throws(BundleInstallerError) -> Found {
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      if let format = BundleStore.otherArchive(bytes) {
+      if let format = BundleInstaller.otherArchive(bytes) {
         throw .refused(
           "\(file) is a \(format) archive", hint: "a bundle can be a zip or a tar.gz archive")
       }
@@ -143,7 +143,7 @@ public struct BundleStore: Sendable {
     }
   }
 
-  private static func fileName(in folder: Folder) throws(BundleStoreError) -> String {
+  private static func fileName(in folder: Folder) throws(BundleInstallerError) -> String {
     let names = fileNames.filter { folder.entry($0) != nil }
     guard let name = names.first else {
       throw .notFound(
@@ -157,23 +157,23 @@ public struct BundleStore: Sendable {
     return name
   }
 
-  private static func missing(_ path: String) -> BundleStoreError {
+  private static func missing(_ path: String) -> BundleInstallerError {
     errno == ENOENT
       ? .notFound("there is no \(path)", hint: "name a bundle's file, folder or archive")
       : Folder.failure("read", path)
   }
 
   /// The installed bundles, in order of their ids; also those that cannot be used, with the reason.
-  public func list() throws(BundleStoreError) -> [Installed] {
+  public func list() throws(BundleInstallerError) -> [Installed] {
     guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
     let folder = try Folder(path)
     var result: [Installed] = []
     for name in try folder.names() where !name.hasPrefix(".") && folder.entry(name) == .folder {
       let inner = try folder.folder(name)
-      guard BundleStore.fileNames.contains(where: { inner.entry($0) != nil }) else { continue }
-      let bundle: Result<Bundle, BundleStoreError>
+      guard BundleInstaller.fileNames.contains(where: { inner.entry($0) != nil }) else { continue }
+      let bundle: Result<Bundle, BundleInstallerError>
       var file = inner.path
-      do throws(BundleStoreError) {
+      do throws(BundleInstallerError) {
         let found = try read(in: inner)
         file = found.file
         bundle =
@@ -201,7 +201,7 @@ public struct BundleStore: Sendable {
   /// - Throws: Also if the installed bundle cannot be read.
   public func differences(
     to found: Found
-  ) throws(BundleStoreError) -> (isInstalled: Bool, differences: [BundleDifference]) {
+  ) throws(BundleInstallerError) -> (isInstalled: Bool, differences: [BundleDifference]) {
     let file = try list().first { $0.id == found.bundle.id }?.file
     let before: String? =
       if let file { String(decoding: try bytes(at: file), as: UTF8.self) } else { nil }
@@ -217,14 +217,14 @@ public struct BundleStore: Sendable {
   /// - Parameter digest: what the archive's SHA-256 must be, in hexadecimal; nil for anything.
   public func install(
     _ path: String, digest: String? = nil
-  ) throws(BundleStoreError) -> Outcome {
-    guard let mode = FileMode.of(path) else { throw BundleStore.missing(path) }
+  ) throws(BundleInstallerError) -> Outcome {
+    guard let mode = FileMode.of(path) else { throw BundleInstaller.missing(path) }
     if mode & FileMode.type == FileMode.folder {
       guard digest == nil else {
         throw .refused("\(path) is a folder, which has no digest", hint: "leave out the digest")
       }
       let source = try Folder(path)
-      return try install(digest: nil) { staging throws(BundleStoreError) in
+      return try install(digest: nil) { staging throws(BundleInstallerError) in
         var budget = CopyBudget(limits)
         try copy(source, into: staging, depth: 0, &budget)
       }
@@ -237,25 +237,25 @@ public struct BundleStore: Sendable {
   /// - Parameter name: its file name, which says what it is if its contents do not.
   public func install(
     bytes: [UInt8], name: String, digest: String? = nil
-  ) throws(BundleStoreError) -> Outcome {
+  ) throws(BundleInstallerError) -> Outcome {
     let found = SHA256.hex(bytes)
     if let digest, digest.lowercased() != found {
       throw .refused(
         "its SHA-256 is \(found), not \(digest.lowercased())",
         hint: "fetch the archive again; if the digest still differs, do not install it")
     }
-    if !BundleStore.isArchive(bytes) {
-      guard BundleStore.isFile(name) else {
+    if !BundleInstaller.isArchive(bytes) {
+      guard BundleInstaller.isFile(name) else {
         throw .refused(
           "\(name) is neither a bundle's file nor a zip or tar.gz archive",
           hint: "give a .yaml or .json file, a folder, or an archive")
       }
       let file = name.hasSuffix(".json") ? "bundle.json" : "bundle.yaml"
-      return try install(digest: found) { staging throws(BundleStoreError) in
+      return try install(digest: found) { staging throws(BundleInstallerError) in
         try staging.write(file, WholeBytes(bytes), isExecutable: false)
       }
     }
-    return try install(digest: found) { staging throws(BundleStoreError) in
+    return try install(digest: found) { staging throws(BundleInstallerError) in
       try ArchiveReader(limits: limits).unpack(bytes, into: staging)
     }
   }
@@ -270,24 +270,24 @@ public struct BundleStore: Sendable {
   }
 
   private func install(
-    digest: String?, _ fill: (Folder) throws(BundleStoreError) -> Void
-  ) throws(BundleStoreError) -> Outcome {
-    try BundleStore.makeFolders(path)
-    let store = try Folder(path)
-    let lock = try StoreLock(store)
+    digest: String?, _ fill: (Folder) throws(BundleInstallerError) -> Void
+  ) throws(BundleInstallerError) -> Outcome {
+    try BundleInstaller.makeFolders(path)
+    let bundles = try Folder(path)
+    let lock = try InstallerLock(bundles)
     defer { lock.release() }
     // Whoever held the lock before and did not get to the end.
-    for name in try store.names() where name.hasPrefix(BundleStore.stagingPrefix) {
-      try store.remove(name)
+    for name in try bundles.names() where name.hasPrefix(BundleInstaller.stagingPrefix) {
+      try bundles.remove(name)
     }
-    let stagingName = BundleStore.stagingPrefix + String(getpid())
-    defer { try? store.remove(stagingName) }
-    let staging = try store.making(stagingName)
+    let stagingName = BundleInstaller.stagingPrefix + String(getpid())
+    defer { try? bundles.remove(stagingName) }
+    let staging = try bundles.making(stagingName)
     try fill(staging)
     // An archive usually has the folder in it, not its files.
-    let (root, rootName) = try BundleStore.root(of: staging, stagingName)
+    let (root, rootName) = try BundleInstaller.root(of: staging, stagingName)
     let bundle: Bundle
-    do throws(BundleStoreError) { bundle = try read(in: root).bundle } catch {
+    do throws(BundleInstallerError) { bundle = try read(in: root).bundle } catch {
       throw error.withoutFolder(root.path)
     }
     // The publisher must not decide these files: the installer and the user write them.
@@ -297,7 +297,7 @@ public struct BundleStore: Sendable {
     let origin = try BundleOrigin(digest: digest, of: root)
     try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
     let others = try list().filter { $0.id != bundle.id }
-    if let live = try? store.folder(bundle.id), BundleOrigin(in: live)?.files == origin.files,
+    if let live = try? bundles.folder(bundle.id), BundleOrigin(in: live)?.files == origin.files,
       try BundleOrigin.valuable(in: live).isEmpty,
       try BundleOrigin.executables(in: live) == BundleOrigin.executables(in: root)
     {
@@ -306,19 +306,19 @@ public struct BundleStore: Sendable {
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
         warnings: bundle.remarks.map(\.description)
-          + BundleStore.clashes(of: bundle, with: others))
+          + BundleInstaller.clashes(of: bundle, with: others))
     }
-    let former = try replace(bundle.id, by: rootName, in: store)
-    fsync(store.descriptor)
+    let former = try replace(bundle.id, by: rootName, in: bundles)
+    fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
       warnings: bundle.remarks.map(\.description)
-        + BundleStore.clashes(of: bundle, with: others) + former.warnings)
+        + BundleInstaller.clashes(of: bundle, with: others) + former.warnings)
   }
 
   private static func root(
     of staging: Folder, _ stagingName: String
-  ) throws(BundleStoreError) -> (Folder, String) {
+  ) throws(BundleInstallerError) -> (Folder, String) {
     if fileNames.contains(where: { staging.entry($0) != nil }) { return (staging, stagingName) }
     let names = try staging.names()
     guard names.count == 1, let name = names.first, staging.entry(name) == .folder else {
@@ -330,15 +330,15 @@ public struct BundleStore: Sendable {
     return (try staging.folder(name), "\(stagingName)/\(name)")
   }
 
-  func isBundleFolder(_ folder: Folder) throws(BundleStoreError) -> Bool {
-    if BundleStore.fileNames.contains(where: { folder.entry($0) != nil }) { return true }
+  func isBundleFolder(_ folder: Folder) throws(BundleInstallerError) -> Bool {
+    if BundleInstaller.fileNames.contains(where: { folder.entry($0) != nil }) { return true }
     return try folder.names().isEmpty
   }
 
   /// Copies files and folders; a link or a device is refused.
   private func copy(
     _ source: Folder, into target: Folder, depth: Int, _ budget: inout CopyBudget
-  ) throws(BundleStoreError) {
+  ) throws(BundleInstallerError) {
     for name in try source.names() {
       // Hidden files are the editor's or the version control's.
       if name.hasPrefix(".") { continue }
@@ -369,7 +369,7 @@ public struct BundleStore: Sendable {
 
     init(_ limits: BundleLimits) { (entries, bytes) = (limits.entriesMax, limits.totalBytesMax) }
 
-    mutating func take(_ count: Int) throws(BundleStoreError) {
+    mutating func take(_ count: Int) throws(BundleInstallerError) {
       entries -= 1
       bytes -= count
       guard entries >= 0, bytes >= 0 else {
@@ -378,7 +378,7 @@ public struct BundleStore: Sendable {
     }
   }
 
-  private static func makeFolders(_ path: String) throws(BundleStoreError) {
+  private static func makeFolders(_ path: String) throws(BundleInstallerError) {
     var made = path.hasPrefix("/") ? "/" : ""
     for part in path.split(separator: "/") {
       made += made.isEmpty || made.hasSuffix("/") ? String(part) : "/\(part)"
@@ -416,66 +416,66 @@ public struct BundleStore: Sendable {
   ///
   /// - Parameter force: also what nobody installed: somebody wrote it where it is, and there may be no
   ///   other copy.
-  public func remove(_ id: String, force: Bool = false) throws(BundleStoreError) {
-    let store = try existing(id)
-    let lock = try StoreLock(store)
+  public func remove(_ id: String, force: Bool = false) throws(BundleInstallerError) {
+    let bundles = try existing(id)
+    let lock = try InstallerLock(bundles)
     defer { lock.release() }
-    let versions = try self.versions(of: id, in: store)
-    let isLive = versions == nil || store.entry(id) != nil
-    if isLive { try checkIsBundle(id, in: store) }
+    let versions = try self.versions(of: id, in: bundles)
+    let isLive = versions == nil || bundles.entry(id) != nil
+    if isLive { try checkIsBundle(id, in: bundles) }
     if !force {
       var written =
-        isLive ? try BundleOrigin.valuable(in: try store.folder(id)).map { "\(id)/\($0)" } : []
+        isLive ? try BundleOrigin.valuable(in: try bundles.folder(id)).map { "\(id)/\($0)" } : []
       for name in try versions?.names() ?? [] where versions?.entry(name) == .folder {
         guard let version = try versions?.folder(name) else { continue }
         written += try BundleOrigin.valuable(in: version).map {
-          "\(BundleStore.versionsName)/\(id)/\(name)/\($0)"
+          "\(BundleInstaller.versionsName)/\(id)/\(name)/\($0)"
         }
       }
       guard written.isEmpty else {
         throw .refused(
           "this would delete what was written in \(path), not installed: "
-            + BundleStore.few(written),
+            + BundleInstaller.few(written),
           hint: "move it elsewhere to keep it, or delete it with --force")
       }
     }
     // Gone at once for whoever watches; then its files go.
     if isLive {
-      let aside = "\(BundleStore.stagingPrefix)\(getpid())"
-      try store.remove(aside)
+      let aside = "\(BundleInstaller.stagingPrefix)\(getpid())"
+      try bundles.remove(aside)
       guard rename("\(path)/\(id)", "\(path)/\(aside)") == 0 else {
         throw Folder.failure("remove", "\(path)/\(id)")
       }
-      try store.remove(aside)
+      try bundles.remove(aside)
     }
     guard versions != nil else { return }
-    let all = try store.folder(BundleStore.versionsName)
+    let all = try bundles.folder(BundleInstaller.versionsName)
     try all.remove(id)
-    if try all.names().isEmpty { try store.remove(BundleStore.versionsName) }
+    if try all.names().isEmpty { try bundles.remove(BundleInstaller.versionsName) }
   }
 
   /// The folder of bundles, if it may have this bundle.
-  func existing(_ id: String) throws(BundleStoreError) -> Folder {
+  func existing(_ id: String) throws(BundleInstallerError) -> Folder {
     guard BundleReader.isID(id) else {
       throw .refused(
         "\"\(id.prefix(80))\" is no bundle's id",
         hint: "use 1 to 64 lowercase letters, digits and -")
     }
-    guard access(path, F_OK) == 0 else { throw BundleStore.noBundle(id, []) }
+    guard access(path, F_OK) == 0 else { throw BundleInstaller.noBundle(id, []) }
     return try Folder(path)
   }
 
   /// Throws if there is no folder of this id, or if the folder holds no bundle.
-  func checkIsBundle(_ id: String, in store: Folder) throws(BundleStoreError) {
-    guard let entry = store.entry(id) else {
-      throw BundleStore.noBundle(id, try list().map(\.id))
+  func checkIsBundle(_ id: String, in bundles: Folder) throws(BundleInstallerError) {
+    guard let entry = bundles.entry(id) else {
+      throw BundleInstaller.noBundle(id, try list().map(\.id))
     }
-    guard entry == .folder, try isBundleFolder(try store.folder(id)) else {
+    guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
       throw .refused("\(path)/\(id) is no bundle", hint: "remove it by other means")
     }
   }
 
-  private static func noBundle(_ id: String, _ known: [String]) -> BundleStoreError {
+  private static func noBundle(_ id: String, _ known: [String]) -> BundleInstallerError {
     let near = id.closest(among: known)
     return .notFound(
       "there is no bundle \"\(id)\"",
@@ -484,7 +484,7 @@ public struct BundleStore: Sendable {
   }
 }
 
-extension BundleStore {
+extension BundleInstaller {
   /// `a, b, c and 4 more`
   static func few(_ names: [String]) -> String {
     guard names.count > 4 else {
@@ -494,9 +494,9 @@ extension BundleStore {
   }
 }
 
-extension BundleStoreError {
+extension BundleInstallerError {
   /// With another name for a folder that goes again.
-  fileprivate func replacing(_ folder: String, with name: String) -> BundleStoreError {
+  fileprivate func replacing(_ folder: String, with name: String) -> BundleInstallerError {
     switch self {
     case .invalid(let file, let problems):
       .invalid(file: file.replacing(folder, with: name), problems)
@@ -509,7 +509,7 @@ extension BundleStoreError {
   }
 
   /// In a staging folder a path means nothing to anybody.
-  fileprivate func withoutFolder(_ folder: String) -> BundleStoreError {
+  fileprivate func withoutFolder(_ folder: String) -> BundleInstallerError {
     switch self {
     case .invalid(let file, let problems):
       .invalid(file: file.split(separator: "/").last.map(String.init) ?? file, problems)

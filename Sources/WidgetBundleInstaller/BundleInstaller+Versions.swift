@@ -8,7 +8,7 @@ import WidgetBundle
 // is kept, and files that somebody put into its folder move to the next version. If somebody wrote
 // it by hand, its whole folder is kept, and the next version gets copies. Files that somebody wrote
 // stay until `rm --force`.
-extension BundleStore {
+extension BundleInstaller {
   static let versionsName = ".versions"
   /// Versions before the live one that are kept, of those that an installer wrote.
   static let versionsKeptMax = 1
@@ -19,12 +19,12 @@ extension BundleStore {
   /// - Parameter version: the version to bring back; nil for the latest.
   public func rollback(
     _ id: String, to version: String? = nil
-  ) throws(BundleStoreError) -> Outcome {
-    let store = try existing(id)
-    let lock = try StoreLock(store)
+  ) throws(BundleInstallerError) -> Outcome {
+    let bundles = try existing(id)
+    let lock = try InstallerLock(bundles)
     defer { lock.release() }
-    let versions = try self.versions(of: id, in: store)
-    if versions == nil || store.entry(id) != nil { try checkIsBundle(id, in: store) }
+    let versions = try self.versions(of: id, in: bundles)
+    if versions == nil || bundles.entry(id) != nil { try checkIsBundle(id, in: bundles) }
     guard let versions, let name = try latest(in: versions, version) else {
       var kept = ""
       if let versions { kept = try shownVersions(versions) }
@@ -39,54 +39,54 @@ extension BundleStore {
         "\(versions.path)/\(name) holds the bundle \"\(bundle.id)\"",
         hint: "install the version that you want")
     }
-    guard store.entry(id) != nil else {
+    guard bundles.entry(id) != nil else {
       guard rename("\(versions.path)/\(name)", "\(path)/\(id)") == 0 else {
         throw Folder.failure("make", "\(path)/\(id)")
       }
       return Outcome(
         bundle: bundle, former: nil, wasThere: false,
-        digest: BundleOrigin(in: try store.folder(id))?.digest, warnings: [])
+        digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: [])
     }
-    let former = try? read(in: try store.folder(id)).bundle.version
+    let former = try? read(in: try bundles.folder(id)).bundle.version
     let next = try nextName(in: versions, version: former)
     try exchange("\(versions.path)/\(name)", with: "\(path)/\(id)")
     guard rename("\(versions.path)/\(name)", "\(versions.path)/\(next)") == 0 else {
       throw Folder.failure("keep", "\(versions.path)/\(next)")
     }
-    let warnings = try carryOver(from: try versions.folder(next), to: try store.folder(id))
+    let warnings = try carryOver(from: try versions.folder(next), to: try bundles.folder(id))
     try prune(versions)
-    fsync(store.descriptor)
+    fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former, wasThere: true,
-      digest: BundleOrigin(in: try store.folder(id))?.digest, warnings: warnings)
+      digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: warnings)
   }
 
   /// Puts a folder in the place of a bundle, and keeps what was there.
   ///
-  /// - Parameter name: the folder, seen from the store.
+  /// - Parameter name: the path of the folder, relative to `bundles`.
   /// - Returns: the former version, whether there was a bundle, and warnings.
   func replace(
-    _ id: String, by name: String, in store: Folder
-  ) throws(BundleStoreError) -> (version: String?, wasThere: Bool, warnings: [String]) {
+    _ id: String, by name: String, in bundles: Folder
+  ) throws(BundleInstallerError) -> (version: String?, wasThere: Bool, warnings: [String]) {
     let (from, to) = ("\(path)/\(name)", "\(path)/\(id)")
-    guard let entry = store.entry(id) else {
+    guard let entry = bundles.entry(id) else {
       guard rename(from, to) == 0 else { throw Folder.failure("make", to) }
       return (nil, false, [])
     }
-    guard entry == .folder, let former = try? store.folder(id), try isBundleFolder(former) else {
+    guard entry == .folder, let former = try? bundles.folder(id), try isBundleFolder(former) else {
       throw .refused(
         "\(to) is there, and is no bundle", hint: "move it elsewhere, and install again")
     }
     let version = (try? read(in: former))?.bundle.version
     let isEmpty = try former.names().isEmpty
     let isWritten = !isEmpty && BundleOrigin(in: former) == nil
-    let versions = try store.making(BundleStore.versionsName).making(id)
+    let versions = try bundles.making(BundleInstaller.versionsName).making(id)
     // The new version waits where the former one is kept, so that one exchange does both: whenever this
     // process ends, both are there as a whole.
     let kept = "\(versions.path)/\(try nextName(in: versions, version: version))"
     guard rename(from, kept) == 0 else { throw Folder.failure("make", kept) }
     try exchange(kept, with: to)
-    var warnings = try carryOver(from: try Folder(kept), to: try store.folder(id))
+    var warnings = try carryOver(from: try Folder(kept), to: try bundles.folder(id))
     if isWritten {
       warnings.append(
         "\(to) was written there, not installed; it is kept as \(kept); "
@@ -98,7 +98,7 @@ extension BundleStore {
   }
 
   /// Exchanges what two paths lead to.
-  private func exchange(_ one: String, with other: String) throws(BundleStoreError) {
+  private func exchange(_ one: String, with other: String) throws(BundleInstallerError) {
     guard clibarchive_exchange(one, other) != 0 else { return }
     // Some file systems cannot; for a moment there is none then.
     let aside = "\(one).aside"
@@ -120,14 +120,14 @@ extension BundleStore {
   /// - Returns: warnings about files that stay behind.
   private func carryOver(
     from former: Folder, to live: Folder
-  ) throws(BundleStoreError) -> [String] {
+  ) throws(BundleInstallerError) -> [String] {
     let isInstalled = BundleOrigin(in: former) != nil
     var staying: [String] = []
     try carrySettings(from: former, to: live)
     for path in try BundleOrigin.valuable(in: former) {
       // The new version has its bundle file. A folder with two bundle files is refused.
       let isHidden = path.split(separator: "/").contains { $0.hasPrefix(".") }
-      guard !BundleStore.fileNames.contains(path),
+      guard !BundleInstaller.fileNames.contains(path),
         isInstalled || !isHidden,
         try carry(path, from: former, to: live, moving: isInstalled)
       else {
@@ -137,19 +137,19 @@ extension BundleStore {
     }
     guard isInstalled, !staying.isEmpty else { return [] }
     return [
-      "changed since its installation, and kept in \(former.path): \(BundleStore.few(staying))"
+      "changed since its installation, and kept in \(former.path): \(BundleInstaller.few(staying))"
     ]
   }
 
   /// Moves the user's settings to the new version, because they hold for all versions of the
   /// bundle.
-  private func carrySettings(from former: Folder, to live: Folder) throws(BundleStoreError) {
+  private func carrySettings(from former: Folder, to live: Folder) throws(BundleInstallerError) {
     let name = BundleDefaults.fileName
     guard case .file? = former.entry(name) else {
       if live.entry(name) != nil { try live.remove(name) }
       return
     }
-    let bytes = try former.read(name, bytesMax: BundleStore.settingsBytesMax)
+    let bytes = try former.read(name, bytesMax: BundleInstaller.settingsBytesMax)
     if live.entry(name) != nil { try live.remove(name) }
     try live.write(name, WholeBytes(bytes), isExecutable: false)
   }
@@ -157,7 +157,7 @@ extension BundleStore {
   /// Moves or copies a file, and makes its folders. False if another file is in its place.
   private func carry(
     _ path: String, from source: Folder, to target: Folder, moving: Bool
-  ) throws(BundleStoreError) -> Bool {
+  ) throws(BundleInstallerError) -> Bool {
     let parts = path.split(separator: "/").map(String.init)
     var (source, target) = (source, target)
     for part in parts.dropLast() {
@@ -185,15 +185,15 @@ extension BundleStore {
   // MARK: Kept versions
 
   /// The folder with the former versions; nil if there are none.
-  func versions(of id: String, in store: Folder) throws(BundleStoreError) -> Folder? {
-    guard store.entry(BundleStore.versionsName) == .folder else { return nil }
-    let all = try store.folder(BundleStore.versionsName)
+  func versions(of id: String, in bundles: Folder) throws(BundleInstallerError) -> Folder? {
+    guard bundles.entry(BundleInstaller.versionsName) == .folder else { return nil }
+    let all = try bundles.folder(BundleInstaller.versionsName)
     return all.entry(id) == .folder ? try all.folder(id) : nil
   }
 
   /// The version that a rollback brings back; nil if there is none.
-  func former(of id: String, in store: Folder) -> String? {
-    guard let versions = try? versions(of: id, in: store), let name = try? latest(in: versions)
+  func former(of id: String, in bundles: Folder) -> String? {
+    guard let versions = try? versions(of: id, in: bundles), let name = try? latest(in: versions)
     else { return nil }
     return (try? read(in: versions.folder(name)))?.bundle.version
   }
@@ -201,35 +201,37 @@ extension BundleStore {
   /// - Parameter version: the version to look for; nil for any.
   private func latest(
     in versions: Folder, _ version: String? = nil
-  ) throws(BundleStoreError) -> String? {
+  ) throws(BundleInstallerError) -> String? {
     try numbered(versions).last { version == nil || $0.hasSuffix("-\(version ?? "")") }
   }
 
   /// The kept versions as text: `1.0.0, 1.2.0`.
-  private func shownVersions(_ versions: Folder) throws(BundleStoreError) -> String {
+  private func shownVersions(_ versions: Folder) throws(BundleInstallerError) -> String {
     let names = try numbered(versions)
     return names.map { $0.split(separator: "-", maxSplits: 1).last.map(String.init) ?? $0 }
       .joined(separator: ", ")
   }
 
   /// The names of versions, the oldest first.
-  private func numbered(_ versions: Folder) throws(BundleStoreError) -> [String] {
+  private func numbered(_ versions: Folder) throws(BundleInstallerError) -> [String] {
     try versions.names().filter {
-      BundleStore.number(of: $0) != nil && versions.entry($0) == .folder
+      BundleInstaller.number(of: $0) != nil && versions.entry($0) == .folder
     }
-    .sorted { (BundleStore.number(of: $0) ?? 0) < (BundleStore.number(of: $1) ?? 0) }
+    .sorted { (BundleInstaller.number(of: $0) ?? 0) < (BundleInstaller.number(of: $1) ?? 0) }
   }
 
   private static func number(of name: String) -> Int? { Int(name.prefix { $0 != "-" }) }
 
-  private func nextName(in versions: Folder, version: String?) throws(BundleStoreError) -> String {
-    let last = try numbered(versions).last.flatMap { BundleStore.number(of: $0) } ?? 0
+  private func nextName(in versions: Folder, version: String?) throws(BundleInstallerError)
+    -> String
+  {
+    let last = try numbered(versions).last.flatMap { BundleInstaller.number(of: $0) } ?? 0
     return "\(last + 1)" + (version.map { "-\($0)" } ?? "")
   }
 
   /// Deletes what is too much, the oldest first, except what somebody wrote.
-  private func prune(_ versions: Folder) throws(BundleStoreError) {
-    for name in try numbered(versions).dropLast(BundleStore.versionsKeptMax)
+  private func prune(_ versions: Folder) throws(BundleInstallerError) {
+    for name in try numbered(versions).dropLast(BundleInstaller.versionsKeptMax)
     where try BundleOrigin.valuable(in: try versions.folder(name)).isEmpty {
       try versions.remove(name)
     }

@@ -3,14 +3,14 @@ public import WidgetBundle
 public import WidgetModel
 
 // The user's values for the settings of a bundle.
-extension BundleStore {
+extension BundleInstaller {
   /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
   /// An installed bundle with its settings.
   ///
   /// - Throws: if there is no such bundle, or if its file or its file of settings has a mistake.
-  public func configured(_ id: String) throws(BundleStoreError) -> Bundle {
+  public func configured(_ id: String) throws(BundleInstallerError) -> Bundle {
     let folder = try folder(of: id)
     return try read(in: folder, settings: settings(in: folder)).bundle
   }
@@ -20,8 +20,8 @@ extension BundleStore {
   /// - Parameter unset: The settings to reset to their default.
   public func changeSettings(
     of id: String, to values: ValueMap, unset: [String] = []
-  ) throws(BundleStoreError) {
-    try changeSettings(of: id) { (bundle) throws(BundleStoreError) in
+  ) throws(BundleInstallerError) {
+    try changeSettings(of: id) { (bundle) throws(BundleInstallerError) in
       let defaults = bundle.defaults
       var chosen = defaults.passedOver
       for entry in defaults.chosen.entries { chosen[entry.key] = entry.value }
@@ -44,16 +44,16 @@ extension BundleStore {
     }
   }
 
-  /// Changes the user's settings. Holds the lock of the store meanwhile. Replaces the file in one
+  /// Changes the user's settings. Holds the lock of the folder meanwhile. Replaces the file in one
   /// step.
   ///
   /// - Parameter change: gets the bundle with its settings, and returns the text of
   ///   `BundleDefaults.fileName`, or nil to remove the file.
   /// - Throws: also if the file exists but cannot be read; it is not overwritten.
   public func changeSettings(
-    of id: String, _ change: (Bundle) throws(BundleStoreError) -> String?
-  ) throws(BundleStoreError) {
-    let lock = try StoreLock(try existing(id))
+    of id: String, _ change: (Bundle) throws(BundleInstallerError) -> String?
+  ) throws(BundleInstallerError) {
+    let lock = try InstallerLock(try existing(id))
     defer { lock.release() }
     let folder = try folder(of: id)
     let bundle = try read(in: folder, settings: settings(in: folder)).bundle
@@ -66,10 +66,10 @@ extension BundleStore {
       if folder.entry(name) != nil { try folder.remove(name) }
       return
     }
-    guard text.utf8.count <= BundleStore.settingsBytesMax else {
+    guard text.utf8.count <= BundleInstaller.settingsBytesMax else {
       throw .refused(
         "the settings would have \(text.utf8.count) bytes; at most "
-          + "\(BundleStore.settingsBytesMax) are taken", hint: "choose shorter values")
+          + "\(BundleInstaller.settingsBytesMax) are taken", hint: "choose shorter values")
     }
     let new = "\(name).new"
     if folder.entry(new) != nil { try folder.remove(new) }
@@ -80,17 +80,17 @@ extension BundleStore {
     fsync(folder.descriptor)
   }
 
-  private func folder(of id: String) throws(BundleStoreError) -> Folder {
-    let store = try existing(id)
-    try checkIsBundle(id, in: store)
-    return try store.folder(id)
+  private func folder(of id: String) throws(BundleInstallerError) -> Folder {
+    let bundles = try existing(id)
+    try checkIsBundle(id, in: bundles)
+    return try bundles.folder(id)
   }
 
   /// The text of the user's file; nil if there is none.
-  private func settings(in folder: Folder) throws(BundleStoreError) -> String? {
+  private func settings(in folder: Folder) throws(BundleInstallerError) -> String? {
     guard folder.entry(BundleDefaults.fileName) != nil else { return nil }
     let bytes = try folder.read(
-      BundleDefaults.fileName, bytesMax: BundleStore.settingsBytesMax)
+      BundleDefaults.fileName, bytesMax: BundleInstaller.settingsBytesMax)
     return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -6,7 +6,7 @@ struct TemporaryFolder {
   private let parent: Folder
   private let name: String
 
-  init() throws(BundleStoreError) {
+  init() throws(BundleInstallerError) {
     let place = getenv("TMPDIR").map { String(cString: $0) } ?? ""
     parent = try Folder(place.hasPrefix("/") ? place : "/tmp")
     var template = Array("\(parent.path)/widgetd-bundle-XXXXXX".utf8CString)

@@ -16,7 +16,7 @@ protocol CallReceiver: AnyObject {
 /// A channel handler confined to its event loop. It knows the envelope (`ttrpc.Request`,
 /// `ttrpc.Response`) but no services. When the connection ends, for whatever reason, every call on
 /// it is told.
-final class Connection: ChannelDuplexHandler {
+final class RPCConnection: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer

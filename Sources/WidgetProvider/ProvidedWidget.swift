@@ -3,7 +3,7 @@ public import WidgetModel
 /// A kind of widgets, written in Swift: what it is called, what its widgets hold and are configured with,
 /// what happens to them, and what that does. All of it is checked by the compiler.
 ///
-///     struct Counter: Widget {
+///     struct Counter: ProvidedWidget {
 ///       struct State: Fields {
 ///         var count = 0
 ///         static let fields: [FieldOf<State>] = [.init("count", \.count, "How often.")]
@@ -18,7 +18,7 @@ public import WidgetModel
 ///     }
 ///
 /// A value that is shared by all widgets of its kind; what differs is in their `Instance`s.
-public protocol Widget: Sendable {
+public protocol ProvidedWidget: Sendable {
   /// What its widgets hold.
   associatedtype State: Fields = NoFields
   /// What they are configured with.
@@ -71,7 +71,7 @@ public enum Schedule: Hashable, Sendable {
 }
 
 /// One widget of a kind, while something is done to it. What is changed here is sent as one change.
-public struct Instance<W: Widget>: Sendable {
+public struct Instance<W: ProvidedWidget>: Sendable {
   public let id: WidgetID
   public let family: Family
   public let labels: Labels
@@ -105,7 +105,7 @@ extension Instance {
   }
 }
 
-extension Widget {
+extension ProvidedWidget {
   public static var kind: KindName { KindName(typeName: "\(Self.self)") }
   public var displayName: String { "" }
   public var summary: String { "" }

@@ -1,6 +1,6 @@
 import Glibc
 import WidgetBundle
-import WidgetBundleStore
+import WidgetBundleInstaller
 
 /// A folder for one test, removed with it.
 final class Scratch {

@@ -5,7 +5,7 @@ import Glibc
 /// errors.
 ///
 /// Used by one thread at a time, as SQLite is told.
-final class Connection {
+final class DatabaseConnection {
   let handle: OpaquePointer
   let path: String
   /// How many pages there are in the write-ahead log since the last commit, if `watchLog` was
@@ -40,7 +40,8 @@ final class Connection {
       handle,
       { context, _, _, pages in
         guard let context else { return SQLITE_OK }
-        Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().walPages = Int(pages)
+        Unmanaged<DatabaseConnection>.fromOpaque(context).takeUnretainedValue().walPages = Int(
+          pages)
         return SQLITE_OK
       }, Unmanaged.passUnretained(self).toOpaque())
   }

@@ -8,7 +8,7 @@ import Glibc
 struct ArchiveReader {
   let limits: BundleLimits
 
-  func unpack(_ bytes: [UInt8], into folder: Folder) throws(BundleStoreError) {
+  func unpack(_ bytes: [UInt8], into folder: Folder) throws(BundleInstallerError) {
     guard clibarchive_is_available() else {
       throw .refused(
         "archives cannot be read here: libarchive is missing",
@@ -32,14 +32,14 @@ struct ArchiveReader {
   static let gzipMark: [UInt8] = [0x1F, 0x8B]
 
   /// What a gzip stream holds. It may have headers and padding beyond the files' bytes, and no more.
-  private func contents(ofGzip bytes: [UInt8]) throws(BundleStoreError) -> [UInt8] {
+  private func contents(ofGzip bytes: [UInt8]) throws(BundleInstallerError) -> [UInt8] {
     let allowance =
       min(limits.totalBytesMax, (1 << 20) + bytes.count * limits.ratioMax)
       + (limits.entriesMax + 1) * 3 * 512 + (1 << 20)
     let budget = UnpackBudget(allowance, fileBytesMax: allowance)
     budget.beginFile()
     var contents: [UInt8] = []
-    try reading(bytes, with: clibarchive_open_gzip) { archive throws(BundleStoreError) in
+    try reading(bytes, with: clibarchive_open_gzip) { archive throws(BundleInstallerError) in
       var entry = clibarchive_entry()
       guard clibarchive_next(archive, &entry) == 1 else { throw ArchiveReader.damaged(archive) }
       let source = EntryBytes(archive, budget)
@@ -52,11 +52,11 @@ struct ArchiveReader {
   /// Runs a body with an archive, whose bytes stay where they are as long as libarchive reads them.
   private func reading(
     _ bytes: [UInt8], with open: (UnsafeRawPointer?, Int) -> OpaquePointer?,
-    _ body: (OpaquePointer) throws(BundleStoreError) -> Void
-  ) throws(BundleStoreError) {
-    var failure: BundleStoreError?
+    _ body: (OpaquePointer) throws(BundleInstallerError) -> Void
+  ) throws(BundleInstallerError) {
+    var failure: BundleInstallerError?
     bytes.withUnsafeBytes { buffer in
-      do throws(BundleStoreError) {
+      do throws(BundleInstallerError) {
         guard let archive = open(buffer.baseAddress, buffer.count) else {
           throw .system("an archive cannot be read", errno: ENOMEM)
         }
@@ -72,9 +72,9 @@ struct ArchiveReader {
   /// - Returns: how many there are.
   private func entries(
     of bytes: [UInt8], _ budget: UnpackBudget, into folder: Folder
-  ) throws(BundleStoreError) -> Int {
+  ) throws(BundleInstallerError) -> Int {
     var count = 0
-    try reading(bytes, with: clibarchive_open) { archive throws(BundleStoreError) in
+    try reading(bytes, with: clibarchive_open) { archive throws(BundleInstallerError) in
       count = try entries(of: archive, budget, into: folder)
     }
     return count
@@ -82,7 +82,7 @@ struct ArchiveReader {
 
   private func entries(
     of archive: OpaquePointer, _ budget: UnpackBudget, into folder: Folder
-  ) throws(BundleStoreError) -> Int {
+  ) throws(BundleInstallerError) -> Int {
     var entry = clibarchive_entry()
     var count = 0
     while true {
@@ -105,7 +105,7 @@ struct ArchiveReader {
   private func take(
     _ entry: clibarchive_entry, of archive: OpaquePointer, _ budget: UnpackBudget,
     into folder: Folder
-  ) throws(BundleStoreError) {
+  ) throws(BundleInstallerError) {
     guard let pointer = entry.name, let name = String(validatingCString: pointer) else {
       throw .refused("the name of an entry is not UTF-8", hint: "rename it, and pack it again")
     }
@@ -137,7 +137,7 @@ struct ArchiveReader {
     }
   }
 
-  fileprivate static func damaged(_ archive: OpaquePointer) -> BundleStoreError {
+  fileprivate static func damaged(_ archive: OpaquePointer) -> BundleInstallerError {
     let reason = String(cString: clibarchive_error(archive))
     return .refused(
       "this is no zip or tar.gz archive, or it is damaged: \(reason)",
@@ -158,7 +158,7 @@ private final class UnpackBudget {
 
   func beginFile() { file = fileBytesMax }
 
-  func take(_ bytes: Int) throws(BundleStoreError) {
+  func take(_ bytes: Int) throws(BundleInstallerError) {
     total -= bytes
     file -= bytes
     guard total >= 0, file >= 0 else {
@@ -179,7 +179,7 @@ private final class EntryBytes: ContiguousBytesSource {
     self.budget = budget
   }
 
-  func next() throws(BundleStoreError) -> [UInt8]? {
+  func next() throws(BundleInstallerError) -> [UInt8]? {
     let count = clibarchive_read(archive, &chunk, chunk.count)
     if count == 0 { return nil }
     guard count > 0 else { throw ArchiveReader.damaged(archive) }

@@ -21,9 +21,9 @@ struct BundleOrigin: Hashable {
     return text
   }
 
-  init(digest: String?, of folder: Folder) throws(BundleStoreError) {
+  init(digest: String?, of folder: Folder) throws(BundleInstallerError) {
     self.digest = digest
-    try BundleOrigin.walk(folder) { path, _, found throws(BundleStoreError) in
+    try BundleOrigin.walk(folder) { path, _, found throws(BundleInstallerError) in
       files[path] = try found()
     }
   }
@@ -40,10 +40,10 @@ struct BundleOrigin: Hashable {
 
   /// The sorted paths of files that the installer did not write, or that were changed since. If
   /// nothing was installed in the folder, the paths of all files.
-  static func written(in folder: Folder) throws(BundleStoreError) -> [String] {
+  static func written(in folder: Folder) throws(BundleInstallerError) -> [String] {
     let origin = BundleOrigin(in: folder)
     var paths: [String] = []
-    try walk(folder) { path, _, found throws(BundleStoreError) in
+    try walk(folder) { path, _, found throws(BundleInstallerError) in
       guard let digest = origin?.files[path] else { return paths.append(path) }
       if try found() != digest { paths.append(path) }
     }
@@ -51,14 +51,14 @@ struct BundleOrigin: Hashable {
   }
 
   /// The same without the user's settings, because `bundle set` can write them again.
-  static func valuable(in folder: Folder) throws(BundleStoreError) -> [String] {
+  static func valuable(in folder: Folder) throws(BundleInstallerError) -> [String] {
     try written(in: folder).filter { $0 != BundleDefaults.fileName }
   }
 
   /// The paths of the executable files.
-  static func executables(in folder: Folder) throws(BundleStoreError) -> Set<String> {
+  static func executables(in folder: Folder) throws(BundleInstallerError) -> Set<String> {
     var paths: Set<String> = []
-    try walk(folder) { path, isExecutable, _ throws(BundleStoreError) in
+    try walk(folder) { path, isExecutable, _ throws(BundleInstallerError) in
       if isExecutable { paths.insert(path) }
     }
     return paths
@@ -68,16 +68,17 @@ struct BundleOrigin: Hashable {
   /// computes its digest.
   private static func walk(
     _ folder: Folder, _ prefix: String = "",
-    _ visit: (String, Bool, () throws(BundleStoreError) -> String) throws(BundleStoreError) -> Void
-  ) throws(BundleStoreError) {
+    _ visit: (String, Bool, () throws(BundleInstallerError) -> String) throws(BundleInstallerError)
+      -> Void
+  ) throws(BundleInstallerError) {
     for name in try folder.names() where prefix + name != BundleOrigin.name {
       switch folder.entry(name) {
       case .folder: try walk(try folder.folder(name), "\(prefix)\(name)/", visit)
       case .file(_, let isExecutable):
-        try visit(prefix + name, isExecutable) { () throws(BundleStoreError) in
+        try visit(prefix + name, isExecutable) { () throws(BundleInstallerError) in
           SHA256.hex(try folder.read(name, bytesMax: .max))
         }
-      default: try visit(prefix + name, false) { () throws(BundleStoreError) in "" }
+      default: try visit(prefix + name, false) { () throws(BundleInstallerError) in "" }
       }
     }
   }

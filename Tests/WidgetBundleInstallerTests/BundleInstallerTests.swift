@@ -1,15 +1,15 @@
 import Glibc
 import Testing
 import WidgetBundle
-import WidgetBundleStore
+import WidgetBundleInstaller
 import WidgetModel
 
-@Suite struct BundleStoreTests {
+@Suite struct BundleInstallerTests {
   private let scratch = Scratch()
-  private let store: BundleStore
+  private let installer: BundleInstaller
 
   init() {
-    store = BundleStore(path: "\(scratch.path)/bundles")
+    installer = BundleInstaller(path: "\(scratch.path)/bundles")
   }
 
   private func archive(_ id: String, version: String = "1.0.0", top: String = "") -> [UInt8] {
@@ -21,8 +21,8 @@ import WidgetModel
   }
 
   /// What a refusal says.
-  private func refusal(_ body: () throws(BundleStoreError) -> Void) -> String {
-    do throws(BundleStoreError) {
+  private func refusal(_ body: () throws(BundleInstallerError) -> Void) -> String {
+    do throws(BundleInstallerError) {
       try body()
       return "nothing"
     } catch {
@@ -40,7 +40,7 @@ import WidgetModel
 
   @Test(arguments: ["", "desk/", "./"])
   func `an archive is unpacked into the folder of its id`(top: String) throws {
-    let outcome = try store.install(
+    let outcome = try installer.install(
       bytes: archive("desk", top: top), name: "anything.tar")
     #expect(outcome.bundle.id == "desk")
     #expect(!outcome.wasThere)
@@ -49,7 +49,7 @@ import WidgetModel
         "bundles/.lock", "bundles/desk/", "bundles/desk/.origin", "bundles/desk/bundle.yaml",
         "bundles/desk/data/", "bundles/desk/data/items.json",
       ])
-    let installed = try store.list()
+    let installed = try installer.list()
     #expect(installed.map(\.id) == ["desk"])
     #expect(installed.first?.digest == outcome.digest)
     #expect(outcome.digest == SHA256.hex(archive("desk", top: top)))
@@ -57,7 +57,7 @@ import WidgetModel
 
   @Test(arguments: ["", "desk/", "./"])
   func `an archive can be read without installing it`(top: String) throws {
-    let found = try store.read(bytes: archive("desk", top: top), name: "a.tar")
+    let found = try installer.read(bytes: archive("desk", top: top), name: "a.tar")
     #expect(found.bundle.id == "desk")
     #expect(found.file == "a.tar/\(top == "desk/" ? top : "")bundle.yaml")
     #expect(found.text == Texts.bundle("desk"))
@@ -68,21 +68,21 @@ import WidgetModel
     var broken = Tar()
     broken.add("desk/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
     #expect(
-      refusal { () throws(BundleStoreError) in
-        _ = try store.read(bytes: broken.archive, name: "a.tar")
+      refusal { () throws(BundleInstallerError) in
+        _ = try installer.read(bytes: broken.archive, name: "a.tar")
       }.hasPrefix("a.tar/desk/bundle.yaml: "))
     var evil = Tar()
     evil.add("../bundle.yaml", Texts.bundle("desk"))
     #expect(
-      refusal { () throws(BundleStoreError) in
-        _ = try store.read(bytes: evil.archive, name: "a.tar")
+      refusal { () throws(BundleInstallerError) in
+        _ = try installer.read(bytes: evil.archive, name: "a.tar")
       }.contains("would lead out"))
     var twice = Tar()
     twice.add("bundle.yaml", Texts.bundle("desk"))
     twice.add("bundle.json", "{}")
     #expect(
-      refusal { () throws(BundleStoreError) in
-        _ = try store.read(bytes: twice.archive, name: "a.tar")
+      refusal { () throws(BundleInstallerError) in
+        _ = try installer.read(bytes: twice.archive, name: "a.tar")
       } == "a.tar has bundle.yaml and bundle.json")
   }
 
@@ -90,22 +90,22 @@ import WidgetModel
     scratch.write("bundles/mine/bundle.yaml", Texts.bundle("mine"))
     for name in ["a", "b", "c", "d"] { scratch.write("bundles/mine/\(name).txt", "x") }
     let before = scratch.listing("bundles/mine")
-    let message = refusal { () throws(BundleStoreError) in try store.remove("mine") }
+    let message = refusal { () throws(BundleInstallerError) in try installer.remove("mine") }
     #expect(
       message.hasSuffix("not installed: mine/a.txt, mine/b.txt, mine/bundle.yaml and 2 more"))
     #expect(scratch.listing("bundles/mine") == before)
-    try store.remove("mine", force: true)
-    #expect(try store.list().isEmpty)
+    try installer.remove("mine", force: true)
+    #expect(try installer.list().isEmpty)
   }
 
   @Test func `a file and a folder are installed too`() throws {
     let file = scratch.write("one.yaml", Texts.bundle("one"))
-    #expect(try store.install(file).bundle.id == "one")
+    #expect(try installer.install(file).bundle.id == "one")
     scratch.write("two/bundle.json", #"{"bundle": "two", "format": 1, "version": "1.0.0"}"#)
     scratch.write("two/assets/icon.svg", "<svg/>")
     scratch.write("two/.git/config", "hidden")
-    #expect(try store.install("\(scratch.path)/two").bundle.id == "two")
-    #expect(try store.list().map(\.id) == ["one", "two"])
+    #expect(try installer.install("\(scratch.path)/two").bundle.id == "two")
+    #expect(try installer.list().map(\.id) == ["one", "two"])
     #expect(scratch.read("bundles/two/assets/icon.svg") == "<svg/>")
     #expect(!scratch.listing("bundles/two").contains { $0.contains(".git") })
   }
@@ -114,8 +114,8 @@ import WidgetModel
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk"))
     tar.add("old.txt", "old")
-    _ = try store.install(bytes: tar.archive, name: "a.tar")
-    let outcome = try store.install(bytes: archive("desk", version: "1.1.0"), name: "a.tar")
+    _ = try installer.install(bytes: tar.archive, name: "a.tar")
+    let outcome = try installer.install(bytes: archive("desk", version: "1.1.0"), name: "a.tar")
     #expect(outcome.former == "1.0.0")
     #expect(outcome.wasThere)
     #expect(scratch.read("bundles/desk/old.txt") == nil)
@@ -124,8 +124,8 @@ import WidgetModel
   }
 
   @Test func `a new version keeps the user's settings, and rm removes them`() throws {
-    func set(_ text: String?) throws(BundleStoreError) {
-      try store.changeSettings(of: "desk") { (_) throws(BundleStoreError) in text }
+    func set(_ text: String?) throws(BundleInstallerError) {
+      try installer.changeSettings(of: "desk") { (_) throws(BundleInstallerError) in text }
     }
     func archive(_ version: String, _ defaults: String) -> [UInt8] {
       var tar = Tar()
@@ -133,34 +133,34 @@ import WidgetModel
       return tar.archive
     }
     let first = archive("1.0.0", "{unit: C, pause: {type: duration, default: 5m}}")
-    _ = try store.install(bytes: first, name: "a.tar")
-    #expect(try store.configured("desk").defaults.values["unit"] == .string("C"))
+    _ = try installer.install(bytes: first, name: "a.tar")
+    #expect(try installer.configured("desk").defaults.values["unit"] == .string("C"))
     try set(#"{"unit":"F","pause":"90s"}"#)
-    #expect(try store.configured("desk").defaults.values["unit"] == .string("F"))
-    #expect(try store.configured("desk").defaults.values["pause"] == .duration(.seconds(90)))
+    #expect(try installer.configured("desk").defaults.values["unit"] == .string("F"))
+    #expect(try installer.configured("desk").defaults.values["pause"] == .duration(.seconds(90)))
     // Installing the same archive again changes nothing. A new version takes the settings that it
     // has.
-    #expect(try store.install(bytes: first, name: "a.tar").former == "1.0.0")
-    _ = try store.install(bytes: archive("2.0.0", "{pause: 5}"), name: "a.tar")
-    let second = try store.configured("desk").defaults
+    #expect(try installer.install(bytes: first, name: "a.tar").former == "1.0.0")
+    _ = try installer.install(bytes: archive("2.0.0", "{pause: 5}"), name: "a.tar")
+    let second = try installer.configured("desk").defaults
     #expect(second.values == ["pause": .int(5)])
     #expect(second.passedOver == ["unit": .string("F"), "pause": .string("90s")])
     #expect(second.problems.count == 2)
     #expect(second.problems.allSatisfy { $0.hasPrefix(".settings.json: ") })
-    _ = try store.rollback("desk")
-    #expect(try store.configured("desk").defaults.values["unit"] == .string("F"))
+    _ = try installer.rollback("desk")
+    #expect(try installer.configured("desk").defaults.values["unit"] == .string("F"))
     try set(nil)
     #expect(scratch.read("bundles/desk/.settings.json") == nil)
     _ = scratch.write("bundles/desk/.settings.json", "[1")
     #expect(
-      try store.configured("desk").defaults.problems.first?.contains("no JSON object") == true)
+      try installer.configured("desk").defaults.problems.first?.contains("no JSON object") == true)
     // A file that cannot be read is not overwritten.
     #expect(
-      refusal { () throws(BundleStoreError) in try set("{}") }.contains("is no JSON object"))
+      refusal { () throws(BundleInstallerError) in try set("{}") }.contains("is no JSON object"))
     #expect(scratch.read("bundles/desk/.settings.json") == "[1")
-    try store.remove("desk")
+    try installer.remove("desk")
     #expect(
-      refusal { () throws(BundleStoreError) in try set("{}") }.contains("there is no bundle"))
+      refusal { () throws(BundleInstallerError) in try set("{}") }.contains("there is no bundle"))
   }
 
   @Test func `neither a publisher nor a rollback changes the user's settings`() throws {
@@ -170,20 +170,20 @@ import WidgetModel
       tar.add(".settings.json", #"{"unit":"publisher"}"#)
       return tar.archive
     }
-    func unit() throws -> Value? { try store.configured("desk").defaults.values["unit"] }
+    func unit() throws -> Value? { try installer.configured("desk").defaults.values["unit"] }
     func set(_ text: String) throws {
-      try store.changeSettings(of: "desk") { (_) throws(BundleStoreError) in text }
+      try installer.changeSettings(of: "desk") { (_) throws(BundleInstallerError) in text }
     }
-    _ = try store.install(bytes: archive("1.0.0"), name: "a.tar")
+    _ = try installer.install(bytes: archive("1.0.0"), name: "a.tar")
     #expect(try unit() == .string("C"))
     try set(#"{"unit":"one"}"#)
-    _ = try store.install(bytes: archive("2.0.0"), name: "a.tar")
+    _ = try installer.install(bytes: archive("2.0.0"), name: "a.tar")
     #expect(try unit() == .string("one"))
     try set(#"{"unit":"two"}"#)
-    _ = try store.rollback("desk")
+    _ = try installer.rollback("desk")
     #expect(try unit() == .string("two"))
     let long = String(repeating: "x", count: 70_000)
-    #expect(throws: BundleStoreError.self) { try set(#"{"unit":"\#(long)"}"#) }
+    #expect(throws: BundleInstallerError.self) { try set(#"{"unit":"\#(long)"}"#) }
     #expect(try unit() == .string("two"))
   }
 
@@ -193,42 +193,42 @@ import WidgetModel
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk"))
     tar.add("old.txt", "old")
-    _ = try store.install(bytes: tar.archive, name: "a.tar")
-    #expect(try store.list().first?.former == nil)
-    _ = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
-    #expect(try store.list().first?.former == "1.0.0")
-    let digest = try store.list().first?.digest
-    let back = try store.rollback("desk")
+    _ = try installer.install(bytes: tar.archive, name: "a.tar")
+    #expect(try installer.list().first?.former == nil)
+    _ = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    #expect(try installer.list().first?.former == "1.0.0")
+    let digest = try installer.list().first?.digest
+    let back = try installer.rollback("desk")
     #expect(back.bundle.version == "1.0.0")
     #expect(back.former == "2.0.0")
     #expect(back.digest == SHA256.hex(tar.archive))
     #expect(scratch.read("bundles/desk/old.txt") == "old")
     #expect(scratch.read("bundles/desk/data/items.json") == nil)
-    let again = try store.rollback("desk")
+    let again = try installer.rollback("desk")
     #expect(again.bundle.version == "2.0.0")
     #expect(again.digest == digest)
-    #expect(try store.list().first?.former == "1.0.0")
+    #expect(try installer.list().first?.former == "1.0.0")
     #expect(again.warnings == [])
   }
 
   @Test func `of versions that were installed only the one before is kept`() throws {
     for version in ["1.0.0", "1.1.0", "1.2.0", "1.3.0"] {
-      _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
     }
     #expect(
       scratch.listing("bundles/.versions/desk").filter { $0.hasSuffix("/bundle.yaml") }
         == ["bundles/.versions/desk/3-1.2.0/bundle.yaml"])
-    try store.remove("desk")
+    try installer.remove("desk")
     #expect(scratch.listing("bundles") == ["bundles/.lock"])
   }
 
   @Test func `a bundle without a version before cannot be rolled back`() throws {
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     #expect(
-      refusal { () throws(BundleStoreError) in _ = try store.rollback("desk") }
+      refusal { () throws(BundleInstallerError) in _ = try installer.rollback("desk") }
         == "there is no version before of the bundle \"desk\"")
     #expect(
-      refusal { () throws(BundleStoreError) in _ = try store.rollback("dsk") }
+      refusal { () throws(BundleInstallerError) in _ = try installer.rollback("dsk") }
         == "there is no bundle \"dsk\"")
   }
 
@@ -236,13 +236,13 @@ import WidgetModel
     scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk", version: "0.1.0"))
     scratch.write("bundles/desk/notes.txt", "mine")
     scratch.write("bundles/desk/data/own.json", "[2]")
-    let outcome = try store.install(bytes: archive("desk"), name: "a.tar")
+    let outcome = try installer.install(bytes: archive("desk"), name: "a.tar")
     #expect(outcome.warnings.contains { $0.contains("was written there, not installed") })
     #expect(scratch.read("bundles/desk/notes.txt") == "mine")
     #expect(scratch.read("bundles/desk/data/own.json") == "[2]")
     #expect(scratch.read("bundles/desk/data/items.json") == "[1]")
-    _ = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
-    _ = try store.install(bytes: archive("desk", version: "3.0.0"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk", version: "3.0.0"), name: "a.tar")
     #expect(scratch.read("bundles/desk/notes.txt") == "mine")
     // The hand-made version is kept however many come after it.
     let kept = scratch.listing("bundles/.versions/desk").filter { $0.hasSuffix("bundle.yaml") }
@@ -250,50 +250,50 @@ import WidgetModel
       kept == [
         "bundles/.versions/desk/1-0.1.0/bundle.yaml", "bundles/.versions/desk/3-2.0.0/bundle.yaml",
       ])
-    let message = refusal { () throws(BundleStoreError) in try store.remove("desk") }
+    let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(
       message.hasSuffix(
         "desk/data/own.json, desk/notes.txt, .versions/desk/1-0.1.0/bundle.yaml and 2 more"),
       "\(message)")
     // A rollback brings it back, even after later versions.
-    #expect(try store.rollback("desk", to: "0.1.0").bundle.version == "0.1.0")
+    #expect(try installer.rollback("desk", to: "0.1.0").bundle.version == "0.1.0")
     #expect(scratch.read("bundles/desk/data/own.json") == "[2]")
     #expect(scratch.read("bundles/desk/data/items.json") == nil)
-    try store.remove("desk", force: true)
+    try installer.remove("desk", force: true)
     #expect(scratch.listing("bundles") == ["bundles/.lock"])
   }
 
   @Test func `installing the same archive again keeps the former version`() throws {
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     for _ in 0..<2 {
-      let outcome = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+      let outcome = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
       #expect(outcome.bundle.version == "2.0.0")
     }
-    #expect(try store.rollback("desk").bundle.version == "1.0.0")
+    #expect(try installer.rollback("desk").bundle.version == "1.0.0")
   }
 
   @Test func `installing the same content from another archive keeps the former version`() throws {
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     let second = archive("desk", version: "2.0.0")
-    _ = try store.install(bytes: second, name: "a.tar")
+    _ = try installer.install(bytes: second, name: "a.tar")
     // The end of a tar archive may have any number of empty blocks.
     let repacked = second + [UInt8](repeating: 0, count: 1024)
-    #expect(try store.install(bytes: repacked, name: "b.tar").former == "2.0.0")
-    #expect(try store.rollback("desk").bundle.version == "1.0.0")
+    #expect(try installer.install(bytes: repacked, name: "b.tar").former == "2.0.0")
+    #expect(try installer.rollback("desk").bundle.version == "1.0.0")
   }
 
   @Test func `a rollback works also if the live version is gone`() throws {
     for version in ["1.0.0", "2.0.0"] {
-      _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
     }
     rename("\(scratch.path)/bundles/desk", "\(scratch.path)/gone")
-    #expect(try store.rollback("desk").bundle.version == "1.0.0")
-    #expect(try store.list().map(\.id) == ["desk"])
+    #expect(try installer.rollback("desk").bundle.version == "1.0.0")
+    #expect(try installer.list().map(\.id) == ["desk"])
     for version in ["1.0.0", "2.0.0"] {
-      _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
     }
     rename("\(scratch.path)/bundles/desk", "\(scratch.path)/gone too")
-    try store.remove("desk")
+    try installer.remove("desk")
     #expect(scratch.listing("bundles") == ["bundles/.lock"])
   }
 
@@ -301,42 +301,42 @@ import WidgetModel
     scratch.write(
       "bundles/desk/bundle.json", #"{"bundle": "desk", "format": 1, "version": "0.1.0"}"#)
     scratch.write("bundles/desk/notes.txt", "mine")
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     #expect(scratch.read("bundles/desk/bundle.json") == nil)
-    let back = try store.rollback("desk")
+    let back = try installer.rollback("desk")
     #expect(back.bundle.version == "0.1.0")
     #expect(scratch.read("bundles/desk/notes.txt") == "mine")
     #expect(scratch.read("bundles/desk/bundle.yaml") == nil)
   }
 
   @Test func `an installed file that was changed is kept with its version`() throws {
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     scratch.write("bundles/desk/data/items.json", "[1, 2, 3]")
-    let message = refusal { () throws(BundleStoreError) in try store.remove("desk") }
+    let message = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(message.hasSuffix("desk/data/items.json"), "\(message)")
-    let outcome = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    let outcome = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
     #expect(outcome.warnings.contains { $0.hasPrefix("changed since its installation") })
     for version in ["3.0.0", "4.0.0"] {
-      _ = try store.install(bytes: archive("desk", version: version), name: "a.tar")
+      _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
     }
     #expect(scratch.read("bundles/.versions/desk/1-1.0.0/data/items.json") == "[1, 2, 3]")
   }
 
   @Test func `bundles do not disturb each other`() throws {
-    _ = try store.install(bytes: archive("one"), name: "a.tar")
-    _ = try store.install(bytes: archive("two"), name: "a.tar")
-    _ = try store.install(bytes: archive("two", version: "2.0.0"), name: "a.tar")
-    try store.remove("two")
-    #expect(try store.list().map(\.id) == ["one"])
+    _ = try installer.install(bytes: archive("one"), name: "a.tar")
+    _ = try installer.install(bytes: archive("two"), name: "a.tar")
+    _ = try installer.install(bytes: archive("two", version: "2.0.0"), name: "a.tar")
+    try installer.remove("two")
+    #expect(try installer.list().map(\.id) == ["one"])
     #expect(scratch.read("bundles/one/data/items.json") == "[1]")
   }
 
   @Test func `names that another bundle has are told`() throws {
     let first = scratch.write("a.yaml", Texts.bundle("one", kind: "clock"))
     let second = scratch.write("b.yaml", Texts.bundle("two", kind: "clock"))
-    #expect(try store.install(first).warnings.isEmpty)
+    #expect(try installer.install(first).warnings.isEmpty)
     #expect(
-      try store.install(second).warnings == [
+      try installer.install(second).warnings == [
         "bundle \"one\" has a kind \"clock\" too", "bundle \"one\" has a widget \"clock\" too",
       ])
   }
@@ -345,7 +345,7 @@ import WidgetModel
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk"))
     tar.add(Array("run".utf8), Array("#!/bin/sh\n".utf8), mode: 0o4755)
-    _ = try store.install(bytes: tar.archive, name: "a.tar")
+    _ = try installer.install(bytes: tar.archive, name: "a.tar")
     #expect(access("\(scratch.path)/bundles/desk/run", X_OK) == 0)
     #expect(access("\(scratch.path)/bundles/desk/bundle.yaml", R_OK) == 0)
     #expect(access("\(scratch.path)/bundles/desk/bundle.yaml", X_OK) != 0)
@@ -379,13 +379,13 @@ import WidgetModel
       name: String(repeating: "a/", count: 40) + "x", type: "0", link: "", message: "too deep"),
   ])
   func `an archive that reaches out is refused, and the former version stays`(evil: Evil) throws {
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     let before = scratch.listing()
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk", version: "9.0.0"))
     tar.add(evil.name, "evil", type: evil.type, link: evil.link)
-    let message = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: tar.archive, name: "a.tar")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: tar.archive, name: "a.tar")
     }
     #expect(message.contains(evil.message), "\(message)")
     #expect(scratch.listing() == before)
@@ -396,8 +396,8 @@ import WidgetModel
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk"))
     tar.add([0x61, 0xFF, 0xFE], [1])
-    let message = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: tar.archive, name: "a.tar")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: tar.archive, name: "a.tar")
     }
     #expect(message.contains("not UTF-8"), "\(message)")
   }
@@ -406,7 +406,7 @@ import WidgetModel
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk"))
     for index in 0..<3 { tar.add("f\(index)", String(repeating: "x", count: 1000)) }
-    var limited = store
+    var limited = installer
     limited.limits.entriesMax = 4
     limited.limits.fileBytesMax = 1000
     limited.limits.totalBytesMax = 3000 + Texts.bundle("desk").utf8.count
@@ -416,7 +416,7 @@ import WidgetModel
     ] {
       var tighter = limited
       change(&tighter.limits)
-      let message = refusal { () throws(BundleStoreError) in
+      let message = refusal { () throws(BundleInstallerError) in
         _ = try tighter.install(bytes: tar.archive, name: "a.tar")
       }
       #expect(message.contains("more than"), "\(message)")
@@ -428,8 +428,8 @@ import WidgetModel
     [UInt8](repeating: 0x1F, count: 1) + [0x8B],
   ])
   func `a damaged archive is refused`(bytes: [UInt8]) {
-    let message = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: bytes, name: "a.zip")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: bytes, name: "a.zip")
     }
     #expect(message.contains("archive") || message.contains("no bundle"), "\(message)")
     #expect(scratch.listing("bundles").filter { $0 != "bundles/.lock" } == [])
@@ -458,19 +458,19 @@ import WidgetModel
   func `an archive that is cut at any byte is refused, and the former version stays`(
     type: String
   ) throws {
-    let whole = BundleStoreTests.whole(type)
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    let whole = BundleInstallerTests.whole(type)
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     let before = scratch.listing()
     for length in 0..<whole.count {
       let name = "a.\(type)"
       #expect(
-        refusal { () throws(BundleStoreError) in
-          _ = try store.install(bytes: Array(whole.prefix(length)), name: name)
+        refusal { () throws(BundleInstallerError) in
+          _ = try installer.install(bytes: Array(whole.prefix(length)), name: name)
         } != "nothing", "\(length) of \(whole.count) bytes")
     }
     #expect(scratch.listing() == before)
     #expect(scratch.read("bundles/desk/bundle.yaml")?.contains("version: 1.0.0") == true)
-    #expect(try store.install(bytes: whole, name: "a.\(type)").bundle.version == "2.0.0")
+    #expect(try installer.install(bytes: whole, name: "a.\(type)").bundle.version == "2.0.0")
     #expect(scratch.read("bundles/desk/last.txt") == "last")
   }
 
@@ -479,12 +479,12 @@ import WidgetModel
     zip.add("bundle.yaml", Texts.bundle("desk"))
     zip.add("last.txt", "last")
     for cut in 1..<100 {
-      let message = refusal { () throws(BundleStoreError) in
-        _ = try store.install(bytes: zip.archive(directoryCutBy: cut), name: "a.zip")
+      let message = refusal { () throws(BundleInstallerError) in
+        _ = try installer.install(bytes: zip.archive(directoryCutBy: cut), name: "a.zip")
       }
       #expect(message.contains("not complete"), "\(cut): \(message)")
     }
-    #expect(try store.list().isEmpty)
+    #expect(try installer.list().isEmpty)
   }
 
   @Test func `a gzip stream whose contents do not fit its checksum is refused`() throws {
@@ -494,8 +494,8 @@ import WidgetModel
     var bytes = gzip(tar.archive)
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: "one".utf8) })
     bytes[place] ^= 1
-    let message = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: bytes, name: "a.tar.gz")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: bytes, name: "a.tar.gz")
     }
     #expect(message.contains("checksum"), "\(message)")
   }
@@ -503,24 +503,26 @@ import WidgetModel
   @Test func `an archive with another digest is refused`() throws {
     let bytes = archive("desk")
     let digest = SHA256.hex(bytes)
-    let message = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: bytes, name: "a.tar", digest: String(repeating: "0", count: 64))
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(
+        bytes: bytes, name: "a.tar", digest: String(repeating: "0", count: 64))
     }
     #expect(message.contains(digest))
-    #expect(try store.list().isEmpty)
+    #expect(try installer.list().isEmpty)
     #expect(
-      try store.install(bytes: bytes, name: "a.tar", digest: digest.uppercased()).digest == digest)
+      try installer.install(bytes: bytes, name: "a.tar", digest: digest.uppercased()).digest
+        == digest)
   }
 
   @Test func `a bundle with a mistake is not installed, and its file is named`() throws {
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     var tar = Tar()
     tar.add("top/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
-    let message = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: tar.archive, name: "a.tar")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: tar.archive, name: "a.tar")
     }
     #expect(message.hasPrefix("bundle.yaml: 6:1: there is no such key"), "\(message)")
-    #expect(try store.list().count == 1)
+    #expect(try installer.list().count == 1)
   }
 
   @Test(arguments: [
@@ -530,8 +532,8 @@ import WidgetModel
   func `an archive without exactly one bundle is refused`(names: [String], words: String) {
     var tar = Tar()
     for name in names { tar.add(name, Texts.bundle("desk")) }
-    let message = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: tar.archive, name: "a.tar")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: tar.archive, name: "a.tar")
     }
     #expect(message.contains(words), "\(message)")
     #expect(!message.contains("staging"))
@@ -540,20 +542,20 @@ import WidgetModel
   @Test func `a folder with a link in it is refused`() throws {
     scratch.write("two/bundle.yaml", Texts.bundle("two"))
     symlink("/etc/passwd", "\(scratch.path)/two/secret")
-    let message = refusal { () throws(BundleStoreError) in
-      _ = try store.install("\(scratch.path)/two")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install("\(scratch.path)/two")
     }
     #expect(message.contains("link or a device"))
-    #expect(try store.list().isEmpty)
+    #expect(try installer.list().isEmpty)
   }
 
   @Test func `a folder that is no bundle is neither replaced nor removed`() throws {
     scratch.write("bundles/desk/precious.txt", "mine")
-    let install = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    let install = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     }
     #expect(install.contains("is no bundle"))
-    let remove = refusal { () throws(BundleStoreError) in try store.remove("desk") }
+    let remove = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(remove.contains("is no bundle"))
     #expect(scratch.read("bundles/desk/precious.txt") == "mine")
   }
@@ -562,38 +564,40 @@ import WidgetModel
     scratch.write("elsewhere/bundle.yaml", Texts.bundle("desk"))
     mkdir("\(scratch.path)/bundles", 0o755)
     symlink("\(scratch.path)/elsewhere", "\(scratch.path)/bundles/desk")
-    let install = refusal { () throws(BundleStoreError) in
-      _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    let install = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     }
     #expect(install.contains("is no bundle"))
-    let remove = refusal { () throws(BundleStoreError) in try store.remove("desk") }
+    let remove = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
     #expect(remove.contains("is no bundle"))
     #expect(scratch.read("elsewhere/bundle.yaml") != nil)
-    #expect(try store.list().isEmpty)
+    #expect(try installer.list().isEmpty)
   }
 
   @Test(arguments: ["../desk", "", ".", "..", "Desk", "a/b", "-a"])
   func `only an id can be removed`(id: String) {
-    let message = refusal { () throws(BundleStoreError) in try store.remove(id) }
+    let message = refusal { () throws(BundleInstallerError) in try installer.remove(id) }
     #expect(message.contains("no bundle's id"))
   }
 
   @Test func `what is not there is not found`() {
     #expect(
-      refusal { () throws(BundleStoreError) in try store.remove("desk") }.contains(
+      refusal { () throws(BundleInstallerError) in try installer.remove("desk") }.contains(
         "there is no bundle"))
     #expect(
-      refusal { () throws(BundleStoreError) in _ = try store.install("\(scratch.path)/none.zip") }
-        .contains("there is no"))
+      refusal { () throws(BundleInstallerError) in
+        _ = try installer.install("\(scratch.path)/none.zip")
+      }
+      .contains("there is no"))
   }
 
   @Test func `a bundle that was spoilt by hand is listed with the reason, and can be replaced`()
     throws
   {
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     scratch.write("bundles/desk/bundle.yaml", "bundle: desk\nfromat: 1\n")
     scratch.write("bundles/other/bundle.yaml", Texts.bundle("another"))
-    let listed = try store.list()
+    let listed = try installer.list()
     #expect(listed.map(\.id) == ["desk", "other"])
     for item in listed {
       guard case .failure = item.bundle else {
@@ -601,16 +605,16 @@ import WidgetModel
         continue
       }
     }
-    let outcome = try store.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    let outcome = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
     #expect(outcome.former == nil)
     #expect(outcome.wasThere)
-    try store.remove("other", force: true)
+    try installer.remove("other", force: true)
   }
 
   @Test func `what an installation left behind that was killed is cleared away`() throws {
     scratch.write("bundles/.staging-99999/half/file", "half")
-    #expect(try store.list().isEmpty)
-    _ = try store.install(bytes: archive("desk"), name: "a.tar")
+    #expect(try installer.list().isEmpty)
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     #expect(!scratch.listing("bundles").contains { $0.contains("staging") })
   }
 }

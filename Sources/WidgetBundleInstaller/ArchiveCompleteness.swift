@@ -8,7 +8,7 @@ enum ArchiveCompleteness {
   /// Checks that a zip ends with its directory, and that the directory leads to every entry.
   ///
   /// - Returns: how many entries the directory has.
-  static func checkZip(_ bytes: [UInt8]) throws(BundleStoreError) -> Int {
+  static func checkZip(_ bytes: [UInt8]) throws(BundleInstallerError) -> Int {
     guard let end = endOfZip(bytes) else { throw cut("the directory at its end is missing") }
     let count = Int(bytes.littleEndian16(at: end + 10))
     let length = Int(bytes.littleEndian32(at: end + 12))
@@ -47,7 +47,7 @@ enum ArchiveCompleteness {
   }
 
   /// Checks that a tar has its entries as a whole, and the two empty blocks at its end.
-  static func checkTar(_ bytes: [UInt8]) throws(BundleStoreError) {
+  static func checkTar(_ bytes: [UInt8]) throws(BundleInstallerError) {
     let block = 512
     guard bytes.count % block == 0 else { throw cut("its last block is not whole") }
     var place = 0
@@ -81,14 +81,14 @@ enum ArchiveCompleteness {
   }
 
   /// Checks what a gzip stream says about its contents: their CRC-32 and their length.
-  static func checkGzip(_ bytes: [UInt8], contents: [UInt8]) throws(BundleStoreError) {
+  static func checkGzip(_ bytes: [UInt8], contents: [UInt8]) throws(BundleInstallerError) {
     guard bytes.count >= 18,
       bytes.littleEndian32(at: bytes.count - 8) == CRC32.of(contents),
       bytes.littleEndian32(at: bytes.count - 4) == UInt32(truncatingIfNeeded: contents.count)
     else { throw cut("its checksum does not fit") }
   }
 
-  static func cut(_ reason: String) -> BundleStoreError {
+  static func cut(_ reason: String) -> BundleInstallerError {
     .refused(
       "the archive is damaged or not complete: \(reason)", hint: "fetch it again, or pack it again")
   }

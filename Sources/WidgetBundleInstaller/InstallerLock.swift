@@ -1,16 +1,16 @@
 import Glibc
 
 /// A lock for one writer at a time. Other writers wait.
-final class StoreLock {
+final class InstallerLock {
   private let file: Int32
 
-  init(_ store: Folder) throws(BundleStoreError) {
-    file = openat(store.descriptor, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644)
-    guard file >= 0 else { throw Folder.failure("write", "\(store.path)/.lock") }
+  init(_ bundles: Folder) throws(BundleInstallerError) {
+    file = openat(bundles.descriptor, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o644)
+    guard file >= 0 else { throw Folder.failure("write", "\(bundles.path)/.lock") }
     while flock(file, LOCK_EX) != 0 {
       guard errno == EINTR else {
         close(file)
-        throw Folder.failure("lock", "\(store.path)/.lock")
+        throw Folder.failure("lock", "\(bundles.path)/.lock")
       }
     }
   }

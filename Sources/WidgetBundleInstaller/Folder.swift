@@ -14,14 +14,14 @@ final class Folder {
 
   deinit { close(descriptor) }
 
-  convenience init(_ path: String, followingLink: Bool = true) throws(BundleStoreError) {
+  convenience init(_ path: String, followingLink: Bool = true) throws(BundleInstallerError) {
     let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (followingLink ? 0 : O_NOFOLLOW)
     let descriptor = open(path, flags)
     guard descriptor >= 0 else { throw Folder.failure("open", path) }
     self.init(descriptor: descriptor, path: path)
   }
 
-  static func failure(_ what: String, _ path: String) -> BundleStoreError {
+  static func failure(_ what: String, _ path: String) -> BundleInstallerError {
     .system("cannot \(what) \(path)", errno: errno)
   }
 
@@ -45,7 +45,7 @@ final class Folder {
   }
 
   /// The names in it, sorted.
-  func names() throws(BundleStoreError) -> [String] {
+  func names() throws(BundleInstallerError) -> [String] {
     // A description of its own, as reading moves on in it.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = fdopendir(copy) else {
@@ -63,7 +63,7 @@ final class Folder {
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  func folder(_ name: String) throws(BundleStoreError) -> Folder {
+  func folder(_ name: String) throws(BundleInstallerError) -> Folder {
     let opened = openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     guard opened >= 0 else { throw Folder.failure("open", "\(path)/\(name)") }
     return Folder(descriptor: opened, path: "\(path)/\(name)")
@@ -71,7 +71,7 @@ final class Folder {
 
   /// The folder of this name, made if it is not there. A new one can be read by everybody, whatever this
   /// process' umask says: who installs a bundle is not who runs it.
-  func making(_ name: String) throws(BundleStoreError) -> Folder {
+  func making(_ name: String) throws(BundleInstallerError) -> Folder {
     let isNew = mkdirat(descriptor, name, 0o700) == 0
     guard isNew || errno == EEXIST else { throw Folder.failure("make", "\(path)/\(name)") }
     let made = try folder(name)
@@ -84,7 +84,7 @@ final class Folder {
   /// A new file, written as a whole, that everybody can read.
   func write(
     _ name: String, _ bytes: some ContiguousBytesSource, isExecutable: Bool
-  ) throws(BundleStoreError) {
+  ) throws(BundleInstallerError) {
     let file = openat(
       descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
@@ -109,7 +109,7 @@ final class Folder {
   }
 
   /// All of a file; refused beyond a number of bytes.
-  func read(_ name: String, bytesMax: Int) throws(BundleStoreError) -> [UInt8] {
+  func read(_ name: String, bytesMax: Int) throws(BundleInstallerError) -> [UInt8] {
     let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw Folder.failure("read", "\(path)/\(name)") }
     defer { close(file) }
@@ -117,7 +117,7 @@ final class Folder {
   }
 
   /// Removes a file, or a folder with all in it. What is not there is fine.
-  func remove(_ name: String) throws(BundleStoreError) {
+  func remove(_ name: String) throws(BundleInstallerError) {
     guard let entry = entry(name) else { return }
     if entry == .folder {
       let inner = try folder(name)
@@ -131,7 +131,7 @@ final class Folder {
 /// Bytes that come piece by piece.
 protocol ContiguousBytesSource: AnyObject {
   /// The next bytes; nil at the end.
-  func next() throws(BundleStoreError) -> [UInt8]?
+  func next() throws(BundleInstallerError) -> [UInt8]?
 }
 
 /// Bytes that are all there.
@@ -161,7 +161,7 @@ enum FileMode {
 enum FileBytes {
   static func all(
     of file: Int32, _ path: String, bytesMax: Int
-  ) throws(BundleStoreError) -> [UInt8] {
+  ) throws(BundleInstallerError) -> [UInt8] {
     var status = stat()
     guard fstat(file, &status) == 0, status.st_mode & FileMode.type == FileMode.file else {
       throw .refused("\(path) is no file", hint: "name a file, a folder or an archive")

@@ -16,7 +16,7 @@ import WidgetProto
 /// Invariants: `isStarted` from the end of the turn in which `open` came; `asked` and `askedWidgets`
 /// are each other's inverse; every widget of `askAgain` is in `asked`; a widget is in `queue` for every entry of `reasons`, and may be in it
 /// without one, which is then skipped.
-final class ProviderSession {
+final class ServedSession {
   let id: UInt64
   let peer: Peer
   let sink: any StreamSink
@@ -26,7 +26,7 @@ final class ProviderSession {
   /// Whether the session gets the calls about bundles.
   var managesBundles = false
   /// How long the provider may be silent.
-  var lease = ProviderSession.leaseDefault
+  var lease = ServedSession.leaseDefault
   var lastHeardAt = NIODeadline.now()
   var leaseWatch = LeaseWatch()
   var leaseTimer: Scheduled<Void>?
@@ -223,7 +223,7 @@ final class ProviderSession {
   }
 }
 
-extension ProviderSession: TurnParticipant {
+extension ServedSession: TurnParticipant {
   /// Results are sent when the turn's answers have been; see `Providers.takePart`.
   func flushResponses() {}
 
@@ -234,7 +234,7 @@ extension ProviderSession: TurnParticipant {
   }
 }
 
-extension ProviderSession: ServedStream {
+extension ServedSession: ServedStream {
   func becameWritable() { if isStarted { providers.resume() } }
 
   func handOver(streamID: UInt32) -> HandedStream {

@@ -1,7 +1,7 @@
 public import WidgetBundle
 
 /// Why a bundle could not be installed, read or removed. Nothing has changed then.
-public enum BundleStoreError: Error, Sendable {
+public enum BundleInstallerError: Error, Sendable {
   /// The file of a bundle is not right.
   case invalid(file: String, InvalidBundle)
   /// What was given is not what was promised, or cannot be taken. `hint` says what to do.
@@ -38,7 +38,7 @@ struct EntryPath: Hashable {
   var text: String { components.joined(separator: "/") }
 
   /// nil for the folder itself (`./`).
-  init?(_ text: String, depthMax: Int) throws(BundleStoreError) {
+  init?(_ text: String, depthMax: Int) throws(BundleInstallerError) {
     let shown = "\"\(text.prefix(100))\""
     guard !text.hasPrefix("/") else {
       throw .refused(

@@ -1,4 +1,0 @@
-import WidgetModel
-
-/// The wire's widget, beside the protocol of the same name.
-typealias WidgetModelWidget = WidgetModel.Widget
