@@ -8,7 +8,8 @@ import Glibc
 /// Runs a program's tasks on threads that sleep until there is a job or a timer is due.
 ///
 /// Linux's standard executor is libdispatch. It wakes once a second to count its threads, also in a
-/// program that has nothing to do.
+/// program that has nothing to do: `workqueue.c` has a timer for this since
+/// https://github.com/swiftlang/swift-corelibs-libdispatch/pull/206.
 ///
 /// Swift 6.3 lets a program replace its executors before its first task. That interface is still
 /// experimental. With older compilers, the standard executor stays.

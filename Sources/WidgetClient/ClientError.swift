@@ -51,7 +51,8 @@ public enum ConnectFailure: Hashable, Sendable {
   /// The user may not use the socket.
   case permissionDenied
   /// The path is longer than 103 bytes. Linux has room for 107, but NIO, which makes the address,
-  /// keeps to what every system it runs on has room for; so does the daemon.
+  /// keeps to the room that all systems have (https://github.com/apple/swift-nio/issues/1770). So does
+  /// the daemon.
   case pathTooLong
   /// The daemon has more connections waiting than it can queue.
   case backlogFull

@@ -9,9 +9,13 @@
   /// Stands between an HTTP/2 stream and grpc-swift.
   ///
   /// - It overwrites the reserved header, so that the call can be found; see `Callers`.
-  /// - It refuses a call with more metadata than `metadata_bytes_max`, or with a `grpc-timeout` that is
-  ///   none, on whose sign grpc-swift traps, and ends a call whose time is over when it begins.
-  /// - It passes on the end of a stream that has no data as data: grpc-swift misses it in the head.
+  /// - It refuses a call with more metadata than `metadata_bytes_max`, or with an invalid
+  ///   `grpc-timeout`. grpc-swift traps on a negative one: `Timeout.init(decoding:)` of grpc-swift-2
+  ///   2.4.3 reads `-1S`, and a precondition then refuses the amount. No issue is known upstream.
+  /// - It ends a call whose time is over when it begins.
+  /// - It passes on the end of a stream that has no data as data. `GRPCServerStreamHandler` of
+  ///   grpc-swift-nio-transport 2.9.2 ends the messages of a call only at a data frame with the end
+  ///   of the stream, not at such headers. No issue is known upstream.
   /// - It bounds what a request may take, which is the peer's to fill: each and all of a connection.
   ///   What is refused gets a status; grpc-swift would reset the stream without one.
   /// - It counts what the answer takes until the peer has it, or is gone.

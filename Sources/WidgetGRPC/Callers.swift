@@ -7,9 +7,10 @@
 
   /// Knows which call comes from whom.
   ///
-  /// grpc-swift shows a handler the metadata of its call, but not the connection or the stream. So a
-  /// reserved header of every call is overwritten with a number, before anyone reads it, and under
-  /// that number the call is found here.
+  /// grpc-swift shows a handler the metadata of its call, but not the stream. Its context has a field
+  /// for the transport (https://github.com/grpc/grpc-swift/pull/2228), which knows the connection
+  /// alone. So a reserved header of every call is overwritten with a number, before anyone reads it,
+  /// and under that number the call is found here.
   final class Callers: Sendable {
     static let header = "widgetd-connection"
 

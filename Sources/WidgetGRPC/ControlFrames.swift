@@ -3,9 +3,10 @@
 
   /// Removes a peer's pings and resets from a connection before HTTP/2 sees them.
   ///
-  /// NIO's HTTP/2 treats 200 pings or 200 resets within half a minute as an attack. It then closes
-  /// the connection with all its streams. grpc-swift has no setting for this. Ordinary clients
-  /// reach the limit:
+  /// NIO's HTTP/2 treats 200 pings or 200 resets within half a minute as an attack, see
+  /// https://github.com/apple/swift-nio-http2/pull/561. It then closes the connection with all its
+  /// streams. The limits are settings of NIO's handler, but grpc-swift-nio-transport 2.9.2 does not
+  /// pass them on for servers (`NIOChannelPipeline+GRPC.swift`). Ordinary clients reach the limits:
   /// - Some clients measure a connection with a ping for each batch of received data. A busy watch
   ///   causes hundreds in a second. An answer costs 17 bytes.
   /// - A client resets a stream when a deadline expires and when a watch is cancelled. Such a call

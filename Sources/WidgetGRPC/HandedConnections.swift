@@ -85,6 +85,7 @@
 
   /// Lets a peer send more headers than grpc-swift would take, so that a call that has too many can be
   /// refused: what HTTP/2 itself refuses ends the connection, with all that is on it.
+  /// `NIOChannelPipeline+GRPC.swift` of grpc-swift-nio-transport 2.9.2 has 16 KiB and no setting.
   ///
   /// It holds from when the peer has acknowledged it. Beyond it, the connection ends still.
   private final class HeaderAllowance: ChannelInboundHandler {

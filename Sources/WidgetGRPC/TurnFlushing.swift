@@ -3,8 +3,10 @@
 
   /// Sends what one turn of the event loop wrote to a connection with one system call.
   ///
-  /// grpc-swift flushes the head, the message and the end of each answer by themselves. This sits
-  /// between it and the socket and passes on one flush when the loop has done what was to be done.
+  /// grpc-swift flushes the head, the message and the end of each answer by themselves, see
+  /// https://github.com/grpc/grpc-swift-nio-transport/pull/175. The coalescing that came with this
+  /// change is off: decision 0011 says why. This handler sits between grpc-swift and the socket and
+  /// passes on one flush when the loop has done what was to be done.
   /// What waits here counts as unsent, so the connection's writability, and with it flow control,
   /// is what it would be without.
   final class TurnFlushing: ChannelOutboundHandler {

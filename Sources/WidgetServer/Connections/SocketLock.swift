@@ -56,7 +56,8 @@ final class SocketLock: Sendable {
     return nil
   }
 
-  /// What NIO takes, which is what the shortest `sockaddr_un` of any system has room for.
+  /// The longest path that NIO takes: `SocketAddress.init(unixDomainSocketPath:)` of swift-nio 2.101.2
+  /// keeps to the shortest `sockaddr_un` of any system (https://github.com/apple/swift-nio/issues/1770).
   static let pathBytesMax = 103
 
   private static func holder(_ file: CInt) -> String {
