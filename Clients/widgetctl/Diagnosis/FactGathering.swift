@@ -26,7 +26,7 @@ extension Facts {
     facts.isWritable = faccessat(AT_FDCWD, choice.path, W_OK, AT_EACCESS) == 0
     for manager in SystemdScope.allCases {
       facts.units[manager] = units(of: manager)
-      if facts.hasUnits(of: manager) { facts.providers[manager] = providers(of: manager) }
+      if Remedies(facts).hasUnits(of: manager) { facts.providers[manager] = providers(of: manager) }
     }
     facts.isDaemonInstalled = isInstalled("widgetd")
     if let connection {

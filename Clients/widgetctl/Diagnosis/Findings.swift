@@ -56,7 +56,7 @@ extension Facts {
       return .fail(
         check,
         "\(choice.path) has \(choice.path.utf8.count) bytes, and the path of a socket at most "
-          + "\(SocketChoice.pathBytesMax)", mend: shorten)
+          + "\(SocketChoice.pathBytesMax)", mend: remedies.shorten)
     }
     switch file {
     case .hidden:
@@ -70,7 +70,7 @@ extension Facts {
     case .other(let kind):
       return .fail(
         check, "\(choice.path) is \(kind), not a socket",
-        mend: unname ?? sudo + "rm -ri \(choice.path.shellQuoted)")
+        mend: remedies.unname ?? remedies.sudo + "rm -ri \(choice.path.shellQuoted)")
     }
   }
 
@@ -78,22 +78,22 @@ extension Facts {
   private var missing: (found: String, mend: String) {
     let found = "there is nothing at \(choice.path)"
     let isUsual = choice.path == choice.user?.path || choice.path == choice.system.path
-    if !isUsual, let unname, choice.user?.exists == true || choice.system.exists {
+    if !isUsual, let unname = remedies.unname, choice.user?.exists == true || choice.system.exists {
       return (found, unname)
     }
     if let unit = unitFinding, unit.grade == .fail, let mend = unit.mend { return (found, mend) }
-    guard let manager = managerWithUnits else {
+    guard let manager = remedies.managerWithUnits else {
       return isDaemonInstalled
-        ? (found, byHand)
+        ? (found, remedies.byHand)
         : (
           found + "; widgetd is not installed here",
-          sudo + "apt install ./widgetd_*.deb ./widgetctl_*.deb"
+          remedies.sudo + "apt install ./widgetd_*.deb ./widgetctl_*.deb"
         )
     }
     if unit("widgetd.socket", of: manager)?.active == "active" {
-      return (found + ", although widgetd.socket is active: somebody removed it", restart)
+      return (found + ", although widgetd.socket is active: somebody removed it", remedies.restart)
     }
-    return (found, "\(systemctl(manager)) enable --now widgetd.socket")
+    return (found, "\(remedies.systemctl(manager)) enable --now widgetd.socket")
   }
 
   private var unitFinding: Finding? {
@@ -125,21 +125,21 @@ extension Facts {
       if loaded.contains(where: { $0.active == "failed" }) {
         return Finding(
           check: check, grade: isReached ? .warn : .fail,
-          found: "\(words); `\(journalctl(manager)) -u widgetd -n 20` says why",
-          mend: "\(systemctl(manager)) reset-failed widgetd.socket widgetd.service; "
-            + "\(systemctl(manager)) start widgetd.socket")
+          found: "\(words); `\(remedies.journalctl(manager)) -u widgetd -n 20` says why",
+          mend: "\(remedies.systemctl(manager)) reset-failed widgetd.socket widgetd.service; "
+            + "\(remedies.systemctl(manager)) start widgetd.socket")
       }
       if units.contains(where: { $0.load == "masked" }), !isReached {
         return .fail(
           check, words,
-          mend: "\(systemctl(manager)) unmask widgetd.socket widgetd.service")
+          mend: "\(remedies.systemctl(manager)) unmask widgetd.socket widgetd.service")
       }
       if loaded.isEmpty {
         return .ok(check, "widgetd is not installed as a service of \(manager.name) systemd")
       }
       if !isReached, !loaded.contains(where: { $0.active.isUp }) {
         return .fail(
-          check, words, mend: "\(systemctl(manager)) enable --now widgetd.socket")
+          check, words, mend: "\(remedies.systemctl(manager)) enable --now widgetd.socket")
       }
       return .ok(check, words)
     }
@@ -193,7 +193,7 @@ extension Facts {
     return switch ownership.membership {
     case .afterLogin, .inSession: "newgrp \(ownership.group.shellQuoted)"
     case .none:
-      sudo + "adduser \(user.name.shellQuoted) \(ownership.group.shellQuoted); "
+      remedies.sudo + "adduser \(user.name.shellQuoted) \(ownership.group.shellQuoted); "
         + "newgrp \(ownership.group.shellQuoted)"
     }
   }
@@ -208,32 +208,33 @@ extension Facts {
     case .failed(.refused):
       return .fail(
         check, "nobody listens at the socket: it is left from a daemon that has ended",
-        mend: restart)
+        mend: remedies.restart)
     case .failed(.permissionDenied):
       // What keeps one out is told by `permission`, unless it is none of the mode bits.
       guard isWritable else { return nil }
       return .fail(
         check,
         "the kernel refuses the connection in spite of the mode; a security module may do so",
-        mend: sudo + "journalctl -k -g widgetd")
+        mend: remedies.sudo + "journalctl -k -g widgetd")
     case .failed(.backlogFull):
       return .fail(
         check, "more connections wait than the daemon can queue: it is overloaded or hangs",
-        mend: restart)
+        mend: remedies.restart)
     case .failed(.pathTooLong):
       // `file` has said so.
       guard !choice.isTooLong else { return nil }
       return .fail(
         check,
         "the path has more than \(SocketChoice.pathBytesMax) bytes, which is what a "
-          + "socket's name may have", mend: shorten)
+          + "socket's name may have", mend: remedies.shorten)
     case .failed(.other(errno: EPROTOTYPE, _)):
       return .fail(
         check,
         "the socket is no stream socket but one for datagrams or packets, and so not widgetd's",
-        mend: unname ?? (managerWithUnits == nil ? whoHasIt : restart))
+        mend: remedies.unname
+          ?? (remedies.managerWithUnits == nil ? remedies.whoHasIt : remedies.restart))
     case .failed(let failure):
-      return .fail(check, "\(failure)", mend: restart)
+      return .fail(check, "\(failure)", mend: remedies.restart)
     }
   }
 
@@ -244,37 +245,41 @@ extension Facts {
     case .mute(.deadlineExceeded(let limit)):
       let wait = "does not answer within \(DurationSyntax.seconds(limit))"
       guard let listener else {
-        return .fail(check, "the daemon \(wait): it hangs, or is overloaded", mend: restart)
+        return .fail(
+          check, "the daemon \(wait): it hangs, or is overloaded", mend: remedies.restart)
       }
       if listener.isStopped {
         return .fail(
           check, "what listens (\(listener.text)) \(wait), because it is stopped by a signal",
-          mend: kill("CONT", listener))
+          mend: remedies.kill("CONT", listener))
       }
       guard listener.mayBeDaemon else {
         return .fail(
-          check, "what listens (\(listener.text)) \(wait), and is not widgetd", mend: dislodge)
+          check, "what listens (\(listener.text)) \(wait), and is not widgetd",
+          mend: remedies.dislodge)
       }
       return .fail(
         check, "the daemon (\(listener.text)) \(wait): it hangs, or is overloaded",
-        mend: restart)
+        mend: remedies.restart)
     case .mute(.protocolViolation(let what)):
-      return .fail(check, "\(notWidgetd): \(what)", mend: dislodge)
+      return .fail(check, "\(notWidgetd): \(what)", mend: remedies.dislodge)
     case .mute(.wire(let error)):
-      return .fail(check, "\(notWidgetd): it answers with \(error)", mend: dislodge)
+      return .fail(check, "\(notWidgetd): it answers with \(error)", mend: remedies.dislodge)
     case .mute(.status(let status)) where status.code == .unimplemented:
       return .fail(
-        check, "\(notWidgetd): it does not know what health is", mend: dislodge)
+        check, "\(notWidgetd): it does not know what health is", mend: remedies.dislodge)
     case .mute(.connectionLost):
       if let listener, !listener.mayBeDaemon {
-        return .fail(check, "\(notWidgetd): it closed the connection", mend: dislodge)
+        return .fail(check, "\(notWidgetd): it closed the connection", mend: remedies.dislodge)
       }
       return .fail(
         check,
         "the daemon closed the connection: it has too many, or has just ended; its log says which",
-        mend: (choice.manager ?? holder).map { "\(journalctl($0)) -u widgetd -n 20" } ?? whoHasIt)
+        mend: (choice.manager ?? remedies.holder).map {
+          "\(remedies.journalctl($0)) -u widgetd -n 20"
+        } ?? remedies.whoHasIt)
     case .mute(let error):
-      return .fail(check, "\(error)".withoutFinalPeriod, mend: restart)
+      return .fail(check, "\(error)".withoutFinalPeriod, mend: remedies.restart)
     case .answered(let answers):
       if answers.health == .serving { return .ok(check, "serving") }
       return .fail(
@@ -327,9 +332,9 @@ extension Facts {
     } else {
       found += "; install both from one release, "
     }
-    if let manager = managerWithUnits {
+    if let manager = remedies.managerWithUnits {
       // The socket is well: left alone, it keeps the connections.
-      let mend = "\(systemctl(manager)) restart widgetd.service"
+      let mend = "\(remedies.systemctl(manager)) restart widgetd.service"
       return .warn(
         check, found + (isDaemonReplaced ? "restart it" : "and have the new daemon run"), mend: mend
       )
@@ -340,7 +345,8 @@ extension Facts {
         mend: "ps -ww -o user=,args= -p \(stats.pid)")
     }
     guard let listener, !listener.isSystemd, listener.pid != 1 else {
-      return .warn(check, found + "and restart that daemon; this shows whose it is", mend: whoHasIt)
+      return .warn(
+        check, found + "and restart that daemon; this shows whose it is", mend: remedies.whoHasIt)
     }
     // Its flags are its own: nobody else can start it again.
     return .warn(
@@ -350,7 +356,7 @@ extension Facts {
 
   /// Those that are enabled and do not run: their widgets no longer change, and nobody else tells.
   private var providersFinding: Finding? {
-    guard isReached, let manager = managerWithUnits else { return nil }
+    guard isReached, let manager = remedies.managerWithUnits else { return nil }
     let check = "providers"
     let expected = (providers[manager] ?? []).filter { $0.load == "loaded" && $0.isEnabled }
     guard !expected.isEmpty else { return nil }
@@ -358,20 +364,20 @@ extension Facts {
     var mends: [String] = []
     for unit in expected {
       let name = unit.name.shellQuoted
-      let log = "`\(journalctl(manager)) -u \(name) -n 20` says why"
+      let log = "`\(remedies.journalctl(manager)) -u \(name) -n 20` says why"
       if unit.active == "failed" {
         problems.append("\(unit.name) failed (\(unit.result)); \(log)")
-        mends.append("\(systemctl(manager)) reset-failed \(name)")
-        mends.append("\(systemctl(manager)) start \(name)")
+        mends.append("\(remedies.systemctl(manager)) reset-failed \(name)")
+        mends.append("\(remedies.systemctl(manager)) start \(name)")
       } else if !unit.active.isUp {
         problems.append("\(unit.name) is enabled, but \(unit.active)")
-        mends.append("\(systemctl(manager)) start \(name)")
+        mends.append("\(remedies.systemctl(manager)) start \(name)")
       } else if unit.active == "activating", unit.result != "success" {
         problems.append("\(unit.name) fails again and again (\(unit.result)); \(log)")
-        mends.append("\(journalctl(manager)) -u \(name) -n 20")
+        mends.append("\(remedies.journalctl(manager)) -u \(name) -n 20")
       } else if unit.isReplaced {
         problems.append("the program of \(unit.name) was replaced or removed after it started")
-        mends.append("\(systemctl(manager)) restart \(name)")
+        mends.append("\(remedies.systemctl(manager)) restart \(name)")
       }
     }
     guard !problems.isEmpty else {
@@ -421,46 +427,14 @@ extension Facts {
     if case .answered(let answers) = connection { answers.stats } else { nil }
   }
 
-  private var isReached: Bool {
+  var isReached: Bool {
     switch connection {
     case .answered, .mute: true
     case .notTried, .failed: false
     }
   }
 
-  /// The systemd that holds the listening socket, which may be in any place.
-  private var holder: SystemdScope? { listener?.holder(for: user.uid) }
-
-  /// The systemd that has the units for this socket.
-  private var managerWithUnits: SystemdScope? {
-    if let holder {
-      // It holds the socket, so it is there; only if it is known to have no such units is it for
-      // another service.
-      guard case .known(let units)? = units[holder] else { return holder }
-      return units.contains { $0.load == "loaded" } ? holder : nil
-    }
-    let managers =
-      choice.why == .nowhere ? SystemdScope.allCases : [choice.manager].compactMap { $0 }
-    return managers.first(where: hasUnits)
-  }
-
-  /// What comes before a command that takes root.
-  private var sudo: String { user.isRoot ? "" : "sudo " }
-
-  /// For changing something; to ask, nobody has to be root.
-  private func systemctl(_ manager: SystemdScope) -> String {
-    (manager == .system ? sudo : "") + manager.systemctl
-  }
-
-  private func journalctl(_ manager: SystemdScope) -> String {
-    manager == .system ? sudo + "journalctl" : "journalctl --user"
-  }
-
-  /// Whether this systemd has the daemon's units.
-  func hasUnits(of manager: SystemdScope) -> Bool {
-    guard case .known(let units)? = units[manager] else { return false }
-    return units.contains { $0.load == "loaded" }
-  }
+  private var remedies: Remedies { Remedies(self) }
 
   private func unit(_ name: String, of manager: SystemdScope) -> Unit? {
     guard case .known(let units)? = units[manager] else { return nil }
@@ -470,74 +444,6 @@ extension Facts {
   /// What listens, if it is not the daemon.
   private var notWidgetd: String {
     "what listens" + (listener.map { " (\($0.text))" } ?? "") + " is not widgetd"
-  }
-
-  /// Gets away from something else that listens at the socket, or gets it away.
-  private var dislodge: String {
-    if let unname { return unname }
-    if managerWithUnits != nil { return restart }
-    guard let listener else { return whoHasIt }
-    if listener.isSystemd { return ofOther(listener) }
-    // The first process of a container is the container.
-    return listener.pid == 1 ? whoHasIt : kill("TERM", listener)
-  }
-
-  /// Shows the processes at the socket, whatever its type.
-  private var whoHasIt: String { sudo + "ss -xap src \(choice.path.shellQuoted)" }
-
-  /// What to do about a socket that a systemd holds without having widgetd's units for this user.
-  private func ofOther(_ systemd: Listener) -> String {
-    if let holder { return "\(holder.systemctl) list-sockets --all" }
-    // Another user's: only root, or that user, can ask it.
-    let name = systemd.owner.isEmpty ? "\(systemd.uid)" : systemd.owner
-    return "\(sudo)systemctl --user --machine=\("\(name)@".shellQuoted) "
-      + "restart widgetd.socket widgetd.service"
-  }
-
-  /// Not for ending a systemd, nor a process 1: see who calls.
-  private func kill(_ signal: String, _ listener: Listener) -> String {
-    (listener.uid == user.uid ? "" : sudo) + "kill -\(signal) \(listener.pid)"
-  }
-
-  /// Has the usual socket be used again instead of the one that was named; nil if none was.
-  private var unname: String? {
-    switch choice.why {
-    case .variable: "unset \(SocketPath.variable)"
-    case .flag:
-      choice.usual == choice.path
-        ? nil : "widgetctl doctor --socket \(choice.usual.shellQuoted)"
-    case .user, .system, .nowhere: nil
-    }
-  }
-
-  /// Has a path be used that a socket can have, instead of one that is too long.
-  private var shorten: String {
-    unname ?? "export XDG_RUNTIME_DIR=\(SocketChoice.runtimeDirectory(of: user.uid))"
-  }
-
-  /// Restarts the daemon whose socket is there. What listens already is ended first, if it is
-  /// known to be the daemon; where it is not, that is to be found out.
-  private var restart: String {
-    if let manager = managerWithUnits {
-      return "\(systemctl(manager)) restart widgetd.socket widgetd.service"
-    }
-    guard isListening else { return byHand }
-    guard let listener else { return whoHasIt }
-    if listener.isSystemd { return ofOther(listener) }
-    // The kernel lets nobody end process 1 from within its container.
-    guard listener.mayBeDaemon, listener.pid != 1 else { return whoHasIt }
-    return kill("KILL", listener) + "; " + byHand
-  }
-
-  /// Whether somebody has the socket, so that no other daemon can have it.
-  private var isListening: Bool { isReached || connection == .failed(.backlogFull) }
-
-  /// Starts a daemon without a service manager.
-  private var byHand: String {
-    // Without a word on its socket it makes the user's own, which is looked for first.
-    if choice.why == .nowhere, choice.user != nil { return "widgetd" }
-    return (choice.manager == .system ? sudo : "")
-      + "widgetd --socket \(choice.path.shellQuoted)"
   }
 }
 

@@ -1,0 +1,115 @@
+import WidgetClient
+import WidgetModel
+
+/// The commands that mend what was found: for a shell, with `sudo` where it is needed.
+struct Remedies {
+  private let facts: Facts
+
+  init(_ facts: Facts) { self.facts = facts }
+
+  private var choice: SocketChoice { facts.choice }
+  private var user: Facts.User { facts.user }
+  private var listener: Facts.Listener? { facts.listener }
+
+  /// The systemd that holds the listening socket, which may be in any place.
+  var holder: SystemdScope? { listener?.holder(for: user.uid) }
+
+  /// The systemd that has the units for this socket.
+  var managerWithUnits: SystemdScope? {
+    if let holder {
+      // It holds the socket, so it is there; only if it is known to have no such units is it for
+      // another service.
+      guard case .known(let units)? = facts.units[holder] else { return holder }
+      return units.contains { $0.load == "loaded" } ? holder : nil
+    }
+    let managers =
+      choice.why == .nowhere ? SystemdScope.allCases : [choice.manager].compactMap { $0 }
+    return managers.first(where: hasUnits)
+  }
+
+  /// What comes before a command that takes root.
+  var sudo: String { user.isRoot ? "" : "sudo " }
+
+  /// For changing something; to ask, nobody has to be root.
+  func systemctl(_ manager: SystemdScope) -> String {
+    (manager == .system ? sudo : "") + manager.systemctl
+  }
+
+  func journalctl(_ manager: SystemdScope) -> String {
+    manager == .system ? sudo + "journalctl" : "journalctl --user"
+  }
+
+  /// Whether this systemd has the daemon's units.
+  func hasUnits(of manager: SystemdScope) -> Bool {
+    guard case .known(let units)? = facts.units[manager] else { return false }
+    return units.contains { $0.load == "loaded" }
+  }
+
+  /// Gets away from something else that listens at the socket, or gets it away.
+  var dislodge: String {
+    if let unname { return unname }
+    if managerWithUnits != nil { return restart }
+    guard let listener else { return whoHasIt }
+    if listener.isSystemd { return ofOther(listener) }
+    // The first process of a container is the container.
+    return listener.pid == 1 ? whoHasIt : kill("TERM", listener)
+  }
+
+  /// Shows the processes at the socket, whatever its type.
+  var whoHasIt: String { sudo + "ss -xap src \(choice.path.shellQuoted)" }
+
+  /// What to do about a socket that a systemd holds without having widgetd's units for this user.
+  private func ofOther(_ systemd: Facts.Listener) -> String {
+    if let holder { return "\(holder.systemctl) list-sockets --all" }
+    // Another user's: only root, or that user, can ask it.
+    let name = systemd.owner.isEmpty ? "\(systemd.uid)" : systemd.owner
+    return "\(sudo)systemctl --user --machine=\("\(name)@".shellQuoted) "
+      + "restart widgetd.socket widgetd.service"
+  }
+
+  /// Not for ending a systemd, nor a process 1: see who calls.
+  func kill(_ signal: String, _ listener: Facts.Listener) -> String {
+    (listener.uid == user.uid ? "" : sudo) + "kill -\(signal) \(listener.pid)"
+  }
+
+  /// Has the usual socket be used again instead of the one that was named; nil if none was.
+  var unname: String? {
+    switch choice.why {
+    case .variable: "unset \(SocketPath.variable)"
+    case .flag:
+      choice.usual == choice.path
+        ? nil : "widgetctl doctor --socket \(choice.usual.shellQuoted)"
+    case .user, .system, .nowhere: nil
+    }
+  }
+
+  /// Has a path be used that a socket can have, instead of one that is too long.
+  var shorten: String {
+    unname ?? "export XDG_RUNTIME_DIR=\(SocketChoice.runtimeDirectory(of: user.uid))"
+  }
+
+  /// Restarts the daemon whose socket is there. What listens already is ended first, if it is
+  /// known to be the daemon; where it is not, that is to be found out.
+  var restart: String {
+    if let manager = managerWithUnits {
+      return "\(systemctl(manager)) restart widgetd.socket widgetd.service"
+    }
+    guard isListening else { return byHand }
+    guard let listener else { return whoHasIt }
+    if listener.isSystemd { return ofOther(listener) }
+    // The kernel lets nobody end process 1 from within its container.
+    guard listener.mayBeDaemon, listener.pid != 1 else { return whoHasIt }
+    return kill("KILL", listener) + "; " + byHand
+  }
+
+  /// Whether somebody has the socket, so that no other daemon can have it.
+  private var isListening: Bool { facts.isReached || facts.connection == .failed(.backlogFull) }
+
+  /// Starts a daemon without a service manager.
+  var byHand: String {
+    // Without a word on its socket it makes the user's own, which is looked for first.
+    if choice.why == .nowhere, choice.user != nil { return "widgetd" }
+    return (choice.manager == .system ? sudo : "")
+      + "widgetd --socket \(choice.path.shellQuoted)"
+  }
+}
