@@ -68,12 +68,7 @@ public struct BundleInstaller: Sendable {
 
   /// The bundle that a file describes, or that is in a folder or an archive.
   public func read(at path: String) throws(BundleInstallerError) -> Found {
-    guard let mode = FileMode.of(path) else { throw BundleInstaller.missing(path) }
-    guard mode & FileMode.type == FileMode.folder else {
-      return try read(bytes: try bytes(at: path), name: path)
-    }
-    let folder = try Folder(path)
-    return try read(in: folder)
+    try finder.find(at: path)
   }
 
   /// The bundle of an archive, or of the file of a bundle, that is at hand. An archive is unpacked into a
@@ -81,87 +76,14 @@ public struct BundleInstaller: Sendable {
   ///
   /// - Parameter name: what it is called, for messages.
   public func read(bytes: [UInt8], name: String) throws(BundleInstallerError) -> Found {
-    guard BundleInstaller.isArchive(bytes) else {
-      // Somewhat more, so that the reader says how much too large it is.
-      guard bytes.count <= 4 * BundleReader.bytesMax else {
-        throw .refused(
-          "\(name) has more than \(4 * BundleReader.bytesMax) bytes",
-          hint: "make the bundle smaller")
-      }
-      return try found(bytes, file: name)
-    }
-    let temporary = try TemporaryFolder()
-    defer { temporary.remove() }
-    try ArchiveReader(limits: limits).unpack(bytes, into: temporary.folder)
-    let (root, rootName) = try BundleInstaller.root(of: temporary.folder, "")
-    let shown = name + rootName
-    do throws(BundleInstallerError) {
-      let found = try read(in: root)
-      return Found(
-        bundle: found.bundle, file: found.file.replacing(root.path, with: shown), text: found.text)
-    } catch { throw error.replacing(root.path, with: shown) }
-  }
-
-  private func bytes(at path: String) throws(BundleInstallerError) -> [UInt8] {
-    let file = open(path, O_RDONLY | O_CLOEXEC)
-    guard file >= 0 else { throw Folder.failure("read", path) }
-    defer { close(file) }
-    return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)
+    try finder.find(in: bytes, name: name)
   }
 
   func read(in folder: Folder, settings: String? = nil) throws(BundleInstallerError) -> Found {
-    let name = try BundleInstaller.fileName(in: folder)
-    let bytes = try folder.read(name, bytesMax: 4 * BundleReader.bytesMax)
-    return try found(bytes, file: "\(folder.path)/\(name)", settings: settings)
+    try finder.find(in: folder, settings: settings)
   }
 
-  /// The name of an unsupported archive or compression format. Nil for anything else.
-  static func otherArchive(_ bytes: [UInt8]) -> String? {
-    let marks: [(String, [UInt8])] = [
-      ("xz", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]), ("bzip2", [0x42, 0x5A, 0x68]),
-      ("zstd", [0x28, 0xB5, 0x2F, 0xFD]), ("7z", [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]),
-      ("rar", [0x52, 0x61, 0x72, 0x21, 0x1A, 0x07]),
-    ]
-    return marks.first { bytes.starts(with: $0.1) }?.0
-  }
-
-  private func found(
-    _ bytes: [UInt8], file: String, settings: String? = nil
-  ) throws(BundleInstallerError) -> Found {
-    guard let text = String(validating: bytes, as: UTF8.self) else {
-      if let format = BundleInstaller.otherArchive(bytes) {
-        throw .refused(
-          "\(file) is a \(format) archive", hint: "a bundle can be a zip or a tar.gz archive")
-      }
-      throw .refused("\(file) is not well-formed UTF-8", hint: "save it as UTF-8")
-    }
-    do throws(InvalidBundle) {
-      let bundle = try BundleReader.read(text, settings: settings, timeZones: timeZones)
-      return Found(bundle: bundle, file: file, text: text)
-    } catch {
-      throw .invalid(file: file, error)
-    }
-  }
-
-  private static func fileName(in folder: Folder) throws(BundleInstallerError) -> String {
-    let names = fileNames.filter { folder.entry($0) != nil }
-    guard let name = names.first else {
-      throw .notFound(
-        "there is no bundle in \(folder.path)",
-        hint: "a bundle's folder has a \(fileNames.joined(separator: ", or a "))")
-    }
-    guard names.count == 1 else {
-      throw .refused(
-        "\(folder.path) has \(names.joined(separator: " and "))", hint: "keep one of them")
-    }
-    return name
-  }
-
-  private static func missing(_ path: String) -> BundleInstallerError {
-    errno == ENOENT
-      ? .notFound("there is no \(path)", hint: "name a bundle's file, folder or archive")
-      : Folder.failure("read", path)
-  }
+  private var finder: BundleFinder { BundleFinder(limits: limits, timeZones: timeZones) }
 
   /// The installed bundles, in order of their ids; also those that cannot be used, with the reason.
   public func list() throws(BundleInstallerError) -> [Installed] {
@@ -204,7 +126,7 @@ public struct BundleInstaller: Sendable {
   ) throws(BundleInstallerError) -> (isInstalled: Bool, differences: [BundleDifference]) {
     let file = try list().first { $0.id == found.bundle.id }?.file
     let before: String? =
-      if let file { String(decoding: try bytes(at: file), as: UTF8.self) } else { nil }
+      if let file { String(decoding: try finder.bytes(at: file), as: UTF8.self) } else { nil }
     let all = BundleDifference.between(before ?? BundleDifference.nothing, found.text)
       .filter { before != nil || $0.after != nil }
     return (before != nil, all.filter(\.isPermission) + all.filter { !$0.isPermission })
@@ -218,18 +140,18 @@ public struct BundleInstaller: Sendable {
   public func install(
     _ path: String, digest: String? = nil
   ) throws(BundleInstallerError) -> Outcome {
-    guard let mode = FileMode.of(path) else { throw BundleInstaller.missing(path) }
+    guard let mode = FileMode.of(path) else { throw BundleFinder.missing(path) }
     if mode & FileMode.type == FileMode.folder {
       guard digest == nil else {
         throw .refused("\(path) is a folder, which has no digest", hint: "leave out the digest")
       }
       let source = try Folder(path)
       return try install(digest: nil) { staging throws(BundleInstallerError) in
-        var budget = CopyBudget(limits)
-        try copy(source, into: staging, depth: 0, &budget)
+        var copy = FolderCopy(limits)
+        try copy.add(source, to: staging)
       }
     }
-    return try install(bytes: try bytes(at: path), name: path, digest: digest)
+    return try install(bytes: try finder.bytes(at: path), name: path, digest: digest)
   }
 
   /// Installs an archive, or the file of a bundle, that is at hand.
@@ -244,7 +166,7 @@ public struct BundleInstaller: Sendable {
         "its SHA-256 is \(found), not \(digest.lowercased())",
         hint: "fetch the archive again; if the digest still differs, do not install it")
     }
-    if !BundleInstaller.isArchive(bytes) {
+    if !BundleFinder.isArchive(bytes) {
       guard BundleInstaller.isFile(name) else {
         throw .refused(
           "\(name) is neither a bundle's file nor a zip or tar.gz archive",
@@ -258,11 +180,6 @@ public struct BundleInstaller: Sendable {
     return try install(digest: found) { staging throws(BundleInstallerError) in
       try ArchiveReader(limits: limits).unpack(bytes, into: staging)
     }
-  }
-
-  private static func isArchive(_ bytes: [UInt8]) -> Bool {
-    bytes.starts(with: ArchiveReader.zipMark) || bytes.starts(with: ArchiveReader.gzipMark)
-      || (bytes.count > 262 && bytes[257..<262].elementsEqual("ustar".utf8))
   }
 
   private static func isFile(_ name: String) -> Bool {
@@ -285,7 +202,7 @@ public struct BundleInstaller: Sendable {
     let staging = try bundles.making(stagingName)
     try fill(staging)
     // An archive usually has the folder in it, not its files.
-    let (root, rootName) = try BundleInstaller.root(of: staging, stagingName)
+    let (root, rootName) = try BundleFinder.root(of: staging, stagingName)
     let bundle: Bundle
     do throws(BundleInstallerError) { bundle = try read(in: root).bundle } catch {
       throw error.withoutFolder(root.path)
@@ -316,66 +233,9 @@ public struct BundleInstaller: Sendable {
         + BundleInstaller.clashes(of: bundle, with: others) + former.warnings)
   }
 
-  private static func root(
-    of staging: Folder, _ stagingName: String
-  ) throws(BundleInstallerError) -> (Folder, String) {
-    if fileNames.contains(where: { staging.entry($0) != nil }) { return (staging, stagingName) }
-    let names = try staging.names()
-    guard names.count == 1, let name = names.first, staging.entry(name) == .folder else {
-      throw .notFound(
-        "there is no bundle in it",
-        hint: "it needs a \(fileNames.joined(separator: ", or a ")) at the top or in its one folder"
-      )
-    }
-    return (try staging.folder(name), "\(stagingName)/\(name)")
-  }
-
   func isBundleFolder(_ folder: Folder) throws(BundleInstallerError) -> Bool {
     if BundleInstaller.fileNames.contains(where: { folder.entry($0) != nil }) { return true }
     return try folder.names().isEmpty
-  }
-
-  /// Copies files and folders; a link or a device is refused.
-  private func copy(
-    _ source: Folder, into target: Folder, depth: Int, _ budget: inout CopyBudget
-  ) throws(BundleInstallerError) {
-    for name in try source.names() {
-      // Hidden files are the editor's or the version control's.
-      if name.hasPrefix(".") { continue }
-      guard let path = try EntryPath(name, depthMax: 1) else { continue }
-      switch source.entry(path.text) {
-      case .folder:
-        guard depth < limits.depthMax else {
-          throw .refused("\(source.path)/\(name) is too deep", hint: "use fewer folders")
-        }
-        try budget.take(0)
-        try copy(
-          try source.folder(name), into: try target.making(name), depth: depth + 1, &budget)
-      case .file(let bytes, let isExecutable):
-        try budget.take(bytes)
-        let bytes = try source.read(name, bytesMax: limits.fileBytesMax)
-        try target.write(name, WholeBytes(bytes), isExecutable: isExecutable)
-      case .other, nil:
-        throw .refused(
-          "\(source.path)/\(name) is a link or a device",
-          hint: "a bundle has files and folders only")
-      }
-    }
-  }
-
-  private struct CopyBudget {
-    var entries: Int
-    var bytes: Int
-
-    init(_ limits: BundleLimits) { (entries, bytes) = (limits.entriesMax, limits.totalBytesMax) }
-
-    mutating func take(_ count: Int) throws(BundleInstallerError) {
-      entries -= 1
-      bytes -= count
-      guard entries >= 0, bytes >= 0 else {
-        throw .refused("the folder has too many files, or too large ones", hint: "leave some out")
-      }
-    }
   }
 
   private static func makeFolders(_ path: String) throws(BundleInstallerError) {
@@ -495,19 +355,6 @@ extension BundleInstaller {
 }
 
 extension BundleInstallerError {
-  /// With another name for a folder that goes again.
-  fileprivate func replacing(_ folder: String, with name: String) -> BundleInstallerError {
-    switch self {
-    case .invalid(let file, let problems):
-      .invalid(file: file.replacing(folder, with: name), problems)
-    case .refused(let message, let hint):
-      .refused(message.replacing(folder, with: name), hint: hint)
-    case .notFound(let message, let hint):
-      .notFound(message.replacing(folder, with: name), hint: hint)
-    case .system: self
-    }
-  }
-
   /// In a staging folder a path means nothing to anybody.
   fileprivate func withoutFolder(_ folder: String) -> BundleInstallerError {
     switch self {

@@ -1,0 +1,146 @@
+import Glibc
+import WidgetBundle
+import WidgetExpression
+
+/// Finds the bundle in a file, a folder or an archive, and reads it.
+struct BundleFinder {
+  let limits: BundleLimits
+  let timeZones: (@Sendable (String) -> TimeZoneRules?)?
+
+  /// The bundle that a file describes, or that is in a folder or an archive.
+  func find(at path: String) throws(BundleInstallerError) -> BundleInstaller.Found {
+    guard let mode = FileMode.of(path) else { throw BundleFinder.missing(path) }
+    guard mode & FileMode.type == FileMode.folder else {
+      return try find(in: try bytes(at: path), name: path)
+    }
+    let folder = try Folder(path)
+    return try find(in: folder)
+  }
+
+  /// The bundle of an archive, or of the file of a bundle, that is at hand. An archive is unpacked into a
+  /// folder for temporary files, held to the same limits as one that is installed, and removed again.
+  ///
+  /// - Parameter name: what it is called, for messages.
+  func find(in bytes: [UInt8], name: String) throws(BundleInstallerError) -> BundleInstaller.Found {
+    guard BundleFinder.isArchive(bytes) else {
+      // Somewhat more, so that the reader says how much too large it is.
+      guard bytes.count <= 4 * BundleReader.bytesMax else {
+        throw .refused(
+          "\(name) has more than \(4 * BundleReader.bytesMax) bytes",
+          hint: "make the bundle smaller")
+      }
+      return try found(bytes, file: name)
+    }
+    let temporary = try TemporaryFolder()
+    defer { temporary.remove() }
+    try ArchiveReader(limits: limits).unpack(bytes, into: temporary.folder)
+    let (root, rootName) = try BundleFinder.root(of: temporary.folder, "")
+    let shown = name + rootName
+    do throws(BundleInstallerError) {
+      let found = try find(in: root)
+      return BundleInstaller.Found(
+        bundle: found.bundle, file: found.file.replacing(root.path, with: shown), text: found.text)
+    } catch { throw error.replacing(root.path, with: shown) }
+  }
+
+  func bytes(at path: String) throws(BundleInstallerError) -> [UInt8] {
+    let file = open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { throw Folder.failure("read", path) }
+    defer { close(file) }
+    return try FileBytes.all(of: file, path, bytesMax: limits.archiveBytesMax)
+  }
+
+  func find(in folder: Folder, settings: String? = nil) throws(BundleInstallerError)
+    -> BundleInstaller.Found
+  {
+    let name = try BundleFinder.fileName(in: folder)
+    let bytes = try folder.read(name, bytesMax: 4 * BundleReader.bytesMax)
+    return try found(bytes, file: "\(folder.path)/\(name)", settings: settings)
+  }
+
+  /// The name of an unsupported archive or compression format. Nil for anything else.
+  static func otherArchive(_ bytes: [UInt8]) -> String? {
+    let marks: [(String, [UInt8])] = [
+      ("xz", [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00]), ("bzip2", [0x42, 0x5A, 0x68]),
+      ("zstd", [0x28, 0xB5, 0x2F, 0xFD]), ("7z", [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C]),
+      ("rar", [0x52, 0x61, 0x72, 0x21, 0x1A, 0x07]),
+    ]
+    return marks.first { bytes.starts(with: $0.1) }?.0
+  }
+
+  private func found(
+    _ bytes: [UInt8], file: String, settings: String? = nil
+  ) throws(BundleInstallerError) -> BundleInstaller.Found {
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      if let format = BundleFinder.otherArchive(bytes) {
+        throw .refused(
+          "\(file) is a \(format) archive", hint: "a bundle can be a zip or a tar.gz archive")
+      }
+      throw .refused("\(file) is not well-formed UTF-8", hint: "save it as UTF-8")
+    }
+    do throws(InvalidBundle) {
+      let bundle = try BundleReader.read(text, settings: settings, timeZones: timeZones)
+      return BundleInstaller.Found(bundle: bundle, file: file, text: text)
+    } catch {
+      throw .invalid(file: file, error)
+    }
+  }
+
+  private static func fileName(in folder: Folder) throws(BundleInstallerError) -> String {
+    let names = BundleInstaller.fileNames.filter { folder.entry($0) != nil }
+    guard let name = names.first else {
+      throw .notFound(
+        "there is no bundle in \(folder.path)",
+        hint: "a bundle's folder has a \(BundleInstaller.fileNames.joined(separator: ", or a "))")
+    }
+    guard names.count == 1 else {
+      throw .refused(
+        "\(folder.path) has \(names.joined(separator: " and "))", hint: "keep one of them")
+    }
+    return name
+  }
+
+  static func missing(_ path: String) -> BundleInstallerError {
+    errno == ENOENT
+      ? .notFound("there is no \(path)", hint: "name a bundle's file, folder or archive")
+      : Folder.failure("read", path)
+  }
+
+  static func isArchive(_ bytes: [UInt8]) -> Bool {
+    bytes.starts(with: ArchiveReader.zipMark) || bytes.starts(with: ArchiveReader.gzipMark)
+      || (bytes.count > 262 && bytes[257..<262].elementsEqual("ustar".utf8))
+  }
+
+  /// The folder with the bundle's file: the top, or the one folder in it.
+  static func root(
+    of staging: Folder, _ stagingName: String
+  ) throws(BundleInstallerError) -> (Folder, String) {
+    if BundleInstaller.fileNames.contains(where: { staging.entry($0) != nil }) {
+      return (staging, stagingName)
+    }
+    let names = try staging.names()
+    guard names.count == 1, let name = names.first, staging.entry(name) == .folder else {
+      throw .notFound(
+        "there is no bundle in it",
+        hint:
+          "it needs a \(BundleInstaller.fileNames.joined(separator: ", or a ")) at the top or in its one folder"
+      )
+    }
+    return (try staging.folder(name), "\(stagingName)/\(name)")
+  }
+}
+
+extension BundleInstallerError {
+  /// With another name for a folder that goes again.
+  fileprivate func replacing(_ folder: String, with name: String) -> BundleInstallerError {
+    switch self {
+    case .invalid(let file, let problems):
+      .invalid(file: file.replacing(folder, with: name), problems)
+    case .refused(let message, let hint):
+      .refused(message.replacing(folder, with: name), hint: hint)
+    case .notFound(let message, let hint):
+      .notFound(message.replacing(folder, with: name), hint: hint)
+    case .system: self
+    }
+  }
+}
