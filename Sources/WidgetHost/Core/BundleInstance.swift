@@ -53,9 +53,8 @@ public struct BundleInstance: Sendable {
   var traceEnd = Duration.zero
   var traceLines: [TraceLine] = []
   var tracesDropped = 0
-  /// Widgets of its kinds that others made, and a number that grows when these change.
-  private(set) var others: Set<WidgetID> = []
-  private var othersVersion: UInt64 = 0
+  /// Widgets of its kinds that others made.
+  var others = OtherWidgets()
   /// Outcomes in the widgets' status, in the order in which they were written.
   var told: [WidgetID: [ToldOutcome]] = [:]
 
@@ -118,7 +117,7 @@ public struct BundleInstance: Sendable {
   public var widgetCount: Int { widgets.count }
 
   /// The facts that the widget `bundle/ID` depends on.
-  var summary: [UInt64] { [UInt64(widgets.count), failuresVersion, othersVersion] }
+  var summary: [UInt64] { [UInt64(widgets.count), failuresVersion, others.version] }
 
   /// Handles an input, and returns the effects.
   public mutating func handle(_ input: BundleInput, at now: HostTime) -> [Effect] {
@@ -359,107 +358,6 @@ public struct BundleInstance: Sendable {
     }
   }
 
-  // MARK: Widgets
-
-  private mutating func take(snapshot all: [Widget]) {
-    let ids = Set(all.map(\.id))
-    for id in sortedIDs where !ids.contains(id) { remove(id) }
-    for widget in all { take(widget, isAnew: true) }
-  }
-
-  private mutating func take(_ widget: Widget, isAnew: Bool) {
-    guard let facts = kinds[widget.kind] else { return remove(widget.id) }
-    defer { noteMaker(of: widget) }
-    // A widget that was deleted and made again is a new one, even if the host did not see the
-    // deletion.
-    guard let known = widgets[widget.id], known.heard.kind == widget.kind,
-      known.heard.createdRevision == widget.createdRevision
-    else {
-      remove(widget.id)
-      return appear(widget, facts)
-    }
-    trace(widget.id, content: widget.content, after: known.heard.content)
-    let before = known.view.parameters
-    widgets[widget.id]?.hear(widget, isAnew: isAnew)
-    touched.insert(widget.id)
-    guard widget.parameters != before else { return }
-    for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
-      read(widget.id, index, isAsked: true)
-    }
-  }
-
-  private mutating func noteMaker(of widget: Widget) {
-    let isOthers = widget.applySet != HostState.provider(of: bundle.id)
-    guard isOthers != others.contains(widget.id) else { return }
-    if isOthers { others.insert(widget.id) } else { others.remove(widget.id) }
-    othersVersion += 1
-  }
-
-  private mutating func appear(_ widget: Widget, _ facts: KindFacts) {
-    let id = widget.id
-    widgets[id] = WidgetState(
-      widget, sources: facts.kind.sources.map { _ in SourceState() })
-    touched.insert(id)
-    settleStatuses(id, facts)
-    inheritOutcomes(id)
-    inheritFailures(id, facts)
-    for (index, source) in facts.kind.sources.enumerated() {
-      if source.isLoadedAtStart {
-        read(id, index, isAsked: true)
-      } else {
-        arm(id, index, source)
-      }
-    }
-    for (index, trigger) in facts.kind.triggers.enumerated() {
-      switch trigger.when {
-      case .load: fire(index, of: id, nil)
-      case .every(let interval):
-        deadlines[.trigger(id, index)] = now.uptime + max(interval, limits.intervalMin)
-      case .event: break
-      }
-    }
-  }
-
-  /// Adapts the statuses of a former host or version: nothing is running; sources and actions that
-  /// are no longer in the file are removed; new ones are idle.
-  private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) {
-    guard facts.takesStatus else { return }
-    var known = ValueMap()
-    if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
-    var settled = ValueMap()
-    for key in [BundleScope.outcomesKey, BundleScope.pendingKey] { settled[key] = known[key] }
-    for name in facts.statusNames {
-      settled[name] = known[name] ?? ActionStatus().value
-      guard case .map(let status)? = known[name], status["running"] == .bool(true) else { continue }
-      undo(status, id)
-      settled[name] =
-        ActionStatus(
-          state: .failure, title: errorTitle(of: name, id) ?? facts.failureTitle(name),
-          message: "It was interrupted; try again.", code: "ABORTED", since: now.wall
-        ).value
-    }
-    if settled != known { widgets[id]?.set(BundleScope.statusKey, .map(settled)) }
-  }
-
-  private mutating func remove(_ id: WidgetID) {
-    guard let state = widgets[id] else { return }
-    for run in runsOf(id) { end(run) }
-    for key in queues.keys where key.widgetID == id { queues[key] = nil }
-    for source in state.sources {
-      for request in [source.request, source.watch?.request].compactMap({ $0 }) {
-        cancel(request)
-      }
-    }
-    if !state.failures.isEmpty { failuresVersion += 1 }
-    widgets[id] = nil
-    if others.remove(id) != nil { othersVersion += 1 }
-    told[id] = nil
-    touched.remove(id)
-    throttled = throttled.filter { $0.key.widgetID != id }
-    waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
-    deadlines = deadlines.filter { $0.key.widgetID != id }
-  }
-
   /// The reason in the error of widgets whose bundle's file is broken.
   public static let invalid = "BUNDLE_INVALID"
 
@@ -522,48 +420,6 @@ public struct BundleInstance: Sendable {
     let request = request(for: .patch(id))
     widgets[id]?.sent(patch, as: request)
     effects.append(.patch(request, id, patch))
-  }
-
-  /// - Parameter run: the run that the action is part of; nil for a source.
-  mutating func setStatus(
-    _ id: WidgetID, _ name: String, _ status: ActionStatus, run: Run? = nil
-  ) {
-    guard !name.isEmpty, let facts = facts(of: id), facts.takesStatus else { return }
-    traceStatus(status, of: name, id)
-    defer { tellLife(status, of: name, id, run: run) }
-    var all = ValueMap()
-    if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }
-    all[name] = status.value
-    widgets[id]?.set(BundleScope.statusKey, .map(all))
-    touched.insert(id)
-  }
-
-  /// Sets the status of a source or an action to a failure, and remembers that.
-  mutating func setFailure(_ id: WidgetID, _ name: String, _ status: ActionStatus) {
-    guard let facts = facts(of: id) else { return }
-    let key =
-      facts.kind.sources.firstIndex { $0.name == name }.map { FailureKey.source($0) }
-      ?? .action(name)
-    setStatus(
-      id, name, failed(id, key, status, among: [name], isCaught: facts.isCaught(key)))
-  }
-
-  /// Changes details of a status, and leaves the others.
-  mutating func changeStatus(_ id: WidgetID, _ name: String, _ body: (inout ValueMap) -> Void) {
-    guard case .map(var all)? = widgets[id]?.view.data[BundleScope.statusKey],
-      case .map(var status)? = all[name]
-    else { return }
-    body(&status)
-    all[name] = .map(status)
-    widgets[id]?.set(BundleScope.statusKey, .map(all))
-    touched.insert(id)
-  }
-
-  func status(_ id: WidgetID, _ name: String) -> ActionStatus.State {
-    guard case .map(let all)? = widgets[id]?.view.data[BundleScope.statusKey],
-      case .map(let status)? = all[name], case .string(let text)? = status["state"]
-    else { return .idle }
-    return ActionStatus.State(rawValue: text) ?? .idle
   }
 
   /// The wait before another attempt after so many failures in a row, shortened at random by up to half.

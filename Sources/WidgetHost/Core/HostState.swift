@@ -458,7 +458,7 @@ public struct HostState: Sendable {
       taken.insert(name)
       let shown = current?.instance.bundle ?? folder.bundle
       let failures = current?.instance.failures ?? []
-      let others = current?.instance.others ?? []
+      let others = current?.instance.others.ids ?? []
       let lines = failures.prefix(limits.failuresShownMax).map(\.line)
       let more = failures.count - lines.count
       result.append(

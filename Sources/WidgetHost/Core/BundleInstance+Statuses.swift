@@ -1,0 +1,47 @@
+import WidgetBundle
+import WidgetModel
+
+// The statuses of sources and actions, in the data of their widget.
+extension BundleInstance {
+  /// - Parameter run: the run that the action is part of; nil for a source.
+  mutating func setStatus(
+    _ id: WidgetID, _ name: String, _ status: ActionStatus, run: Run? = nil
+  ) {
+    guard !name.isEmpty, let facts = facts(of: id), facts.takesStatus else { return }
+    traceStatus(status, of: name, id)
+    defer { tellLife(status, of: name, id, run: run) }
+    var all = ValueMap()
+    if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }
+    all[name] = status.value
+    widgets[id]?.set(BundleScope.statusKey, .map(all))
+    touched.insert(id)
+  }
+
+  /// Sets the status of a source or an action to a failure, and remembers that.
+  mutating func setFailure(_ id: WidgetID, _ name: String, _ status: ActionStatus) {
+    guard let facts = facts(of: id) else { return }
+    let key =
+      facts.kind.sources.firstIndex { $0.name == name }.map { FailureKey.source($0) }
+      ?? .action(name)
+    setStatus(
+      id, name, failed(id, key, status, among: [name], isCaught: facts.isCaught(key)))
+  }
+
+  /// Changes details of a status, and leaves the others.
+  mutating func changeStatus(_ id: WidgetID, _ name: String, _ body: (inout ValueMap) -> Void) {
+    guard case .map(var all)? = widgets[id]?.view.data[BundleScope.statusKey],
+      case .map(var status)? = all[name]
+    else { return }
+    body(&status)
+    all[name] = .map(status)
+    widgets[id]?.set(BundleScope.statusKey, .map(all))
+    touched.insert(id)
+  }
+
+  func status(_ id: WidgetID, _ name: String) -> ActionStatus.State {
+    guard case .map(let all)? = widgets[id]?.view.data[BundleScope.statusKey],
+      case .map(let status)? = all[name], case .string(let text)? = status["state"]
+    else { return .idle }
+    return ActionStatus.State(rawValue: text) ?? .idle
+  }
+}

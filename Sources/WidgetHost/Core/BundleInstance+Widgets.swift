@@ -1,0 +1,112 @@
+import WidgetBundle
+import WidgetModel
+
+// Widgets that appear, change and go.
+extension BundleInstance {
+  mutating func take(snapshot all: [Widget]) {
+    let ids = Set(all.map(\.id))
+    for id in sortedIDs where !ids.contains(id) { remove(id) }
+    for widget in all { take(widget, isAnew: true) }
+  }
+
+  mutating func take(_ widget: Widget, isAnew: Bool) {
+    guard let facts = kinds[widget.kind] else { return remove(widget.id) }
+    defer { noteMaker(of: widget) }
+    // A widget that was deleted and made again is a new one, even if the host did not see the
+    // deletion.
+    guard let known = widgets[widget.id], known.heard.kind == widget.kind,
+      known.heard.createdRevision == widget.createdRevision
+    else {
+      remove(widget.id)
+      return appear(widget, facts)
+    }
+    trace(widget.id, content: widget.content, after: known.heard.content)
+    let before = known.view.parameters
+    widgets[widget.id]?.hear(widget, isAnew: isAnew)
+    touched.insert(widget.id)
+    guard widget.parameters != before else { return }
+    for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
+      read(widget.id, index, isAsked: true)
+    }
+  }
+
+  private mutating func noteMaker(of widget: Widget) {
+    let isOthers = widget.applySet != HostState.provider(of: bundle.id)
+    if isOthers { others.insert(widget.id) } else { others.remove(widget.id) }
+  }
+
+  private mutating func appear(_ widget: Widget, _ facts: KindFacts) {
+    let id = widget.id
+    widgets[id] = WidgetState(
+      widget, sources: facts.kind.sources.map { _ in SourceState() })
+    touched.insert(id)
+    settleStatuses(id, facts)
+    inheritOutcomes(id)
+    inheritFailures(id, facts)
+    for (index, source) in facts.kind.sources.enumerated() {
+      if source.isLoadedAtStart {
+        read(id, index, isAsked: true)
+      } else {
+        arm(id, index, source)
+      }
+    }
+    for (index, trigger) in facts.kind.triggers.enumerated() {
+      switch trigger.when {
+      case .load: fire(index, of: id, nil)
+      case .every(let interval):
+        deadlines[.trigger(id, index)] = now.uptime + max(interval, limits.intervalMin)
+      case .event: break
+      }
+    }
+  }
+
+  /// Adapts the statuses of a former host or version: nothing is running; sources and actions that
+  /// are no longer in the file are removed; new ones are idle.
+  private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) {
+    guard facts.takesStatus else { return }
+    var known = ValueMap()
+    if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
+    var settled = ValueMap()
+    for key in [BundleScope.outcomesKey, BundleScope.pendingKey] { settled[key] = known[key] }
+    for name in facts.statusNames {
+      settled[name] = known[name] ?? ActionStatus().value
+      guard case .map(let status)? = known[name], status["running"] == .bool(true) else { continue }
+      undo(status, id)
+      settled[name] =
+        ActionStatus(
+          state: .failure, title: errorTitle(of: name, id) ?? facts.failureTitle(name),
+          message: "It was interrupted; try again.", code: "ABORTED", since: now.wall
+        ).value
+    }
+    if settled != known { widgets[id]?.set(BundleScope.statusKey, .map(settled)) }
+  }
+
+  mutating func remove(_ id: WidgetID) {
+    guard let state = widgets[id] else { return }
+    for run in runsOf(id) { end(run) }
+    for key in queues.keys where key.widgetID == id { queues[key] = nil }
+    for source in state.sources {
+      for request in [source.request, source.watch?.request].compactMap({ $0 }) {
+        cancel(request)
+      }
+    }
+    if !state.failures.isEmpty { failuresVersion += 1 }
+    widgets[id] = nil
+    others.remove(id)
+    told[id] = nil
+    touched.remove(id)
+    throttled = throttled.filter { $0.key.widgetID != id }
+    waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
+    deadlines = deadlines.filter { $0.key.widgetID != id }
+  }
+}
+
+/// Widgets of a bundle's kinds that others made, and a number that grows when these change.
+struct OtherWidgets: Sendable {
+  private(set) var ids: Set<WidgetID> = []
+  private(set) var version: UInt64 = 0
+
+  mutating func insert(_ id: WidgetID) { if ids.insert(id).inserted { version += 1 } }
+
+  mutating func remove(_ id: WidgetID) { if ids.remove(id) != nil { version += 1 } }
+}
