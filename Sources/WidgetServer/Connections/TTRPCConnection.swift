@@ -20,19 +20,13 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   let level: AccessPolicy.Level
   private let service: ServiceLoop
   private let socket: CInt
-  private var writer: SocketWriter
-  /// What the channel was given to write, until it has.
-  private var handedToChannel = CircularBuffer<ByteBuffer>()
+  private var output: ConnectionOutput
   /// What another process says of this connection, which it has served so far.
   private var former: HandedConnection?
   private var context: ChannelHandlerContext?
   private var reader = FrameReader()
   private var streams: ServerStreams
   private var sinks: [UInt32: TTRPCStreamSink] = [:]
-  /// Answers of this turn.
-  private var responses = ByteBuffer()
-  /// Frames that go out with the next flush.
-  private var outgoing = ByteBuffer()
   /// Whether the turn's end flushes this connection.
   private var isTouched = false
   private var isReadPending = false
@@ -40,15 +34,11 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var hasUnseenFrames = false
   /// Whether the connection is over: what was read but not looked at no longer counts.
   private var isClosed = false
-  fileprivate var isWritable: Bool { writer.isWritable }
+  fileprivate var isWritable: Bool { output.isWritable }
 
-  /// A larger buffer for answers is given back after use.
-  private static let responsesKeptBytesMax = 16 << 10
   /// Beyond this, the peer's further calls wait for the next turn: what one read brings can ask for
   /// ten thousand times its size.
   private static let responsesBytesMax = 256 << 10
-  /// Small frames are put together up to this size, to be sent with one write.
-  private static let outgoingBytesMax = 16 << 10
 
   /// - Parameter socket: the channel's socket.
   /// - Parameter former: what the process that served the connection says of it; nil if it is new.
@@ -57,7 +47,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     self.service = service
     self.socket = socket
     self.former = former
-    writer = SocketWriter(descriptor: socket)
+    output = ConnectionOutput(socket: socket)
     level = service.policy.level(of: peer)
     streams = ServerStreams(openStreamsMax: service.context.limits.streamsPerConnectionMax)
   }
@@ -79,7 +69,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Looks at what was read, until the answers to it are more than the turn should gather.
   private func receiveFrames() {
     hasUnseenFrames = true
-    while isWritable, !isClosed, responses.readableBytes < TTRPCConnection.responsesBytesMax {
+    while isWritable, !isClosed, output.responseBytes < TTRPCConnection.responsesBytesMax {
       switch reader.next() {
       case .frame(let frame): receive(frame.header, frame.data)
       case .oversize(let header): receive(header, ByteBuffer())
@@ -148,9 +138,11 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   var streamCount: Int { sinks.count }
 
   func handOver() -> (connection: HandedConnection, socket: CInt)? {
-    guard let context, context.channel.isActive, !isClosed, let unsent = unsent(context) else {
-      return nil
+    guard let context, context.channel.isActive, !isClosed else { return nil }
+    let buffered = context.channel.syncOptions.flatMap {
+      try? $0.getOption(ChannelOptions.bufferedWritableBytes)
     }
+    guard let unsent = output.unsent(bufferedByChannel: buffered) else { return nil }
     let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
     guard duplicate >= 0, let name = HandedOver.identity(of: duplicate) else { return nil }
     let connection = HandedConnection(
@@ -163,20 +155,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     isClosed = true
     context.close(promise: nil)
     return (connection, duplicate)
-  }
-
-  /// What the kernel has not taken: the end of what the channel was given, and all after it.
-  private func unsent(_ context: ChannelHandlerContext) -> [UInt8]? {
-    var bytes: [UInt8] = []
-    if !handedToChannel.isEmpty {
-      for buffer in handedToChannel { bytes += buffer.readableBytesView }
-      guard
-        let options = context.channel.syncOptions,
-        let left = try? options.getOption(ChannelOptions.bufferedWritableBytes), left <= bytes.count
-      else { return nil }
-      bytes.removeFirst(bytes.count - left)
-    }
-    return bytes + outgoing.readableBytesView + responses.readableBytesView
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -383,23 +361,15 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       return refuse(
         .responseTooLarge(packed.byteCount, FrameHeader.frameDataBytesMax), to: call)
     }
-    responses.reserveCapacity(minimumWritableBytes: FrameHeader.bytes + packed.byteCount)
-    responses.writeFrameHeader(
-      FrameHeader(dataBytes: UInt32(packed.byteCount), streamID: call, type: .response))
-    responses.writeWithUnsafeMutableBytes(minimumWritableBytes: packed.byteCount) { bytes in
-      if let start = bytes.baseAddress { packed.pack(into: start) }
-      return packed.byteCount
-    }
+    output.addResponse(packed, to: call)
   }
 
   /// Answers for good, whatever becomes of the turn's group: for what does not depend on the store.
   /// The answers that do are held back as before.
   func answerNow(_ body: () -> Void) {
-    let answers = responses
-    responses = ByteBuffer()
+    let answers = output.exchangeResponses(with: ByteBuffer())
     body()
-    sendResponses()
-    responses = answers
+    enqueue(output.exchangeResponses(with: answers))
     service.turn.open()
     touch()
   }
@@ -408,60 +378,35 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     answerNow { refuse(status, to: streamID) }
   }
 
-  private func sendResponses() {
-    guard responses.readableBytes > 0 else { return }
-    enqueue(responses)
-    responses = ByteBuffer()
-  }
-
   func flushResponses() {
     isTouched = false
     flushOutgoing()
-    if responses.readableBytes > 0 {
-      write(responses)
-      if responses.capacity > TTRPCConnection.responsesKeptBytesMax {
-        responses = ByteBuffer()
-      } else {
-        // The memory is used again, unless the channel still holds it.
-        responses.clear()
-      }
+    if output.responseBytes > 0 {
+      write(output.responses)
+      output.responsesWereWritten()
     }
     resumeFrames()
   }
 
   /// Puts bytes in line for the next flush, behind those that wait already.
   private func enqueue(_ frame: ByteBuffer) {
-    if outgoing.readableBytes == 0 {
-      outgoing = frame
-    } else if outgoing.readableBytes + frame.readableBytes <= TTRPCConnection.outgoingBytesMax {
-      outgoing.writeImmutableBuffer(frame)
-    } else {
-      flushOutgoing()
-      outgoing = frame
-    }
+    if let full = output.enqueue(frame) { write(full) }
   }
 
   private func flushOutgoing() {
-    guard outgoing.readableBytes > 0 else { return }
-    let frames = outgoing
-    outgoing = ByteBuffer()
-    write(frames)
+    if let frames = output.takeOutgoing() { write(frames) }
   }
 
   private func write(_ buffer: ByteBuffer) {
-    var buffer = buffer
-    guard let context, context.channel.isActive, !writer.write(&buffer) else { return }
-    writer.handingOver()
-    handedToChannel.append(buffer)
-    context.writeAndFlush(wrapOutboundOut(buffer)).assumeIsolated().whenComplete { [weak self] _ in
+    guard let context, context.channel.isActive, let rest = output.write(buffer) else { return }
+    context.writeAndFlush(wrapOutboundOut(rest)).assumeIsolated().whenComplete { [weak self] _ in
       guard let self else { return }
-      writer.handedOver()
-      _ = handedToChannel.popFirst()
+      output.channelHasWritten()
       if isWritable { becameWritable() }
     }
   }
 
-  func discardResponses() { responses.clear() }
+  func discardResponses() { output.discardResponses() }
 
   private func touch() {
     guard !isTouched else { return }
