@@ -1,0 +1,211 @@
+import Testing
+import WidgetBundle
+import WidgetExpression
+import WidgetModel
+
+/// Checks of what the parts of a bundle say together.
+@Suite struct CheckTests {
+  private static let time = #"timestamp("2026-01-01T00:00:00Z")"#
+
+  @Test(arguments: [
+    (#"formatDate(\#(time), "%Q")"#, "'%Q' is unknown"),
+    (#"formatDate(\#(time), "long", "UTC", "tlh")"#, "no dates in the language"),
+    (#"string(parseDate("1", "%j"))"#, "'%j' cannot be read"),
+    (#"string([1].sortBy(x, des(x))[0])"#, "unknown function 'des'"),
+  ])
+  func `constants that always fail are a mistake, with their place`(
+    source: String, message: String
+  ) throws {
+    let problems = Samples.problems(Samples.kind("content: {label: '=\(source)'}"))
+    let problem = try #require(problems.first)
+    #expect(problem.message.contains(message))
+    #expect(problem.column > 20)
+    #expect(problem.hint == (message.contains("des") ? "did you mean 'desc'?" : problem.hint))
+  }
+
+  @Test(arguments: [
+    ("{api: {url: 'https://b.c/'}}", "{service: api}", 5, "may not speak to b.c"),
+    ("{api: {url: 'http://a.b/', auth: '${bundle}/t'}}", "{service: api}", 5, "would cross"),
+    ("{api: {url: 'https://a.b/', headers: {x: =data.n}}}", "{service: api}", 5, "data"),
+    ("{api: {query: {a: 1}}}", "{service: api}", 5, "the URL is missing"),
+    ("{a-b: {url: 'https://a.b/'}}", "{url: 'https://a.b/'}", 5, "\"a-b\" is no name"),
+    ("{api: {url: 'https://a.b/', tiemout: 5s}}", "{service: api}", 5, "no such key \"tiemout\""),
+    ("{api: {url: 'https://a.b/'}}", "{service: apy}", 9, "no service \"apy\""),
+    ("{}", "{service: api}", 9, "no service \"api\""),
+    (
+      "{api: {url: 'https://a.b/'}}", "{service: api, url: 'https://a.b/'}", 9, "a URL or a service"
+    ),
+    ("{api: {url: 'https://a.b/'}}", "{path: x}", 9, "the URL is missing"),
+  ])
+  func `services are checked once, and so are requests that name them`(
+    services: String, http: String, line: Int, message: String
+  ) {
+    do throws(InvalidBundle) {
+      _ = try BundleReader.read(
+        """
+        bundle: b
+        format: 1
+        version: 1.0.0
+        permissions: {hosts: [a.b]}
+        services: \(services)
+        kinds:
+          k:
+            data: {n: 0}
+            sources: {s: {http: \(http), set: {n: result}}, t: {http: \(http), set: {n: result}}}
+        """)
+      Issue.record("it was read")
+    } catch {
+      #expect(error.problems.allSatisfy { $0.line == line }, "\(error.problems)")
+      #expect(error.problems.first?.message.contains(message) == true, "\(error.problems)")
+      #expect(error.problems.count == (line == 5 ? 1 : 2))
+    }
+  }
+
+  @Test(arguments: [
+    ("url: 'http://a.b/', auth: '${bundle}/t'", "would cross the network"),
+    ("url: 'https://a.b/', auth: /etc/t", "may not read /etc/t"),
+    ("url: 'https://a.b/', auth: '${bundle}/t', headers: {authorization: x}", "authenticates once"),
+    ("url: 'https://a.b/', auth: {file: '${bundle}/t', scheme: digest}", "digest"),
+    ("url: 'https://a.b/', auth: {scheme: basic}", "the file is missing"),
+  ])
+  func `what a request authenticates with is checked`(request: String, message: String) {
+    let problems = Samples.problems(
+      Samples.kind("sources: {f: {http: {\(request)}}}", permissions: "{hosts: [a.b]}"))
+    #expect(problems.count == 1 && problems.first?.message.contains(message) == true, "\(problems)")
+  }
+
+  @Test(arguments: [
+    ("widgets: [{kind: k}]", "the id is missing"),
+    ("widgets: [{id: a}]", "widget \"a\" has no kind"),
+    ("widgets: [{id: a, kind: k}, {id: a, kind: k}]", "widget \"a\" is there twice"),
+    ("widgets: [{id: a, kind: k k}]", "\"k k\" cannot be a kind's name"),
+    ("widgets: [{id: a, kind: k, parameters: {x: 1}}]", "no parameters \"x\""),
+    ("widgets: [{id: a, kind: k, data: {n: x}}]", "type int, not string"),
+    ("widgets: [{id: a b, kind: k}]", "cannot be a widget's id"),
+    ("widgets: {a: {kind: k, visible: 5}}", "expected true or false"),
+    ("widgets: {a: {kind: k, family: tall}}", "\"tall\" is no family"),
+  ])
+  func `widgets are checked against their kinds`(widgets: String, message: String) {
+    let problems = Samples.problems(Samples.kind("displayName: K") + widgets)
+    #expect(problems.contains { $0.message.contains(message) }, "\(problems)")
+  }
+
+  @Test(arguments: [
+    ("{unit: C}", "label: =defaults.unti", "unknown field 'unti'"),
+    ("{unit: {type: int, default: C}}", "label: x", "type int, not string"),
+    ("{a-b: C}", "label: x", "not a name that expressions can use"),
+    ("{}", "label: =defaults.unit", "unknown variable 'defaults'"),
+    ("{n: 1}", "label: {from: defaults.n, transform: duration}", "cannot take this"),
+  ])
+  func `settings are checked`(defaults: String, content: String, message: String) {
+    let problems = Samples.problems(
+      "defaults: \(defaults)\n" + Samples.kind("content: {\(content)}", data: ""))
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test(arguments: [
+    ("gauge: 1, min: 9, max: 5", "min 9 is greater than max 5"),
+    ("gauge: 1, max: -1", "min 0 is greater than max -1"),
+    ("chart: [1], min: 3, max: 2", "min 3 is greater than max 2"),
+    ("stack: [{label: x, id: icon}], accessory: {node: iconn}", "no child \"iconn\""),
+    ("label: x, accessory: {node: icon}", "the label has no child"),
+    (
+      "date: \"=timestamp('2026-01-01T00:00:00Z')\", zone: Europe/Berlim",
+      "no time zone \"Europe/Berlim\""
+    ),
+  ])
+  func `constants that contradict their node are told with their place`(
+    content: String, message: String
+  ) throws {
+    let text = Samples.kind("content: {\(content)}")
+    let error = #expect(throws: InvalidBundle.self) {
+      try BundleReader.read(text) { name in
+        ["Etc/UTC", "Europe/Berlin"].contains(name) ? .utc : nil
+      }
+    }
+    let problems = try #require(error).problems
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+    #expect(problems[0].column > 1)
+  }
+
+  @Test(arguments: [
+    "gauge: 1, min: 5, max: 5", "gauge: 1, min: 5, max: =data.n", "chart: [1], min: 3",
+    "stack: [{label: x, id: icon}], accessory: {node: icon}",
+    "date: \"=timestamp('2026-01-01T00:00:00Z')\", zone: Europe/Berlin",
+    "date: \"=timestamp('2026-01-01T00:00:00Z')\", zone: '+02:00'",
+  ])
+  func `constants that go with their node are taken`(content: String) {
+    #expect(throws: Never.self) {
+      try BundleReader.read(Samples.kind("content: {\(content)}")) { name in
+        ["Etc/UTC", "Europe/Berlin"].contains(name) ? .utc : nil
+      }
+    }
+    // Without a database of time zones no zone is refused.
+    #expect(Samples.problems(Samples.kind("content: {\(content)}")).isEmpty)
+  }
+
+  @Test(arguments: [
+    ("{ago: 1 +}", "label: x", "ends too early"), ("{int: value}", "label: x", "already"),
+    ("{a-b: value}", "label: x", "cannot be a transform's name"),
+    ("{a: data.n}", "label: x", "unknown variable 'data'"),
+    ("{}", "label: {from: data.n, transform: byte}", "no transform \"byte\""),
+    ("{}", "label: {from: data.n, transform: duration}", "cannot take this"),
+    ("{}", "gauge: {from: data.n, transform: percent}", "gives string"),
+    ("{}", "label: {transform: int}", "the value is missing"),
+  ])
+  func `transforms are checked where they are declared and used`(
+    transforms: String, content: String, message: String
+  ) {
+    let problems = Samples.problems(
+      "transforms: \(transforms)\n" + Samples.kind("data: {n: 1}\ncontent: {\(content)}", data: ""))
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test(arguments: [
+    ("{a: 1 +}", "", "label: =a", "ends too early"),
+    ("", "{a: data.m}", "label: =string(a)", "unknown field 'm'"),
+    ("{a-b: 1}", "", "label: x", "cannot be a name of \"let\""),
+    ("{result: 1}", "", "label: x", "cannot be a name of \"let\""),
+    ("{item: 1}", "", "label: x", "cannot be a name of \"let\""),
+    ("{a: 1}", "{a: 2}", "label: x", "\"let\" has \"a\" already"),
+    ("{a: b, b: 1}", "", "label: x", "unknown variable 'b'"),
+    ("{a: a}", "", "label: x", "unknown variable 'a'"),
+    ("", "{a: now}", "label: =string(a)", "\"a\" cannot be used here: unknown variable 'now'"),
+    ("{a: data.m}", "", "label: =string(a)", "\"a\" cannot be used here: unknown field 'm'"),
+    ("", "{a: result, b: size(a)}", "label: =string(b)", "\"a\" cannot be used here"),
+    ("", "{a: data.n}", "label: =a.b", "no field"),
+    ("", "{a: data.n}", "label: ='x' + a", "'+'"),
+    ("", "{a: data.n}", "gauge: =string(a)", "gives string"),
+    ("", "{a: 1}", "stack: [{label: x, rows: {list: '[1]', as: a}}]", "the name of a row"),
+  ])
+  func `names of let are checked where they are declared and used`(
+    ofBundle: String, ofKind: String, content: String, message: String
+  ) {
+    let body =
+      "data: {n: 1}\n" + (ofKind.isEmpty ? "" : "let: \(ofKind)\n") + "content: {\(content)}"
+    let problems = Samples.problems(
+      (ofBundle.isEmpty ? "" : "let: \(ofBundle)\n") + Samples.kind(body, data: ""))
+    #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
+  }
+
+  @Test func `a bundle and a kind have sixty-four names of let at most`() {
+    func problems(_ count: Int) -> [BundleProblem] {
+      let names = (0..<count).map { $0 == 0 ? "n0: 1" : "n\($0): n\($0 - 1) + 1" }
+      return Samples.problems(
+        Samples.kind("let: {\(names.joined(separator: ", "))}\ncontent: {label: x}"))
+    }
+    #expect(problems(64).isEmpty)
+    #expect(problems(65).map(\.message) == ["\"let\" has more than 64 names"])
+  }
+
+  @Test(arguments: [
+    ("read: [etc]", "no absolute path"), ("read: [/a/../b]", "has .."),
+    ("hosts: ['http://x']", "no host"), ("hosts: ['x:0']", "no host"), ("hosts: ['*']", "no host"),
+    ("commands: ['df -h']", "no program"), ("commands: [bin/df]", "no absolute path"),
+    ("reed: []", "no such key"),
+  ])
+  func `permissions are checked`(permission: String, message: String) {
+    let problems = Samples.problems(Samples.kind("displayName: K", permissions: "{\(permission)}"))
+    #expect(problems.contains { $0.message.contains(message) }, "\(problems)")
+  }
+}

@@ -1,0 +1,111 @@
+import Testing
+import WidgetBundle
+import WidgetExpression
+import WidgetModel
+
+/// What may be a slip, and is remarked on.
+@Suite struct RemarkTests {
+  private static let time = #"timestamp("2026-01-01T00:00:00Z")"#
+
+  @Test func `a widget of a kind that is not in the bundle is remarked on, and there`() throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {clock: {}}\nwidgets:\n"
+        + "  a: {kind: clokc, data: {n: 1}}\n  b: {kind: sysmon/load}\n  c: {kind: clock}\n")
+    #expect(bundle.widgets.map(\.kind.rawValue) == ["clokc", "sysmon/load", "clock"])
+    #expect(bundle.remarks.map(\.line) == [6, 7])
+    #expect(bundle.remarks.first?.message.contains("no kind \"clokc\"") == true)
+    #expect(bundle.remarks.first?.hint == "did you mean \"clock\"?")
+    #expect(bundle.remarks.first?.excerpt.contains("clokc") == true)
+    #expect(bundle.remarks.last?.hint.contains("provides") == true)
+  }
+
+  @Test(
+    arguments: [
+      (#"=formatDate(\#(time), "longish")"#, "or a date and a time"),
+      (#"=formatDate(\#(time), "Long")"#, #"did you mean "long"?"#),
+      (#"=formatDate(\#(time), "time long")"#, "or a date and a time"),
+      ("data.n", "write =data.n for its value"),
+      ("data.list[0]", "write =data.list[0] for its value"),
+      (#"=formatDate(\#(time), "long time", "UTC", "de")"#, nil),
+      (#"=formatDate(\#(time), "%H:%M")"#, nil), ("data.other", nil), ("data", nil), ("Data.", nil),
+    ] as [(String, String?)])
+  func `what looks like a slip in a text or a date is remarked on`(
+    text: String, hint: String?
+  ) throws {
+    let bundle = try Samples.read(Samples.kind("content: {label: '\(text)'}"))
+    #expect(bundle.remarks.count == (hint == nil ? 0 : 1), "\(bundle.remarks)")
+    if let hint { #expect(bundle.remarks.first?.hint.contains(hint) == true) }
+  }
+
+  @Test(arguments: [
+    ("laod", "did you mean \"load\"?"), ("evry", "did you mean \"every\"?"),
+    ("pres", "did you mean \"press\"?"), ("save.sucess", "did you mean \"save.success\"?"),
+    ("feed.done", "there is: start, progress, ready, success, error"), ("load", nil),
+    ("press", nil), ("save.success", nil), ("wake-up", nil), ("mail.read", nil),
+  ])
+  func `a misspelt event is remarked on`(event: String, hint: String?) throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0}\n"
+        + "    sources: {feed: {value: 1, set: {n: result}}}\n    actions: {save: {do: {set: {n: 1}}}}\n"
+        + "    on: {\(event): {set: {n: 2}}}\n")
+    #expect(bundle.remarks.map(\.hint) == (hint.map { [$0] } ?? []))
+    #expect(bundle.remarks.map(\.line) == (hint == nil ? [] : [9]))
+  }
+
+  @Test(arguments: [
+    ("{toggle: Urgent}", true), ("{toggle: Urgent, name: urgent}", false),
+    ("{toggle: Urgent, on: {change: {set: {n: 1}}}}", false),
+  ])
+  func `a toggle that its form does not submit is remarked on`(toggle: String, isRemarked: Bool)
+    throws
+  {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0}\n"
+        + "    actions: {go: {set: {n: '1'}}}\n    content:\n      form:\n        - \(toggle)\n"
+        + "      on: {submit: go}\n")
+    #expect(bundle.remarks.map(\.line) == (isRemarked ? [10] : []))
+    if isRemarked { #expect(bundle.remarks.first?.hint.hasPrefix("add name: NAME") == true) }
+  }
+
+  @Test(arguments: [
+    ("button: Go", "", 1), ("{button: Go, on: {press: {set: {n: 1}}}}", "", 0),
+    ("button: Go", "    on: {press: {set: {n: 1}}}\n", 0),
+    ("button: Go", "    events: {press: }\n", 0),
+    ("button: Go", "    on: {change: {set: {n: 1}}}\n", 1),
+    ("button: Go", "    reducers: [{event: press, set: {n: data.n + 1}}]\n", 0),
+    ("{button: Go, id: a}", "    reducers: [{event: press, nodeId: b, set: {n: 1}}]\n", 1),
+  ])
+  func `a button that does nothing is remarked on`(content: String, rest: String, count: Int) throws
+  {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0}\n    content:\n      stack:\n"
+        + "        - \(content)\n        - {label: x, id: b}\n" + rest)
+    #expect(bundle.remarks.map(\.line) == Array(repeating: 9, count: count))
+    if count > 0 { #expect(bundle.remarks.first?.hint == "add on: {press: …}") }
+  }
+
+  @Test(arguments: [
+    (
+      "{a: {value: '=data.y + 1', set: {x: result}}, b: {value: '=data.x + 1', set: {y: result}}}",
+      "a → b → a"
+    ),
+    (
+      """
+      {c: {value: 1, set: {w: result}}, p: {value: =data.z, set: {x: result}},
+       q: {value: =data.x, set: {y: result}}, r: {value: =data.y, set: {z: result}}}
+      """, "p → q → r → p"
+    ),
+    ("{a: {value: =data.y, set: {x: result}}, b: {value: =data.w, set: {y: result}}}", nil),
+    ("{a: {value: '=data.x + 1', set: {x: result}}}", nil),
+    ("{a: {value: 1, set: {x: data.y}}, b: {value: 1, set: {y: data.x}}}", nil),
+  ])
+  func `a remark names sources that make each other read for ever`(
+    sources: String, cycle: String?
+  ) throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {x: 0, y: 0, z: 0, w: 0}\n"
+        + "    sources: \(sources)\nwidgets: {w: {kind: k}}\n")
+    #expect(bundle.remarks.count == (cycle == nil ? 0 : 1))
+    if let cycle { #expect(bundle.remarks.first?.message.hasSuffix(": \(cycle)") == true) }
+  }
+}

@@ -1,0 +1,71 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Events that follow from events.
+struct EventChainTests {
+  @Test func `an event loop ends, and is told with its chain`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 6
+    var scene = try Scene(
+      "{data: {n: 0}, on: {ping: [{emit: pong}], pong: [{emit: ping}]}}", limits: limits)
+    try scene.event("ping")
+    var count = 0
+    while let sent = scene.sentEvent(), count < 100 {
+      count += 1
+      scene.tell(.sent(sent.id, 0))
+      try scene.event(sent.name, client: "widgetd-host")
+    }
+    // Five of the chain, and the one that tells of the failure.
+    #expect(count == 6)
+    let error = WidgetID("w").flatMap { scene.widgets[$0]?.error }
+    #expect(error?.reason == "ACTION_FAILED")
+    #expect(
+      error?.message.contains("event loop: … → pong → ping → pong → ping") == true,
+      "\(error as Any)")
+    #expect(scene.instance.failures.count == 1)
+  }
+
+  @Test func `events that follow from one another after a delay are no loop`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 3
+    var scene = try Scene(
+      "{data: {n: 0}, on: {ping: {delay: 1s, do: [{emit: ping}]}}}", limits: limits)
+    try scene.event("ping")
+    for _ in 0..<10 {
+      scene.pass(.seconds(1))
+      let sent = try need(scene.sentEvent())
+      scene.tell(.sent(sent.id, 0))
+      try scene.event(sent.name, client: "widgetd-host")
+    }
+    #expect(scene.instance.failures.isEmpty)
+  }
+
+  @Test func `the chain of a refused event is forgotten`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 4
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      on: {go: [{emit: a}], a: [{emit: b}], b: [{emit: c}], c: [{emit: d}], other: [{emit: c}]}
+      """, limits: limits)
+    try scene.event("go")
+    for name in ["a", "b"] {
+      let sent = try need(scene.sentEvent())
+      #expect(sent.name == name)
+      scene.tell(.sent(sent.id, 0))
+      try scene.event(name, client: "widgetd-host")
+    }
+    scene.tell(.failed(try need(scene.sentEvent()).id, Failure("FAILED_PRECONDITION", "hidden")))
+    while scene.sentEvent() != nil {}
+    try scene.event("other")
+    let sent = try need(scene.sentEvent())
+    #expect(sent.name == "c")
+    scene.tell(.sent(sent.id, 0))
+    try scene.event("c", client: "widgetd-host")
+    // With the chain of go, a and b, this event would be one too many.
+    #expect(scene.sentEvent()?.name == "d")
+  }
+}

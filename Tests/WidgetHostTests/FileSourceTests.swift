@@ -1,0 +1,156 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Files and folders as sources, as values in and values out.
+struct FileSourceTests {
+  @Test func `a file is read when its widget appears, watched, and made data of`() throws {
+    var scene = try Scene(
+      """
+      data: {one: 0.0}
+      sources: {load: {file: /etc/load, parse: words, set: {one: 'double(result[0][0])'}}}
+      """, permissions: "{read: [/etc]}")
+    let file = try need(scene.fileRequest())
+    #expect(file.request.path == "/etc/load")
+    #expect(scene.fileWatch()?.path == "/etc/load")
+    try scene.print(file.id, "0.25 0.5 1/2 3\n")
+    #expect(scene["one"] == .double(0.25))
+    #expect(scene.status("load") == .string("success"))
+  }
+
+  @Test func `a missing file is a failure, and what it said is no longer said`() throws {
+    var scene = try Scene(
+      """
+      data: {note: {type: string, default: --}}
+      sources: {note: {file: "${bundle}/note", set: {note: result}}}
+      """)
+    let first = try need(scene.fileRequest())
+    let watch = try need(scene.fileWatch())
+    #expect(watch.path == "/bundles/b/note")
+    try scene.print(first.id, "hello\n")
+    #expect(scene["note"] == .string("hello"))
+    scene.pass(.seconds(1))
+    scene.tell(.fileChanged(watch.id))
+    scene.tell(
+      .failed(try need(scene.fileRequest()).id, Failure("NOT_FOUND", "there is no file")))
+    #expect(scene["note"] == .string("--"))
+    #expect(scene.status("note") == .string("failure"))
+    #expect(scene.status("note", "code") == .string("NOT_FOUND"))
+    #expect(scene.status("note", "title") == .string("Note failed"))
+  }
+
+  @Test(arguments: ["", " \n"])
+  func `an empty file of JSON is a failure, and what it said is still said`(text: String) throws {
+    var scene = try Scene(
+      """
+      data: {people: []}
+      sources: {people: {file: "${bundle}/people.json", set: {people: result}}}
+      """)
+    try scene.print(scene.fileRequest()?.id, "[1, 2]")
+    scene.pass(.seconds(1))
+    scene.tell(.fileChanged(try need(scene.fileWatch()).id))
+    try scene.print(scene.fileRequest()?.id, text)
+    #expect(scene["people"] == .list([.int(1), .int(2)]))
+    #expect(scene.status("people") == .string("failure"))
+    #expect(
+      scene.status("people", "message")
+        == .string("the JSON is not valid at \(text.isEmpty ? "1:1" : "2:1"): a value is missing"))
+  }
+
+  @Test func `a folder is read, watched, and read again when something in it changes`() throws {
+    var scene = try Scene(
+      """
+      data: {names: []}
+      sources: {f: {folder: "${bundle}/x", set: {names: "result.map(e, e.name)"}}}
+      """)
+    var reading = try need(scene.folderRequest())
+    #expect(reading.request.path == "/bundles/b/x" && reading.request.entriesMax == 1_000)
+    let watch = try need(scene.fileWatch())
+    func entries(_ names: String...) -> Value {
+      .list(names.map { .map(["name": .string($0)]) })
+    }
+    scene.tell(.value(reading.id, entries("a")))
+    #expect(scene["names"] == .list([.string("a")]))
+    scene.pass(.seconds(1))
+    scene.tell(.fileChanged(watch.id))
+    reading = try need(scene.folderRequest())
+    scene.tell(.value(reading.id, entries("a", "b")))
+    #expect(scene["names"] == .list([.string("a"), .string("b")]))
+    scene.pass(.seconds(1))
+    scene.tell(.fileChanged(watch.id))
+    let gone = Failure("NOT_FOUND", "there is no folder")
+    scene.tell(.failed(try need(scene.folderRequest()).id, gone))
+    #expect(scene["names"] == .list([]) && scene.status("f") == .string("failure"))
+  }
+
+  @Test func `a folder that permissions do not name is not read`() throws {
+    var scene = try Scene(
+      """
+      data: {path: /etc, names: []}
+      sources: {f: {folder: =data.path, set: {names: result}}}
+      """, permissions: "{read: [/etcetera]}")
+    #expect(scene.folderRequest() == nil)
+    #expect(scene.status("f", "code") == .string("PERMISSION_DENIED"))
+  }
+
+  @Test func `a file that keeps changing is read at intervals, and last after the last change`()
+    throws
+  {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: "${bundle}/f", set: {n: result}}}
+      """)
+    let watch = try need(scene.fileWatch())
+    try scene.print(scene.fileRequest()?.id, "0")
+    var reads = 0
+    for round in 1...1_000 {
+      scene.pass(.milliseconds(1))
+      scene.tell(.fileChanged(watch.id))
+      if let read = scene.fileRequest() {
+        reads += 1
+        try scene.print(read.id, "\(round)")
+      }
+    }
+    scene.pass(.seconds(1))
+    let last = try need(scene.fileRequest())
+    try scene.print(last.id, "end")
+    #expect((5...11).contains(reads))
+    #expect(scene["n"] == .string("end"))
+    #expect(scene.fileRequest() == nil)
+  }
+
+  @Test func `the kernel's own files are read at intervals and not watched`() throws {
+    var scene = try Scene(
+      """
+      data: {n: ""}
+      sources: {f: {file: /proc/loadavg, every: 2s, set: {n: result}}}
+      """, permissions: "{read: [/proc/loadavg]}")
+    #expect(scene.fileWatch() == nil)
+    for _ in 0..<3 {
+      try scene.print(scene.fileRequest()?.id, "1")
+      scene.pass(.seconds(2))
+    }
+    // The first reading changed the data; what is equal makes no change.
+    #expect(scene.patches.count == 1)
+  }
+
+  @Test(arguments: ["/etc/shadow", "/etc/loads", "/etc/load/../shadow"])
+  func `a file that permissions do not name is not read`(path: String) throws {
+    var scene = try Scene(
+      """
+      parameters: {path: {type: string, default: ""}}
+      data: {path: "\(path)", n: ""}
+      sources: {f: {file: =data.path, set: {n: result}}}
+      """, permissions: "{read: [/etc/load]}")
+    #expect(scene.fileRequest() == nil)
+    #expect(scene.status("f", "code") == .string("PERMISSION_DENIED"))
+    guard case .string(let message)? = scene.status("f", "message") else {
+      Issue.record("no message")
+      return
+    }
+    #expect(message.contains("permissions.read") && message.contains("\"b\""))
+  }
+}

@@ -1,0 +1,146 @@
+import Testing
+import WidgetBundle
+import WidgetModel
+
+@testable import WidgetHost
+
+/// Changes that the daemon refuses, for now or for good.
+struct RefusedChangeTests {
+  @Test func `a change that the daemon refuses is told where its result would be`() throws {
+    var instance = BundleInstance(
+      try Scene.bundle("data: {n: 0}\nsources: {s: {value: 5, set: {n: result}}}"),
+      generation: 1, folder: "/b", home: "/", seed: 1)
+    let id = try #require(WidgetID("w"))
+    let kind = try #require(KindName("k"))
+    let now = HostTime(wall: .epoch, uptime: .zero)
+    let first = instance.handle(
+      .snapshot([Widget(id: id, kind: kind, data: ["n": .int(0)], revision: 1)]), at: now)
+    guard case .patch(let request, _, let patch)? = first.first else {
+      Issue.record("no change")
+      return
+    }
+    #expect(patch.setData["n"] == .int(5))
+    let full = Failure("RESOURCE_EXHAUSTED", "full")
+    let second = instance.handle(.failed(request, full), at: now)
+    guard case .patch(let next, _, let told)? = second.last else {
+      Issue.record("nothing is told: \(second)")
+      return
+    }
+    #expect(told.setData.keys == ["status"])
+    guard case .map(let all)? = told.setData["status"], case .map(let status)? = all["s"] else {
+      Issue.record("no status")
+      return
+    }
+    #expect(status["code"] == .string("RESOURCE_EXHAUSTED"))
+    // If even that is refused there is an end to it.
+    let third = instance.handle(.failed(next, full), at: now)
+    #expect(!third.contains { if case .patch = $0 { true } else { false } })
+  }
+
+  /// What a refused change leaves to be told.
+  private func outcome(_ effects: [Effect], of event: String) -> ValueMap? {
+    for case .patch(_, _, let patch) in effects {
+      if case .map(let all)? = patch.setData["status"], case .map(let told)? = all["$outcomes"],
+        case .map(let outcome)? = told[event]
+      {
+        return outcome
+      }
+    }
+    return nil
+  }
+
+  @Test func `whoever waits is told that what the event set was refused`() throws {
+    var scene = try Scene("data: {n: 0}\non: {go: [{set: {n: 1}}, {reload: all}]}")
+    scene.isBusy = true
+    try scene.event("go", wantsOutcome: true)
+    guard case .fetchWidget(let fetch, let id)? = scene.taken().first else {
+      Issue.record("the event is not followed")
+      return
+    }
+    scene.tell(.fetched(fetch, try need(scene.widgets[id])))
+    guard case .patch(let request, _, let patch)? = scene.taken().last else {
+      Issue.record("no change")
+      return
+    }
+    #expect(patch.setData["n"] == .int(1) && outcome([.patch(request, id, patch)], of: "1") != nil)
+    scene.tell(.failed(request, Failure("RESOURCE_EXHAUSTED", "full")))
+    let told = try need(outcome(scene.effects, of: "1"))
+    #expect(told["failed"] == .bool(true) && told["code"] == .string("RESOURCE_EXHAUSTED"))
+  }
+
+  private func patches(_ scene: inout Scene) -> [Effect] {
+    scene.taken().filter { if case .patch = $0 { true } else { false } }
+  }
+
+  @Test func `an outcome arrives though other data that was to go with it is refused`() throws {
+    var scene = try Scene(
+      "data: {n: 0}\nsources: {s: {http: http://a.example/, every: 10s, set: {n: result.size()}}}\n"
+        + "on: {go: [{reload: all}]}", permissions: "{hosts: [a.example]}")
+    scene.isBusy = true
+    try scene.answer(scene.webRequest()?.id, 500)
+    // Its change is under way: the next one holds what comes up meanwhile.
+    guard case .patch(let first, _, _)? = patches(&scene).last else {
+      Issue.record("no change")
+      return
+    }
+    scene.pass(.seconds(10))
+    try scene.answer(scene.webRequest()?.id, 200, "[1, 2]")
+    try scene.event("unknown", wantsOutcome: true)
+    scene.tell(.sent(first, 100))
+    guard case .patch(let second, _, let patch)? = patches(&scene).last else {
+      Issue.record("no second change: \(scene.effects) \(scene.instance.purposes)")
+      return
+    }
+    #expect(patch.setData["n"] == .int(2))
+    scene.tell(.failed(second, Failure("RESOURCE_EXHAUSTED", "full")))
+    let told = try need(outcome(scene.effects, of: "1"))
+    #expect(told["succeeded"] == .bool(true))
+    // With the status alone refused, the outcome is told once more by itself.
+    guard case .patch(let third, _, _)? = patches(&scene).last else {
+      Issue.record("the failure is not told")
+      return
+    }
+    scene.tell(.failed(third, Failure("RESOURCE_EXHAUSTED", "full")))
+    guard case .patch(let fourth, _, let least)? = patches(&scene).last else {
+      Issue.record("it is not told again")
+      return
+    }
+    #expect(outcome([.patch(fourth, try need(WidgetID("w")), least)], of: "1") != nil)
+    scene.tell(.failed(fourth, Failure("RESOURCE_EXHAUSTED", "full")))
+    #expect(!scene.taken().contains { if case .patch = $0 { true } else { false } })
+  }
+
+  @Test func `a change that the daemon could not take now is made later, with what came since`()
+    throws
+  {
+    var instance = BundleInstance(
+      try Scene.bundle("data: {n: 0, m: 0}\non: {click: [{set: {n: data.n + 1}}, {reload: all}]}"),
+      generation: 1, folder: "/b", home: "/", seed: 1)
+    let id = try #require(WidgetID("w"))
+    let kind = try #require(KindName("k"))
+    func at(_ seconds: Int) -> HostTime { HostTime(wall: .epoch, uptime: .seconds(seconds)) }
+    _ = instance.handle(
+      .snapshot([Widget(id: id, kind: kind, data: ["n": .int(0)], revision: 1)]), at: at(0))
+    /// What follows from an event, once it is known what the daemon made of it.
+    func click(_ sequence: UInt64) -> [Effect] {
+      let event = Event(sequence: sequence, widgetID: id, name: "click")
+      guard case .fetchWidget(let request, _)? = instance.handle(.event(event), at: at(1)).first
+      else { return [] }
+      return instance.handle(.failed(request, Failure("UNAVAILABLE", "away")), at: at(1))
+    }
+    guard case .patch(let request, _, _)? = click(1).first else {
+      Issue.record("no change")
+      return
+    }
+    // While a change is under way, others wait and go together.
+    #expect(click(2).isEmpty)
+    let lost = Failure("UNAVAILABLE", "away", isTransient: true)
+    #expect(instance.handle(.failed(request, lost), at: at(1)).isEmpty)
+    let later = instance.handle(.tick, at: at(3))
+    guard case .patch(_, _, let patch)? = later.first, later.count == 1 else {
+      Issue.record("not made again: \(later)")
+      return
+    }
+    #expect(patch.setData == ["n": .int(2)])
+  }
+}
