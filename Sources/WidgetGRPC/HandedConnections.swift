@@ -93,7 +93,11 @@
     typealias OutboundOut = HTTP2Frame
 
     /// How many bytes of headers HTTP/2 takes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
-    static let headerBytesMax = 1 << 20
+    ///
+    /// NIO's HTTP/2 ends a connection at the sixth CONTINUATION frame of one header block
+    /// (`maximumSequentialContinuationFrames`, which grpc-swift does not let one set). This many bytes
+    /// fit into fewer frames of 16 KiB. Clients that know the limit refuse a larger call themselves.
+    static let headerBytesMax = 80 << 10
 
     func handlerAdded(context: ChannelHandlerContext) {
       let settings: HTTP2Settings = [

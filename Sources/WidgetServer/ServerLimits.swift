@@ -69,7 +69,7 @@ public struct ServerLimits: Hashable, Sendable {
   /// How high some limits may be set at most: what they bound has to fit in a frame.
   public static let ceilings: [String: Int] = [
     "widget_bytes_max": 3 << 20, "page_bytes_max": 2 << 20, "frame_bytes_target": 2 << 20,
-    "event_payload_bytes_max": 1 << 20, "metadata_bytes_max": 512 << 10,
+    "event_payload_bytes_max": 1 << 20, "metadata_bytes_max": 64 << 10,
     "bundle_archive_bytes_max": 3 << 20, "theme_overrides_max": 8_192,
     "value_depth_max": 16,
   ]

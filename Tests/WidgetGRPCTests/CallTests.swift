@@ -189,7 +189,7 @@
         let client = try server.connect()
         let watch = try Watcher(client).sync()
         // What is answered now was asked after the client has acknowledged the settings.
-        while client.settings[6] != 1 << 20 { #expect(try client.fill()) }
+        while client.settings[6] != 80 << 10 { #expect(try client.fill()) }
         _ = try client.create("a")
         /// What a call with so many bytes in one header ends with. Few bits a byte: it is one frame.
         func ending(_ count: Int) throws -> RawHTTP2.Ending {
