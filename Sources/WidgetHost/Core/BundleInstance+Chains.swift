@@ -3,6 +3,15 @@ import WidgetModel
 
 // Events that steps send start other steps. This file ends endless chains of such events. The step
 // that would continue a chain fails.
+
+/// What led to an event that a step has sent.
+struct EventChain: Hashable, Sendable {
+  /// The names of the events that led to it without a delay, the first one first.
+  var names: [String] = []
+  /// The number of the first event, if its sender waits for the outcome.
+  var awaited: UInt64?
+}
+
 extension BundleInstance {
   /// What the host calls itself as the sender of events.
   static let sender = "widgetd-host"
@@ -13,12 +22,13 @@ extension BundleInstance {
   mutating func extendChain(
     of run: Run, sending name: String, to receiver: WidgetID
   ) throws(Failure) {
-    let chain = run.chain + [run.event?.name ?? triggerName(run.widgetID, run.trigger)]
-    guard chain.count < limits.chainMax else {
-      let shown = (chain.suffix(BundleInstance.chainShown) + [name]).joined(separator: " → ")
+    let chain = extendedChain(of: run)
+    guard chain.names.count < limits.chainMax else {
+      let shown = (chain.names.suffix(BundleInstance.chainShown) + [name]).joined(separator: " → ")
       throw Failure(
         "RESOURCE_EXHAUSTED",
-        "event loop: … → \(shown); \(chain.count) events follow from one another without a delay")
+        "event loop: … → \(shown); \(chain.names.count) events follow from one another without a delay"
+      )
     }
     // Events for widgets of other bundles do not come back to this instance.
     guard widgets[receiver] != nil else { return }
@@ -27,10 +37,22 @@ extension BundleInstance {
     sentChains[sent, default: []].append(chain)
   }
 
+  /// The chain of an event that the run sends now.
+  private func extendedChain(of run: Run) -> EventChain {
+    EventChain(
+      names: run.chain.names + [run.event?.name ?? triggerName(run.widgetID, run.trigger)],
+      awaited: run.event.flatMap { awaitedEvent(behind: $0) })
+  }
+
+  /// The event whose sender waits for the outcome: the event, or the first one of those that led to it.
+  func awaitedEvent(behind event: Event) -> UInt64? {
+    outcomes[event.sequence] != nil ? event.sequence : chains[event.sequence]?.awaited
+  }
+
   /// Forgets the chain of an event that was not accepted.
   mutating func retractChain(of id: UInt64) {
     guard let run = runs[id], case .emit(let name, _, _)? = waitingStep(id) else { return }
-    let chain = run.chain + [run.event?.name ?? triggerName(run.widgetID, run.trigger)]
+    let chain = extendedChain(of: run)
     // An expression may have computed the receiver, so look for the name and the chain.
     for (sent, chains) in sentChains where sent.name == name {
       guard let index = chains.lastIndex(of: chain) else { continue }

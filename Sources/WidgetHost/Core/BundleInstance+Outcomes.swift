@@ -21,6 +21,15 @@ struct PendingOutcome: Sendable {
   var hasEnded = false
 }
 
+/// A reading whose end belongs to the outcome of an event.
+struct AwaitedReading: Hashable, Sendable {
+  let sequence: UInt64
+  let widgetID: WidgetID
+  let source: Int
+  /// The uptime at which the step asked for it.
+  let asked: Duration
+}
+
 /// An outcome in a widget's status.
 struct ToldOutcome: Hashable, Sendable {
   let sequence: UInt64
@@ -73,8 +82,46 @@ extension BundleInstance {
   /// Remembers the failure of a run that an event started, if the sender waits. The first failure
   /// counts.
   mutating func noteOutcome(of event: Event?, _ failure: ActionStatus) {
-    guard let event, let outcome = outcomes[event.sequence], outcome.failure == nil else { return }
-    outcomes[event.sequence]?.failure = failure
+    guard let sequence = event.flatMap({ awaitedEvent(behind: $0) }) else { return }
+    noteOutcome(of: sequence, failure)
+  }
+
+  private mutating func noteOutcome(of sequence: UInt64, _ failure: ActionStatus) {
+    guard let outcome = outcomes[sequence], outcome.failure == nil else { return }
+    outcomes[sequence]?.failure = failure
+  }
+
+  /// Makes the sender of an event wait for a reading that a step of the event has asked for. A source
+  /// that goes on has no end to wait for.
+  mutating func awaitReading(of id: WidgetID, _ index: Int, for event: Event?) {
+    guard let sequence = event.flatMap({ awaitedEvent(behind: $0) }),
+      let source = source(id, index), !source.isContinuous
+    else { return }
+    let reading = AwaitedReading(
+      sequence: sequence, widgetID: id, source: index, asked: now.uptime)
+    guard !isOver(reading) else { return settle(reading) }
+    guard !awaitedReadings.contains(reading), awaitedReadings.count < limits.queuedMax else {
+      return
+    }
+    awaitedReadings.append(reading)
+  }
+
+  private func isOver(_ reading: AwaitedReading) -> Bool {
+    guard let state = widgets[reading.widgetID]?.sources[reading.source], state.isOn else {
+      return true
+    }
+    guard state.request == nil, !state.isQueued, !state.isWantedAgain else { return false }
+    // A file that has just been read is read again a moment later.
+    return (state.lastRead ?? .zero) >= reading.asked || standingFailure(reading) != nil
+  }
+
+  private func standingFailure(_ reading: AwaitedReading) -> StandingFailure? {
+    widgets[reading.widgetID]?.failures[.source(reading.source)]
+  }
+
+  private mutating func settle(_ reading: AwaitedReading) {
+    guard let failure = standingFailure(reading) else { return }
+    noteOutcome(of: reading.sequence, failure.status)
   }
 
   /// Remembers what an action says that succeeded, if the sender of its event waits.
@@ -130,6 +177,16 @@ extension BundleInstance {
     for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
     open.formUnion(throttled.values.map(\.sequence))
     for case .event(let event) in purposes.values { open.insert(event.sequence) }
+    // What follows from an event keeps it open, too.
+    open.formUnion(open.compactMap { chains[$0]?.awaited })
+    // An event for a widget that was removed meanwhile does not come.
+    for (sent, chains) in sentChains where widgets[sent.widgetID] != nil {
+      open.formUnion(chains.compactMap(\.awaited))
+    }
+    let over = awaitedReadings.filter { isOver($0) }
+    for reading in over { settle(reading) }
+    awaitedReadings.removeAll { over.contains($0) }
+    open.formUnion(awaitedReadings.map(\.sequence))
     forgetChains(open: open)
     let unacknowledged = workedOn()
     for (sequence, outcome) in outcomes.sorted(by: { $0.key < $1.key }) {

@@ -103,6 +103,7 @@ extension BundleInstance {
       for (index, source) in facts.kind.sources.enumerated()
       where names.isEmpty || names.contains(source.name) {
         read(widget, index, isAsked: true, isDemanded: true)
+        awaitReading(of: widget, index, for: run.event)
       }
       return .done
     case .emit(let name, let target, let payload):
@@ -138,7 +139,7 @@ extension BundleInstance {
 
   private func widgetID(_ text: String) throws(Failure) -> WidgetID {
     guard let id = WidgetID(text) else {
-      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is no widget's id")
+      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is not a widget's id")
     }
     return id
   }
@@ -244,7 +245,7 @@ extension BundleInstance {
     }
     runs[id]?.wait = .delay
     // A chain with a delay is no loop, so it may go on for ever.
-    runs[id]?.chain = []
+    runs[id]?.chain.names = []
     runs[id]?.hasActed = true
     deadlines[.delay(id)] = now.uptime + delay
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))

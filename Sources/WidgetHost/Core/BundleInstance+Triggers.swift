@@ -11,12 +11,12 @@ extension BundleInstance {
     let isReduced = facts(of: event.widgetID).map { !BundleInstance.reduced(event, $0).isEmpty }
     trace(
       event.widgetID, .event, event.name,
-      "comes" + (event.nodeID.isEmpty ? "" : " of \(event.nodeID)")
+      "received" + (event.nodeID.isEmpty ? "" : " from node \(event.nodeID)")
         + BundleInstance.shape(event.payload)
         + (isFollowed
           ? ""
           : isReduced == true
-            ? ": the daemon has set the data" : ": the host has nothing to do for it"))
+            ? ": the daemon has changed the data" : ": the host does nothing for it"))
     // A trace shows what reducers made of the data.
     guard isFollowed || (isTraced && isReduced == true) else { return }
     // Steps are to see what was set before the event, and what the daemon's reducers made of it. That
@@ -148,12 +148,12 @@ extension BundleInstance {
     guard runs.values.count(where: { $0.widgetID == key.widgetID }) < limits.runsMax else {
       return dropped(key.widgetID, firing.event)
     }
-    trace(key.widgetID, .action, triggerName(key.widgetID, key.trigger), "begins")
+    trace(key.widgetID, .action, triggerName(key.widgetID, key.trigger), "starts")
     let run = Run(
       id: nextRunID(), widgetID: key.widgetID, trigger: key.trigger, event: firing.event,
       row: firing.row, frames: [Run.Frame(Action(steps: steps))])
     runs[run.id] = run
-    runs[run.id]?.chain = firing.event.flatMap { chains[$0.sequence] } ?? []
+    runs[run.id]?.chain = firing.event.flatMap { chains[$0.sequence] } ?? EventChain()
     advance(run.id)
   }
 

@@ -44,11 +44,13 @@ public struct BundleInstance: Sendable {
   var failuresVersion: UInt64 = 0
   /// The chains of events that led to events of this bundle's steps. Before such an event comes
   /// back, by receiver and name. After that, by the event's number, until its runs have ended.
-  var sentChains: [SentEvent: [[String]]] = [:]
-  var chains: [UInt64: [String]] = [:]
+  var sentChains: [SentEvent: [EventChain]] = [:]
+  var chains: [UInt64: EventChain] = [:]
   var senders = EventSenders()
   /// Events whose sender waits for the outcome, by their numbers.
   var outcomes: [UInt64: PendingOutcome] = [:]
+  /// Readings that steps of such events have asked for.
+  var awaitedReadings: [AwaitedReading] = []
   /// When the trace ends, the lines since the last flush, and how many more lines there were.
   var traceEnd = Duration.zero
   var traceLines: [TraceLine] = []

@@ -55,8 +55,8 @@ struct Run: Sendable {
   /// Something was begun that should not be done a second time, or that takes its time: the event need
   /// not come again.
   var hasActed = false
-  /// The names of the events that led to it without a delay, the first one first.
-  var chain: [String] = []
+  /// The events that led to it.
+  var chain = EventChain()
 
   var isDelayed: Bool { wait == .delay }
 
