@@ -187,6 +187,43 @@ struct HostStateTests {
     #expect(outputs.shown.count == 1)
   }
 
+  @Test mutating func `the widget of a bundle has the remarks on its file`() throws {
+    let read = try BundleReader.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {eye: {}}\nwidgets: {w: {kind: eyy}}")
+    let outputs = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)
+    let data = outputs.compactMap {
+      if case .standing(let specs) = $0 { specs.first?.data } else { nil }
+    }.last
+    guard case .list(let remarks)? = data?["remarks"], case .string(let text)? = remarks.first
+    else {
+      Issue.record("no remarks in \(String(describing: data))")
+      return
+    }
+    #expect(text.hasPrefix("5:") && text.contains("\"eyy\"") && text.contains("\"eye\""), "\(text)")
+  }
+
+  @Test mutating func `a new default that widgets do not follow is reported`() throws {
+    func bundle(_ data: String) throws -> Bundle { try Scene.bundle("data: {\(data)}") }
+    func widget(_ id: String, _ data: ValueMap) throws -> Widget {
+      Widget(
+        id: try #require(WidgetID(id)), kind: try #require(KindName("k")), data: data, applySet: "")
+    }
+    let first = state.found(.bundle(try bundle("m: 1, n: 1"), digest: 1), in: "/b/x", at: now)
+    let widgets = [
+      try widget("own", ["m": .int(50), "n": .int(1)]),
+      try widget("same", ["m": .int(1), "n": .int(1)]),
+    ]
+    _ = state.handle(
+      .snapshot(widgets), generation: try #require(first.generations.first), at: now)
+    let second = state.found(.bundle(try bundle("m: 7, n: 1"), digest: 2), in: "/b/x", at: now)
+    let reports = second.compactMap { if case .report(let text) = $0 { text } else { nil } }
+    #expect(
+      reports == [
+        "bundle b: the new default of data.m has no effect on own: the field was set;"
+          + " \"widgetctl set own --release data.m\" sets it to the default"
+      ])
+  }
+
   @Test mutating func `the widget of a bundle names those of its kinds that others made`() throws {
     let read = try Scene.bundle("data: {n: 0}\non: {press: [{reload: all}]}")
     let opened = state.found(.bundle(read, digest: 1), in: "/b/x", at: now)

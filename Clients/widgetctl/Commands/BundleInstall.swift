@@ -10,17 +10,17 @@ struct BundleInstallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "install", abstract: "Install a bundle, or a new version of one.",
     discussion: """
-      Takes a bundle's file, its folder, a zip or tar.gz archive, or an https URL of one of these \
-      (fetched with curl). The command checks the bundle, then replaces the previous version as a \
-      whole. If it finds a mistake, nothing changes. Before you install a bundle of somebody else, \
-      check its permissions with `bundle diff`.
+      The command takes a bundle's file, its folder, a zip or tar.gz archive, or an https URL of \
+      one of these (it runs curl). It checks the bundle, then replaces the previous version as a \
+      whole. If there is a mistake, nothing changes. Before you install a bundle of another \
+      author, check its permissions with `bundle diff`.
 
       The previous version is kept: `bundle rollback` restores it. Files that you put into the \
       bundle's folder stay there.
 
       Examples:
         widgetctl bundle install clock
-        widgetctl bundle install desk.zip --sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+        widgetctl bundle install desk.zip --sha256 9f86d081…
         widgetctl bundle install https://example.org/desk.zip
         widgetctl bundle install clock --remote
       """)
@@ -73,7 +73,8 @@ struct BundleInstallCommand: AsyncParsableCommand {
       BundleText.document(outcome, in: installer, isLive: host.runs(installer.path))
     ) {
       let before =
-        outcome.former.map { ", was \($0)" } ?? (outcome.wasThere ? ", in place of another" : "")
+        outcome.former.map { ", was \($0)" }
+        ?? (outcome.wasThere ? ", instead of another version" : "")
       return "bundle \(bundle.id) \(bundle.version) installed in \(installer.path)\(before) "
         + "(\(BundleText.counts(bundle)))\n"
     }
@@ -93,7 +94,8 @@ enum BundleSource {
       return
     }
     guard text.hasPrefix("https://") else {
-      throw CommandFailure(.usage, "\(text) is no https URL; fetch it yourself, and name the file")
+      throw CommandFailure(
+        .usage, "\(text) is not an https URL; fetch it yourself, and name the file")
     }
     let bytes = try BundleDownload.bytes(
       text, bytesMax: bytesMax, within: limit ?? .seconds(120))
@@ -126,12 +128,12 @@ enum BundleDownload {
     case .notFound:
       throw CommandFailure(
         .otherError,
-        "there is no curl to fetch \(url) with; install it, or fetch the file yourself")
+        "curl is missing, so \(url) cannot be fetched; install curl, or fetch the file yourself")
     case .timedOut:
-      throw CommandFailure(.timedOut, "\(url) did not come in time; give more with --timeout")
+      throw CommandFailure(.timedOut, "\(url) was not fetched in time; allow more with --timeout")
     case .tooLong:
       throw CommandFailure(
-        .quotaExceeded, "\(url) has more than \(bytesMax >> 20) MiB, the most an archive may have")
+        .quotaExceeded, "\(url) has more than \(bytesMax >> 20) MiB, the limit for an archive")
     case .ended(status: 0, let bytes): return bytes
     case .ended(let status, _):
       let exit: ExitStatus = status == 22 ? .notFound : .unavailable
@@ -151,12 +153,17 @@ struct BundleListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List the installed bundles.",
     discussion: """
-      STATE is the state of a bundle that widgetd-host runs: running; failing, if a source or an \
-      action of its widgets has failed; failed, if its file is broken or refused; stopped, if the \
-      host has ended. The reason is beside it. Without a daemon, or if no host runs the bundle, \
-      STATE is ok or the mistake in the file. "+2 of others" counts widgets of the bundle's \
-      kinds that others made, and names the first ones. A note below the table names each field \
-      whose value in the file has no effect, because somebody else has set the field.
+      STATE is the state of a bundle that widgetd-host runs:
+
+        running   the bundle works
+        failing   a source or an action of its widgets has failed
+        failed    the file has a mistake, or the daemon refuses the bundle
+        stopped   widgetd-host has ended
+
+      The reason follows the state. If no daemon answers, or no host runs the bundle, STATE is ok \
+      or the mistake in the file. "+2 of others" is the number of widgets of the bundle's kinds \
+      that others created, with the first ids. A note below the table names each field whose \
+      value in the file has no effect, because another user or program has set the field.
 
       Examples:
         widgetctl bundle ls
@@ -211,7 +218,15 @@ struct BundleListCommand: AsyncParsableCommand {
         }
       }
       return table.text(width: printer.width, printer.painter)
-        + kept.map { "note: \($0.safeForTerminal)\n" }.joined()
+        + (BundleListCommand.remarks(installed.compactMap { standing($0) }) + kept)
+        .map { "note: \($0.safeForTerminal)\n" }.joined()
+    }
+  }
+
+  /// A line for each remark on the files of running bundles.
+  static func remarks(_ standings: [BundleStanding]) -> [String] {
+    standings.flatMap { standing in
+      standing.remarks.map { "bundle \(standing.id): \($0)" }
     }
   }
 
@@ -254,8 +269,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback", abstract: "Restore the previous version of a bundle.",
     discussion: """
-      Restores the version before the last installation. The replaced version is kept, so a second \
-      rollback undoes the first.
+      The command restores the version before the last installation. It keeps the replaced \
+      version, so a second rollback undoes the first.
 
       Examples:
         widgetctl bundle rollback clock
@@ -267,8 +282,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("to"),
-    help: ArgumentHelp("The version to restore. Default: the last.", valueName: "version")
-  )
+    help: ArgumentHelp(
+      "The version to restore. Default: the previous version.", valueName: "version"))
   var version: String?
 
   @OptionGroup var remote: BundleRemoteOptions
@@ -290,8 +305,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     global.session(socketPath: "").printer.print(
       BundleText.document(outcome, in: installer, isLive: host.runs(installer.path))
     ) {
-      let before = outcome.former.map { ", was \($0)" } ?? ", in place of another"
-      return "bundle \(id) \(outcome.bundle.version) is back in \(installer.path)\(before)\n"
+      let before = outcome.former.map { ", was \($0)" } ?? ", instead of another version"
+      return "bundle \(id) \(outcome.bundle.version) restored in \(installer.path)\(before)\n"
     }
   }
 }
@@ -301,8 +316,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove installed bundles with their widgets.",
     discussion: """
-      Deletes the bundle's folder and the kept versions. Files that were written there, not \
-      installed, may be the only copy. They are deleted only with --force.
+      The command deletes the bundle's folder and the kept versions. Files that you wrote into the \
+      folder may be the only copy, so the command deletes them only with --force.
 
       Examples:
         widgetctl bundle rm clock
@@ -312,7 +327,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   @Argument(help: "The bundles' ids.")
   var ids: [String]
 
-  @Flag(help: "Also delete files that were written there, not installed.")
+  @Flag(help: "Also delete files that were not installed, but written into the folder.")
   var force = false
 
   @OptionGroup var remote: BundleRemoteOptions
@@ -340,10 +355,16 @@ struct BundleDiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Show what installing a bundle would change.",
     discussion: """
-      Compares a bundle's file, its folder, a zip or tar.gz archive, or an https URL of such with what \
-      is installed under its id, part by part: + is new, - goes, ~ changes. What the bundle may do \
-      (permissions) comes first. If a daemon answers, ! is a field of a widget that stays as it is, because \
-      somebody else has set it, and a warning names widgets of the bundle's kinds that others made.
+      The command compares a bundle's file, its folder, a zip or tar.gz archive, or an https URL \
+      of one of these with the installed bundle of the same id. The permissions come first.
+
+        +   the part is new
+        -   the part is removed
+        ~   the part changes
+        !   the field of a widget stays, because another user or program has set it
+
+      The last mark needs a daemon that answers. The command then also warns about widgets of the \
+      bundle's kinds that others created.
 
       Examples:
         widgetctl bundle diff clock
@@ -407,7 +428,8 @@ struct BundleDiffCommand: AsyncParsableCommand {
           + kept
       }
       guard !differences.isEmpty else {
-        return "bundle \(bundle.id) \(bundle.version) is installed like this\n" + kept
+        return "bundle \(bundle.id) \(bundle.version) is already installed; nothing would change\n"
+          + kept
       }
       return differences.map { "\($0)".safeForTerminal + "\n" }.joined() + kept
     }

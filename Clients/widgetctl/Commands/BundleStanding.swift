@@ -13,6 +13,8 @@ struct BundleStanding: Hashable, Sendable {
   /// How many widgets of its kinds others made, and the first of these.
   var others = 0
   var othersFirst: [String] = []
+  /// What may be a mistake in its file.
+  var remarks: [String] = []
 
   var isBad: Bool { state != "running" }
 
@@ -32,11 +34,12 @@ struct BundleStanding: Hashable, Sendable {
     // A killed host leaves its last state in the widget; the daemon marks it stale.
     let isGone = widget.isStale && text("state") != "stopped"
     state = isGone ? "stopped" : text("state")
-    problem = isGone ? "no widgetd-host runs it" : text("problem")
+    problem = isGone ? "widgetd-host is not running" : text("problem")
     failures = widget.data["failures"] ?? .list([])
     widgetCount = number("widgets")
     others = number("others")
     othersFirst = texts("othersFirst")
+    remarks = texts("remarks")
   }
 
   /// On one line: `failing: widget note: Feed failed: no answer (since …)`, `running, +2 of others: a, b`

@@ -38,12 +38,12 @@ extension BundleInstance {
     // A read that is under way is dropped, so it does not count.
     if state.request != nil { widgets[id]?.sources[index].lastRead = nil }
     widgets[id]?.sources[index].isOn = false
-    turnOff(id, index, "nobody watches")
+    turnOff(id, index, "no client watches the widget")
   }
 
   /// Resumes a source, because its widget is watched. Reads it unless the last result is recent.
   private mutating func resume(_ id: WidgetID, _ index: Int, _ source: Source) {
-    trace(id, .source, source.name, "somebody watches")
+    trace(id, .source, source.name, "is on: a client watches the widget")
     touched.insert(id)
     guard let state = widgets[id]?.sources[index], state.request == nil, !state.isQueued else {
       return

@@ -10,7 +10,7 @@ extension BundleInstance {
     error: ActionStatus? = nil
   ) throws(Failure) -> BundleScope.Moment {
     guard let widget = widgets[id]?.view else {
-      throw Failure("NOT_FOUND", "the widget \(id) is gone")
+      throw Failure("NOT_FOUND", "the widget \(id) was removed")
     }
     return BundleScope.Moment(
       widget: widget, event: event, row: row, result: result, error: error, now: now.wall,
@@ -21,13 +21,13 @@ extension BundleInstance {
     _ expression: Expression, _ moment: BundleScope.Moment
   ) throws(Failure) -> Value {
     guard let facts = kinds[moment.widget.kind] else {
-      throw Failure("NOT_FOUND", "the kind \(moment.widget.kind) is gone")
+      throw Failure("NOT_FOUND", "the kind \(moment.widget.kind) was removed")
     }
     let allowed = min(limits.evaluationCostMax, Int(costs.available))
     guard allowed > 0 else {
       throw Failure(
         "RESOURCE_EXHAUSTED",
-        "\(expression.place): the bundle has computed too much, and goes on in a moment;"
+        "\(expression.place): the bundle has computed too much, and continues in a moment;"
           + " let it compute less, or less often", isTransient: true)
     }
     do throws(EvaluationError) {

@@ -227,7 +227,7 @@ extension BundleInstance {
     let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
     let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
     for (name, key) in names + actions {
-      // A form with wrong values is no failure of the bundle.
+      // A form with wrong values is not a failure of the bundle.
       guard let status = self.failure(id, name), status.fields.isEmpty else { continue }
       widgets[id]?.failures[key] = StandingFailure(
         status: status, names: [name], isCaught: facts.isCaught(key))

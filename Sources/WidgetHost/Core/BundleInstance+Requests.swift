@@ -93,7 +93,7 @@ extension BundleInstance {
       // An object that data name need not be known yet.
       guard !path.isEmpty else { throw Failure("NOT_FOUND", "the path of the object is empty") }
       guard BusName.isPath(path) else {
-        throw Failure("INVALID_ARGUMENT", "\"\(path.prefix(100))\" is no path of an object")
+        throw Failure("INVALID_ARGUMENT", "\"\(path.prefix(100))\" is not the path of an object")
       }
     }
     var timeout = limits.busTimeout
@@ -138,7 +138,8 @@ extension BundleInstance {
     try permissions.check(address)
     let method = request.method.uppercased()
     guard BundleInstance.isToken(method), method != "CONNECT", method != "TRACE" else {
-      throw Failure("INVALID_ARGUMENT", "\"\(request.method)\" is no method of HTTP to use")
+      throw Failure(
+        "INVALID_ARGUMENT", "\"\(request.method)\" is not an HTTP method that can be used")
     }
     var headers: [WebRequest.Header] = []
     for (name, template) in request.headers {
@@ -273,7 +274,7 @@ extension BundleInstance {
 
   static func header(_ name: String, _ value: String) throws(Failure) -> WebRequest.Header {
     guard isToken(name), !reserved.contains(name.lowercased()) else {
-      throw Failure("INVALID_ARGUMENT", "\"\(name)\" is no header that a bundle can set")
+      throw Failure("INVALID_ARGUMENT", "\"\(name)\" is not a header that a bundle can set")
     }
     guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
       throw Failure("INVALID_ARGUMENT", "the header \(name) would hold a control character")

@@ -94,8 +94,8 @@ extension BundleInstance {
       guard count < limits.continuousMax else {
         throw Failure(
           "RESOURCE_EXHAUSTED",
-          "the bundle has \(count) programs, sockets and services that go on already, and may have no"
-            + " more")
+          "the bundle already has \(count) running programs, sockets and services, which is the"
+            + " limit")
       }
     } else if !hasRoom {
       guard !state(id, index).isQueued else { return }

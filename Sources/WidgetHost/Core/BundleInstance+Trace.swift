@@ -18,7 +18,7 @@ public struct TraceLine: Hashable, Sendable {
   public var subject: Subject
   /// The name of the event, source or action, or the id of the node or bundle.
   public var name: String
-  /// What happened, on one line: `reads GET https://a.example/feed`.
+  /// What happened, on one line: `reads /etc/hostname`.
   public var text: String
 
   public init(
@@ -174,8 +174,8 @@ extension BundleInstance {
       var address = request.address
       address.query = ""
       if address.path != "/" { address.path = "/…" }
-      return "requests \(request.method) \(address)"
-        + (names.isEmpty ? "" : " with \(names.joined(separator: ", "))")
+      return "sends a \(request.method) request to \(address)"
+        + (names.isEmpty ? "" : " (query: \(names.joined(separator: ", ")))")
     case .presence(_, let action, let ids):
       return "\(action) \(ids.map(\.rawValue).joined(separator: ", "))"
     case .send(_, let id, let name, let payload, _):
@@ -203,7 +203,7 @@ extension BundleInstance {
       }
       if !words.isEmpty { trace(id, .node, node.id, words.joined(separator: ", ")) }
     }
-    for gone in known.keys.sorted() { trace(id, .node, gone, "is gone") }
+    for gone in known.keys.sorted() { trace(id, .node, gone, "removed") }
   }
 }
 
@@ -215,7 +215,7 @@ extension BundleInstance {
     // An action is never missing.
     case .missing: break
     case .idle: trace(id, .action, name, "is cancelled")
-    case .running: trace(id, .action, name, "begins")
+    case .running: trace(id, .action, name, "starts")
     case .success:
       trace(id, .action, name, "succeeds" + (status.message.isEmpty ? "" : ": \(status.message)"))
     case .failure: trace(id, .action, name, "fails: \(status.code): \(status.message)")

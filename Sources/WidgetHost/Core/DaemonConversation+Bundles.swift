@@ -395,7 +395,7 @@ extension DaemonConversation {
     link.restoreAt = nil
     let (ids, kinds) = link.restoration.begin(at: now.uptime)
     report(
-      "bundle \(link.bundle.id): restoring what somebody removed: "
+      "bundle \(link.bundle.id): restoring removed kinds and widgets: "
         + (kinds.map { "kind \($0)" } + ids.map(\.rawValue)).joined(separator: ", "))
     if !kinds.isEmpty { link.owesKinds = true }
     link.owesWidgets = true

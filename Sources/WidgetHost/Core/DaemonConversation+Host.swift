@@ -13,6 +13,8 @@ extension DaemonConversation {
     /// The call that waits until the daemon has the host's kinds.
     var ready: CallID?
     var hasBeenOpen = false
+    /// Whether another host had the session at the last attempt.
+    var isTaken = false
     /// Whether the session is open, so no other host shows the state of bundles.
     var isHolding = false
     /// Whether the host has also taken over or removed the widgets of an earlier host.
@@ -79,6 +81,9 @@ extension DaemonConversation {
 
   // MARK: The session
 
+  /// Whether another host had the daemon at the last attempt.
+  var isTaken: Bool { host.isTaken }
+
   /// Begins the conversation.
   mutating func start() {
     guard host.session == nil, !isStopped else { return }
@@ -101,6 +106,7 @@ extension DaemonConversation {
       if host.hasBeenOpen { outputs.append(.note("the daemon is back")) }
       loseHold()
       host.hasBeenOpen = true
+      host.isTaken = false
       host.attempts = 0
       host.ready = call(.ready(session), for: .hostReady)
     case .lost(let words), .refused(let words):
@@ -109,7 +115,7 @@ extension DaemonConversation {
       outputs.append(.release)
       report(
         host.hasBeenOpen
-          ? "lost the daemon; trying again: \(words)" : "waiting for the daemon: \(words)")
+          ? "lost the daemon; reconnecting: \(words)" : "waiting for the daemon: \(words)")
     // The data of the host's widgets is always fresh, so the answer is an empty patch.
     case .asked(let id, let isRefresh):
       if isRefresh {
@@ -163,10 +169,13 @@ extension DaemonConversation {
     loseHold()
     guard stopping == nil else { return }
     host.attempts += 1
+    host.isTaken = failure?.isProvidedAlready ?? false
     if let failure {
       if failure.isProvidedAlready, host.attempts == 1 {
         outputs.append(
-          .reportNow("another widgetd-host serves this daemon; waiting some seconds for it to end"))
+          .reportNow(
+            "another widgetd-host runs for this daemon; waiting a few seconds for it to end; stop it "
+              + "if it is not wanted"))
       }
       if failure.isProvidedAlready, host.hasBeenOpen {
         host.isOusted = true
@@ -179,8 +188,8 @@ extension DaemonConversation {
             failure.isProvidedAlready
               ? Failure(
                 failure.code,
-                "another widgetd-host serves this daemon already; stop it, or put the bundles into"
-                  + " its folders (widgetctl ls --kind bundle shows what it runs)") : failure))
+                "another widgetd-host runs for this daemon; stop it, or put the bundles into its"
+                  + " folders (`widgetctl ls --kind bundle` shows what it runs)") : failure))
         return
       }
     }
@@ -304,7 +313,7 @@ extension DaemonConversation {
   mutating func restoreHost(at now: HostTime) {
     let (ids, kinds) = host.restoration.begin(at: now.uptime)
     report(
-      "restoring what somebody removed: "
+      "restoring removed kinds and widgets: "
         + (kinds.map { "kind \($0)" } + ids.map(\.rawValue)).joined(separator: ", "))
     if !kinds.isEmpty, let session = host.session { call(.declareKinds(session), for: .hostKinds) }
     if !ids.isEmpty { standing.version += 1 }

@@ -128,6 +128,8 @@ struct HostMachine: Sendable {
   }
 
   private mutating func end(at now: HostTime) {
+    // The other host runs the bundles, so this host has loaded nothing.
+    if daemon.isTaken { held?.discard() }
     release()
     let (cancelled, specs) = bundles.stop()
     pass(cancelled.map { .effect($0) }, at: now)

@@ -13,7 +13,7 @@ extension HostState {
   public static var kind: Kind? {
     KindName("bundle").map { name in
       Kind(
-        name: name, displayName: "Bundle", summary: "How a bundle stands that widgetd-host runs.",
+        name: name, displayName: "Bundle", summary: "The state of a bundle that widgetd-host runs.",
         data: [
           Field(name: "id", type: .string, defaultValue: .string(""), summary: "The bundle's id."),
           Field(
@@ -23,32 +23,35 @@ extension HostState {
             summary: "The version that runs."),
           Field(
             name: "state", type: .string, defaultValue: .string(""),
-            summary: "running; failing, if it runs and a source or an action of its widgets has"
-              + " failed; failed, if its file is broken or refused, while the version before"
-              + " it may go on; stopped, if the host has ended."),
+            summary: "running; failing, if a source or an action of its widgets has failed;"
+              + " failed, if its file has a mistake or the daemon refuses the bundle (the previous"
+              + " version can still run); stopped, if the host has ended."),
           Field(
             name: "problem", type: .string, defaultValue: .string(""),
-            summary: "What is wrong, and where; empty if nothing is."),
+            summary: "The mistake or failure, with its place; empty if there is none."),
           Field(name: "path", type: .string, defaultValue: .string(""), summary: "Its folder."),
           Field(
             name: "loaded", type: .timestamp, defaultValue: .null,
             summary: "When the version that runs was loaded; null if none runs."),
           Field(
             name: "widgets", type: .int, defaultValue: .int(0),
-            summary: "How many widgets its kinds have."),
+            summary: "The number of widgets of its kinds."),
           Field(
             name: "failures", type: .list(.map(.any)), defaultValue: .list([]),
-            summary: "What fails on its widgets: widget, title, message, code, since."),
+            summary: "The failures of its widgets: widget, title, message, code, since."),
           Field(
             name: "others", type: .int, defaultValue: .int(0),
-            summary: "How many widgets of its kinds it has not declared: others made them."),
+            summary: "The number of widgets of its kinds that others created."),
           Field(
             name: "othersFirst", type: .list(.string), defaultValue: .list([]),
             summary: "The ids of the first of these."),
           Field(
             name: "handled", type: .map(.list(.string)), defaultValue: .map([:]),
-            summary: "The events that its kinds do something on, by kind; without those of nodes,"
-              + " and those that the daemon handles with reducers."),
+            summary: "The events that its kinds handle, by kind; without events of nodes, and"
+              + " without events that the daemon handles with reducers."),
+          Field(
+            name: "remarks", type: .list(.string), defaultValue: .list([]),
+            summary: "Possible mistakes in its file, with line and column: the first 10."),
         ],
         events: [
           EventType(
@@ -57,10 +60,10 @@ extension HostState {
             payload: [
               Field(
                 name: "lease", type: .duration, defaultValue: .duration(.seconds(10)),
-                summary: "For how long, at most a minute. To go on, send the event again.")
+                summary: "How long, at most a minute. To continue, send the event again.")
             ]),
           EventType(
-            name: "traced", summary: "What the bundle did; sent only while somebody asks.",
+            name: "traced", summary: "What the bundle did; sent only while a client asks.",
             payload: [
               Field(
                 name: "lines", type: .list(.map(.any)), defaultValue: .list([]),
@@ -98,7 +101,7 @@ extension HostState {
           id: "others", type: .label,
           properties: [
             "text": Binding(
-              "'of these others made ' + string(data.others) + ': ' + data.othersFirst.join(', ')"
+              "'of these others created ' + string(data.others) + ': ' + data.othersFirst.join(', ')"
                 + " + (data.others > size(data.othersFirst) ? ', …' : '')")
           ], condition: "data.others > 0"),
         NodeTemplate(
@@ -128,6 +131,7 @@ extension HostState {
             standing.handled.map { kind, names in
               ValueMap.Entry(key: kind.rawValue, value: .list(names.map { .string($0) }))
             })),
+        "remarks": .list(standing.remarks.map { .string($0) }),
       ])
   }
 }

@@ -13,7 +13,7 @@ public struct HostState: Sendable {
   public enum Found: Sendable {
     /// A bundle, and the digest of its file.
     case bundle(Bundle, digest: UInt64)
-    /// A file that is no bundle: the mistakes, with the file's name and the place.
+    /// A file that is not a bundle: the mistakes, with the file's name and the place.
     case broken(problem: String, digest: UInt64)
   }
 
@@ -59,6 +59,8 @@ public struct HostState: Sendable {
     public var others: [String] = []
     /// The events that its kinds do something on, by kind; not those of nodes, nor those that the daemon handles.
     public var handled: [KindName: [String]] = [:]
+    /// What may be a mistake in the bundle's file, with the place.
+    public var remarks: [String] = []
   }
 
   private struct Folder: Sendable {
@@ -87,7 +89,7 @@ public struct HostState: Sendable {
     var refused: Bundle?
   }
 
-  private let limits: HostLimits
+  let limits: HostLimits
   private let isStub: Bool
   private let home: String
   private let programFolders: [String]
@@ -213,6 +215,9 @@ public struct HostState: Sendable {
     let what = before == nil ? "loaded" : "loaded again"
     outputs.append(.note("bundle \(bundle.id) \(bundle.version) \(what) from \(path)"))
     for remark in bundle.remarks { outputs.append(.report("bundle \(bundle.id): \(remark)")) }
+    for line in before.map({ keptDefaults(of: bundle, after: $0.instance) }) ?? [] {
+      outputs.append(.report("bundle \(bundle.id): \(line)"))
+    }
     for problem in bundle.defaults.problems {
       outputs.append(.report("bundle \(bundle.id): \(problem)"))
     }
@@ -324,7 +329,7 @@ public struct HostState: Sendable {
       return nil
     }
     let whose =
-      taken.applySet.isEmpty ? "was made by somebody else" : "belongs to \(taken.applySet)"
+      taken.applySet.isEmpty ? "was created by another program" : "belongs to \(taken.applySet)"
     let prefix = provider(of: "")
     let step: String
     if taken.applySet.hasPrefix(prefix) {
@@ -424,7 +429,7 @@ public struct HostState: Sendable {
     let known = Set(running.keys).union(unread)
     for (id, _) in bundles where !known.contains(id) {
       outputs.append(.withdraw(id: id))
-      outputs.append(.note("bundle \(id) is gone; removing its widgets and kinds"))
+      outputs.append(.note("bundle \(id) was removed; removing its widgets and kinds"))
     }
     return outputs + standing()
   }
@@ -473,7 +478,8 @@ public struct HostState: Sendable {
           failures: Array(failures.prefix(limits.failuresShownMax)),
           otherCount: others.count,
           others: Array(others.map(\.rawValue).sorted().prefix(limits.othersShownMax)),
-          handled: current?.instance.bundle.handledEvents ?? [:]))
+          handled: current?.instance.bundle.handledEvents ?? [:],
+          remarks: (shown?.remarks ?? []).prefix(limits.failuresShownMax).map(\.description)))
     }
     return result
   }

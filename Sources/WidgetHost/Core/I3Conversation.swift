@@ -124,7 +124,7 @@ struct I3Conversation {
   /// Throws if one of the parts of a command was refused.
   private static func check(_ answer: [UInt8]) throws(Failure) {
     guard case .list(let parts) = try JSONText.parse(answer) else {
-      throw Failure("INVALID_ARGUMENT", "the answer to the command is no list")
+      throw Failure("INVALID_ARGUMENT", "the answer to the command is not a list")
     }
     for case .map(let part) in parts where part["success"] != .bool(true) {
       throw Failure(

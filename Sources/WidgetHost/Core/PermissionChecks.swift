@@ -59,7 +59,7 @@ public struct BundlePermissions: Hashable, Sendable {
         "NOT_FOUND", "no path: the host's environment lacks \(names); start the host with it set")
     }
     guard !expanded.utf8.contains(0), expanded.utf8.count < 4_096 else {
-      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is no path")
+      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is not a path")
     }
     return Paths.normalized(expanded.hasPrefix("/") ? expanded : "\(folder)/\(expanded)")
   }
@@ -107,7 +107,7 @@ public struct BundlePermissions: Hashable, Sendable {
   func service(_ text: String) throws(Failure) -> String {
     guard !text.isEmpty else { throw Failure("NOT_FOUND", "the name of the service is empty") }
     guard BusName.isService(text) || BusName.isPattern(text) else {
-      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is no name of a service")
+      throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is not the name of a service")
     }
     guard !permissions.allowBus(text) else { return text }
     throw Failure(
@@ -144,7 +144,8 @@ public struct BundlePermissions: Hashable, Sendable {
     guard program.hasPrefix("/") || !program.contains("/") else {
       throw Failure(
         "INVALID_ARGUMENT",
-        "\"\(program)\" is no program's name; use an absolute path, ${bundle}/…, or a name alone")
+        "\"\(program)\" is not a program's name; use an absolute path, ${bundle}/…, or a name alone"
+      )
     }
     return program
   }

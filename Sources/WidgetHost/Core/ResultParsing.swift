@@ -46,7 +46,7 @@ enum ResultParsing {
   }
 
   /// The text at `errorPath`; nil if the document reports no error. Many servers write null, false,
-  /// or an empty value if there is no error.
+  /// or an empty value if there is not an error.
   private static func errorWords(in document: Value, _ parse: Parse) -> String? {
     guard !parse.errorPath.isEmpty, let words = step(into: document, parse.errorPath) else {
       return nil
@@ -71,7 +71,7 @@ enum ResultParsing {
     if end > 0, bytes[end - 1] == UInt8(ascii: "\n") { end -= 1 }
     if end > 0, end < bytes.count, bytes[end - 1] == UInt8(ascii: "\r") { end -= 1 }
     guard let text = String(validating: bytes[..<end], as: UTF8.self) else {
-      throw Failure("INVALID_ARGUMENT", "what was read is no text in UTF-8")
+      throw Failure("INVALID_ARGUMENT", "what was read is not UTF-8 text")
     }
     return text
   }

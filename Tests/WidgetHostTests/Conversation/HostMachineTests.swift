@@ -55,6 +55,21 @@ struct HostMachineTests {
     #expect(machine.nextDeadline == HostLimits().daemonWaitInitial)
   }
 
+  @Test(arguments: [true, false])
+  mutating func `a host that is stopped while it waits for another says nothing of its bundles`(
+    isTaken: Bool
+  ) throws {
+    outputs = machine.found(
+      .bundle(Bundle(id: "a", version: "1.0.0"), digest: 1), in: "/b/a", at: time)
+    outputs = machine.start(at: time)
+    let host = try #require(opened.first)
+    tell(.sessionEnded(host, Failure(isTaken ? "PROVIDER_ACTIVE" : "UNAVAILABLE", "no")))
+    let notes = (outputs + machine.stop(at: time)).filter {
+      if case .note(let text) = $0 { text.contains("loaded") } else { false }
+    }
+    #expect(notes.isEmpty == isTaken)
+  }
+
   @Test mutating func `a host that stops before a bundle is removed leaves the bundle's widget`()
     throws
   {

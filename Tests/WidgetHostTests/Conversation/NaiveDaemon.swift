@@ -7,7 +7,7 @@ import WidgetModel
 /// What is told to sessions and watches is in `news`, for the simulation to deliver.
 struct NaiveDaemon {
   struct Holder: Hashable {
-    /// nil: a program that is no host, or a connection that the daemon believes in and is not there.
+    /// nil: a program that is not a host, or a connection that the daemon believes in and is not there.
     var session: SessionID?
     var host: Int
     var isRegistered = false
