@@ -75,7 +75,7 @@ struct WidgetFileTests {
       "f.yaml:3:11: widgets.w.id: \"w\" is declared twice, first in f.yaml: document 1: widgets[0]"
     ),
     ("{set: a, kinds: {}}\n---\n{set: b, kinds: {}}", "must name one set"),
-    ("kinds: {a: {dta: 1}}", "f.yaml:1:13: there is no such key \"dta\" here"),
+    ("kinds: {a: {dta: 1}}", "f.yaml:1:13: unknown key \"dta\""),
   ])
   func `mistakes over several documents are told`(text: String, words: String) throws {
     let failure = try #require(throws: CommandFailure.self) { try Self.readShort(text) }
@@ -181,8 +181,8 @@ struct WidgetFileTests {
       "- id: a\n  kind: k\n  labels:\n    x.y: 5", "f.yaml:4:5: widgets[0].labels.x.y: must be text"
     ),
     ("id: a\nkind: k\nvisible: maybe", "f.yaml:3:1: visible: must be true or false"),
-    ("id: a\nkind: k\n---\nid: b\nknid: k", "f.yaml:5:1: knid: there is no such field"),
-    ("kinds:\n- name: k\n  dispalyName: K", "f.yaml:3:3: kinds[0].dispalyName: there is no"),
+    ("id: a\nkind: k\n---\nid: b\nknid: k", "f.yaml:5:1: knid: unknown field"),
+    ("kinds:\n- name: k\n  dispalyName: K", "f.yaml:3:3: kinds[0].dispalyName: unknown field"),
   ])
   func `a mistake is shown with its line`(_ text: String, _ message: String) throws {
     let error = #expect(throws: CommandFailure.self) { try Self.placed(text) }
@@ -213,6 +213,46 @@ struct WidgetFileTests {
     #expect(file.located(failure).message.hasPrefix(message), "\(file.located(failure).message)")
     failure.violations.append(FieldViolation(field: "apply_set", description: "wrong"))
     #expect(file.located(failure).message == "refused")
+  }
+
+  @Test func `a line of several JSON values is shown`() throws {
+    let text = """
+      {"id":"a","kind":"k","data":{"n":"}{"}}
+
+        {"id":"b","kind":"k","data":{"n":"x"}}
+      """
+    let file = try Self.placed(text)
+    var failure = CommandFailure(.invalidArgument, "refused")
+    failure.violations = [FieldViolation(field: "widgets[1].data[n]", description: "wrong")]
+    let message = file.located(failure).message
+    #expect(message.hasPrefix("f.yaml:3:32: data[n]: wrong\n"), "\(message)")
+    #expect(message.contains(#"{"id":"b""#), "\(message)")
+  }
+
+  @Test(arguments: [
+    (["kind": "k"], "f.yaml:3:3: kinds.k: refused"),
+    (["widget_id": "w"], "f.yaml:5:3: widgets.w: refused"),
+    (["kind": "other"], "refused"), (["widget_id": "v"], "refused"), ([:], "refused"),
+  ])
+  func `a refusal that names a widget or a kind shows its line`(
+    metadata: [String: String], message: String
+  ) throws {
+    let file = try Self.readShort("set: s\nkinds:\n  k: {data: {n: 0}}\nwidgets:\n  w: {kind: k}\n")
+    var failure = CommandFailure(.refused, "refused")
+    failure.metadata = metadata
+    #expect(file.located(failure).message.hasPrefix(message), "\(file.located(failure).message)")
+  }
+
+  @Test func `a wrong name of a set shows its line, unless the command line names the set`() throws
+  {
+    for file in [
+      try Self.placed("widgets: []\nset: a b"), try Self.readShort("widgets: {}\nset: a b"),
+    ] {
+      var failure = CommandFailure(.invalidArgument, "refused")
+      failure.violations = [FieldViolation(field: "apply_set", description: "wrong")]
+      #expect(file.located(failure).message.hasPrefix("f.yaml:2:1: set: wrong"))
+      #expect(file.located(failure, isSetNamed: true).message == "refused")
+    }
   }
 
   @Test func `expressions in lists and maps of a property are expressions`() throws {
@@ -259,7 +299,7 @@ struct WidgetFileTests {
       "f.yaml: widgets[1].id: \"a\" is declared twice, first in f.yaml: widgets[0]"
     ),
     ("- {id: '-', kind: k}", "f.yaml: widgets[0].id: must be 1 to 128"),
-    ("- {id: a, kind: k, colour: red}", "f.yaml: widgets[0].colour: there is no such field"),
+    ("- {id: a, kind: k, colour: red}", "f.yaml: widgets[0].colour: unknown field"),
     ("- {id: a, kind: k, family: huge}", "f.yaml: widgets[0].family: must be small"),
     ("- {id: a, kind: k, labels: {n: 1}}", "f.yaml: widgets[0].labels.n: must be text"),
     ("- {id: a, kind: k, visible: 1}", "f.yaml: widgets[0].visible: must be true or false"),
@@ -267,7 +307,7 @@ struct WidgetFileTests {
     ("- {id: a, kind: k, data: {b: {$bytes: '!'}}}", "f.yaml: widgets[0].data.b: $bytes needs"),
     ("- 5", "f.yaml: widgets[0]: must be a widget"),
     ("widgets: 5", "f.yaml: widgets: must be widgets by id, or a list"),
-    ("things: []", "f.yaml: things: there is no such field"),
+    ("things: []", "f.yaml: things: unknown field"),
     ("text", "f.yaml: must be a list of widgets"),
     ("a: [1", "f.yaml:2:1:"),
     ("a: 1\na: 2", "f.yaml:"),
@@ -419,7 +459,7 @@ struct WidgetFileTests {
     ("kinds: 1", "kinds: must be kinds by name, or a list of kinds"),
     ("kinds: [1]", "kinds[0]: must be a kind"), ("kinds: [{}]", "kinds[0].name: is missing"),
     ("kinds: [{name: a b}]", "kinds[0].name: must be"),
-    ("kinds: [{name: a, datas: []}]", "kinds[0].datas: there is no such field; did you mean data?"),
+    ("kinds: [{name: a, datas: []}]", "kinds[0].datas: unknown field; did you mean data?"),
     ("kinds: [{name: a, data: [{name: x, type: integer}]}]", "kinds[0].data[0].type: \"integer\""),
     ("kinds: [{name: a, data: {}}]", "kinds[0].data: must be a list"),
     ("kinds: [{name: a, families: [huge]}]", "kinds[0].families[0]: must be small"),

@@ -7,32 +7,32 @@ struct ApplyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "apply", abstract: "Create and update a declared set of widgets and kinds.",
     discussion: """
-      Reads JSON, JSON lines or YAML: {set: NAME, kinds: {...}, widgets: {...}}, a list of \
-      widgets, or one widget. Kinds and widgets have the form that bundles have; docs/kinds.md \
-      describes it, and the long form with lists. A widget has id, kind, family, labels, visible, enabled, parameters \
-      and data; fields that the daemon fills (revision, state, ...) are ignored, so you can apply \
-      the output of `ls -o yaml`. Creates missing widgets and updates those that differ. A \
-      widget gets exactly the declared labels and parameters. Data keys that are not declared \
-      stay, because other programs may set them. With --prune, the command removes widgets that an \
-      earlier apply of the same set declared, and this one does not. It changes all of the widgets \
-      or none.
+      The command reads JSON, JSON lines or YAML: {set: NAME, kinds: {...}, widgets: {...}}, a \
+      list of widgets, or one widget. Kinds and widgets have the form that bundles have. \
+      docs/kinds.md describes this form, and the long form with lists. A widget has id, kind, \
+      family, labels, visible, enabled, parameters and data. The command ignores fields that the \
+      daemon fills (revision, state, ...), so you can apply the output of `ls -o yaml`. All \
+      widgets change, or none.
 
-      With --own, the set owns the fields (data keys, parameters and labels) that it declares, and \
-      no others. Fields that somebody else has set since, or that are not declared, stay as they \
-      are. A field that the set declared before and does not declare now is removed. `get ID \
-      --owners` shows the owners, and `set ID --release FIELD` gives a field back to the set.
+      The command creates missing widgets and updates widgets that differ. A widget gets exactly \
+      the declared labels and parameters. Data keys that are not declared stay, because other \
+      programs may set them. With --prune, the command removes the widgets and kinds that an \
+      earlier apply of the same set declared and this one does not.
 
-      Kinds are registered first, all or none, in a separate change. They stay if the widgets are \
-      refused after that. A dry run checks widgets against the kinds as they are now. Kinds belong \
-      to the set: nobody else can change them. A kind has name, displayName, description, \
-      families, parameters, data, events, open and transition; each of the parameters, data and an \
-      event's payload has name, type, default, description and required. The daemon makes existing \
-      widgets fit a changed kind.
+      With --own, the set owns only the fields (data keys, parameters and labels) that it \
+      declares. Other fields stay, and so do fields that another user or program has set since. \
+      A field that the set declared before and does not declare now is removed. `get ID --owners` \
+      shows the owners. `set ID --release FIELD` gives a field back to the set.
+
+      The command first registers the kinds in a separate change, all or none. They stay even if \
+      the daemon then refuses the widgets. A dry run checks the widgets against the kinds as they \
+      are now. The kinds belong to the set: no other set or program can change them. If a kind \
+      changes, the daemon converts its widgets.
 
       In the output of `ls`, applySet is the set of a widget, and `apply` uses it. Apply widgets \
-      of different sets one set at a time. Only --set moves widgets from \
-      one set to another. The command refuses to move a widget of a bundle: edit the bundle's file. \
-      --force moves it, and widgetd-host then refuses the bundle.
+      of different sets one set at a time. To move widgets from another set to this one, give \
+      --set or --force. To change a widget of a bundle, edit the bundle's file. Only --force moves \
+      it, and widgetd-host then refuses the bundle.
 
       Examples:
         widgetctl apply -f panel.yaml
@@ -43,14 +43,14 @@ struct ApplyCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customShort("f", allowingJoined: true), .customLong("file")],
-    help: ArgumentHelp("The file; - is standard input. May be repeated.", valueName: "file"),
+    help: ArgumentHelp("The file; - is standard input; may be repeated.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var files: [String]
 
-  @Flag(help: "Remove widgets and kinds that the set no longer declares.")
+  @Flag(help: "Remove the widgets and kinds that the set no longer declares.")
   var prune = false
 
-  @Flag(help: "The set owns the fields that it declares; fields that somebody else has set stay.")
+  @Flag(help: "Own only the declared fields. Fields that others have set since stay.")
   var own = false
 
   @Flag(help: "Print the changes without making them.")
@@ -59,12 +59,12 @@ struct ApplyCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      The set's name. Replaces the name in the file, and moves widgets of other sets into this \
-      set. Default: the file's, else default.
+      The set's name, instead of the name in the file. Also moves widgets of other sets to this \
+      set. Default: the name in the file, else default.
       """, valueName: "name"))
   var set: String?
 
-  @Flag(help: "Also move widgets of bundles and, without --set, widgets of other sets.")
+  @Flag(help: "Also move widgets of bundles, and widgets of other sets even without --set.")
   var force = false
 
   @OptionGroup var transition: TransitionOptions
@@ -77,7 +77,7 @@ struct ApplyCommand: AsyncParsableCommand {
       let label = name == "-" ? "standard input" : name
       let documents = try DocumentReader.documents(text, name: label)
       guard !documents.isEmpty else {
-        throw CommandFailure(.invalidArgument, "\(label): there is nothing in it")
+        throw CommandFailure(.invalidArgument, "\(label): is empty")
       }
       for (index, document) in documents.enumerated() {
         let part = documents.count == 1 ? "" : ": document \(index + 1)"
@@ -90,6 +90,7 @@ struct ApplyCommand: AsyncParsableCommand {
       }
     }
     let target = try file.target(explicit: set)
+    if !force, prune, let refusal = ApplyCommand.refusal(toPrune: target) { throw refusal }
     let session = try global.session()
     // What is there now: the sets, to refuse moves that nobody asked for; all of it for a dry run
     // that says what would change.
@@ -101,7 +102,7 @@ struct ApplyCommand: AsyncParsableCommand {
       let refusal = ApplyCommand.refusal(
         toMove: file.widgets, from: before, to: target, isNamed: set != nil)
     {
-      throw refusal
+      throw file.located(refusal)
     }
     let kinds = try await placing(file) { try await applyKinds(file, target, session) }
     Output.warn(
@@ -127,7 +128,7 @@ struct ApplyCommand: AsyncParsableCommand {
           answer.results, before: before, specs: dryRun && !own ? file.widgets : nil, set: target)
         + ApplyCommand.text(fieldsOf: answer.results, dryRun: dryRun)
         + (dryRun && kinds?.results.contains { $0.action != .unchanged } == true
-          ? "the widgets are not checked against the kinds that would change\n" : "")
+          ? "the dry run does not check the widgets against the changed kinds\n" : "")
     }
   }
 
@@ -140,19 +141,36 @@ struct ApplyCommand: AsyncParsableCommand {
     for id in specs.compactMap(\.id) {
       guard let owner = sets[id], !owner.isEmpty, owner != target else { continue }
       if let bundle = RemoveCommand.bundle(of: owner) {
-        return CommandFailure(
-          .refused,
+        return refusal(
+          of: id,
           "widget \"\(id)\" belongs to the bundle \"\(bundle)\"; edit the bundle's file, change single "
             + "values with `widgetctl set`, or choose another id; --force moves the widget to set "
             + "\(JSONWriter.quoted(target)), and widgetd-host then refuses the bundle")
       }
       guard !isNamed else { continue }
-      return CommandFailure(
-        .refused,
+      return refusal(
+        of: id,
         "widget \"\(id)\" belongs to set \(JSONWriter.quoted(owner)); apply it with --set \(owner), "
           + "choose another id, or move it with --set \(target)")
     }
     return nil
+  }
+
+  private static func refusal(of id: WidgetID, _ message: String) -> CommandFailure {
+    var failure = CommandFailure(.refused, message)
+    failure.metadata["widget_id"] = id.rawValue
+    return failure
+  }
+
+  /// The refusal to prune the set of a bundle, whose widgets the host would restore. nil for other sets.
+  static func refusal(toPrune set: String) -> CommandFailure? {
+    RemoveCommand.bundle(of: set).map {
+      CommandFailure(
+        .refused,
+        "set \(JSONWriter.quoted(set)) belongs to the bundle \"\($0)\"; edit the bundle's file, or remove "
+          + "the bundle with `widgetctl bundle rm \($0)`; --force prunes the set, and widgetd-host then "
+          + "restores the bundle's widgets")
+    }
   }
 
   /// Makes a call. If the daemon refuses it, the error shows the lines of the file that are wrong.
@@ -161,7 +179,7 @@ struct ApplyCommand: AsyncParsableCommand {
   ) async throws -> T {
     do { return try await call() } catch let error as ClientError {
       let failure = CommandFailure(error, socket: global.socket)
-      let located = file.located(failure)
+      let located = file.located(failure, isSetNamed: set != nil)
       if located == failure { throw error }
       throw located
     }
@@ -232,8 +250,8 @@ struct ApplyCommand: AsyncParsableCommand {
       let widgets =
         switch result.widgetsChanged {
         case 0: ""
-        case 1: ", 1 widget made to fit"
-        default: ", \(result.widgetsChanged) widgets made to fit"
+        case 1: ", 1 widget converted"
+        default: ", \(result.widgetsChanged) widgets converted"
         }
       return "kind \(result.name) \(result.action.name)\(widgets)\(dryRun ? " (dry run)" : "")\n"
         + text(lostBy: result, dryRun: dryRun)
@@ -245,12 +263,13 @@ struct ApplyCommand: AsyncParsableCommand {
       let what =
         field.isSetAside
         ? "\(dryRun ? "would be" : "is") set aside until the kind declares it again"
-        : "\(dryRun ? "would lose" : "has lost") its value, which does not fit the kind any more"
+        : "\(dryRun ? "would lose" : "has lost") its value: the changed kind does not declare the "
+          + "field, or only with another type"
       return "  \(field.widgetID): \(field.path) \(what)"
     }
     let more = result.lostFieldsCount - result.lostFields.count
     if more > 0 {
-      lines.append("  more values that do not fit the kind any more: \(more)")
+      lines.append("  more values that do not fit the changed kind: \(more)")
     }
     return lines.map { $0.safeForTerminal + "\n" }.joined()
   }

@@ -95,10 +95,48 @@ struct DocumentPlaces: Hashable {
   }
 
   private func root() -> YAMLNode? {
-    guard let roots = try? DocumentReader.nodes(text), roots.indices.contains(document) else {
-      return nil
+    if let roots = try? DocumentReader.nodes(text), roots.indices.contains(document) {
+      return roots[document]
     }
-    return roots[document]
+    // Several JSON values one after the other are not YAML, but each of them is. Blanks in front of it
+    // keep its place.
+    guard let range = DocumentPlaces.jsonValue(document, in: Array(text.utf8)) else { return nil }
+    let bytes = text.utf8.enumerated().compactMap { index, byte -> UInt8? in
+      guard index < range.upperBound else { return nil }
+      return index >= range.lowerBound || byte == 0x0A ? byte : 0x20
+    }
+    return (try? DocumentReader.nodes(String(decoding: bytes, as: UTF8.self)))?.first
+  }
+
+  /// The bytes of an object or list among several, the first being number 0.
+  private static func jsonValue(_ number: Int, in bytes: [UInt8]) -> Range<Int>? {
+    var (found, depth, start) = (0, 0, 0)
+    var (isInText, isEscaped) = (false, false)
+    for (index, byte) in bytes.enumerated() {
+      if isInText {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          isInText = false
+        }
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "\""): isInText = true
+      case UInt8(ascii: "{"), UInt8(ascii: "["):
+        if depth == 0 { start = index }
+        depth += 1
+      case UInt8(ascii: "}"), UInt8(ascii: "]"):
+        depth -= 1
+        guard depth == 0 else { continue }
+        if found == number { return start..<(index + 1) }
+        found += 1
+      default: break
+      }
+    }
+    return nil
   }
 
   /// `a.b[1].c[d]` as `a`, `b`, 1, `c`, `d`.

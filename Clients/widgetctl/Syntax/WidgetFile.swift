@@ -45,6 +45,8 @@ struct WidgetFile: Hashable {
   private var kindPositions: [Position] = []
   /// The places in the document that is being added.
   private var places: DocumentPlaces?
+  /// The places in the first document that names the set.
+  private var setPlaces: DocumentPlaces?
 
   /// Whose the kinds are that every daemon has.
   private static let builtInProvider = "widgetd"
@@ -111,6 +113,7 @@ struct WidgetFile: Hashable {
       throw CommandFailure(.invalidArgument, String(text.dropLast()))
     }
     if !document.remarks.isEmpty { warn(BundleText.remarks(document.remarks, file: places.name)) }
+    self.places = places
     do throws(FieldFailure) {
       try add(set: document.name)
       for (kind, path) in zip(document.kinds ?? [], document.kindPaths) {
@@ -137,6 +140,7 @@ struct WidgetFile: Hashable {
     guard set == nil || set == name else {
       throw FieldFailure("set", "documents of one apply must name one set")
     }
+    if set == nil { setPlaces = places }
     set = name
   }
 
@@ -181,10 +185,15 @@ struct WidgetFile: Hashable {
     return target
   }
 
-  /// The daemon's refusal with the lines of the files. The refusal names `widgets[2]` or `kinds[0]`
-  /// of the request, which may come from several documents.
-  func located(_ failure: CommandFailure) -> CommandFailure {
+  /// The refusal with the lines of the files. It names `widgets[2]` or `kinds[0]` of the request, which may
+  /// come from several documents, or the id of a widget, the name of a kind, or the set.
+  ///
+  /// - Parameter isSetNamed: Whether the command line names the set, so that no line of a file does.
+  func located(_ failure: CommandFailure, isSetNamed: Bool = false) -> CommandFailure {
     let lines = failure.violations.compactMap { violation -> String? in
+      if violation.field == "apply_set", !isSetNamed {
+        return setPlaces?.message("set", violation.description)
+      }
       let list = violation.field.prefix { $0 != "[" }
       let rest = violation.field.dropFirst(list.count + 1)
       let positions = list == "widgets" ? widgetPositions : list == "kinds" ? kindPositions : []
@@ -196,8 +205,27 @@ struct WidgetFile: Hashable {
       let path = [position.path, String(inside)].filter { !$0.isEmpty }.joined(separator: ".")
       return places.message(path, violation.description)
     }
-    guard !lines.isEmpty, lines.count == failure.violations.count else { return failure }
-    return failure.saying(lines.joined(separator: "\n"))
+    if !lines.isEmpty, lines.count == failure.violations.count {
+      return failure.saying(lines.joined(separator: "\n"))
+    }
+    guard failure.violations.isEmpty, let position = position(of: failure.metadata),
+      let places = position.places
+    else { return failure }
+    return failure.saying(places.message(position.path, failure.message))
+  }
+
+  /// Where the widget or the kind of an error is declared.
+  private func position(of metadata: [String: String]) -> Position? {
+    if let id = metadata["widget_id"],
+      let index = widgets.firstIndex(where: { $0.id?.rawValue == id })
+    {
+      return widgetPositions[index]
+    }
+    guard let name = metadata["kind"],
+      let index = kinds?.firstIndex(where: { $0.name.rawValue == name }),
+      kindPositions.indices.contains(index)
+    else { return nil }
+    return kindPositions[index]
   }
 
   private mutating func add(_ document: Value, of name: String) throws(FieldFailure) {
@@ -214,7 +242,7 @@ struct WidgetFile: Hashable {
       where !["set", "kinds", "widgets"].contains(key)
         && !WidgetFile.passedOverInSet.contains(key)
       {
-        throw FieldFailure(key, "there is no such field; use set, kinds and widgets")
+        throw FieldFailure(key, "unknown field; use set, kinds and widgets")
       }
       if let value = map["set"] {
         guard case .string(let name) = value else { throw FieldFailure("set", "must be text") }
@@ -278,7 +306,7 @@ struct WidgetFile: Hashable {
   private static func widget(_ map: ValueMap) throws(FieldFailure) -> WidgetSpec {
     for key in map.keys where !fields.contains(key) && !passedOver.contains(key) {
       throw FieldFailure(
-        key, "there is no such field; a widget has \(fields.joined(separator: ", "))")
+        key, "unknown field; a widget has \(fields.joined(separator: ", "))")
     }
     guard let id = WidgetID(try map.required("id")) else {
       throw FieldFailure(
