@@ -29,7 +29,7 @@ struct CommandFailure: Error, Hashable {
           + "$\(SocketPath.variable)"
       } else if case .unavailable(.other(errno: EPROTOTYPE, _), let path) = error {
         message =
-          "\(path) is no stream socket, and so not the daemon's; name that with --socket or "
+          "\(path) is not a stream socket, so it is not the daemon's; name that with --socket or "
           + "$\(SocketPath.variable)"
       } else {
         message = CommandFailure.words(for: error, socket: socket)
@@ -93,7 +93,7 @@ struct CommandFailure: Error, Hashable {
         return "there is no kind \"\(kind)\"; `widgetctl kinds` lists them"
       }
     case "WIDGET_EXISTS" where !id.isEmpty:
-      return "there is a widget \"\(id)\" already; choose another --id, or change that one with "
+      return "widget \"\(id)\" already exists; choose another --id, or change the widget with "
         + "`widgetctl set \(id)`"
     case "ETAG_MISMATCH" where !id.isEmpty:
       return "widget \"\(id)\" has changed since its etag was read; read it again with "

@@ -20,19 +20,19 @@ enum ExitStatus: Int32, CaseIterable, Error {
   /// What it means, for the help text.
   var meaning: String {
     switch self {
-    case .ok: "done"
+    case .ok: "success"
     case .otherError: "any other error"
-    case .usage: "the command line is wrong"
-    case .notFound: "there is no such widget"
-    case .alreadyExists: "the id is taken"
+    case .usage: "wrong usage"
+    case .notFound: "there is no such widget, node, kind, key, bundle or token"
+    case .alreadyExists: "the id or file already exists"
     case .refused:
       "refused in this state: hidden, disabled, etag or kind mismatch, part of a bundle"
-    case .permissionDenied: "this user may not do that"
-    case .unavailable: "the daemon cannot be reached, or is not serving"
-    case .timedOut: "not done within --timeout"
-    case .quotaExceeded: "a limit is reached"
-    case .invalidArgument: "the daemon or a file's reader found the content wrong"
-    case .actionFailed: "what an event starts has failed (`send --wait`)"
+    case .permissionDenied: "permission denied"
+    case .unavailable: "the daemon cannot be reached or is not serving"
+    case .timedOut: "timeout (--timeout)"
+    case .quotaExceeded: "a limit is exceeded"
+    case .invalidArgument: "a file or value has a mistake"
+    case .actionFailed: "an action of the event has failed (`send --wait`)"
     }
   }
 

@@ -28,16 +28,18 @@ struct GlobalOptions: ParsableArguments {
   @Option(
     name: [.customShort("o", allowingJoined: true), .customLong("output")],
     help: ArgumentHelp(
-      "The output format: table, json, jsonl or yaml. With json and jsonl, errors are JSON too.",
-      valueName: "format"))
+      """
+      The output format. With json and jsonl, errors are JSON too. Default: table; jsonl for \
+      watch, events and bundle trace without a terminal.
+      """, valueName: "format"))
   var output: OutputFormat?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
       """
-      Give up after this long: 500ms, 5s, 1m30s; 0 is never. Default: 30s; never for watch and \
-      events.
+      Give up after this long: 500ms, 5s, 1m30s; 0 is never. Default: 30s; no default for commands \
+      that follow changes, and for bar.
       """, valueName: "duration"),
     transform: parseDuration)
   var timeout: Duration?
@@ -46,15 +48,14 @@ struct GlobalOptions: ParsableArguments {
     name: .long,
     help: ArgumentHelp(
       """
-      Makes a change safe to retry: within ten minutes, a change with the same id is made once and \
-      gets the same answer.
+      Id for a safe retry: within ten minutes, the daemon makes a change with this id only once.
       """, valueName: "id"))
   var requestId: String?
 
   @Flag(name: .shortAndLong, help: "Print progress on standard error.")
   var verbose = false
 
-  @Flag(name: .customLong("no-color"), help: "No colours; so does $NO_COLOR.")
+  @Flag(name: .customLong("no-color"), help: "Turn colours off. $NO_COLOR does the same.")
   var noColor = false
 
   /// The longest time a call may take unless `--timeout` says otherwise.
@@ -132,13 +133,13 @@ struct SelectorOptions: ParsableArguments {
   var labels: [[LabelRequirement]] = []
 
   @Option(
-    name: .customLong("kind"), help: ArgumentHelp("Of this kind; may be repeated."),
+    name: .customLong("kind"), help: ArgumentHelp("Only widgets of this kind; may be repeated."),
     transform: parseKind)
   var kinds: [KindName] = []
 
   @Option(
     name: .customLong("family"),
-    help: ArgumentHelp("Of this family; may be repeated: \(Family.names)."),
+    help: ArgumentHelp("Only widgets of this family; may be repeated: \(Family.names)."),
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var families: [Family] = []
 
@@ -146,7 +147,7 @@ struct SelectorOptions: ParsableArguments {
     name: .customLong("where"),
     help: ArgumentHelp(
       """
-      Widgets for which this expression is true: 'data.percent > 90', 'widget.stale', \
+      Only widgets for which this expression is true: 'data.percent > 90', 'widget.stale', \
       'status.feed.failed'.
       """, valueName: "expression"), transform: parseWhere)
   var condition: String?
@@ -155,12 +156,20 @@ struct SelectorOptions: ParsableArguments {
     labels.isEmpty && kinds.isEmpty && families.isEmpty && condition == nil
   }
 
-  /// Tells on standard error that nothing was selected.
+  /// Prints on standard error that nothing was selected, and which kinds are not registered.
   ///
   /// - Parameter ending: The consequence, appended to the message.
-  func noteNothing(_ ending: String = "") {
+  func noteNothing(in session: Session, _ ending: String = "") async {
     let what = condition.map { "--where '\($0)'" } ?? "the selection"
     Output.writeError("widgetctl: no widget matches \(what.safeForTerminal)\(ending)\n")
+    guard !kinds.isEmpty, let registered = try? await session.kinds().kinds else { return }
+    let names = registered.map(\.kind.name.rawValue)
+    for kind in kinds where !names.contains(kind.rawValue) {
+      let next =
+        kind.rawValue.closest(among: names).map { "did you mean \"\($0)\"?" }
+        ?? "`widgetctl kinds` lists the kinds"
+      Output.writeError("widgetctl: the kind \"\(kind)\" is not registered; \(next)\n")
+    }
   }
 
   func selector(ids: [WidgetID] = []) -> Selector {

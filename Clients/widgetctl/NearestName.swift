@@ -42,7 +42,7 @@ enum NearestName {
   static func bundleText(_ name: String?, among ids: [String]) -> String? {
     guard let name, !name.isEmpty, ids.contains("bundle/\(name)") else { return nil }
     return
-      "there is no widget \"\(name)\", but a bundle; `widgetctl bundle ls` tells whether it runs"
+      "there is no widget \"\(name)\", but a bundle with this id; `widgetctl bundle ls` shows whether it runs"
   }
 
   private static func nearest(

@@ -145,7 +145,7 @@ enum Output {
 
 /// What stands where a socket should be.
 enum SocketFile {
-  /// What a file is that is no socket, in words; nil for a socket, or if there is nothing.
+  /// What a file is that is not a socket, in words; nil for a socket, or if there is nothing.
   static func kindOfOther(_ path: String) -> String? {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

@@ -6,7 +6,7 @@ struct Widgetctl: AsyncParsableCommand {
 
   static let configuration = CommandConfiguration(
     commandName: "widgetctl",
-    abstract: "Shows, changes and follows the widgets of widgetd.",
+    abstract: "Show, change and follow the widgets of widgetd.",
     discussion: """
       Examples:
         widgetctl add clock --id clock --data text=12:00
@@ -14,22 +14,22 @@ struct Widgetctl: AsyncParsableCommand {
         widgetctl watch -l panel=top
         widgetctl watch clock --until clock.data.text==13:00 --timeout 1h
 
-      With -o json, jsonl or yaml, widgets have the fields of widgetd.v1.Widget in lowerCamelCase, \
-      sorted; `data` is plain JSON. Types that JSON lacks are tagged: {"$bytes": BASE64}, \
-      {"$timestamp": RFC3339}, {"$duration": "1.5s"}, {"$double": "NaN"}. `apply` reads the output \
-      of `ls` and `get`.
+      With -o json, jsonl or yaml, a widget has the fields of widgetd.v1.Widget in lowerCamelCase \
+      and in alphabetical order. `data` is plain JSON. Types that JSON lacks have a tag: \
+      {"$bytes": BASE64}, {"$timestamp": RFC3339}, {"$duration": "1.5s"}, {"$double": "NaN"}. \
+      `apply` reads the output of `ls` and `get`.
 
-      Exit status (`status` has its own, as systemctl's):
+      Exit status (`status` and `doctor` have their own):
       \(ExitStatus.table)
-      An interrupt ends a command as it does any other (130 in a shell). A command whose output is \
-      no longer read (`| head`) ends quietly with 0.
+      Ctrl-C ends a command (130 in a shell). A command ends with status 0 when its output is \
+      closed (`| head`).
 
-      Environment: WIDGETD_SOCKET names the daemon's socket; NO_COLOR turns colours off.
+      Environment: WIDGETD_SOCKET is the daemon's socket. NO_COLOR turns colours off.
       """,
     version: version,
     groupedSubcommands: [
       CommandGroup(
-        name: "Look",
+        name: "Read",
         subcommands: [
           ListCommand.self, GetCommand.self, WatchCommand.self, EventsCommand.self,
           ViewCommand.self, RenderCommand.self, DashboardCommand.self, BarCommand.self,
@@ -45,15 +45,15 @@ struct Widgetctl: AsyncParsableCommand {
           RemoveKindCommand.self,
         ]),
       CommandGroup(name: "Theme", subcommands: [ThemeCommand.self]),
-      CommandGroup(name: "Bundles", subcommands: [BundleCommand.self]),
+      CommandGroup(name: "Bundle", subcommands: [BundleCommand.self]),
       CommandGroup(
-        name: "The daemon",
+        name: "Daemon",
         subcommands: [
           StatusCommand.self, DoctorCommand.self, StatsCommand.self, HealthCommand.self,
           ReloadCommand.self, LogLevelCommand.self,
         ]),
       CommandGroup(
-        name: "This program",
+        name: "Other",
         subcommands: [EvalCommand.self, CompletionCommand.self, VersionCommand.self]),
     ])
 }

@@ -32,21 +32,25 @@ enum Main {
 struct HostCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "widgetd-host",
-    abstract: "Runs bundles: widgets from files, without code.",
+    abstract: "Run bundles: widgets from files, without code.",
     discussion: """
-      Every folder in the folders of bundles that holds a bundle.json, bundle.yaml or bundle.yml is \
-      a bundle. Its kinds and widgets are there as long as the folder is; changes are noticed at once. \
-      A file that is broken is reported, and the bundle goes on as it was.
+      A bundle is a folder with a bundle.json, bundle.yaml or bundle.yml, in one of the folders of \
+      bundles. The program creates the bundle's kinds and widgets, and removes them when the folder \
+      is removed. It follows every change of the files. If a changed file has a mistake, the \
+      program reports the mistake and keeps the bundle as it was before the change.
 
-      How every bundle stands is shown by a widget of kind `bundle`: \
-      `widgetctl list --kind bundle`.
+      For each bundle, a widget of kind `bundle` shows the state of the bundle: \
+      `widgetctl ls --kind bundle`.
 
-      Programs, files and hosts are touched only as a bundle's permissions say.
+      A bundle can use only the programs, files and hosts that its permissions name.
+
+      If the daemon is not running, the program waits for it. A daemon has only one host: a second \
+      host exits with status 1.
 
       Example: widgetd-host --bundles ~/widgets
 
-      Exit status: 0 after SIGTERM or SIGINT, 1 if files cannot be watched or another host serves the \
-      daemon, 2 for wrong arguments. The daemon need not run: it is waited for.
+      Exit status: 0 after SIGTERM or SIGINT, 1 if the program cannot watch files or another host \
+      runs for the daemon, 2 for wrong usage.
       """,
     version: "0.1.0")
 
@@ -62,7 +66,7 @@ struct HostCommand: AsyncParsableCommand {
     name: .long,
     help: ArgumentHelp(
       """
-      A folder of bundles; can be given several times. Default: $XDG_DATA_HOME/widgetd/bundles and \
+      A folder of bundles; may be repeated. Default: $XDG_DATA_HOME/widgetd/bundles and \
       $XDG_CONFIG_HOME/widgetd/bundles; for root /var/lib/widgetd-host/bundles and \
       /etc/widgetd/bundles.
       """, valueName: "folder"))
@@ -70,7 +74,7 @@ struct HostCommand: AsyncParsableCommand {
 
   @Flag(
     name: .long,
-    help: "Read no files, run no programs, send no requests: give the stub values of the bundles.")
+    help: "Use the stubs of the bundles: read no files, run no programs, send no requests.")
   var stub = false
 
   func run() async throws {
@@ -142,7 +146,7 @@ struct HostCommand: AsyncParsableCommand {
     // Of the usual folders, one is enough.
     guard missing.count == roots.count || !bundles.isEmpty, !missing.isEmpty else { return }
     let list = missing.joined(separator: ", ")
-    errorLog.write("not there yet: \(list); bundles are run as soon as they come", .warning)
+    errorLog.write("\(list) does not exist yet; bundles run as soon as they are there", .warning)
   }
 
   /// As in a login shell: the user's programs come first. Root runs the system's alone.

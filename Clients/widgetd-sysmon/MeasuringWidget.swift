@@ -3,7 +3,7 @@ import WidgetProvider
 /// What every widget here is configured with.
 struct Titled: Fields {
   var title = ""
-  static let fields: [FieldOf<Titled>] = [.init("title", \.title, "What stands above it.")]
+  static let fields: [FieldOf<Titled>] = [.init("title", \.title, "The title above the content.")]
 }
 
 /// What happens to a widget that can show another unit.

@@ -64,7 +64,7 @@ struct MemoryInfo: Hashable {
         let words = line.split(whereSeparator: \.isWhitespace)
         guard words.first == "\(name):" else { continue }
         guard words.count == 3, words[2] == "kB", let value = Int64(words[1]), value >= 0 else {
-          throw ProcTextError(path: MemoryInfo.path, problem: "\"\(line)\" is no amount in kB")
+          throw ProcTextError(path: MemoryInfo.path, problem: "\"\(line)\" is not an amount in kB")
         }
         return value
       }

@@ -29,21 +29,21 @@ enum Main {
 struct Sysmon: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "widgetd-sysmon",
-    abstract: "Shows this machine as widgets: clock, load, memory, network, disk, and a counter.",
+    abstract: "Show this machine as widgets: clock, load, memory, network, disk, and a counter.",
     discussion: """
       The widgets are sysmon/clock, sysmon/load, sysmon/memory, sysmon/network, sysmon/disk and \
-      sysmon/counter. The program creates missing widgets at its start, and takes existing ones \
-      over. When it ends, they are stale.
+      sysmon/counter. The program creates missing widgets at its start, and takes over existing \
+      ones. When it ends, the widgets are stale.
 
-      A click on load, memory, network or disk selects another unit. A click on the counter counts, \
-      and `reset` sets it to 0:
+      A click on load, memory, network or disk selects another unit. A click on the counter adds 1, \
+      and the event `reset` sets the counter to 0:
 
         widgetctl send sysmon/counter click
 
       Example: widgetd-sysmon --socket /tmp/w/widgetd.sock --interval 5
 
-      Exit status: 0 after SIGTERM or SIGINT (or --once), 1 if the daemon cannot be reached or \
-      refuses the program, 2 for wrong arguments.
+      Exit status: 0 after SIGTERM, SIGINT or --once, 1 if the daemon cannot be reached or refuses \
+      the program, 2 for wrong usage.
       """,
     version: "0.1.0")
 
@@ -60,7 +60,7 @@ struct Sysmon: AsyncParsableCommand {
     help: ArgumentHelp("Seconds between two samples, 0.1 to 86400.", valueName: "seconds"))
   var interval = 1.0
 
-  @Flag(name: .long, help: "Take one sample and exit; the widgets stay as they are.")
+  @Flag(name: .long, help: "Take one sample and exit. The widgets keep their state.")
   var once = false
 
   func validate() throws {

@@ -46,7 +46,7 @@ public struct Permissions: Hashable, Sendable {
   /// Hosts for HTTP: `api.example.org` (ports 80 and 443), `127.0.0.1:8080`, `*.example.org`.
   public var hosts: [String]
   /// Programs: absolute paths, or names that are looked up in /usr/local/bin, /usr/bin and /bin,
-  /// and for a host that is no root in ~/.local/bin. What
+  /// and for a host that is not root in ~/.local/bin. What
   /// begins with `${bundle}/` is a program of the bundle.
   public var commands: [String]
   /// Variables of the host's environment that programs get and expressions read: `SWAYSOCK`, `XDG_*`.

@@ -72,7 +72,7 @@ extension BundleFileReader {
     guard let root = try? SourceReader.read(settings), case .map(let entries) = root.content else {
       defaults.isUnreadable = true
       defaults.problems = [
-        "\(BundleDefaults.fileName) is no JSON object, so the defaults hold; correct it, or "
+        "\(BundleDefaults.fileName) is not a JSON object, so the defaults hold; correct it, or "
           + "remove it and set each value again with `widgetctl bundle set`"
       ]
       return defaults

@@ -39,13 +39,13 @@ extension BundleProblem {
 }
 
 extension BundleProblem: CustomStringConvertible {
-  /// `3:7: there is no such key "nmae"; did you mean "name"?`
+  /// `3:7: unknown key "nmae"; did you mean "name"?`
   public var description: String {
     "\(line):\(column): \(message)" + (hint.isEmpty ? "" : "; \(hint)")
   }
 }
 
-/// A file that is no bundle: everything that was found wrong with it, in the order of the file.
+/// A file that is not a bundle: everything that was found wrong with it, in the order of the file.
 public struct InvalidBundle: Error, Hashable, Sendable, CustomStringConvertible {
   /// How many problems are told at once.
   public static let problemsMax = 50

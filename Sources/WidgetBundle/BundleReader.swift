@@ -94,7 +94,7 @@ struct BundleFileReader {
   func read(_ item: Item, settings: String?) -> Bundle? {
     if BundleFileReader.isForApply(item) {
       reading.report(
-        item, "this is no bundle, but a set of widgets and kinds",
+        item, "this is not a bundle, but a set of widgets and kinds",
         hint: "make it true with `widgetctl apply -f FILE`, or begin a bundle with bundle: ID")
       return nil
     }
@@ -128,7 +128,8 @@ struct BundleFileReader {
       }
       if parts.count != 3 || !areNumbers {
         reading.report(
-          item, "\"\(bundle.version.prefix(40))\" is no version", hint: "write three numbers: 1.0.0"
+          item, "\"\(bundle.version.prefix(40))\" is not a version",
+          hint: "write three numbers: 1.0.0"
         )
       }
     } else {
@@ -204,7 +205,7 @@ struct BundleFileReader {
     for (text, item) in reading.texts(object["hosts"], of: "hosts") {
       if HostPermission(text) == nil {
         reading.report(
-          item, "\"\(text.prefix(80))\" is no host",
+          item, "\"\(text.prefix(80))\" is not a host",
           hint: "write api.example.org, 127.0.0.1:8080, [::1]:80 or *.example.org, without http://")
       }
       permissions.hosts.append(text)
@@ -216,7 +217,7 @@ struct BundleFileReader {
         }
       } else if text.isEmpty || text.utf8.contains(0x20) {
         reading.report(
-          item, "\"\(text.prefix(80))\" is no program",
+          item, "\"\(text.prefix(80))\" is not a program",
           hint: "name the program alone; its arguments are not part of the permission")
       }
       permissions.commands.append(text)
@@ -231,7 +232,7 @@ struct BundleFileReader {
         }
       } else {
         reading.report(
-          item, "\"\(text.prefix(80))\" is no variable's name",
+          item, "\"\(text.prefix(80))\" is not a variable's name",
           hint: "use letters, digits and _, and * at the end for all that begin so: XDG_*")
       }
       permissions.environment.append(text)
@@ -255,7 +256,7 @@ struct BundleFileReader {
     for (text, item) in reading.texts(object["dbus"], of: "names of services") {
       if !BusName.isService(text), !BusName.isPattern(text) {
         reading.report(
-          item, "\"\(text.prefix(80))\" is no name of a service",
+          item, "\"\(text.prefix(80))\" is not the name of a service",
           hint: "write org.example.Name, or org.example.* for all that begin so")
       }
       permissions.dbus.append(text)
@@ -280,7 +281,7 @@ struct BundleFileReader {
     for entry in entries {
       if !entry.name.isFieldName {
         reading.report(
-          entry.nameItem, "\"\(entry.name.prefix(64))\" is no name",
+          entry.nameItem, "\"\(entry.name.prefix(64))\" is not a name",
           hint: "use letters, digits and _, a letter first")
       }
       services[entry.name] = .some(reader.service(entry.item))
@@ -365,7 +366,7 @@ struct BundleFileReader {
         !kind.families.contains(family)
       {
         reading.report(
-          item, "kind \"\(kindName)\" is not made for \(family.name)",
+          item, "kind \"\(kindName)\" does not support \(family.name)",
           hint: "use one of: " + kind.families.map(\.name).joined(separator: ", "))
       }
     }

@@ -42,7 +42,7 @@ public enum BundleSchema {
         .object([
           (
             "description",
-            .string("A value. Text that begins with = is an expression; == stands for one =.")
+            .string("A value. Text that begins with = is an expression; == means one =.")
           )
         ])
       ),

@@ -18,7 +18,7 @@ public indirect enum BusType: Hashable, Sendable, CustomStringConvertible {
   /// The letters of basic types, without file descriptors, which a bundle can neither send nor use.
   private static let letters = Array("ybnqiuxtdsog".utf8)
 
-  /// The complete types of a signature, in order; nil if it is no signature.
+  /// The complete types of a signature, in order; nil if it is not a signature.
   public static func types(of signature: String) -> [BusType]? {
     guard signature.utf8.count <= signatureBytesMax else { return nil }
     var rest = Array(signature.utf8)[...]

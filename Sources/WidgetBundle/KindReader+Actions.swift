@@ -65,7 +65,7 @@ extension KindReader {
         code = text
       } else {
         reading.report(
-          item, "\"\(text.prefix(40))\" is no code",
+          item, "\"\(text.prefix(40))\" is not an error code",
           hint: reading.suggestion(text.uppercased(), among: KindReader.codes))
       }
     }

@@ -20,7 +20,7 @@ extension KindReader {
       object["path"], variables, giving: .string, for: "the path of an object")
     if let text = path?.constantText, !BusName.isPath(text), let item = object["path"] {
       reading.report(
-        item, "\"\(text.prefix(80))\" is no path of an object",
+        item, "\"\(text.prefix(80))\" is not the path of an object",
         hint: "write /org/example/Name: letters, digits and _ between slashes")
     }
     if case .signal = work {
@@ -43,7 +43,7 @@ extension KindReader {
   private func checkService(_ text: String, _ item: Item) {
     guard BusName.isService(text) || BusName.isPattern(text) else {
       return reading.report(
-        item, "\"\(text.prefix(80))\" is no name of a service",
+        item, "\"\(text.prefix(80))\" is not the name of a service",
         hint: "write org.example.Name, or org.example.* for all that begin so")
     }
     if !context.permissions.allowBus(text) {
@@ -56,7 +56,7 @@ extension KindReader {
     guard let item, let text = reading.text(item, "the name of \(what)") else { return nil }
     if isRight(text) { return text }
     reading.report(
-      item, "\"\(text.prefix(80))\" is no name of a \(what)",
+      item, "\"\(text.prefix(80))\" is not the name of a \(what)",
       hint: what == "interface" ? "write org.example.Name" : "use letters, digits and _")
     return nil
   }
@@ -94,7 +94,7 @@ extension KindReader {
       if let signatureItem = object["signature"], let text = reading.text(signatureItem) {
         guard let read = BusType.types(of: text) else {
           reading.report(
-            signatureItem, "\"\(text.prefix(80))\" is no signature",
+            signatureItem, "\"\(text.prefix(80))\" is not a signature",
             hint: "write a letter for each argument: s text, i and u numbers, b true or false")
           return nil
         }

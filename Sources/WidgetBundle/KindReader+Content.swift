@@ -36,7 +36,7 @@ extension KindReader {
         }
         if !kind.families.isEmpty, !kind.families.contains(family) {
           reading.report(
-            entry.nameItem, "the kind is not made for \(family.name)",
+            entry.nameItem, "the kind does not support \(family.name)",
             hint: "add it to families, or leave this out")
         }
       }

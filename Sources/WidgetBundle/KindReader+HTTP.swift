@@ -23,7 +23,7 @@ extension KindReader {
         request.method = method
       } else {
         reading.report(
-          item, "\"\(text.prefix(20))\" is no method",
+          item, "\"\(text.prefix(20))\" is not a method",
           hint: reading.suggestion(method, among: KindReader.methods))
       }
       if request.body != nil, ["GET", "HEAD"].contains(method) {
@@ -166,7 +166,7 @@ extension KindReader {
             || "!#$%&'*+-.^_`|~".utf8.contains(byte)
         }
       guard isToken else {
-        reading.report(entry.nameItem, "\"\(entry.name.prefix(64))\" is no header's name")
+        reading.report(entry.nameItem, "\"\(entry.name.prefix(64))\" is not a header's name")
         return nil
       }
       let value = reading.template(entry.item, variables, giving: .string, for: "a header")

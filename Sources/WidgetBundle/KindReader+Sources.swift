@@ -104,8 +104,8 @@ extension KindReader {
     if !source.isContinuous, let item = object["filter"] {
       reading.report(
         item,
-        "\"filter\" is for sources that give results while they go on, and \"\(named.name)\" is read"
-          + " once at a time",
+        "\"filter\" is for sources that give results while they run, but \"\(named.name)\" gives one"
+          + " result for each reading",
         hint: inputName == "command"
           ? "add lines: true, or leave filter out" : "leave it out, and test result in set")
     }
@@ -128,7 +128,7 @@ extension KindReader {
   }
 
   /// Warns of sources that make each other read again: each sets data that the input of the next
-  /// one reads. This is no error, because the readings end when the values do not change any more.
+  /// one reads. This is not an error, because the readings end when the values do not change any more.
   func warnOfCycles(among sources: [Source], _ items: [Named]) {
     let readers = sources.map { source in
       sources.indices.filter { index in
@@ -244,7 +244,7 @@ extension KindReader {
       }
       guard isRight, rest.isEmpty else {
         reading.report(
-          item, "\"\(text.prefix(60))\" is no path",
+          item, "\"\(text.prefix(60))\" is not a path",
           hint: "write data.items[0].name, or a list: [data, items, 0]")
         return []
       }

@@ -8,7 +8,7 @@ enum PathText {
     let shown = "\"\(text.prefix(80))\""
     guard text.hasPrefix("/") || isBelow(text, bundle) || isBelow(text, home) else {
       return (
-        "\(shown) is no absolute path",
+        "\(shown) is not an absolute path",
         "begin with /, \(bundle)/ for the bundle's folder, or \(home)/"
       )
     }

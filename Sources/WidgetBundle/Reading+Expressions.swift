@@ -137,7 +137,7 @@ extension Reading {
       let compiled = try? CompiledExpression(text, in: variables.environment),
       !compiled.references.isEmpty
     else { return }
-    let start = "\"\(text.prefix(60))\" is shown as it stands"
+    let start = "\"\(text.prefix(60))\" is shown as it is"
     remark(item, start, hint: "write =\(text.prefix(60)) for its value")
   }
 

@@ -40,7 +40,7 @@ extension Reading {
     if case .map = entry.item.node.content {
       guard let object = object(entry.item, .field) else { return nil }
       if let item = object["name"] {
-        report(item, "the name stands in front already", hint: "leave out name")
+        report(item, "the key is already the name", hint: "leave out name")
       }
       return field(object, name: entry.name, at: entry.nameItem, mayBeRequired: mayBeRequired)
     }
@@ -82,7 +82,7 @@ extension Reading {
     if let item = object["type"], let text = text(item) {
       guard let type = FieldType(text) else {
         report(
-          item, "\"\(text.prefix(60))\" is no type",
+          item, "\"\(text.prefix(60))\" is not a type",
           hint: "use bool, int, double, string, bytes, timestamp, duration, list(TYPE), "
             + "map(string, TYPE) or dyn")
         return field

@@ -111,7 +111,7 @@ final class Reading {
     where !shape.keys.contains(entry.key) && entry.key != ObjectShape.remark {
       report(
         line: entry.line, column: entry.column, item.path,
-        "there is no such key \"\(entry.key.prefix(64))\" here",
+        "unknown key \"\(entry.key.prefix(64))\"",
         hint: entry.key.contains { ")]'\"".contains($0) }
           ? "the comma before it ended a value; put that value in quotes"
           : suggestion(entry.key, among: shape.keys))
@@ -198,7 +198,7 @@ final class Reading {
   func duration(_ item: Item?, atLeast least: Duration = .zero) -> Duration? {
     guard let item, let text = text(item, "a duration") else { return nil }
     guard let duration = DurationSyntax.parse(text) else {
-      report(item, "\"\(text.prefix(40))\" is no duration", hint: "write \(DurationSyntax.hint)")
+      report(item, "\"\(text.prefix(40))\" is not a duration", hint: "write \(DurationSyntax.hint)")
       return nil
     }
     guard duration >= least else {
@@ -214,7 +214,7 @@ final class Reading {
     guard let item, let text = text(item, what) else { return nil }
     if let choice = choices.first(where: { $0.name == text }) { return choice.value }
     report(
-      item, "\"\(text.prefix(40))\" is no \(what)",
+      item, "\"\(text.prefix(40))\" is not a valid \(what)",
       hint: suggestion(text, among: choices.map(\.name)))
     return nil
   }
@@ -226,7 +226,7 @@ final class Reading {
     texts.compactMap { text, item in
       if let family = Family.allCases.first(where: { $0.name == text }) { return family }
       report(
-        item, "\"\(text.prefix(40))\" is no family",
+        item, "\"\(text.prefix(40))\" is not a family",
         hint: suggestion(text, among: Family.allCases.map(\.name) + others))
       return nil
     }
@@ -269,7 +269,7 @@ final class Reading {
     ]
     guard let type = types[only.key], let value = Reading.value(of: text, as: type) else {
       report(
-        item, "\"\(only.key)\": \"\(text.prefix(40))\" is no value",
+        item, "\"\(only.key)\": \"\(text.prefix(40))\" is not a value",
         hint: "use $bytes with Base64, $timestamp with RFC 3339, $duration, or $double")
       return nil
     }

@@ -12,7 +12,7 @@ extension TemplateReader {
       if case .list = main.node.content { isChildren = type.isContainer }
       if !isChildren, let property = type.property(name) {
         if object.has(name), name != type.name {
-          reading.report(main, "\"\(name)\" stands in two places", hint: "keep one of them")
+          reading.report(main, "\"\(name)\" is in two places", hint: "keep one of them")
         }
         node.properties[name] = binding(main, property, type, variables)
       }
@@ -215,7 +215,7 @@ extension TemplateReader {
         parts.append("\"%s\".format([shown])")
       default:
         reading.report(
-          item, "in a format, % stands before @ or %", hint: "write %% for a percent sign")
+          item, "in a format, @ or % must follow %", hint: "write %% for a percent sign")
         return nil
       }
     }

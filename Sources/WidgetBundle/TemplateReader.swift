@@ -295,7 +295,7 @@ final class TemplateReader {
         object["on"] ?? object.item,
         "a form needs the name of an action to submit it to\(name.map { ", not \"\($0.prefix(64))\"" } ?? "")",
         hint: name.map { reading.suggestion($0, among: kindReader.actionNames) }
-          ?? "add on: {submit: NAME}; status.NAME.fields then says what is wrong")
+          ?? "add on: {submit: NAME}; status.NAME.fields then has the mistakes")
       return
     }
     kindReader.add(Form(fields: fields.fields, action: name), nodeID: nodeID, object.item)

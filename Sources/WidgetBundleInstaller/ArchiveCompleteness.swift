@@ -59,7 +59,7 @@ enum ArchiveCompleteness {
         }
         return
       }
-      guard let size = tarSize(header) else { throw cut("the size of an entry is no number") }
+      guard let size = tarSize(header) else { throw cut("the size of an entry is not a number") }
       guard size >= 0, size <= bytes.count else { throw cut("an entry is not whole") }
       place += block + (size + block - 1) / block * block
     }

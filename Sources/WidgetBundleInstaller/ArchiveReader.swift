@@ -140,7 +140,7 @@ struct ArchiveReader {
   fileprivate static func damaged(_ archive: OpaquePointer) -> BundleInstallerError {
     let reason = String(cString: clibarchive_error(archive))
     return .refused(
-      "this is no zip or tar.gz archive, or it is damaged: \(reason)",
+      "this is not a zip or tar.gz archive, or it is damaged: \(reason)",
       hint: "pack the bundle's folder with zip or tar -cz")
   }
 }

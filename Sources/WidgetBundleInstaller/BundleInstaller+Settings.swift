@@ -60,7 +60,8 @@ extension BundleInstaller {
     let name = BundleDefaults.fileName
     guard !bundle.defaults.isUnreadable else {
       throw .refused(
-        "\(folder.path)/\(name) is no JSON object", hint: "correct it, or remove it to start again")
+        "\(folder.path)/\(name) is not a JSON object",
+        hint: "correct it, or remove it to start again")
     }
     guard let text = try change(bundle) else {
       if folder.entry(name) != nil { try folder.remove(name) }

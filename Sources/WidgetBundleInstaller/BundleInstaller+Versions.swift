@@ -75,7 +75,7 @@ extension BundleInstaller {
     }
     guard entry == .folder, let former = try? bundles.folder(id), try isBundleFolder(former) else {
       throw .refused(
-        "\(to) is there, and is no bundle", hint: "move it elsewhere, and install again")
+        "\(to) is there, and is not a bundle", hint: "move it elsewhere, and install again")
     }
     let version = (try? read(in: former))?.bundle.version
     let isEmpty = try former.names().isEmpty

@@ -173,8 +173,14 @@ public struct BundleInstaller: Sendable {
           hint: "give a .yaml or .json file, a folder, or an archive")
       }
       let file = name.hasSuffix(".json") ? "bundle.json" : "bundle.yaml"
-      return try install(digest: found) { staging throws(BundleInstallerError) in
-        try staging.write(file, WholeBytes(bytes), isExecutable: false)
+      do throws(BundleInstallerError) {
+        return try install(digest: found) { staging throws(BundleInstallerError) in
+          try staging.write(file, WholeBytes(bytes), isExecutable: false)
+        }
+      } catch {
+        // The name that the user knows.
+        guard case .invalid(_, let problems) = error else { throw error }
+        throw .invalid(file: name, problems)
       }
     }
     return try install(digest: found) { staging throws(BundleInstallerError) in
@@ -318,7 +324,7 @@ public struct BundleInstaller: Sendable {
   func existing(_ id: String) throws(BundleInstallerError) -> Folder {
     guard BundleReader.isID(id) else {
       throw .refused(
-        "\"\(id.prefix(80))\" is no bundle's id",
+        "\"\(id.prefix(80))\" is not a bundle's id",
         hint: "use 1 to 64 lowercase letters, digits and -")
     }
     guard access(path, F_OK) == 0 else { throw BundleInstaller.noBundle(id, []) }
@@ -331,7 +337,7 @@ public struct BundleInstaller: Sendable {
       throw BundleInstaller.noBundle(id, try list().map(\.id))
     }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
-      throw .refused("\(path)/\(id) is no bundle", hint: "remove it by other means")
+      throw .refused("\(path)/\(id) is not a bundle", hint: "remove it by other means")
     }
   }
 

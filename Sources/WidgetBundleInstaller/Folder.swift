@@ -164,7 +164,7 @@ enum FileBytes {
   ) throws(BundleInstallerError) -> [UInt8] {
     var status = stat()
     guard fstat(file, &status) == 0, status.st_mode & FileMode.type == FileMode.file else {
-      throw .refused("\(path) is no file", hint: "name a file, a folder or an archive")
+      throw .refused("\(path) is not a file", hint: "name a file, a folder or an archive")
     }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 64 << 10)

@@ -115,6 +115,13 @@ extension ClientError: CustomStringConvertible {
 }
 
 extension ClientError {
+  /// The description without the time of the next attempt, for a program that reconnects by itself.
+  public var cause: String {
+    guard case .status(var status) = self else { return description }
+    status.retryDelay = nil
+    return ClientError.describe(status)
+  }
+
   /// The daemon's words, with the particulars it gave.
   private static func describe(_ status: RPCStatus) -> String {
     var text = status.message.isEmpty ? "the daemon refused the call" : status.message
@@ -133,7 +140,7 @@ extension ConnectFailure: CustomStringConvertible {
   public var description: String {
     switch self {
     case .noSuchFile: "there is no such socket; is widgetd running, and is this its socket?"
-    case .refused: "nobody listens there (a stale socket); start widgetd"
+    case .refused: "no program listens there (a stale socket); start widgetd"
     case .permissionDenied:
       "permission denied; run as the daemon's user, or join the group that owns the socket"
     case .pathTooLong: "the path is too long for a socket (at most 103 bytes); use a shorter one"

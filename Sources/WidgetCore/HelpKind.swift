@@ -27,7 +27,7 @@ enum HelpKind {
         Field(name: "provider", type: .string, summary: "Whose it is."),
         Field(
           name: "families", type: .list(.string),
-          summary: "The families it is made for; empty for all."),
+          summary: "The families that it supports; empty for all."),
         Field(
           name: "parameters", type: .list(.map(.any)),
           summary: "Its parameters: name, type, description, required, default."),

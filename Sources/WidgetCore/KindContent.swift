@@ -46,7 +46,7 @@ struct KindContent {
             throw Problem("\(place).families", "another template already covers \(family.name)")
           }
           guard kind.families.isEmpty || kind.families.contains(family) else {
-            throw Problem("\(place).families", "the kind is not made for \(family.name)")
+            throw Problem("\(place).families", "the kind does not support \(family.name)")
           }
         }
       }

@@ -310,13 +310,13 @@ struct KindSchema {
 
   // MARK: - Parts
 
-  /// Throws if the kind is not made for a family.
+  /// Throws if the kind does not support a family.
   func check(_ family: Family?, path: String) throws(StoreError) {
     guard let family, !kind.families.isEmpty, !kind.families.contains(family) else { return }
     let names = kind.families.map(\.name).joined(separator: ", ")
     throw .invalid(
       field: path,
-      description: "Kind \"\(kind.name)\" is not made for \(family.name); use one of: \(names).")
+      description: "Kind \"\(kind.name)\" does not support \(family.name); use one of: \(names).")
   }
 
   private func fitted(

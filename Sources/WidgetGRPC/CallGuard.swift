@@ -86,7 +86,8 @@
         guard CallGuard.isTimeout(timeout) else {
           return refuse(
             .protocolError(
-              "\"\(timeout.prefix(32))\" is no grpc-timeout; send 1 to 8 digits and one of HMSmun."),
+              "\"\(timeout.prefix(32))\" is not a grpc-timeout; send 1 to 8 digits and one of HMSmun."
+            ),
             context)
         }
         guard !CallGuard.isOver(timeout) else {

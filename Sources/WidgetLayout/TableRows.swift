@@ -11,7 +11,7 @@ struct TableRows: Sendable {
     var extent = Extent.zero
     /// Whether all labels in it are numbers.
     var isNumeric: Bool?
-    /// Whether a label in it is no number.
+    /// Whether a label in it is not a number.
     var isText = false
 
     /// Numbers are at the end, where nothing else was asked for.

@@ -6,7 +6,7 @@ public struct WidgetID: Hashable, Sendable, CustomStringConvertible {
   public static let lengthMax = 128
   public let rawValue: String
 
-  /// Returns nil if the text is no valid id.
+  /// Returns nil if the text is not a valid id.
   public init?(_ rawValue: String) {
     guard rawValue.isIdentifier(lengthMax: WidgetID.lengthMax) else { return nil }
     self.rawValue = rawValue
@@ -20,7 +20,7 @@ public struct KindName: Hashable, Sendable, CustomStringConvertible {
   public static let lengthMax = 64
   public let rawValue: String
 
-  /// Returns nil if the text is no valid kind name.
+  /// Returns nil if the text is not a valid kind name.
   public init?(_ rawValue: String) {
     guard rawValue.isIdentifier(lengthMax: KindName.lengthMax) else { return nil }
     self.rawValue = rawValue

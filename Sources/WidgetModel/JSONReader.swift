@@ -60,7 +60,7 @@ package struct JSONReader {
     return values
   }
 
-  /// A byte order mark at the start is no text: some editors write one.
+  /// A byte order mark at the start is not text: some editors write one.
   private init(_ bytes: [UInt8], _ origin: Origin) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     self.bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes

@@ -28,7 +28,7 @@ public indirect enum PropertyType: Hashable, Sendable {
 
 /// Why a value does not fit a property.
 public struct PropertyMismatch: Error, Hashable, Sendable {
-  /// What is wrong: `"horizonal" is no axis`.
+  /// What is wrong: `"horizonal" is not a valid axis`.
   public let message: String
   /// What to write; empty if the message says it all.
   public let hint: String
@@ -103,7 +103,7 @@ extension PropertyType {
       guard case .int(let number) = value else { throw expected("int", value) }
       guard range.contains(number) else {
         throw PropertyMismatch(
-          message: "\(number) is no \(name)", hint: "use a \(words)")
+          message: "\(number) is not a valid \(name)", hint: "use a \(words)")
       }
       return value
     case .number(let range):
@@ -111,14 +111,15 @@ extension PropertyType {
       // What is not finite is nothing that can be drawn, and is left to the renderer.
       guard !number.isFinite || range.contains(number) else {
         throw PropertyMismatch(
-          message: "\(Self.text(number)) is no \(name)", hint: "use a \(words)")
+          message: "\(Self.text(number)) is not a valid \(name)", hint: "use a \(words)")
       }
       return .double(number)
     case .choice(let choices):
       guard case .string(let word) = value else { throw expected("string", value) }
       guard choices.contains(word) else {
         throw PropertyMismatch(
-          message: "\(Self.quoted(word)) is no \(name)", hint: Self.suggestion(word, choices))
+          message: "\(Self.quoted(word)) is not a valid \(name)",
+          hint: Self.suggestion(word, choices))
       }
       return value
     case .color: return .string(try Self.color(value, name))
@@ -144,7 +145,7 @@ extension PropertyType {
     if ThemeColor(text) != nil { return text }
     guard !text.utf8.starts(with: "#".utf8), let token = ThemeToken(text, of: .color) else {
       throw PropertyMismatch(
-        message: "\(quoted(text)) is no colour",
+        message: "\(quoted(text)) is not a colour",
         hint: tokenHint(text, .color, or: "write #rrggbb, #rrggbbaa or a token like color.primary"))
     }
     return token.name
@@ -156,7 +157,7 @@ extension PropertyType {
     guard case .string(let text) = value else { throw expected("string", value) }
     guard let token = ThemeToken(text, of: group) else {
       throw PropertyMismatch(
-        message: "\(Self.quoted(text)) is no \(name)",
+        message: "\(Self.quoted(text)) is not a valid \(name)",
         hint: Self.tokenHint(text, group, or: "write a token like \(group.example)"))
     }
     return token.name
@@ -177,7 +178,7 @@ extension PropertyType {
     }
     guard number >= 0, number <= Self.lengthMax else {
       throw PropertyMismatch(
-        message: "\(Self.text(number)) is no \(name)",
+        message: "\(Self.text(number)) is not a valid \(name)",
         hint: "use points from 0 to \(Self.text(Self.lengthMax))")
     }
     return .double(number)

@@ -84,10 +84,10 @@ extension ThemeValue {
     case .offset(let points):
       // NaN is in no range.
       return (0...ThemeValue.offsetMax).contains(points)
-        ? nil : "\(points) is no length; write \(known.group.howTo)"
+        ? nil : "\(points) is not a length; write \(known.group.howTo)"
     case .font(let font):
       return ThemeFont.sizes.contains(font.size)
-        ? nil : "\(font.size) is no size of a font; write \(known.group.howTo)"
+        ? nil : "\(font.size) is not a font size; write \(known.group.howTo)"
     }
   }
 }
@@ -95,7 +95,7 @@ extension ThemeValue {
 extension ThemeToken {
   /// Why a text is not a token, and what to write.
   public static func rule(for text: String) -> String {
-    let problem = "\"\(text.prefix(lengthMax))\" is no token"
+    let problem = "\"\(text.prefix(lengthMax))\" is not a token"
     guard let meant = nearest(to: String(text.prefix(lengthMax))) else {
       return
         "\(problem); write color., offset. or font. and a name of letters, digits and _, a letter "

@@ -23,7 +23,7 @@ public struct ThemeToken: Hashable, Sendable {
   /// How long a token may be, in bytes.
   public static let lengthMax = 64
 
-  /// Reads `color.primary`. Returns nil if the text is no token.
+  /// Reads `color.primary`. Returns nil if the text is not a token.
   public init?(_ text: String) {
     guard let dot = text.firstIndex(of: "."), let group = Group(rawValue: String(text[..<dot]))
     else { return nil }
@@ -70,7 +70,7 @@ public struct ThemeColor: Hashable, Sendable {
     (self.red, self.green, self.blue, self.alpha) = (red, green, blue, alpha)
   }
 
-  /// Reads `#rrggbb` or `#rrggbbaa`. Returns nil if the text is no colour.
+  /// Reads `#rrggbb` or `#rrggbbaa`. Returns nil if the text is not a colour.
   public init?(_ text: String) {
     let bytes = Array(text.utf8)
     guard bytes.first == 0x23, bytes.count == 7 || bytes.count == 9 else { return nil }

@@ -2,14 +2,14 @@
 /// `damping=NUMBER`: `spring`, `opacity:250ms`, `spring:500ms,response=0.4,damping=0.8`.
 public enum TransitionSyntax {
   public static let help =
-    "How to animate the change: \(TransitionSyntax.names), with a duration if wanted (spring:400ms)."
+    "How to animate the change: \(TransitionSyntax.names); with an optional duration: spring:400ms."
 
   public static let names = "none, linear, ease-in, ease-out, ease-in-out, spring or opacity"
 
   public static func parse(_ text: String) throws(SyntaxFailure) -> Transition {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
     guard let name = parts.first, let curve = Transition.Curve(name: String(name)) else {
-      throw SyntaxFailure("\"\(text)\" is no transition; use one of \(names)")
+      throw SyntaxFailure("\"\(text)\" is not a transition; use one of \(names)")
     }
     var transition = Transition(curve: curve)
     guard parts.count == 2 else { return transition }

@@ -7,7 +7,7 @@ import Synchronization
 /// process. It waits until somebody asks for it with `arrivals`, however late that is.
 ///
 /// The handler writes to a pipe, which is safe in a handler. A thread that sleeps in `read` passes the
-/// numbers on. Dispatch is no substitute: it loses a signal that comes before its source is active, and
+/// numbers on. Dispatch is not a substitute: it loses a signal that comes before its source is active, and
 /// its workers wake up every second for the life of the process.
 public enum Signals {
   private static let pipeEnd = Atomic<CInt>(-1)
@@ -71,7 +71,7 @@ public enum Signals {
       let isStopped = try await group.next() ?? false
       guard isStopped else { return }
       group.cancelAll()
-      // What the body says to having been cancelled is no error.
+      // What the body says to having been cancelled is not an error.
       do { while try await group.next() != nil {} } catch {}
     }
   }

@@ -230,7 +230,7 @@ extension ListKindsResponse: ConvertibleMessage {
 /// Asks to remove a kind.
 public struct DeleteKindRequest: Hashable, Sendable {
   public var name: KindName
-  /// If true, a kind that does not exist is no error.
+  /// If true, a kind that does not exist is not an error.
   public var allowMissing: Bool
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String

@@ -69,7 +69,7 @@ extension Field: ConvertibleMessage {
     guard let type = text.isEmpty ? .any : FieldType(text) else {
       throw .invalidField(
         path: "type",
-        description: "\"\(text.prefix(64))\" is no type; use bool, int, double, string, bytes, "
+        description: "\"\(text.prefix(64))\" is not a type; use bool, int, double, string, bytes, "
           + "timestamp, duration, list(TYPE), map(string, TYPE) or dyn")
     }
     self.init(

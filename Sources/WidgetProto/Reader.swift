@@ -211,7 +211,7 @@ struct Reader {
     } catch {
       throw .invalidField(
         path: "\(field)",
-        description: "\"\(error.path)\" is no field of a widget; "
+        description: "\"\(error.path)\" is not a field of a widget; "
           + "use its fields' names, data.KEY or parameters.KEY")
     }
   }

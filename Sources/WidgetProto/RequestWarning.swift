@@ -21,11 +21,11 @@ public struct RequestWarning: Hashable, Sendable {
     metadata["suggestion"] = nearest?.rawValue
     let hint =
       nearest.map { "Did you mean \"\($0)\"?" }
-      ?? "Register it, or choose one that is registered."
+      ?? "Register it, or choose a registered kind."
     return RequestWarning(
       reason: "KIND_NOT_REGISTERED",
-      message: "Nobody has registered the kind \"\(kind)\": its widgets are not checked and show "
-        + "their data as a table. \(hint)", metadata: metadata)
+      message: "The kind \"\(kind)\" is not registered; its widgets are not checked. \(hint)",
+      metadata: metadata)
   }
 }
 

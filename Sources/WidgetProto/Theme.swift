@@ -141,7 +141,7 @@ extension Reader {
     if let color = ThemeColor(text) { return color }
     throw .invalidField(
       path: "\(field)",
-      description: "\"\(text.prefix(32))\" is no colour; write \(ThemeToken.Group.color.howTo)")
+      description: "\"\(text.prefix(32))\" is not a colour; write \(ThemeToken.Group.color.howTo)")
   }
 
   /// The values that can be read. Of entries with the same key the last one counts.

@@ -184,7 +184,7 @@ extension Reader {
     }
   }
 
-  /// Reads an error field: nil if it is absent, `.some(nil)` if it says that there is no error.
+  /// Reads an error field: nil if it is absent, `.some(nil)` if it says that there is not an error.
   func error(
     _ field: StaticString, _ c: UnsafeMutablePointer<Widgetd__V1__WidgetError>?
   ) throws(WireError) -> WidgetError?? {

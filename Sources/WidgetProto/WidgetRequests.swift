@@ -224,7 +224,7 @@ public struct DeleteWidgetRequest: Hashable, Sendable {
   public var id: WidgetID
   /// If not empty, the widget must still have this etag.
   public var etag: String
-  /// A widget that does not exist is no error.
+  /// A widget that does not exist is not an error.
   public var allowMissing: Bool
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String

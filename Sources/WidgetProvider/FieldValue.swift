@@ -8,7 +8,7 @@ public protocol FieldValue: FieldElement {
   static var fieldType: FieldType { get }
   /// The value as widgets hold it.
   var fieldValue: Value { get }
-  /// Reads what a widget holds; nil if it is no such value.
+  /// Reads what a widget holds; nil if it is not such a value.
   init?(fieldValue: Value)
 }
 

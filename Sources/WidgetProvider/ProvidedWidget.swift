@@ -98,7 +98,7 @@ extension Instance {
     family: Family = .medium, labels: Labels = [:], node: String = "", row: String = "",
     now: Timestamp = .epoch, isAttached: Bool = true
   ) {
-    guard let id = WidgetID(id) else { preconditionFailure("\"\(id)\" is no widget's id") }
+    guard let id = WidgetID(id) else { preconditionFailure("\"\(id)\" is not a widget's id") }
     self.init(
       id: id, family: family, labels: labels, parameters: parameters, state: state, node: node,
       row: row, now: now, isAttached: isAttached)
@@ -141,13 +141,13 @@ extension KindName {
   }
 }
 
-/// `static let kind: KindName = "desk/clock"`. A literal that is no kind's name is a mistake of the program,
+/// `static let kind: KindName = "desk/clock"`. A literal that is not a kind's name is a mistake of the program,
 /// and ends it.
 extension KindName: ExpressibleByStringLiteral {
   public init(stringLiteral text: String) {
     guard let name = KindName(text) else {
       preconditionFailure(
-        "\"\(text)\" is no kind's name: 1 to \(KindName.lengthMax) of a-z A-Z 0-9 . _ - / :")
+        "\"\(text)\" is not a kind's name: 1 to \(KindName.lengthMax) of a-z A-Z 0-9 . _ - / :")
     }
     self = name
   }

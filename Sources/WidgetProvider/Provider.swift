@@ -49,7 +49,7 @@ extension Provider {
     case let words where words.count == 2 && words[0] == "--socket": socket = words[1]
     case let words:
       errorLog.write(
-        "cannot make sense of \"\(words.joined(separator: " "))\"; try --help", .error)
+        "unknown arguments: \"\(words.joined(separator: " "))\"; try --help", .error)
       exit(2)
     }
     do {
@@ -75,7 +75,7 @@ extension WidgetSpec {
     _ id: String, of kind: W.Type, family: Family? = nil, labels: Labels = [:],
     _ configure: (inout W.Parameters) -> Void = { _ in }
   ) {
-    guard let widgetID = WidgetID(id) else { preconditionFailure("\"\(id)\" is no widget's id") }
+    guard let widgetID = WidgetID(id) else { preconditionFailure("\"\(id)\" is not a widget's id") }
     var parameters = W.Parameters()
     configure(&parameters)
     self.init(

@@ -143,7 +143,7 @@ public struct ProviderRunner: Sendable {
       for id in change.attached { await tellWatched(id, true, session) }
       for id in change.detached { await tellWatched(id, false, session) }
     case .connected: await tolerate { () async throws(ClientError) in try await declare() }
-    case .disconnected(let error): report("lost the daemon; trying again: \(error)")
+    case .disconnected(let error): report("lost the daemon; reconnecting: \(error.cause)")
     case .dataRequest(let request):
       guard let widget = widgets[request.widget.kind] else { return }
       let outcome = await widget.refreshed(

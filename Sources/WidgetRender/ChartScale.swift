@@ -22,7 +22,7 @@ public struct ChartScale: Hashable, Sendable {
     self.init(low ?? min(finite.min() ?? 0, 0), high ?? max(finite.max() ?? 0, 0))
   }
 
-  /// Where a value stands, 0 to 1; nil for what is no number.
+  /// Where a value stands, 0 to 1; nil for what is not a number.
   public func share(of value: Double) -> Double? {
     value.isNaN ? nil : min(max((value - low) / (high - low), 0), 1)
   }

@@ -1,7 +1,7 @@
 import WidgetLayout
 import WidgetModel
 
-/// What of a node is drawn and is no text.
+/// What of a node is drawn and is not text.
 extension NodeDrawing {
   mutating func draw(_ part: PlacedPart, on grid: inout CellGrid) {
     switch part.kind {

@@ -16,7 +16,7 @@ public enum PNGDecoder {
     public var description: String {
       switch self {
       case .notPNG(let name?): "there is no decoder for \(name); use PNG"
-      case .notPNG(nil): "it is no PNG"
+      case .notPNG(nil): "it is not a PNG"
       case .interlaced: "it is an interlaced PNG; save it without"
       case .tooLarge(let width, let height, let most):
         "\(width) x \(height) pixels are more than \(most)"

@@ -6,7 +6,7 @@ public enum StorageError: Error, Hashable, Sendable {
   case full(path: String)
   /// The file or its file system cannot be written.
   case readOnly(path: String)
-  /// The file is no database, is damaged, or holds what this program did not write.
+  /// The file is not a database, is damaged, or holds what this program did not write.
   case corrupt(path: String, detail: String)
   /// Another program (not a daemon: that is `locked`) holds the database.
   case busy(path: String)

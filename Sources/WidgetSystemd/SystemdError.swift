@@ -53,7 +53,7 @@ extension SystemdError: CustomStringConvertible {
     switch number {
     case EACCES, EPERM: "permission denied"
     case EBADF: "a descriptor is not open"
-    case ECONNREFUSED: "nobody listens on the socket"
+    case ECONNREFUSED: "no program listens on the socket"
     case ECONNRESET: "the receiver went away"
     case EMFILE, ENFILE: "too many open files"
     case ENOENT: "there is no such socket"

@@ -257,7 +257,7 @@ public struct InputParser: Sendable {
       reset()
       take(byte, &events)
     default:
-      // A longer one is no answer that is known here; its end still has to be found.
+      // A longer one is not an answer that is known here; its end still has to be found.
       if pending.count < InputParser.sequenceBytesMax { pending.append(byte) }
     }
   }
@@ -325,7 +325,7 @@ public struct InputParser: Sendable {
     }
   }
 
-  /// A parameter; nil for an empty one and for what is no number. Sub-parameters are dropped.
+  /// A parameter; nil for an empty one and for what is not a number. Sub-parameters are dropped.
   private static func number(_ bytes: ArraySlice<UInt8>) -> Int? {
     let digits = bytes.prefix { (0x30...0x39).contains($0) }
     guard !digits.isEmpty, digits.count <= 7 else { return nil }

@@ -12,7 +12,7 @@ public enum TerminalError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .notATerminal(let which):
-      "\(which) is no terminal; run the command in one, without a pipe or redirection"
+      "\(which) is not a terminal; run the command in one, without a pipe or redirection"
     case .cannotMoveCursor:
       "the terminal cannot move its cursor (TERM is \"dumb\" or not set); set TERM to what it is"
     case .inUse: "the terminal is in use by this process; end the other session first"

@@ -42,7 +42,7 @@ struct ServiceManager {
     for descriptor in inherited.all where !known.contains(descriptor.name) {
       if case .listener(.some) = descriptor.kind { continue }
       logger.warning(
-        "closing a descriptor that is of no use: only Unix stream sockets that listen are served",
+        "closing an unusable descriptor: the daemon serves only listening Unix stream sockets",
         metadata: ["name": "\(descriptor.name)", "descriptor": "\(descriptor.number)"])
       close(descriptor.number)
     }
@@ -87,12 +87,12 @@ struct ServiceManager {
         return HandedOver(description: bytes, sockets: sockets)
       } catch {
         logger.warning(
-          "the last process left a description that cannot be read",
+          "cannot read what the last process stored about its connections",
           metadata: ["error": "\(error)"])
       }
     }
     logger.notice(
-      "closing connections of a process that did not end in order",
+      "closing connections of a process that did not end cleanly",
       metadata: ["connections": "\(connections.count)"])
     for socket in sockets.values { close(socket) }
     return nil

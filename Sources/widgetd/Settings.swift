@@ -160,8 +160,8 @@ struct UnknownLimit: Error, CustomStringConvertible {
   let nearest: String?
 
   var description: String {
-    "\(name): there is no limit of that name; "
-      + (nearest.map { "did you mean \"\($0)\"?" } ?? "see widgetd --print-limits")
+    "\(name): unknown limit; "
+      + (nearest.map { "did you mean \"\($0)\"?" } ?? "run `widgetd --print-limits`")
   }
 }
 

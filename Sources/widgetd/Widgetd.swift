@@ -17,53 +17,58 @@ struct Widgetd: AsyncParsableCommand {
 
   static let configuration = CommandConfiguration(
     commandName: "widgetd",
-    abstract: "Owns widgets, and streams their state over a Unix socket.",
+    abstract: "Keep widgets, and stream their state over a Unix socket.",
     discussion: """
-      Every setting can be given as a flag, as an environment variable, or in a file of lines \
-      VARIABLE=VALUE; flags come before the environment, the environment before the file.
+      A setting is a flag, an environment variable, or a line VARIABLE=VALUE in a file. A flag \
+      overrides the environment. The environment overrides the file.
 
         flag                    variable
         --socket PATH           WIDGETD_SOCKET=PATH
         --state-directory DIR   WIDGETD_STATE_DIRECTORY=DIR
         --limit NAME=N          WIDGETD_LIMITS_NAME=N (NAME in capitals)
 
-      SIGTERM and SIGINT end the daemon in order: nothing that was answered is lost. Under systemd \
-      the connections then go on with the process that follows, if the store lasts. SIGHUP reads \
-      the settings again; log_level and limits take effect at once, others with a restart.
+      SIGTERM and SIGINT end the daemon cleanly: it loses no answered change. Under systemd, a \
+      restart keeps the connections if the store is sqlite. SIGHUP reloads the settings. log_level \
+      and the limits change at once. The other settings need a restart, and so do four limits: \
+      metadata_bytes_max, stream_resets_max, requests_kept_max and request_bytes_kept_max.
 
       Example: widgetd --socket /tmp/w/widgetd.sock --state-directory /tmp/w/state
 
-      Exit status: 0 after an orderly end, 1 if it could not start, 2 for wrong arguments and \
-      settings that cannot be used.
+      Exit status: 0 after a clean end, 1 if the daemon cannot start, 2 for wrong usage or an \
+      invalid setting.
       """,
     version: version)
 
   @Option(
     name: .long,
-    help:
-      "The Unix socket to serve. Default: $XDG_RUNTIME_DIR/widgetd/widgetd.sock, else /run/widgetd/widgetd.sock."
-  )
+    help: """
+      The Unix socket to serve. Default: $XDG_RUNTIME_DIR/widgetd/widgetd.sock, else \
+      /run/widgetd/widgetd.sock.
+      """)
   var socket: String?
 
-  @Option(name: .long, help: "The socket's permission bits, octal. Default: 0660.")
+  @Option(name: .long, help: "The socket's permission bits, in octal. Default: 0660.")
   var socketMode: String?
 
   @Option(
     name: .long,
-    help:
-      "Where the store is kept. Default: $STATE_DIRECTORY, $XDG_STATE_HOME/widgetd, ~/.local/state/widgetd."
-  )
+    help: """
+      The folder of the store. Default: the first that is set of $STATE_DIRECTORY, \
+      $XDG_STATE_HOME/widgetd and $HOME/.local/state/widgetd, else /var/lib/widgetd.
+      """)
   var stateDirectory: String?
 
   @Option(
-    name: .long, help: "sqlite keeps everything across restarts, memory nothing. Default: sqlite.")
+    name: .long,
+    help: "sqlite keeps everything across restarts, memory keeps nothing. Default: sqlite.")
   var store: String?
 
   @Option(
     name: .long,
-    help:
-      "What an answered change survives: process (kill -9) or power (a power cut, at the price of a disk flush for each group). Default: process."
-  )
+    help: """
+      What an answered change survives. process: the end of the process, even with kill -9. power: \
+      also a power cut, which costs a disk flush for each group of changes. Default: process.
+      """)
   var durability: String?
 
   @Option(
@@ -77,17 +82,18 @@ struct Widgetd: AsyncParsableCommand {
   @Option(
     name: .customLong("limit"),
     help: ArgumentHelp(
-      "Sets a limit; may be repeated. `widgetd --print-limits` lists them.", valueName: "name=n"))
+      "Set a limit; may be repeated. `widgetd --print-limits` lists the limits.",
+      valueName: "name=n"))
   var limits: [String] = []
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "A file of settings. Default: /etc/widgetd/widgetd.conf, if it is there.",
+      "The file of settings. Default: /etc/widgetd/widgetd.conf, if it exists.",
       valueName: "file"))
   var config: String?
 
-  @Flag(name: .long, help: "Print all limits with the values in force, and exit.")
+  @Flag(name: .long, help: "Print all limits with the values of these settings, and exit.")
   var printLimits = false
 
   func validate() throws {
@@ -95,7 +101,7 @@ struct Widgetd: AsyncParsableCommand {
       let parts = limit.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, ServerLimits.names.contains(where: { $0.name == parts[0] }) else {
         throw ValidationError(
-          "--limit \(limit): there is no limit of that name; see widgetd --print-limits")
+          "--limit \(limit): unknown limit; run `widgetd --print-limits`")
       }
     }
   }
@@ -185,10 +191,10 @@ struct Widgetd: AsyncParsableCommand {
       manager.reloaded()
       logger.logLevel = await reloader.logLevel
       if let error = outcome.error {
-        logger.error("the settings stay as they were", metadata: ["error": "\(error)"])
+        logger.error("the settings stay unchanged", metadata: ["error": "\(error)"])
       } else {
         logger.notice(
-          "read the settings again",
+          "reloaded the settings",
           metadata: [
             "applied": "\(outcome.applied)", "needs_restart": "\(outcome.needsRestart)",
           ])

@@ -153,10 +153,11 @@ import WidgetModel
     #expect(scratch.read("bundles/desk/.settings.json") == nil)
     _ = scratch.write("bundles/desk/.settings.json", "[1")
     #expect(
-      try installer.configured("desk").defaults.problems.first?.contains("no JSON object") == true)
+      try installer.configured("desk").defaults.problems.first?.contains("not a JSON object")
+        == true)
     // A file that cannot be read is not overwritten.
     #expect(
-      refusal { () throws(BundleInstallerError) in try set("{}") }.contains("is no JSON object"))
+      refusal { () throws(BundleInstallerError) in try set("{}") }.contains("is not a JSON object"))
     #expect(scratch.read("bundles/desk/.settings.json") == "[1")
     try installer.remove("desk")
     #expect(
@@ -431,7 +432,7 @@ import WidgetModel
     let message = refusal { () throws(BundleInstallerError) in
       _ = try installer.install(bytes: bytes, name: "a.zip")
     }
-    #expect(message.contains("archive") || message.contains("no bundle"), "\(message)")
+    #expect(message.contains("archive") || message.contains("not a bundle"), "\(message)")
     #expect(scratch.listing("bundles").filter { $0 != "bundles/.lock" } == [])
   }
 
@@ -521,8 +522,14 @@ import WidgetModel
     let message = refusal { () throws(BundleInstallerError) in
       _ = try installer.install(bytes: tar.archive, name: "a.tar")
     }
-    #expect(message.hasPrefix("bundle.yaml: 6:1: there is no such key"), "\(message)")
+    #expect(message.hasPrefix("bundle.yaml: 6:1: unknown key"), "\(message)")
     #expect(try installer.list().count == 1)
+    // A file has the name that the user gave.
+    let other = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(
+        bytes: Array((Texts.bundle("desk") + "nmae: x\n").utf8), name: "/tmp/mine.yaml")
+    }
+    #expect(other.hasPrefix("/tmp/mine.yaml: 6:1: unknown key"), "\(other)")
   }
 
   @Test(arguments: [
@@ -549,14 +556,14 @@ import WidgetModel
     #expect(try installer.list().isEmpty)
   }
 
-  @Test func `a folder that is no bundle is neither replaced nor removed`() throws {
+  @Test func `a folder that is not a bundle is neither replaced nor removed`() throws {
     scratch.write("bundles/desk/precious.txt", "mine")
     let install = refusal { () throws(BundleInstallerError) in
       _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     }
-    #expect(install.contains("is no bundle"))
+    #expect(install.contains("is not a bundle"))
     let remove = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
-    #expect(remove.contains("is no bundle"))
+    #expect(remove.contains("is not a bundle"))
     #expect(scratch.read("bundles/desk/precious.txt") == "mine")
   }
 
@@ -567,9 +574,9 @@ import WidgetModel
     let install = refusal { () throws(BundleInstallerError) in
       _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     }
-    #expect(install.contains("is no bundle"))
+    #expect(install.contains("is not a bundle"))
     let remove = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
-    #expect(remove.contains("is no bundle"))
+    #expect(remove.contains("is not a bundle"))
     #expect(scratch.read("elsewhere/bundle.yaml") != nil)
     #expect(try installer.list().isEmpty)
   }
@@ -577,7 +584,7 @@ import WidgetModel
   @Test(arguments: ["../desk", "", ".", "..", "Desk", "a/b", "-a"])
   func `only an id can be removed`(id: String) {
     let message = refusal { () throws(BundleInstallerError) in try installer.remove(id) }
-    #expect(message.contains("no bundle's id"))
+    #expect(message.contains("not a bundle's id"))
   }
 
   @Test func `what is not there is not found`() {

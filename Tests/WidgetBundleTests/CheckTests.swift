@@ -28,8 +28,8 @@ import WidgetModel
     ("{api: {url: 'http://a.b/', auth: '${bundle}/t'}}", "{service: api}", 5, "would cross"),
     ("{api: {url: 'https://a.b/', headers: {x: =data.n}}}", "{service: api}", 5, "data"),
     ("{api: {query: {a: 1}}}", "{service: api}", 5, "the URL is missing"),
-    ("{a-b: {url: 'https://a.b/'}}", "{url: 'https://a.b/'}", 5, "\"a-b\" is no name"),
-    ("{api: {url: 'https://a.b/', tiemout: 5s}}", "{service: api}", 5, "no such key \"tiemout\""),
+    ("{a-b: {url: 'https://a.b/'}}", "{url: 'https://a.b/'}", 5, "\"a-b\" is not a name"),
+    ("{api: {url: 'https://a.b/', tiemout: 5s}}", "{service: api}", 5, "unknown key \"tiemout\""),
     ("{api: {url: 'https://a.b/'}}", "{service: apy}", 9, "no service \"apy\""),
     ("{}", "{service: api}", 9, "no service \"api\""),
     (
@@ -83,7 +83,7 @@ import WidgetModel
     ("widgets: [{id: a, kind: k, data: {n: x}}]", "type int, not string"),
     ("widgets: [{id: a b, kind: k}]", "cannot be a widget's id"),
     ("widgets: {a: {kind: k, visible: 5}}", "expected true or false"),
-    ("widgets: {a: {kind: k, family: tall}}", "\"tall\" is no family"),
+    ("widgets: {a: {kind: k, family: tall}}", "\"tall\" is not a family"),
   ])
   func `widgets are checked against their kinds`(widgets: String, message: String) {
     let problems = Samples.problems(Samples.kind("displayName: K") + widgets)
@@ -199,10 +199,11 @@ import WidgetModel
   }
 
   @Test(arguments: [
-    ("read: [etc]", "no absolute path"), ("read: [/a/../b]", "has .."),
-    ("hosts: ['http://x']", "no host"), ("hosts: ['x:0']", "no host"), ("hosts: ['*']", "no host"),
-    ("commands: ['df -h']", "no program"), ("commands: [bin/df]", "no absolute path"),
-    ("reed: []", "no such key"),
+    ("read: [etc]", "not an absolute path"), ("read: [/a/../b]", "has .."),
+    ("hosts: ['http://x']", "not a host"), ("hosts: ['x:0']", "not a host"),
+    ("hosts: ['*']", "not a host"),
+    ("commands: ['df -h']", "not a program"), ("commands: [bin/df]", "not an absolute path"),
+    ("reed: []", "unknown key"),
   ])
   func `permissions are checked`(permission: String, message: String) {
     let problems = Samples.problems(Samples.kind("displayName: K", permissions: "{\(permission)}"))

@@ -98,7 +98,7 @@ import WidgetModel
     }
     #expect(error.message.contains("costs more than its budget"))
     guard case .list(let numbers) = try much.value.evaluate(bindings) else {
-      Issue.record("it is no list")
+      Issue.record("it is not a list")
       return
     }
     #expect(numbers.count == 100_000)

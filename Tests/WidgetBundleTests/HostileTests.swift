@@ -39,7 +39,7 @@ import WidgetModel
     ("two first halves", "{\"bundle\": \"\\ud83d\\ud83d\"}", ""),
     ("an escape at the end", "{\"bundle\": \"\\", ""),
     ("a percent directive", "%FOO bar\n---\nbundle: a", ""),
-    ("very many keys", (0..<90_000).map { "k\($0):" }.joined(separator: "\n"), "no such key"),
+    ("very many keys", (0..<90_000).map { "k\($0):" }.joined(separator: "\n"), "unknown key"),
     ("more values than there may be", "a: [" + repeated("1,", 120_000) + "]", "more than 100000"),
     ("a long key", "\(repeated("k", 900_000)): 1", ""),
     ("a number beyond 64 bits", Samples.kind("parameters: {a: 99999999999999999999}"), "64 bits"),

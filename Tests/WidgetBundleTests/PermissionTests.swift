@@ -94,7 +94,8 @@ import WidgetModel
         == ["/run/me/a"])
     #expect(try read("/run/b", "{path: /run/b, send: hello}").kinds[0].sources[0].isContinuous)
     for (sockets, source, message) in [
-      ("/run/b", "/run/c", "may not use the socket /run/c"), ("b", "/run/b", "no absolute path"),
+      ("/run/b", "/run/c", "may not use the socket /run/c"),
+      ("b", "/run/b", "not an absolute path"),
       ("'${environment.OTHER}/a'", "/run/b", "may not read the variable OTHER"),
       ("/run/b", "{send: x}", "path is missing"),
     ] {

@@ -26,12 +26,13 @@ import WidgetModel
 
   static let mistakes: [Mistake] = [
     // Names.
-    Mistake("dispalyName: x", "1:1", "no such key \"dispalyName\"", hint: "\"displayName\""),
-    Mistake("families: [smal]", "1:12", "\"smal\" is no family", hint: "\"small\""),
-    Mistake("persistence: forever", "1:14", "no persistence", hint: "durable, volatile"),
-    Mistake("transition: jump", "1:13", "\"jump\" is no transition"),
+    Mistake("dispalyName: x", "1:1", "unknown key \"dispalyName\"", hint: "\"displayName\""),
+    Mistake("families: [smal]", "1:12", "\"smal\" is not a family", hint: "\"small\""),
+    Mistake("persistence: forever", "1:14", "not a valid persistence", hint: "durable, volatile"),
+    Mistake("transition: jump", "1:13", "\"jump\" is not a transition"),
     Mistake("parameters: {a-b: 1}", "1:14", "\"a-b\" is not a name", hint: "letters, digits and _"),
-    Mistake("parameters: {a: {type: strng}}", "1:24", "\"strng\" is no type", hint: "list(TYPE)"),
+    Mistake(
+      "parameters: {a: {type: strng}}", "1:24", "\"strng\" is not a type", hint: "list(TYPE)"),
     Mistake(
       "parameters: {a: {type: int, default: x}}", "1:38", "type int, not string"),
     Mistake(
@@ -65,26 +66,26 @@ import WidgetModel
     Mistake("on: {click: {unset: m}}", "1:21", "no data \"m\""),
     Mistake("reducers: [{event: a, set: {n: event.paylod.x}}]", "1:38", "'paylod'"),
     // Content.
-    Mistake("content: {lable: x}", "1:11", "\"lable\" is no family", hint: "\"label\""),
+    Mistake("content: {lable: x}", "1:11", "\"lable\" is not a family", hint: "\"label\""),
     Mistake("content: {label: x, url: y}", "1:26", "a label has no \"url\""),
     Mistake("content: {label: x, button: y}", "1:29", "a node is one thing"),
-    Mistake("content: {type: labl}", "1:17", "no type of node", hint: "\"label\""),
+    Mistake("content: {type: labl}", "1:17", "not a valid type of node", hint: "\"label\""),
     Mistake("content: {label: x, children: [y]}", "1:31", "a label has no children"),
     Mistake("content: {stack: horizontal}", "1:18", "expected a list of nodes"),
     Mistake(
       "content: {stack: [{label: x, id: a}, {label: y, id: a}]}", "1:53",
       "a node \"a\" already"),
-    Mistake("content: {stack: [], axis: upwards}", "1:28", "no axis", hint: "vertical"),
-    Mistake("content: {label: x, color: '#12'}", "1:28", "no colour", hint: "#rrggbb"),
+    Mistake("content: {stack: [], axis: upwards}", "1:28", "not a valid axis", hint: "vertical"),
+    Mistake("content: {label: x, color: '#12'}", "1:28", "not a colour", hint: "#rrggbb"),
     Mistake(
-      "content: {label: x, color: warnin}", "1:28", "\"warnin\" is no colour", hint: "warning"),
-    Mistake("content: {label: x, tint: '12ff00'}", "1:27", "no colour", hint: "#rrggbbaa"),
+      "content: {label: x, color: warnin}", "1:28", "\"warnin\" is not a colour", hint: "warning"),
+    Mistake("content: {label: x, tint: '12ff00'}", "1:27", "not a colour", hint: "#rrggbbaa"),
     Mistake("content: {label: x, rows: data.list}", "1:27", "the top cannot have rows"),
     Mistake("content: {stack: [{label: x, rows: data.n}]}", "1:36", "gives int"),
     Mistake(
       "content: {stack: [{label: x, rows: {list: data.list, as: data}}]}", "1:58", "\"data\""),
     Mistake("content: {button: x, on: {pres: y}}", "1:27", "no event \"pres\"", hint: "\"press\""),
-    Mistake("content: {label: {from: data.n, format: '%d'}}", "1:41", "% stands before @"),
+    Mistake("content: {label: {from: data.n, format: '%d'}}", "1:41", "@ or % must follow %"),
     Mistake("content: {label: {from: data.n, else: x}}", "1:39", "\"else\" needs an \"if\""),
     Mistake("content: {gauge: {from: data.n, if: value > 1}}", "1:37", "without then and else"),
     Mistake("content: {label: {placeholder: x}}", "1:18", "the value is missing"),
@@ -100,8 +101,9 @@ import WidgetModel
       "actions: {go: {set: {n: '1'}}}\n"
         + "content: {form: [{input: a}, {toggle: x, name: a}], on: {submit: go}}", "2:10",
       "the form has two fields \"a\""),
-    Mistake("content: {stack: [{lable: x}]}", "1:20", "no such key \"lable\"", hint: "\"label\""),
-    Mistake("content: {inlin: {label: x}}", "1:11", "\"inlin\" is no family", hint: "\"inline\""),
+    Mistake("content: {stack: [{lable: x}]}", "1:20", "unknown key \"lable\"", hint: "\"label\""),
+    Mistake(
+      "content: {inlin: {label: x}}", "1:11", "\"inlin\" is not a family", hint: "\"inline\""),
     Mistake(
       "families: [small, large]\ncontent: {small: {label: x}}", "2:10", "no content for large",
       hint: "\"*\""),
@@ -116,7 +118,7 @@ import WidgetModel
     Mistake(
       "sources: {a: {file: /etc/x, set: {n: '1'}}}", "1:21", "may not read /etc/x",
       hint: "add /etc/x to permissions.read", permissions: "{read: [/etc/y]}"),
-    Mistake("sources: {a: {file: notes}}", "1:21", "no absolute path", hint: "${bundle}"),
+    Mistake("sources: {a: {file: notes}}", "1:21", "not an absolute path", hint: "${bundle}"),
     Mistake("sources: {a: {file: '${bundle}/../x'}}", "1:21", "has .. in it"),
     Mistake(
       "sources: {a: {http: http://127.0.0.1:8080/x}}", "1:21", "may not speak to 127.0.0.1:8080",
@@ -127,14 +129,14 @@ import WidgetModel
       "sources: {a: {command: [df]}}", "1:25", "may not run df", hint: "permissions.commands"),
     Mistake("sources: {a: {command: df}}", "1:24", "expected a list"),
     Mistake("sources: {a: {timer: 10ms}}", "1:22", "too short", hint: "0.1s"),
-    Mistake("sources: {a: {timer: soon}}", "1:22", "no duration", hint: "500ms"),
+    Mistake("sources: {a: {timer: soon}}", "1:22", "not a duration", hint: "500ms"),
     Mistake("sources: {a: {value: 1, aligned: true}}", "1:34", "be aligned", hint: "every"),
     Mistake(
       "sources: {a: {value: 1, optional: true}}", "1:35", "not for \"value\"",
       hint: "leave it out"),
     Mistake(
       "sources: {a: {dbus: {name: x, path: /, interface: org.x.I, properties: []}}}", "1:28",
-      "\"x\" is no name of a service", hint: "org.example.Name"),
+      "\"x\" is not the name of a service", hint: "org.example.Name"),
     Mistake(
       "sources: {a: {dbus: {name: org.x.P, path: /, interface: org.x.I, properties: []}}}", "1:28",
       "may not use org.x.P", hint: "permissions.dbus"),
@@ -161,18 +163,19 @@ import WidgetModel
       permissions: "{sockets: [/s]}"),
     Mistake(
       "sources: {a: {socket: {path: /s, format: i3, request: get_workspace}}}", "1:55",
-      "no request",
+      "not a valid request",
       hint: "\"get_workspaces\"", permissions: "{sockets: [/s]}"),
     Mistake("sources: {a: {value: 1, lines: true}}", "1:32", "is for commands"),
     Mistake(
-      "sources: {a: {file: '${bundle}/x', parse: wrods}}", "1:43", "no format", hint: "\"words\""),
+      "sources: {a: {file: '${bundle}/x', parse: wrods}}", "1:43", "not a valid format",
+      hint: "\"words\""),
     Mistake(
       "sources: {a: {file: '${bundle}/x', parse: {format: text, path: a}}}", "1:64",
       "is for JSON"),
     Mistake(
       "sources: {a: {file: '${bundle}/x', parse: words, set: {n: result.a}}}", "1:66",
       "of type list(list(string))"),
-    Mistake("sources: {a: {file: '${bundle}/x', parse: {path: 'a..b'}}}", "1:50", "is no path"),
+    Mistake("sources: {a: {file: '${bundle}/x', parse: {path: 'a..b'}}}", "1:50", "is not a path"),
     Mistake("sources: {a-b: {timer: 1s}}", "1:11", "cannot be the name"),
     Mistake(
       "sources: {a: {timer: 1s}}\nactions: {a: {reload: all}}", "2:11", "a source \"a\" already"),
@@ -212,7 +215,8 @@ import WidgetModel
     Mistake("actions: {a: {show: nobody}}", "1:21", "no widget \"nobody\"", hint: "self"),
     Mistake("actions: {a: {http: x, command: [y]}}", "1:14", "a step does one thing"),
     Mistake("actions: {a: {reload: all, parse: text}}", "1:35", "is for http and command"),
-    Mistake("actions: {a: {do: [], require: {if: data.n > 1, code: NOPE}}}", "1:55", "no code"),
+    Mistake(
+      "actions: {a: {do: [], require: {if: data.n > 1, code: NOPE}}}", "1:55", "not an error code"),
     Mistake("actions: {a: [[b]]}", "1:15", "list of steps"),
     Mistake(
       "events: [{name: click}]\non: {clik: {set: {n: '1'}}}", "2:6", "declares no event \"clik\"",
@@ -222,7 +226,7 @@ import WidgetModel
       "actions: {a: {http: {url: https://h/, method: GET, json: {}}}}", "1:47", "GET has no body",
       permissions: "{hosts: [h]}"),
     Mistake(
-      "actions: {a: {http: {url: https://h/, method: FETCH}}}", "1:47", "no method",
+      "actions: {a: {http: {url: https://h/, method: FETCH}}}", "1:47", "not a method",
       permissions: "{hosts: [h]}"),
   ]
 
@@ -250,7 +254,7 @@ import WidgetModel
     let problem = try #require(
       Samples.problems("bundle: b\nformat: 1\nversion: 1.0.0\nnmae: x\n").first)
     #expect(
-      problem.description == "4:1: there is no such key \"nmae\" here; did you mean \"name\"?")
+      problem.description == "4:1: unknown key \"nmae\"; did you mean \"name\"?")
     #expect(problem.excerpt == "4 | nmae: x\n  | ^")
   }
 
@@ -261,7 +265,7 @@ import WidgetModel
     ("bundle: B_1\nformat: 1\nversion: 1.0.0", "1:9: \"B_1\" cannot be a bundle's id"),
     ("bundle: b\nformat: 2\nversion: 1.0.0", "2:9: format 2 is not known"),
     ("bundle: b\nversion: 1.0.0", "1:1: the format is missing"),
-    ("bundle: b\nformat: 1\nversion: 1.0", "3:10: \"1.0\" is no version"),
+    ("bundle: b\nformat: 1\nversion: 1.0", "3:10: \"1.0\" is not a version"),
     ("bundle: b\nformat: 1\nversion: 1.0.0\nbundle: c", "1:1: keys are there twice"),
     ("bundle: b\n  format: 1", "2:9: a value has \": \" in it; put the value in quotes"),
     ("bundle: b\nkinds:\n\tk: 1", "3:1: a tab cannot indent YAML; indent with spaces"),
@@ -273,7 +277,7 @@ import WidgetModel
     ("bundle: !!python/object b", "1:9: tags such as"),
     ("? [a]\n: b\n", "1:3: a key must be plain text"),
   ])
-  func `a text that is no bundle says so`(text: String, problem: String) throws {
+  func `a text that is not a bundle says so`(text: String, problem: String) throws {
     let problems = Samples.problems(text)
     #expect(problems.contains { $0.description.hasPrefix(problem) }, "\(problems)")
   }

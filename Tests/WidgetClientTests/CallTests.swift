@@ -140,7 +140,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a status that says OK is no error`() async throws {
+  @Test func `a status that says OK is not an error`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls

@@ -3,14 +3,14 @@ import WidgetClient
 extension WidgetID {
   /// A valid id, or the program ends: only for literals in tests.
   static func of(_ text: String) -> WidgetID {
-    guard let id = WidgetID(text) else { preconditionFailure("\(text) is no widget id") }
+    guard let id = WidgetID(text) else { preconditionFailure("\(text) is not a widget id") }
     return id
   }
 }
 
 extension KindName {
   static func of(_ text: String) -> KindName {
-    guard let kind = KindName(text) else { preconditionFailure("\(text) is no kind") }
+    guard let kind = KindName(text) else { preconditionFailure("\(text) is not a kind") }
     return kind
   }
 }

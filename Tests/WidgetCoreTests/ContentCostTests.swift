@@ -58,7 +58,7 @@ struct ContentCostTests {
     try store.run(Self.declaration(Self.kind("'y'")))
     for change in try store.changes(since: cursor).changes {
       guard case .updated(let update) = change else {
-        Issue.record("\(change) is no update")
+        Issue.record("\(change) is not an update")
         continue
       }
       #expect(update.content == ContentChange(replacingBy: store.widget(update.id)?.content))

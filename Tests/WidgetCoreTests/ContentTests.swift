@@ -274,7 +274,9 @@ struct ContentTests: ContentSamples {
     let node = try #require(store.widget("w")?.content?["a"])
     #expect(node.properties == ["spacing": .double(2)])
     #expect(
-      node.problem.hasPrefix("axis: \"upward\" is no axis; use vertical, horizontal or layered"))
+      node.problem.hasPrefix(
+        "axis: \"upward\" is not a valid axis; use vertical, horizontal or layered")
+    )
   }
 
   @Test func `a restored widget shows the same, and readers from before get all of it`() throws {

@@ -35,7 +35,7 @@ struct TemplateTests: ContentSamples {
     (
       NodeTemplate(
         id: "a", type: .stack, properties: ["axis": Binding(value: .string("horizonal"))]),
-      "content[0].root.properties[axis]: \"horizonal\" is no axis; did you mean \"horizontal\"?"
+      "content[0].root.properties[axis]: \"horizonal\" is not a valid axis; did you mean \"horizontal\"?"
     ),
     (
       NodeTemplate(
@@ -57,7 +57,7 @@ struct TemplateTests: ContentSamples {
     ),
     (
       NodeTemplate(id: "a", type: .label, properties: ["color": Binding(value: .string("#12"))]),
-      "content[0].root.properties[color]: \"#12\" is no colour; write #rrggbb, #rrggbbaa or a token"
+      "content[0].root.properties[color]: \"#12\" is not a colour; write #rrggbb, #rrggbbaa or a token"
     ),
     (
       NodeTemplate(

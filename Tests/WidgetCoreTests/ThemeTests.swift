@@ -76,15 +76,15 @@ struct ThemeTests {
 
   @Test(arguments: [
     ("color.primary", ThemeValue.offset(1), "a color token cannot be a length; write #rrggbb or"),
-    ("offset.basic", .offset(-1), "-1.0 is no length; write points, 0 to 100000"),
-    ("offset.basic", .offset(.nan), "nan is no length; write points"),
-    ("offset.basic", .offset(100_000.5), "100000.5 is no length"),
-    ("font.title", .font(ThemeFont(size: 3.9)), "3.9 is no size of a font; write a size of 4"),
-    ("font.title", .font(ThemeFont(size: .infinity)), "inf is no size of a font"),
-    ("colour.primary", green, "\"colour.primary\" is no token; did you mean color.primary?"),
-    ("primary", green, "\"primary\" is no token; did you mean color.primary?"),
-    ("color.", green, "\"color.\" is no token"),
-    ("color.a b", green, "\"color.a b\" is no token; write color., offset. or font. and a name"),
+    ("offset.basic", .offset(-1), "-1.0 is not a length; write points, 0 to 100000"),
+    ("offset.basic", .offset(.nan), "nan is not a length; write points"),
+    ("offset.basic", .offset(100_000.5), "100000.5 is not a length"),
+    ("font.title", .font(ThemeFont(size: 3.9)), "3.9 is not a font size; write a size of 4"),
+    ("font.title", .font(ThemeFont(size: .infinity)), "inf is not a font size"),
+    ("colour.primary", green, "\"colour.primary\" is not a token; did you mean color.primary?"),
+    ("primary", green, "\"primary\" is not a token; did you mean color.primary?"),
+    ("color.", green, "\"color.\" is not a token"),
+    ("color.a b", green, "\"color.a b\" is not a token; write color., offset. or font. and a name"),
   ])
   func `a bad value is refused with its token, why, and what to write`(
     token: String, value: ThemeValue, message: String

@@ -47,11 +47,11 @@ struct AudienceTests {
     scene.tell(.audience(attached: [], detached: []))
     scene.pass(.seconds(100))
     #expect(scene.program() == nil)
-    #expect(texts(&scene).contains("is off: nobody watches"))
+    #expect(texts(&scene).contains("is off: no client watches the widget"))
     try watch(&scene, true)
     try scene.print(scene.program()?.id, "7")
     #expect(scene["n"] == .int(7))
-    #expect(texts(&scene).contains("somebody watches"))
+    #expect(texts(&scene).contains("is on: a client watches the widget"))
     scene.pass(.seconds(10))
     #expect(scene.program() != nil)
   }

@@ -45,7 +45,7 @@ struct BundleFolderTests {
     return body()
   }
 
-  @Test func `a folder without a bundle's file is no bundle`() throws {
+  @Test func `a folder without a bundle's file is not a bundle`() throws {
     let place = try Place(nil)
     #expect(look(into: place.bundle) == "nothing")
     #expect(look(into: place.path + "/none") == "nothing")

@@ -25,7 +25,7 @@ struct BusTests {
     #expect(asked.request.work == .properties(["Level"]))
     scene.tell(.value(asked.id, .map(["Level": .int(50)])))
     #expect(scene["level"] == .int(50) && scene.status("power") == .string("success"))
-    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "nobody is org.x.Power")))
+    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "no program has the name org.x.Power")))
     #expect(scene.status("power") == .string("failure"))
     scene.tell(.value(asked.id, .map(["Level": .int(51)])))
     #expect(scene["level"] == .int(51) && scene.status("power") == .string("success"))
@@ -45,7 +45,7 @@ struct BusTests {
       """, permissions: "{dbus: [org.x.Power]}")
     let asked = try need(scene.busRequest())
     scene.tell(.value(asked.id, .map(["Level": .int(50)])))
-    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "nobody is org.x.Power")))
+    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "no program has the name org.x.Power")))
     #expect(scene.status("power") == .string("missing") && scene["level"] == .int(-1))
     #expect(scene.instance.failures.isEmpty)
     scene.pass(.seconds(1_000))
@@ -63,7 +63,7 @@ struct BusTests {
       """, permissions: "{dbus: [org.x.P]}")
     let asked = try need(scene.busRequest())
     #expect(asked.request.work == .signal("Said"))
-    let absence = Failure("NOT_FOUND", "nobody is org.x.P")
+    let absence = Failure("NOT_FOUND", "no program has the name org.x.P")
     scene.tell(.absent(asked.id, absence))
     #expect(scene.status("said") == .string("missing"))
     #expect(scene.status("said", "missing") == .bool(true))
@@ -87,10 +87,10 @@ struct BusTests {
       sources: {said: {dbus: \(BusTests.said), set: {text: "string(result[0])"}}}
       """, permissions: "{dbus: [org.x.P]}")
     let asked = try need(scene.busRequest())
-    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "nobody is org.x.P")))
+    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "no program has the name org.x.P")))
     #expect(scene.status("said") == .string("running") && scene.instance.failures.isEmpty)
     scene.tell(.value(asked.id, .list([.string("a")])))
-    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "nobody is org.x.P")))
+    scene.tell(.absent(asked.id, Failure("NOT_FOUND", "no program has the name org.x.P")))
     #expect(scene["text"] == .string("a") && scene.status("said") == .string("success"))
     scene.tell(.failed(asked.id, Failure("UNAVAILABLE", "the bus has ended", isTransient: true)))
     #expect(scene.status("said") == .string("failure"))
@@ -257,7 +257,7 @@ struct BusTests {
   @Test(arguments: [
     "a", "(", ")", "a{vs}", "{ss}", "()", "z", "h", String(repeating: "a", count: 40) + "s",
   ])
-  func `what is no signature is none`(text: String) {
+  func `what is not a signature is none`(text: String) {
     #expect(BusType.types(of: text) == nil)
   }
 

@@ -260,7 +260,7 @@ struct FailureTests {
     #expect(scene.instance.failures.map(\.message) == ["no a", "no b"])
   }
 
-  @Test func `a refused form is no failure of the bundle`() throws {
+  @Test func `a refused form is not a failure of the bundle`() throws {
     let body = """
       actions: {save: {do: [{http: "http://h/x"}]}}
       content: {form: [{input: title, required: true}], id: f, on: {submit: save}}

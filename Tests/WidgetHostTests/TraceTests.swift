@@ -80,7 +80,8 @@ struct TraceTests {
     scene.instance.trace(until: .seconds(100))
     scene.pass(.seconds(10))
     let request = try need(scene.webRequest())
-    #expect(lines(&scene) == ["source feed: requests GET http://a.example/… with key"])
+    #expect(
+      lines(&scene) == ["source feed: sends a GET request to http://a.example/… (query: key)"])
     try scene.answer(request.id, 200, #"{"n": 4}"#)
     #expect(lines(&scene) == ["source feed: result: a map of 1", "source feed: sets n = 4"])
     scene.pass(.seconds(10))
@@ -112,8 +113,8 @@ struct TraceTests {
     }
     let told = lines(&scene)
     for words in [
-      "result: a map of 2", "event go: comes with by, values", "sends told to w with by",
-      "requests POST http://a.example/…", "runs true", "value changed", "sets n = 4",
+      "result: a map of 2", "event go: received with by, values", "sends told to w with by",
+      "sends a POST request to http://a.example/…", "runs true", "value changed", "sets n = 4",
     ] {
       #expect(told.contains { $0.hasSuffix(words) }, "\(words): \(told)")
     }
@@ -187,13 +188,13 @@ struct TraceTests {
       }.first)
     #expect(
       lines(&scene) == [
-        "event go: comes with by", "action on go: begins", "action on go: sets n = 1",
-        "action save: begins", "action save: requests POST http://a.example/",
+        "event go: received with by", "action on go: starts", "action on go: sets n = 1",
+        "action save: starts", "action save: sends a POST request to http://a.example/",
       ])
     try scene.answer(request, 200)
     #expect(lines(&scene).last == "action save: succeeds: Saved")
     try scene.event("nothing")
-    #expect(lines(&scene) == ["event nothing: comes: the host has nothing to do for it"])
+    #expect(lines(&scene) == ["event nothing: received: the host does nothing for it"])
   }
 
   @Test func `a trace has what reducers made of an event`() throws {
@@ -204,7 +205,7 @@ struct TraceTests {
     try scene.event("press")
     #expect(
       lines(&scene) == [
-        "event press: comes: the daemon has set the data",
+        "event press: received: the daemon has changed the data",
         "event press: after the daemon's reducers: n = 4",
       ])
   }
@@ -222,7 +223,7 @@ struct TraceTests {
     try scene.change { $0.content?.nodes[0].problem = "" }
     #expect(lines(&scene) == ["node a: works again"])
     try scene.change { $0.content = nil }
-    #expect(lines(&scene) == ["node a: is gone"])
+    #expect(lines(&scene) == ["node a: removed"])
   }
 
   @Test func `the lines of a trace and their length are limited`() throws {
@@ -233,7 +234,7 @@ struct TraceTests {
     try scene.event("go", ["by": .string("a long\ntext")])
     #expect(
       lines(&scene) == [
-        "event go: comes with…", "action on go: begins", "action on go: sets n = 1", "2 dropped",
+        "event go: received w…", "action on go: starts", "action on go: sets n = 1", "2 dropped",
       ])
   }
 }

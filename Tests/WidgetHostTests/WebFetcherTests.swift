@@ -242,7 +242,7 @@ struct WebFetcherTests {
     #expect(code(try await fetch(server, timeout: .milliseconds(100))) == "DEADLINE_EXCEEDED")
   }
 
-  @Test func `a body that never ends in time is no answer`() async throws {
+  @Test func `a body that never ends in time is not an answer`() async throws {
     let server = try Server("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", flood: [])
     let result = try await fetch(server, timeout: .seconds(5))
     #expect(["DEADLINE_EXCEEDED", "UNAVAILABLE"].contains(code(result)))

@@ -62,28 +62,32 @@ import WidgetModel
   }
 
   @Test(arguments: ["#12345", "#gggggg", "#", "", "a b", "color.", "2nd", "offset.basic"])
-  func `what is no colour is refused`(text: String) {
+  func `what is not a colour is refused`(text: String) {
     #expect(
       refusal(.color, .string(text))
-        == "\"\(text)\" is no colour; write #rrggbb, #rrggbbaa or a token like color.primary")
+        == "\"\(text)\" is not a colour; write #rrggbb, #rrggbbaa or a token like color.primary")
   }
 
   @Test func `a slip in a token names the token that was meant`() {
     #expect(
-      refusal(.color, .string("warnin")) == "\"warnin\" is no colour; did you mean \"warning\"?")
+      refusal(.color, .string("warnin")) == "\"warnin\" is not a colour; did you mean \"warning\"?")
     #expect(
-      refusal(.font, .string("headlin")) == "\"headlin\" is no it; did you mean \"headline\"?")
+      refusal(.font, .string("headlin"))
+        == "\"headlin\" is not a valid it; did you mean \"headline\"?")
     #expect(
-      refusal(.length, .string("basik2")) == "\"basik2\" is no it; did you mean \"basic2\"?")
+      refusal(.length, .string("basik2"))
+        == "\"basik2\" is not a valid it; did you mean \"basic2\"?")
   }
 
   @Test func `lengths are points or tokens`() {
     #expect(fitted(.length, .int(8)) == .success(.double(8)))
     #expect(fitted(.length, .string("basic2")) == .success(.string("offset.basic2")))
-    #expect(refusal(.length, .int(-1)) == "-1 is no it; use points from 0 to 100000")
+    #expect(refusal(.length, .int(-1)) == "-1 is not a valid it; use points from 0 to 100000")
     #expect(refusal(.length, .double(.nan)) != nil)
     #expect(refusal(.length, .double(.infinity)) != nil)
-    #expect(refusal(.length, .string("8px")) == "\"8px\" is no it; write a token like offset.basic")
+    #expect(
+      refusal(.length, .string("8px"))
+        == "\"8px\" is not a valid it; write a token like offset.basic")
     #expect(
       refusal(.length, .bool(true))
         == "it is a length, not a value of type bool; write points, or a token like offset.basic")
@@ -95,22 +99,23 @@ import WidgetModel
         == .success(.map(["top": .double(1), "all": .string("offset.basic")])))
     #expect(
       refusal(.edges, .map(["topp": .int(1)])) == "it has no \"topp\"; did you mean \"top\"?")
-    #expect(refusal(.edges, .map(["top": .int(-1)]))?.hasPrefix("-1 is no it.top") == true)
+    #expect(refusal(.edges, .map(["top": .int(-1)]))?.hasPrefix("-1 is not a valid it.top") == true)
   }
 
   @Test func `choices suggest the word that was meant`() {
     #expect(
       refusal(.choice(["vertical", "horizontal"]), .string("horizonal"))
-        == "\"horizonal\" is no it; did you mean \"horizontal\"?")
+        == "\"horizonal\" is not a valid it; did you mean \"horizontal\"?")
     #expect(
-      refusal(.choice(["a", "b", "c"]), .string("zzz")) == "\"zzz\" is no it; use a, b or c")
+      refusal(.choice(["a", "b", "c"]), .string("zzz"))
+        == "\"zzz\" is not a valid it; use a, b or c")
   }
 
   @Test func `numbers keep to their range`() {
     #expect(fitted(.whole(0...3), .int(3)) == .success(.int(3)))
-    #expect(refusal(.whole(0...3), .int(4)) == "4 is no it; use a whole number, 0 to 3")
+    #expect(refusal(.whole(0...3), .int(4)) == "4 is not a valid it; use a whole number, 0 to 3")
     #expect(fitted(.number(0...1), .int(1)) == .success(.double(1)))
-    #expect(refusal(.number(0...1), .double(1.5)) == "1.5 is no it; use a number, 0 to 1")
+    #expect(refusal(.number(0...1), .double(1.5)) == "1.5 is not a valid it; use a number, 0 to 1")
     #expect(fitted(PropertyType.anyNumber, .double(.infinity)) == .success(.double(.infinity)))
   }
 
@@ -135,7 +140,7 @@ import WidgetModel
           ])))
     #expect(
       refusal(.runs, .list([.map(["weight": .string("heavy")])]))
-        == "\"heavy\" is no it[0].weight; use regular, bold or light")
+        == "\"heavy\" is not a valid it[0].weight; use regular, bold or light")
     #expect(
       fitted(
         .columns, .list([.string("CPU"), .map(["title": .string("%"), "align": .string("end")])]))

@@ -350,12 +350,12 @@ struct RandomMessages {
   }
 
   private mutating func id() -> WidgetID {
-    guard let id = WidgetID(name()) else { preconditionFailure("a name is no id") }
+    guard let id = WidgetID(name()) else { preconditionFailure("a name is not an id") }
     return id
   }
 
   private mutating func kind() -> KindName {
-    guard let kind = KindName(name()) else { preconditionFailure("a name is no kind") }
+    guard let kind = KindName(name()) else { preconditionFailure("a name is not a kind") }
     return kind
   }
 
@@ -557,7 +557,7 @@ struct RandomMessages {
   private mutating func mask() -> ReadMask {
     let choices = [[], ["id"], ["data", "family"], ["data.a.b", "parameters.x", "etag", "id"]]
     do { return try ReadMask(paths: pick(choices)) } catch {
-      preconditionFailure("\(error.path) is no path")
+      preconditionFailure("\(error.path) is not a path")
     }
   }
 

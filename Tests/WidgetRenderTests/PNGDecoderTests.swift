@@ -2,7 +2,7 @@ import Testing
 
 @testable import WidgetRender
 
-/// Files of pictures become pixels, and what is no picture says why. The bytes are those of Python's zlib.
+/// Files of pictures become pixels, and what is not a picture says why. The bytes are those of Python's zlib.
 @Suite struct PNGDecoderTests {
   @Test func `what the encoder writes comes back`() throws {
     let rgba = (0..<7 * 5 * 4).map { UInt8(truncatingIfNeeded: $0 * 37) }
@@ -134,7 +134,7 @@ import Testing
     ),
     ([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], .damaged),
   ])
-  func `what is no picture says why`(bytes: [UInt8], failure: PNGDecoder.Failure) {
+  func `what is not a picture says why`(bytes: [UInt8], failure: PNGDecoder.Failure) {
     #expect(throws: failure) { try PNGDecoder.image(bytes) }
   }
 

@@ -41,7 +41,7 @@ import WidgetStorage
       throw TestFault("unexpected \(String(describing: error))")
     }
     #expect(path == folder.socketPath)
-    #expect(reason.contains("no socket"))
+    #expect(reason.contains("not a socket"))
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("precious".utf8))
   }
 

@@ -15,7 +15,7 @@ import WidgetTransport
     data: [Field(name: "load", type: .double, defaultValue: .double(0))])
 
   private static func kind(_ name: String) -> KindName {
-    guard let kind = KindName(name) else { preconditionFailure("\(name) is no kind") }
+    guard let kind = KindName(name) else { preconditionFailure("\(name) is not a kind") }
     return kind
   }
 
@@ -712,7 +712,7 @@ import WidgetTransport
         let status = try failure(client, call)
         #expect(status.code == .deadlineExceeded)
         #expect(status.message.contains("bundle_call_seconds"))
-        // A late answer is no mistake of the host.
+        // A late answer is not a mistake of the host.
         try provider.send(
           .bundleAnswer(
             ProvideBundleAnswer(

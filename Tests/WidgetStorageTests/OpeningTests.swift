@@ -13,7 +13,7 @@ import WidgetModel
   // MARK: What is refused
 
   @Test(arguments: [1, 100, 5_000])
-  func `a file that is no database is refused and left alone`(size: Int) throws {
+  func `a file that is not a database is refused and left alone`(size: Int) throws {
     let garbage = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) })
     try garbage.write(to: URL(fileURLWithPath: folder.database))
     let failure = #expect(throws: StorageError.self) { try folder.open() }

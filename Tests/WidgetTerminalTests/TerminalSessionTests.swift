@@ -125,7 +125,7 @@ struct TerminalSessionTests {
     try TerminalSession(input: terminal.program, output: terminal.program).stop()
   }
 
-  @Test func `a pipe is no terminal`() throws {
+  @Test func `a pipe is not a terminal`() throws {
     let pipe = try #require(SystemPipe.make())
     defer { pipe.close() }
     #expect(throws: TerminalError.notATerminal("standard input")) {

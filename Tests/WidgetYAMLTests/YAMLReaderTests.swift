@@ -107,7 +107,7 @@ private func flow(_ node: YAMLNode) -> String {
       failure("&k a: 1\nl: &l [\(list)]\nm: [\(lists)]")?.reason == .tooManyNodes(max: 1000))
   }
 
-  @Test func `a byte order mark is no text`() throws {
+  @Test func `a byte order mark is not text`() throws {
     #expect(
       try YAMLReader.documents(of: "\u{FEFF}id: a\nkind: k", options).map(flow) == ["{id:a,kind:k}"]
     )

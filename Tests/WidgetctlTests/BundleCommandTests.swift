@@ -23,7 +23,7 @@ struct BundleCommandTests {
       BundleRemote.installed(installed)
         == "bundle b 1.0.0 installed in /x\\u{a}/b by widgetd-host, was 0.9.0\n")
     let back = RollbackBundleResponse(bundle: bundle, formerVersion: "")
-    #expect(BundleRemote.broughtBack(back) == "bundle b 1.0.0 is back in /x\\u{a}/b\n")
+    #expect(BundleRemote.broughtBack(back) == "bundle b 1.0.0 restored in /x\\u{a}/b\n")
   }
 
   @Test(arguments: [

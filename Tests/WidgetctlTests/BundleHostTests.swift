@@ -39,7 +39,7 @@ import WidgetModel
       try widget(["state": .string("running"), "folders": folders], isStale: true))
     let ended = BundleHost(try widget(["state": .string("stopped"), "folders": folders]))
     #expect([away, ended] == [.missing, .missing])
-    #expect(away.problem(of: "/a")?.contains("there is no widgetd-host") == true)
+    #expect(away.problem(of: "/a")?.contains("widgetd-host is not running") == true)
   }
 
   @Test func `a bundle whose host was killed is stopped`() throws {
@@ -51,7 +51,7 @@ import WidgetModel
     #expect((runs.text, runs.isBad) == ("running", false))
     #expect((runs.version, runs.widgetCount) == ("1.0.0", 2))
     let killed = BundleStanding(try widget(data, isStale: true))
-    #expect((killed.text, killed.isBad) == ("stopped: no widgetd-host runs it", true))
+    #expect((killed.text, killed.isBad) == ("stopped: widgetd-host is not running", true))
   }
 
   @Test func `a field of a bundle's file without effect is named with its owner`() {
@@ -80,7 +80,7 @@ import WidgetModel
         == "  data.n is 5; it follows bundle/top")
     #expect(
       SetCommand.released("labels.panel", in: widget, owners: [])
-        == "  labels.panel is \"top\"; no bundle and no set declares it, so nobody owns it")
+        == "  labels.panel is \"top\"; no bundle and no set declares it, so it has no owner")
   }
 
   @Test func `a name to unset that is not there is told`() {
@@ -117,23 +117,23 @@ import WidgetModel
     arguments: [
       (
         true, true, BundleHost.running(folders: []),
-        "it is stored; widgetd-host runs and goes on with it: `widgetctl get w --field data.status` shows how"
+        "it is stored; widgetd-host continues it: `widgetctl get w --field data.status` shows its state"
       ),
       (
         true, false, .running(folders: []),
-        "it is stored; widgetd-host runs, but not its bundle: `widgetctl bundle ls` says why"
+        "it is stored; widgetd-host runs, but not its bundle: `widgetctl bundle ls` shows why"
       ),
       (
         false, true, .missing,
-        "its kind stores no events; no widgetd-host runs; the event is lost for the host"
+        "its kind stores no events; no widgetd-host runs; the host loses the event"
       ),
       (
         true, true, .missing,
-        "it is stored; no widgetd-host runs; one that starts handles the event"
+        "it is stored; no widgetd-host runs; a host that starts handles the event"
       ),
       (
         nil, nil, .unknown,
-        "whether it is stored is not known; the daemon does not answer: `widgetctl doctor` says why"
+        "whether it is stored is not known; the daemon does not answer: run `widgetctl doctor`"
       ),
     ] as [(Bool?, Bool?, BundleHost, String)])
   func `the timeout message says whether the event is stored`(

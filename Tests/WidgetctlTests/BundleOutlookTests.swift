@@ -24,12 +24,13 @@ struct BundleOutlookTests {
     #expect(try BundleOutlook.shared(kind(), [], isRegistered: false) == nil)
     let one = try BundleOutlook.shared(kind(), ["cpu"], isRegistered: false)
     #expect(
-      one?.message == "the bundle takes over 1 widget of kind \"gauge\" that others made: cpu")
+      one?.message == "the bundle takes over 1 widget of kind \"gauge\" that others created: cpu")
     let many = try BundleOutlook.shared(
       kind(), (1...7).reversed().map { "w\($0)" }, isRegistered: true)
     #expect(
       many?.message
-        == "7 widgets of kind \"gauge\" that others made follow the bundle: w1, w2, w3, w4, w5, …")
+        == "7 widgets of kind \"gauge\" that others created follow the bundle: "
+        + "w1, w2, w3, w4, w5, …")
   }
 
   @Test func `a field stays if somebody else owns it, and has another value`() throws {
@@ -55,8 +56,8 @@ struct BundleOutlookTests {
     #expect(kept.first?.value == .int(9) && kept.first?.declared == .int(1))
     #expect(
       kept.last?.text
-        == "! widget g: labels.on stays \"2\", not \"1\": events of kind gauge has set it; \"widgetctl"
-        + " set g --release labels.on\" gives it back to the file")
+        == "! widget g: labels.on stays \"2\", the file has \"1\": set by events of kind gauge; "
+        + "`widgetctl set g --release labels.on` gives it back to the file")
   }
 
   @Test func `a new default under a value that somebody set is told`() throws {

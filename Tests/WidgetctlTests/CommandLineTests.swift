@@ -90,6 +90,14 @@ struct CommandLineTests {
     #expect((refusal == nil) == (words == nil))
     #expect(refusal.map { $0.exit == .refused } ?? true)
     for word in words ?? [] { #expect(refusal?.message.contains(word) == true) }
+    #expect(refusal == nil || refusal?.metadata["widget_id"] == widget.id.rawValue)
+  }
+
+  @Test func `the set of a bundle is not pruned`() {
+    #expect(ApplyCommand.refusal(toPrune: "panel") == nil)
+    let refusal = ApplyCommand.refusal(toPrune: "bundle/desk")
+    #expect(refusal?.exit == .refused)
+    #expect(refusal?.message.contains("`widgetctl bundle rm desk`") == true)
   }
 
   @Test(
@@ -123,7 +131,7 @@ struct CommandLineTests {
     #expect(text("cpus") == "no widget \"cpus\" yet; waiting for it; did you mean \"cpu\"?")
     #expect(text("memory") == "no widget \"memory\" yet; waiting for it")
     // Its bundle may have failed to load.
-    #expect(text("shop").contains("there is a bundle of that name: `widgetctl bundle ls`"))
+    #expect(text("shop").contains("there is a bundle with this id: `widgetctl bundle ls`"))
     #expect(NearestName.bundleText("shop", among: ["bundle/shop"])?.contains("bundle ls") == true)
     #expect(NearestName.bundleText("cpu", among: ["bundle/shop", "cpu"]) == nil)
     #expect(NearestName.bundleText("", among: ["bundle/"]) == nil)
@@ -202,7 +210,7 @@ struct CommandLineTests {
     #expect(ArgumentOrder.normalized(arguments) == wanted)
   }
 
-  @Test func `a word that is no command is found`() {
+  @Test func `a word that is not a command is found`() {
     #expect(ArgumentOrder.unknownCommand(["frob", "ls"]) == "frob")
     #expect(ArgumentOrder.unknownCommand(["help", "frob"]) == "frob")
     for arguments in [
@@ -253,11 +261,11 @@ struct FailureTests {
   @Test func `a family that the kind lacks is told without the protocol's field`() {
     let violation = FieldViolation(
       field: "content_family",
-      description: "Kind \"load\" is not made for large; use one of: small.")
+      description: "Kind \"load\" does not support large; use one of: small.")
     let failure = Self.failure(
       .invalidArgument, "INVALID", "content_family: \(violation.description)",
       violations: [violation])
-    #expect(failure.message == "kind \"load\" is not made for large; use one of: small")
+    #expect(failure.message == "kind \"load\" does not support large; use one of: small")
   }
 
   @Test func `a kind that is not there is looked for with a command`() {
@@ -293,7 +301,7 @@ struct FailureTests {
   }
 
   @Test(arguments: [("/", "a directory"), ("/dev/null", "a special file")])
-  func `what is no socket is called by its name`(_ path: String, kind: String) {
+  func `what is not a socket is called by its name`(_ path: String, kind: String) {
     let failure = CommandFailure(.unavailable(.refused, socketPath: path))
     #expect(failure.exit == .unavailable)
     #expect(failure.message.hasPrefix("\(path) is \(kind), not a socket;"))

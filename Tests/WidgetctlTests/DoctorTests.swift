@@ -292,11 +292,11 @@ struct DoctorTests {
       $0.connection = .failed(.permissionDenied)
     },
     Case(
-      "the socket is stale", "connect", .fail, "nobody listens",
+      "the socket is stale", "connect", .fail, "no program listens",
       "sudo systemctl restart widgetd.socket widgetd.service"
     ) { $0.connection = .failed(.refused) },
     Case(
-      "a security module refuses", "connect", .fail, "in spite of the mode",
+      "a security module refuses", "connect", .fail, "although the mode permits it",
       "sudo journalctl -k -g widgetd"
     ) { $0.connection = .failed(.permissionDenied) },
     Case(
@@ -337,14 +337,14 @@ struct DoctorTests {
     },
     Case(
       "a socket for datagrams", "connect", .fail,
-      "is no stream socket but one for datagrams or packets, and so not widgetd's",
+      "is not a stream socket but one for datagrams or packets, so it is not widgetd's",
       "unset WIDGETD_SOCKET"
     ) {
       $0.choice = .named("/x", .variable)
       $0.connection = .failed(.other(errno: EPROTOTYPE, description: "connect: Protocol wrong"))
     },
     Case(
-      "a socket for datagrams in the usual place", "connect", .fail, "no stream socket",
+      "a socket for datagrams in the usual place", "connect", .fail, "not a stream socket",
       "sudo ss -xap src /run/widgetd/widgetd.sock"
     ) {
       $0.units[.system] = .absent
@@ -436,7 +436,7 @@ struct DoctorTests {
     },
     Case(
       "systemd listens for another service in the usual place", "health", .fail,
-      "what listens (systemd, process 1) is not widgetd: bad frame",
+      "the program that listens (systemd, process 1) is not widgetd: bad frame",
       "systemctl list-sockets --all"
     ) {
       $0.units[.system] = .notInstalled
@@ -482,14 +482,14 @@ struct DoctorTests {
     },
     Case(
       "something else listens in the service's place", "health", .fail,
-      "what listens is not widgetd: bad frame",
+      "the program that listens is not widgetd: bad frame",
       "sudo systemctl restart widgetd.socket widgetd.service"
     ) {
       $0.connection = .mute(.protocolViolation("bad frame"))
     },
     Case(
       "something else listens in the usual place", "health", .fail,
-      "what listens (nginx, process 42) is not widgetd: bad frame", "kill -TERM 42"
+      "the program that listens (nginx, process 42) is not widgetd: bad frame", "kill -TERM 42"
     ) {
       $0.units[.system] = .notInstalled
       $0.connection = .mute(.protocolViolation("bad frame"))
@@ -497,7 +497,7 @@ struct DoctorTests {
     },
     Case(
       "something unknown listens in the usual place", "health", .fail,
-      "what listens is not widgetd: it does not know what health is",
+      "the program that listens is not widgetd: it has no health service",
       "sudo ss -xap src /run/widgetd/widgetd.sock"
     ) {
       $0.units[.system] = .absent
@@ -519,11 +519,11 @@ struct DoctorTests {
       $0.connection = .mute(.connectionLost(socketPath: "/s"))
       $0.listener = Facts.Listener(pid: 42, uid: 0, name: "cat")
     },
-    Case("the daemon is going down", "health", .fail, "going down", "widgetctl doctor") {
+    Case("the daemon is stopping", "health", .fail, "is stopping", "widgetctl doctor") {
       $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))
     },
     Case(
-      "the daemon that a flag names is going down", "health", .fail, "going down",
+      "the daemon that a flag names is stopping", "health", .fail, "is stopping",
       "widgetctl doctor --socket /x"
     ) {
       $0.choice = .named("/x", .flag)
@@ -611,7 +611,7 @@ struct DoctorTests {
     ) { $0.providers[.system] = [.provider("widgetd-host.service", "inactive")] },
     Case(
       "two providers do not run, each for its reason", "providers", .warn,
-      "a.service failed (exit-code); `sudo journalctl -u a.service -n 20` says why; the program of "
+      "a.service failed (exit-code); `sudo journalctl -u a.service -n 20` shows why; the program of "
         + "b.service was replaced or removed",
       "sudo systemctl reset-failed a.service; sudo systemctl start a.service; "
         + "sudo systemctl restart b.service"
@@ -627,7 +627,7 @@ struct DoctorTests {
     ) { $0.providers[.system] = [.provider("a.service", "activating", result: "exit-code")] },
     Case(
       "versions differ without units", "version", .warn,
-      "and restart that daemon as it was started, which this shows",
+      "and restart that daemon with its arguments, which this command shows",
       "ps -ww -o user=,args= -p 42"
     ) {
       $0.choice = .named("/x", .flag)

@@ -19,7 +19,7 @@ struct DurationSyntaxTests {
   @Test(arguments: [
     "", "5", "s", "5 s", "1.s", ".5s", "1..5s", "5x", "1h30", "99999999999d", "--1s", "٣s",
   ])
-  func `what is no duration is refused`(_ text: String) {
+  func `what is not a duration is refused`(_ text: String) {
     #expect(DurationSyntax.parse(text) == nil)
   }
 
@@ -55,7 +55,7 @@ struct TransitionSyntaxTests {
   }
 
   @Test(arguments: ["", "bounce", "spring:", "spring:fast", "spring:-1s", "spring:damping=0"])
-  func `what is no transition is refused`(_ text: String) {
+  func `what is not a transition is refused`(_ text: String) {
     #expect(throws: SyntaxFailure.self) { try TransitionSyntax.parse(text) }
   }
 }

@@ -61,7 +61,7 @@ struct JSONTests {
     #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: nested(100_000)) }
   }
 
-  @Test func `a byte order mark is no text`() throws {
+  @Test func `a byte order mark is not text`() throws {
     #expect(try JSONReader.value(of: "\u{FEFF} [1]") == .list([.int(1)]))
     #expect(try JSONReader.values(of: "\u{FEFF}1\n2\n") == [.int(1), .int(2)])
     #expect(try JSONReader.values(of: "\u{FEFF}") == [])

@@ -22,10 +22,11 @@ struct KindTextTests {
     let text = ApplyCommand.text(ApplyKindsResponse(results: [result], revision: 1), dryRun: dryRun)
     #expect(
       text == """
-        kind note updated, 2 widgets made to fit\(dryRun ? " (dry run)" : "")
-          a: data.text \(dryRun ? "would lose" : "has lost") its value, which does not fit the kind any more
+        kind note updated, 2 widgets converted\(dryRun ? " (dry run)" : "")
+          a: data.text \(dryRun ? "would lose" : "has lost") its value: the changed kind does \
+        not declare the field, or only with another type
           b: data.text \(dryRun ? "would be" : "is") set aside until the kind declares it again
-          more values that do not fit the kind any more: 3
+          more values that do not fit the changed kind: 3
 
         """)
   }

@@ -120,9 +120,9 @@ import WidgetTerminal
   }
 
   @Test(arguments: [
-    ("columns: [{widht: 3, id: a}]", "f.yaml:1:12: columns[0].widht: there is no such field"),
+    ("columns: [{widht: 3, id: a}]", "f.yaml:1:12: columns[0].widht: unknown field"),
     (
-      "rows:\n- a\n- {id: b, width: 3}", "f.yaml:3:11: rows[1].width: is for what stands in columns"
+      "rows:\n- a\n- {id: b, width: 3}", "f.yaml:3:11: rows[1].width: is for entries in columns"
     ),
     ("columns:\n- {id: b, width: wide}", "f.yaml:2:11: columns[0].width: must be a number"),
     ("rows: [a]\nrest: maybe", "f.yaml:2:1: rest: must be show or hide"),
@@ -132,7 +132,7 @@ import WidgetTerminal
     ("rows: [{id: a, family: huge}]", "rows[0].family: must be"),
     ("rows: [{title: t}]", "names no widget"),
     ("rows: []", "names no widget; write its id"),
-    ("columns: []\nrows: []", "columns are there already"),
+    ("columns: []\nrows: []", "there are columns already"),
     ("- a", "must be a map with `columns` or `rows`"),
     ("", "is empty"),
     ("rows: [a", "f.yaml:"),
@@ -175,15 +175,15 @@ import WidgetTerminal
     #expect(
       places == [
         "f.yaml:2:5: columns[0].width: must be a number of columns of the terminal, or a share such as 40%",
-        "f.yaml:5:20: columns[0].rows[1].titel: there is no such field",
-        "f.yaml:5:37: columns[0].rows[1].width: is for what stands in columns",
+        "f.yaml:5:20: columns[0].rows[1].titel: unknown field",
+        "f.yaml:5:37: columns[0].rows[1].width: is for entries in columns",
         "f.yaml:6:9: columns[0].rows[2]: names no widget",
         "f.yaml:7:6: columns[1].labels: \"x=(\": a ) is missing",
-        "f.yaml:7:31: columns[1].kind[1]: \"k k\" is no kind",
+        "f.yaml:7:31: columns[1].kind[1]: \"k k\" is not a kind",
         "f.yaml:7:38: columns[1].kind[2]: must be text",
         "f.yaml:7:42: columns[1].order: must be position or id",
         "f.yaml:8:5: columns[2]: must be a widget's id, or a map with id, labels, kind, columns or rows",
-        "f.yaml:9:6: columns[3].idd: there is no such field",
+        "f.yaml:9:6: columns[3].idd: unknown field",
         "f.yaml:10:1: rest: must be show or hide",
       ])
   }

@@ -253,7 +253,7 @@ import WidgetTerminal
     #expect(press(&board, .enter) == [])
     #expect(says("[ ] Soon"))
     press(&board, .enter)
-    // A toggle without a name is no value of the form: it sends its change.
+    // A toggle without a name is not a value of the form: it sends its change.
     press(&board, .tab)
     #expect(
       press(&board, .enter) == [
@@ -609,7 +609,7 @@ import WidgetTerminal
     clock.withLock { $0 = $0.advanced(by: .seconds(2)) }
     board.timeHasPassed(turningSpinners: false)
     #expect(!isOn(board))
-    #expect(board.notice == "nothing has switched done; it is as it was")
+    #expect(board.notice == "nothing handled the switch of done; it is unchanged")
     board.notice = ""
     #expect(board.quiet == nil)
   }

@@ -31,7 +31,7 @@ import WidgetModel
 
   @Test func `a provider that is away is named, with how long`() {
     let text = words(kind: registered("sysmon")) { $0.isStale = true }
-    #expect(text.hasPrefix("Why it is stale\nIts provider \"sysmon\" is away"))
+    #expect(text.hasPrefix("Why it is stale\nIts provider \"sysmon\" is not running"))
     #expect(text.contains("It became stale 5m ago at the latest"))
   }
 
@@ -41,7 +41,7 @@ import WidgetModel
       $0.updateTime = Samples.time(1180)
     }
     let text = words(kind: registered("bundle/feed"), host: host) { $0.isStale = true }
-    #expect(text.contains("widgetd-host, which runs it, has been away for 2m"))
+    #expect(text.contains("widgetd-host, which runs it, ended 2m ago"))
   }
 
   @Test func `a failed source is named with its age and reason`() {
@@ -72,7 +72,8 @@ import WidgetModel
 
   @Test func `a mark without provider says who takes it away`() {
     #expect(words { $0.isStale = true }.contains("`widgetctl set w --no-stale`"))
-    #expect(words(isConnected: false) { _ in }.hasPrefix("Why it is stale\nThe daemon is away"))
+    #expect(
+      words(isConnected: false) { _ in }.hasPrefix("Why it is stale\nThe daemon cannot be reached"))
     #expect(!words { _ in }.contains("stale"))
   }
 

@@ -186,9 +186,9 @@ import WidgetTerminal
     }
     #expect(words("/does/not/exist") == "No such file or directory")
     #expect(words("/dev/null") == "not a file")
-    #expect(words("/etc/passwd") == "it is no PNG")
+    #expect(words("/etc/passwd") == "it is not a PNG")
     #expect(words("https://example.org/a.png") == "widgetctl reads files only")
-    #expect(words("icon") == "\"icon\" is no absolute path")
+    #expect(words("icon") == "\"icon\" is not an absolute path")
   }
 
   @Test func `pictures that are no longer seen make room for others`() {

@@ -4,12 +4,12 @@ import WidgetModel
 
 enum Samples {
   static func id(_ text: String) -> WidgetID {
-    guard let id = WidgetID(text) else { preconditionFailure("\(text) is no id") }
+    guard let id = WidgetID(text) else { preconditionFailure("\(text) is not an id") }
     return id
   }
 
   static func kind(_ text: String) -> KindName {
-    guard let kind = KindName(text) else { preconditionFailure("\(text) is no kind") }
+    guard let kind = KindName(text) else { preconditionFailure("\(text) is not a kind") }
     return kind
   }
 

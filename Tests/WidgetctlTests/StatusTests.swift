@@ -67,7 +67,7 @@ struct StatusTests {
           ● widgetd - running
               Socket: /s
             Revision: 55
-             You may: read, watch and send events; more is told to root: `sudo widgetctl status`
+             You may: read, watch and send events; root sees more: `sudo widgetctl status`
 
           """)
   }
@@ -87,7 +87,7 @@ struct StatusTests {
             Socket: /s
             Reason: nobody listens
               Mend: start it
-              Next: `widgetctl doctor` tells more
+              Next: `widgetctl doctor` shows more
 
         """)
   }
@@ -155,7 +155,7 @@ struct StatusTests {
     )
     #expect(report.text(Samples.plain).contains("`sudo widgetctl status --socket /s`"))
     report.level = .nothing
-    #expect(report.text(Samples.plain).contains("`widgetctl doctor --socket /s` says why"))
+    #expect(report.text(Samples.plain).contains("`widgetctl doctor --socket /s` shows why"))
     report.level = .unknown
     #expect(report.text(Samples.plain).contains("see `widgetctl doctor --socket /s`"))
   }

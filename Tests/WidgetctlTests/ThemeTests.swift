@@ -38,16 +38,16 @@ struct ThemeTests {
   }
 
   @Test(arguments: [
-    ("color.primary=red", "color.primary: \"red\" is no colour; write #rrggbb or #rrggbbaa"),
+    ("color.primary=red", "color.primary: \"red\" is not a colour; write #rrggbb or #rrggbbaa"),
     ("color.new.dark=#000000", "color.new.dark: the token has no value yet; write color.new=#"),
-    ("offset.basic=-1", "offset.basic: -1.0 is no length; write points, 0 to 100000"),
-    ("offset.basic=nan", "offset.basic: nan is no length"),
+    ("offset.basic=-1", "offset.basic: -1.0 is not a length; write points, 0 to 100000"),
+    ("offset.basic=nan", "offset.basic: nan is not a length"),
     ("offset.basic=wide", "offset.basic: must be a length; write points"),
-    ("font.title.size=2", "font.title.size: 2.0 is no size of a font; write a size of 4 to 200"),
+    ("font.title.size=2", "font.title.size: 2.0 is not a font size; write a size of 4 to 200"),
     ("font.title.weight=fat", "font.title.weight: must be regular, bold, light"),
     ("font.title.italic=yes", "font.title.italic: must be true or false"),
-    ("colour.primary=#000000", "\"colour.primary\" is no token; did you mean color.primary?"),
-    ("primary=#000000", "\"primary\" is no token; did you mean color.primary?"),
+    ("colour.primary=#000000", "\"colour.primary\" is not a token; did you mean color.primary?"),
+    ("primary=#000000", "\"primary\" is not a token; did you mean color.primary?"),
     ("color.primary.drak=#000000", "color.primary has no part \"drak\"; use light, dark, high-"),
     ("color.primary", "\"color.primary\" is not TOKEN=VALUE"),
   ])
@@ -68,11 +68,11 @@ struct ThemeTests {
 
   @Test(arguments: [
     ("{color.primary: 7}", "color.primary: must be a colour"),
-    ("{theme: {color.primary: {drak: \"#000000\"}}}", "theme.color.primary.drak: there is no such"),
+    ("{theme: {color.primary: {drak: \"#000000\"}}}", "theme.color.primary.drak: unknown field"),
     ("{theme: {color.primary: {dark: \"#000000\"}}}", "theme.color.primary.light: must be"),
     ("{font.x: {weight: bold}}", "font.x.size: must be a number"),
-    ("{offset.x: -1}", "offset.x: -1.0 is no length"),
-    ("{offst.x: 1}", "offst.x: \"offst.x\" is no token; did you mean offset.x?"),
+    ("{offset.x: -1}", "offset.x: -1.0 is not a length"),
+    ("{offst.x: 1}", "offst.x: \"offst.x\" is not a token; did you mean offset.x?"),
     ("[1]", ": must be a map of tokens"),
   ])
   func `a wrong file says which token and why`(text: String, message: String) throws {
@@ -114,7 +114,7 @@ struct ThemeTests {
     #expect(
       text == """
         color.brand is #ff6600 light, #000000 dark, #01020304 high-contrast
-        color.old is gone
+        color.old removed
         font.title is 20 points, bold, italic
         offset.basic is 6.5 points
 

@@ -8,7 +8,7 @@ import WidgetModel
     "lines": .list([
       .map([
         "time": .timestamp(.epoch), "widget": .string("w"), "subject": .string("source"),
-        "name": .string("feed"), "text": .string("requests GET http://a/\u{1B}[2J"),
+        "name": .string("feed"), "text": .string("sends a GET request to http://a/\u{1B}[2J"),
       ]),
       .map([
         "time": .timestamp(.epoch), "widget": .string(""), "subject": .string("bundle"),
@@ -19,7 +19,7 @@ import WidgetModel
 
   @Test func `a line for people has the time, the place and what happened`() {
     let text = TraceText.text(payload, only: [], .table, Painter(usesColour: false))
-    #expect(text.hasPrefix("00:00:00.000  w  source feed  requests GET http://a/"))
+    #expect(text.hasPrefix("00:00:00.000  w  source feed  sends a GET request to http://a/"))
     #expect(!text.contains("\u{1B}"))
     #expect(text.contains("\n00:00:00.000  bundle b  1.0.0 is loaded\n"))
     #expect(text.hasSuffix("… 3 more lines were left out\n"))

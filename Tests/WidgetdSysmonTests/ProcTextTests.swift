@@ -30,8 +30,11 @@ struct ProcTextTests {
   @Test(arguments: [
     ("MemTotal: 1000 kB", "there is no MemAvailable"),
     ("MemAvailable: 1 kB", "there is no MemTotal"),
-    ("MemTotal: 1000 MB\nMemAvailable: 1 kB", "\"MemTotal: 1000 MB\" is no amount in kB"),
-    ("MemTotal: 9999999999999999999 kB", "\"MemTotal: 9999999999999999999 kB\" is no amount in kB"),
+    ("MemTotal: 1000 MB\nMemAvailable: 1 kB", "\"MemTotal: 1000 MB\" is not an amount in kB"),
+    (
+      "MemTotal: 9999999999999999999 kB",
+      "\"MemTotal: 9999999999999999999 kB\" is not an amount in kB"
+    ),
   ])
   func `memory that cannot be read is refused with the line`(text: String, problem: String) {
     #expect(throws: ProcTextError(path: "/proc/meminfo", problem: problem)) {

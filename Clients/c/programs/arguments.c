@@ -167,7 +167,7 @@ static char *trimmed(const char *start, const char *end) {
 static char *label_key(const char *start, const char *end, const char *all) {
   char *key = trimmed(start, end);
   if (*key == 0 || strpbrk(key, " !=()<>") != NULL)
-    bad_labels(all, "this is no label; write 'a=b,c!=d,e in (x,y),f,!g'");
+    bad_labels(all, "this is not a label; write 'a=b,c!=d,e in (x,y),f,!g'");
   return key;
 }
 

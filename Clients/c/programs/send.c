@@ -26,7 +26,7 @@ static const option options[] = {
 };
 
 static const char help[] =
-    "Sends an event to a widget of widgetd, as `widgetctl send` does, in little time and memory.\n"
+    "Send an event to a widget of widgetd, like `widgetctl send`, with little time and memory.\n"
     "\n"
     "usage: widgetd-send [options] ID EVENT [KEY=VALUE ...]\n"
     "\n"
@@ -39,18 +39,21 @@ static const char help[] =
     "text. A value that begins with { must be JSON. key==text is always text, key:=json must be\n"
     "JSON, and key=@file and key:=@file read a file.\n"
     "\n"
-    "      --node ID           the node of the event, such as a button\n"
-    "      --value NAME=VALUE  the value of an input of the form; may be repeated\n"
-    "      --force             send the event even if the widget is hidden or disabled\n"
-    "      --socket PATH       the daemon's socket; default: $WIDGETD_SOCKET,\n"
-    "                          $XDG_RUNTIME_DIR/widgetd/widgetd.sock, /run/widgetd/widgetd.sock\n"
-    "      --timeout DURATION  give up after this long; 0 is never; default: " TIMEOUT_DEFAULT "\n"
-    "      --request-id ID     safe to retry: an id is sent once within ten minutes\n"
-    "      --version           print the version, and exit\n"
-    "  -h, --help              print this, and exit\n"
+    "      --node ID           The node of the event, such as a button.\n"
+    "      --value NAME=VALUE  The value of an input of the form; may be repeated.\n"
+    "      --force             Send even to a hidden or disabled widget. Only for root and the\n"
+    "                          daemon's user.\n"
+    "      --socket PATH       The daemon's socket. Default: $WIDGETD_SOCKET,\n"
+    "                          $XDG_RUNTIME_DIR/widgetd/widgetd.sock, /run/widgetd/widgetd.sock.\n"
+    "      --timeout DURATION  Give up after this long; 0 is never. Default: " TIMEOUT_DEFAULT ".\n"
+    "      --request-id ID     Id for a safe retry: within ten minutes, the daemon takes an event\n"
+    "                          with this id only once.\n"
+    "      --version           Print the version, and exit.\n"
+    "  -h, --help              Print this help, and exit.\n"
     "\n"
     "Exit status: 0 sent, 2 wrong usage, 3 no such widget or node, 5 hidden or disabled,\n"
-    "6 permission denied, 7 no daemon, 8 timeout, 9 a limit, 10 a wrong value, 1 other errors.\n";
+    "6 permission denied, 7 no daemon, 8 timeout, 9 limit exceeded, 10 invalid value,\n"
+    "1 any other error.\n";
 
 /* Assignments in order. If a key is repeated, the last one counts. */
 typedef struct assignments {

@@ -155,7 +155,7 @@ static wc_code violation(wc_error *error, const ProtobufCMessageDescriptor *type
                          const wp_fault *fault) {
   const char *what = "is malformed";
   if (fault->code == WP_FAULT_DEPTH) what = "nests too deep";
-  if (fault->code == WP_FAULT_UTF8) what = "has text that is no UTF-8";
+  if (fault->code == WP_FAULT_UTF8) what = "has text that is not UTF-8";
   if (fault->code == WP_FAULT_NUL) what = "has text with a NUL in it";
   return wc_fail(error, WC_INTERNAL, "PROTOCOL_VIOLATION",
                  "the daemon broke the protocol: a %s %s%s%s. Check that client and daemon fit "

@@ -150,7 +150,7 @@ wc_code wc_stream_next_message(wc_stream *stream, void **message, int timeout, w
     int64_t left = deadline == INT64_MAX ? -1 : deadline - wc_now();
     if (deadline != INT64_MAX && left <= 0)
       return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
-                     "nothing came within %d ms; the stream goes on, so wait again", timeout);
+                     "nothing came within %d ms; the stream continues, so wait again", timeout);
     struct pollfd wanted = {.fd = stream->link.fd, .events = POLLIN};
     poll(&wanted, 1, left < 0 ? -1 : (int)((left + 999999) / 1000000));
   }

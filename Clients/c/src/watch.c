@@ -239,7 +239,7 @@ static bool opened(wc_watch *watch, uint64_t subscription, uint64_t epoch, uint6
     /* The number that was sent was one of another epoch, and meant nothing here. */
     wc_error error;
     wc_fail(&error, WC_FAILED_PRECONDITION, "EPOCH_CHANGED",
-            "the daemon's store is another than before, and counts events anew; all that it keeps "
+            "the daemon has a new store, and numbers events from the start; all events that it keeps "
             "follow");
     start_over(watch, &error, true);
     return false;
@@ -282,7 +282,7 @@ static bool mirror_took(wc_watch *watch, Widgetd__V1__WatchWidgetsResponse *fram
     return true;
   case WC_MIRROR_LOST:
     wc_fail(&error, WC_INTERNAL, "PROTOCOL_VIOLATION",
-            "the daemon's changes do not fit what it sent before; all widgets are read anew");
+            "the daemon's changes do not fit what it sent before; all widgets are read again");
     start_over(watch, &error, false);
     return false;
   case WC_MIRROR_TOO_LARGE:
@@ -564,7 +564,7 @@ wc_watch *wc_watch_new(const char *socket, const Widgetd__V1__WatchWidgetsReques
   if (request == NULL) request = &all;
   if (request->resume_token.len > 0 && (flags & WC_WATCH_NO_COPY) == 0) {
     wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL",
-            "a resume token goes on from widgets that this watch does not hold; leave it out, or "
+            "a resume token continues from widgets that this watch does not hold; leave it out, or "
             "set WC_WATCH_NO_COPY");
     return NULL;
   }

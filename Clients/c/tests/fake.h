@@ -73,7 +73,7 @@ static inline void fake_accept(fake *server) {
   CHECK(server->peer >= 0);
 }
 
-/* Sends what it can; a client that has hung up is no failure. */
+/* Sends what it can; a client that has hung up is not a failure. */
 static inline void send_bytes(int fd, const void *bytes, size_t count) {
   for (size_t sent = 0; sent < count;) {
     ssize_t now = send(fd, (const uint8_t *)bytes + sent, count - sent, MSG_NOSIGNAL);

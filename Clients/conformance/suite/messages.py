@@ -123,7 +123,7 @@ def duration(text: str) -> dict[str, int]:
     """ "250ms" or "2s" as a google.protobuf.Duration."""
     match = re.fullmatch(r"(-?\d+)(ms|s)", text)
     if not match:
-        raise Misuse(f"{text} is no duration; write 250ms or 2s")
+        raise Misuse(f"{text} is not a duration; write 250ms or 2s")
     milliseconds = int(match[1]) * (1 if match[2] == "ms" else 1000)
     seconds, rest = divmod(milliseconds, 1000)
     return {"seconds": seconds, "nanos": rest * 1_000_000}

@@ -494,7 +494,7 @@ class Run:
     def _conversation(self, name: str) -> ProvideReader:
         reader = self.streams[name]
         if not isinstance(reader, ProvideReader):
-            raise Misuse(f"{name} is no conversation")
+            raise Misuse(f"{name} is not a conversation")
         return reader
 
     # --- The daemon

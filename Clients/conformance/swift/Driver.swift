@@ -81,7 +81,7 @@ actor Driver {
       try await client.startDaemon()
       Output.say("started")
     default:
-      throw Misuse("\(words[0]) with \(words.count - 1) words is no command")
+      throw Misuse("\(words[0]) with \(words.count - 1) words is not a command")
     }
   }
 
@@ -112,12 +112,12 @@ actor Driver {
 
   private func conversation(_ word: Substring) throws -> AsyncStream<[UInt8]>.Continuation {
     let id = try number(word)
-    guard let conversation = outgoing[id] else { throw Misuse("there is no conversation \(id)") }
+    guard let conversation = outgoing[id] else { throw Misuse("there is not a conversation \(id)") }
     return conversation
   }
 
   private func number(_ word: Substring) throws -> Int {
-    guard let number = Int(word) else { throw Misuse("\(word) is no number") }
+    guard let number = Int(word) else { throw Misuse("\(word) is not a number") }
     return number
   }
 }

@@ -47,7 +47,7 @@ struct HostSettings: Sendable {
   }
 
   private static func number(_ text: some StringProtocol) throws -> UInt32 {
-    guard let number = UInt32(text) else { throw Misuse("\(text) is no number") }
+    guard let number = UInt32(text) else { throw Misuse("\(text) is not a number") }
     return number
   }
 }

@@ -90,7 +90,7 @@ func main() {
 		case len(command) > 1:
 			say("unsupported %s Debian's ttrpc 1.1.1 for Go has unary calls only", command[1])
 		default:
-			fail("%q is no command", command[0])
+			fail("%q is not a command", command[0])
 		}
 	}
 }

@@ -105,7 +105,7 @@ class ConnectionTests(unittest.TestCase):
         path = os.path.join(self.folder, "stale")
         with socket.socket(socket.AF_UNIX) as stale:
             stale.bind(path)
-        self.assertIn("nobody listens there", self.failure(path))
+        self.assertIn("no program listens there", self.failure(path))
 
     def test_a_path_that_is_too_long_fails_before_anything_else(self):
         with self.assertRaises(widgetd.ConnectionFailed) as caught:

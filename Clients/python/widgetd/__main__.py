@@ -38,10 +38,10 @@ _STATUS = {
     Code.OUT_OF_RANGE: 10,
 }
 
-_EPILOG = """exit status, as widgetctl's:
-  0 done   1 other error   2 wrong command line   3 no such widget   4 id taken
-  5 refused in this state   6 not permitted   7 daemon not reached   8 timed out
-  9 a limit is reached   10 wrong content
+_EPILOG = """exit status, like widgetctl:
+  0 success   1 any other error   2 wrong usage   3 no such widget   4 id exists
+  5 refused in this state   6 permission denied   7 daemon not reached   8 timeout
+  9 limit exceeded   10 invalid value
 
 examples:
   python -m widgetd watch
@@ -97,32 +97,38 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument(
         "--socket",
         metavar="PATH",
-        help="the daemon's socket; default: $WIDGETD_SOCKET, "
-        "$XDG_RUNTIME_DIR/widgetd/widgetd.sock, /run/widgetd/widgetd.sock",
+        help="The daemon's socket. Default: $WIDGETD_SOCKET, "
+        "$XDG_RUNTIME_DIR/widgetd/widgetd.sock, /run/widgetd/widgetd.sock.",
     )
-    common.add_argument("--json", action="store_true", help="print one JSON object a line")
+    common.add_argument("--json", action="store_true", help="Print one JSON object per line.")
     common.add_argument(
         "--timeout",
         type=float,
         default=30.0,
         metavar="SECONDS",
-        help="give calls up after this long; default 30",
+        help="Give up after this long. Default: 30.",
     )
     picking = argparse.ArgumentParser(add_help=False)
-    picking.add_argument("-l", "--selector", metavar="LABELS", help="as in 'a=b,c!=d,f,!g'")
-    picking.add_argument("--kind", action="append", default=[], help="of this kind; repeatable")
-    picking.add_argument("--family", action="append", default=[], help="of this family; repeatable")
+    picking.add_argument(
+        "-l", "--selector", metavar="LABELS", help="Only with these labels: 'a=b,c!=d,f,!g'."
+    )
+    picking.add_argument(
+        "--kind", action="append", default=[], help="Only of this kind; may be repeated."
+    )
+    picking.add_argument(
+        "--family", action="append", default=[], help="Only of this family; may be repeated."
+    )
     fields = argparse.ArgumentParser(add_help=False)
     fields.add_argument(
         "--field",
         action="append",
         default=[],
         metavar="PATH",
-        help="only this of each widget: data.KEY, parameters.KEY, labels, …; repeatable",
+        help="Only this field: data.KEY, parameters.KEY, labels, …; may be repeated.",
     )
     parser = argparse.ArgumentParser(
         prog="python -m widgetd",
-        description="Looks at the widgets of widgetd, and follows them.",
+        description="Show and follow the widgets of widgetd.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -134,32 +140,52 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made
 
-    command("ls", _ls, "list widgets, in display order", picking, fields)
-    get = command("get", _get, "show widgets", fields)
+    command("ls", _ls, "List widgets, in display order.", picking, fields)
+    get = command("get", _get, "Show widgets.", fields)
     get.add_argument("ids", nargs="+", metavar="ID")
-    watch = command("watch", _watch, "follow widgets: what is there, then changes", picking, fields)
-    watch.add_argument("ids", nargs="*", metavar="ID", help="only these, the ones to come included")
-    watch.add_argument("--events", action="store_true", help="also show their events")
+    watch = command(
+        "watch", _watch, "Follow widgets: the current state, then every change.", picking, fields
+    )
+    watch.add_argument(
+        "ids", nargs="*", metavar="ID", help="Only these widgets. They need not exist yet."
+    )
+    watch.add_argument(
+        "--events", action="store_true", help="Also show the events of these widgets."
+    )
     watch.add_argument(
         "--min-interval",
         type=float,
         metavar="SECONDS",
-        help="the least time between two changes; what is between is merged",
+        help="Minimum time between two changes. Changes in between are merged.",
     )
-    watch.add_argument("--wait", action="store_true", help="wait for the daemon at the beginning")
-    events = command("events", _events, "follow events: what users and programs do", picking)
-    events.add_argument("ids", nargs="*", metavar="ID", help="only of these widgets")
-    events.add_argument("--name", action="append", default=[], help="only these; repeatable")
-    events.add_argument("--after-sequence", type=int, metavar="N", help="also those kept after N")
-    events.add_argument("--wait", action="store_true", help="wait for the daemon at the beginning")
-    send = command("send", _send, "send an event to a widget")
+    watch.add_argument(
+        "--wait", action="store_true", help="Wait for the daemon if it is not running."
+    )
+    events = command(
+        "events", _events, "Follow events: what users and programs do to widgets.", picking
+    )
+    events.add_argument("ids", nargs="*", metavar="ID", help="Only events of these widgets.")
+    events.add_argument(
+        "--name", action="append", default=[], help="Only events with this name; may be repeated."
+    )
+    events.add_argument(
+        "--after-sequence", type=int, metavar="N", help="Start after this event. Default: now."
+    )
+    events.add_argument(
+        "--wait", action="store_true", help="Wait for the daemon if it is not running."
+    )
+    send = command("send", _send, "Send an event to a widget.")
     send.add_argument("id", metavar="ID")
-    send.add_argument("name", metavar="EVENT", help="what happens: click, toggle, submit, …")
-    send.add_argument("payload", nargs="*", metavar="KEY=VALUE", help="VALUE is JSON, else text")
-    send.add_argument("--node", default="", help="the part of the widget it happens to")
-    send.add_argument("--force", action="store_true", help="even if it is hidden or disabled")
-    send.add_argument("--request-id", default="", help="makes it safe to send it again")
-    command("health", _health, "say whether the daemon serves: status 0 if so, else 7")
+    send.add_argument("name", metavar="EVENT", help="The event's name: click, toggle, …")
+    send.add_argument("payload", nargs="*", metavar="KEY=VALUE", help="VALUE is JSON, else text.")
+    send.add_argument("--node", default="", help="The node of the event.")
+    send.add_argument(
+        "--force", action="store_true", help="Send even to a hidden or disabled widget."
+    )
+    send.add_argument("--request-id", default="", help="Id for a safe retry.")
+    command(
+        "health", _health, "Check whether the daemon serves: exit status 0 if it does, else 7."
+    )
     return parser
 
 
@@ -354,7 +380,7 @@ def _say(frame: Any) -> None:
     elif isinstance(frame, Reset):
         text = f"starting over ({frame.reason.value})"
     elif isinstance(frame, Disconnected):
-        text = f"{frame.error}; trying again"
+        text = f"{frame.error}; reconnecting"
     elif isinstance(frame, Reconnected):
         text = "connected again"
     if text is not None:

@@ -58,7 +58,7 @@ def seconds_left(timeout: Optional[float], default: Optional[float]) -> Optional
     if chosen is None or math.isinf(chosen) and chosen > 0:
         return None
     if math.isnan(chosen):
-        raise ValueError("the timeout is no number")
+        raise ValueError("the timeout is not a number")
     # gRPC overflows after some centuries.
     return max(min(chosen, 1e9), -1e9)
 

@@ -113,5 +113,5 @@ def value_pb(value: ThemeValue) -> theme_pb2.ThemeValue:
     if isinstance(value, ThemeFont):
         return theme_pb2.ThemeValue(font=value.message_pb())
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{value!r} is no colour, length or font; see widgetd.ThemeValue")
+        raise TypeError(f"{value!r} is not a colour, length or font; see widgetd.ThemeValue")
     return theme_pb2.ThemeValue(offset=value)

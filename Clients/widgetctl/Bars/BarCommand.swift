@@ -10,26 +10,27 @@ struct BarCommand: AsyncParsableCommand {
     commandName: "bar",
     abstract: "Feed a status bar: waybar, i3bar, polybar, tmux and others.",
     discussion: """
-      Writes the widgets' content for the family inline in the format of a bar: one text now, and \
-      one at every change. Hidden widgets are left out. One process can feed a whole bar. The \
-      command waits for the daemon, and continues after a restart. Meanwhile the last state stays, \
-      marked as stale. The command ends when the bar does.
+      The command writes the widgets' content for the family inline in the format of a bar: one \
+      text now, and one at every change. It leaves out hidden widgets. One process can feed a \
+      whole bar. The command waits for the daemon, and continues after a restart of the daemon. \
+      Meanwhile the last state stays, marked as stale. The command ends when the bar ends.
 
       Formats:
         waybar            a custom module with "return-type": "json"
         i3bar, swaybar    a status_command, with clicks
-        i3blocks          a block with interval=persist and format=json, with clicks
+        i3blocks          a block with interval=persist and format=json
         polybar           a module custom/script with tail = true, with clicks
         yambar            a module script: the tags text, short, icon, percentage, urgent, …
         eww               a deflisten variable: a list of blocks
         tmux              #(widgetctl bar --format tmux) in status-right
-        json, plain       a list of blocks a line; text alone
+        json, plain       a list of blocks per line; text alone
 
       A click sends an event. The left button presses a button or toggle, or a node that takes \
-      `press`. Other buttons send `click` and the wheel sends `scroll`, with the button's number \
-      as `button`, if the node or the widget's kind takes them. i3bar, swaybar and i3blocks write \
-      clicks to standard input. Other bars run `widgetctl bar --click BUTTON ID`. --print-config \
-      prints a configuration for the bar.
+      `press`. If nothing takes a press, it sends `click`. Other buttons send `click` and the wheel \
+      sends `scroll`, with the button's number as `button`, if the node or the widget's kind takes \
+      them. i3bar and swaybar write clicks to standard input. polybar runs commands that are in \
+      the text. i3blocks 1.4 passes no clicks. The other bars run `widgetctl bar --click BUTTON ID` \
+      from their configuration. --print-config prints a configuration for the bar.
 
       Examples:
         widgetctl bar --format waybar battery
@@ -39,7 +40,7 @@ struct BarCommand: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: "These widgets, in this order. They need not exist yet.", completion: idCompletion,
+    help: "Only these widgets, in this order. They need not exist yet.", completion: idCompletion,
     transform: parseID)
   var ids: [WidgetID] = []
 
@@ -47,13 +48,14 @@ struct BarCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "\(BarFormat.allCases.map(\.rawValue).joined(separator: ", ")).", valueName: "format"),
+      "The format: \(BarFormat.allCases.map(\.rawValue).joined(separator: ", ")).",
+      valueName: "format"),
     completion: .list(BarFormat.allCases.map(\.rawValue)), transform: parseBarFormat)
   var format: BarFormat?
 
   @Option(
     name: .customLong("as"),
-    help: ArgumentHelp("Show the content for this family.", valueName: "family"),
+    help: ArgumentHelp("Show the content for this family. Default: inline.", valueName: "family"),
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var family: Family = .inline
 
@@ -65,13 +67,13 @@ struct BarCommand: AsyncParsableCommand {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "The most columns of a widget's text; the tooltip then has the whole text.",
+      "Maximum width of a widget's text, in columns. The tooltip has the whole text.",
       valueName: "columns"))
   var maxLength = 60
 
   @Option(
     help: ArgumentHelp(
-      "The theme's colours: light, dark or high-contrast.", valueName: "appearance"),
+      "The theme's colours: light, dark or high-contrast. Default: dark.", valueName: "appearance"),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance = .dark
 
@@ -80,14 +82,16 @@ struct BarCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Send a click to the widget, and end: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, left and right.",
-      valueName: "button"))
+      """
+      Send a click to the widget and end: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, \
+      left and right.
+      """, valueName: "button"))
   var click: Int?
 
   @Option(help: ArgumentHelp("With --click: the clicked node.", valueName: "node"))
   var node: String?
 
-  @Flag(help: "Print a configuration for the bar, and end.")
+  @Flag(help: "Print a configuration for the bar and end.")
   var printConfig = false
 
   @OptionGroup var global: GlobalOptions

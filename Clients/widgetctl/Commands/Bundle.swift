@@ -12,14 +12,14 @@ struct BundleCommand: AsyncParsableCommand {
     commandName: "bundle", abstract: "Write, check and install bundles: widgets without code.",
     discussion: """
       A bundle is a folder with a bundle.yaml (or bundle.json). It declares widgets and their \
-      kinds: data, sources, content and actions. widgetd-host runs the bundles in the folder of \
-      bundles and watches the folder, so an installed bundle is live at once.
+      kinds: data, sources, content and actions. widgetd-host watches the folder of bundles and \
+      runs its bundles, so an installed bundle runs at once.
 
       Examples:
         widgetctl bundle new clock
         widgetctl bundle validate clock
         widgetctl bundle install clock
-        widgetctl bundle install https://example.org/desk.zip --sha256 9f86d0…
+        widgetctl bundle install https://example.org/desk.zip
         widgetctl bundle rollback clock
         widgetctl bundle set weather unit=F
         widgetctl bundle rm clock
@@ -263,10 +263,11 @@ struct BundleValidateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "validate", abstract: "Check bundles, and report every mistake with its place.",
     discussion: """
-      Takes files and folders of bundles, zip or tar.gz archives, and https URLs of these. Prints \
-      the file, line and column of each mistake, the line, and a hint. Ends with status 10 if \
-      there is a mistake. Possible mistakes are warnings. If a daemon answers, it also warns of \
-      kinds that another provider has, and of widgets that others made of the bundle's kinds.
+      The command takes files and folders of bundles, zip or tar.gz archives, and https URLs of \
+      these. It prints the file, line and column of each mistake, the line, and a hint. If there \
+      is a mistake, it exits with status 10. Possible mistakes are warnings. If a daemon answers, \
+      the command also warns about kinds that belong to another provider, and about widgets of the \
+      bundle's kinds that others created.
 
       Examples:
         widgetctl bundle validate clock
@@ -380,9 +381,9 @@ struct BundleNewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "new", abstract: "Create a working bundle to start from.",
     discussion: """
-      Makes a folder with a bundle.yaml: a kind that shows the load of the machine and counts \
-      clicks, and a widget of this kind. If widgetd-host runs the parent folder, the bundle is \
-      live at once.
+      The command creates a folder with a bundle.yaml: a kind that shows the load of the machine \
+      and counts clicks, and a widget of this kind. If widgetd-host runs the parent folder, the \
+      bundle runs at once.
 
       Examples:
         widgetctl bundle new clock
@@ -394,7 +395,7 @@ struct BundleNewCommand: ParsableCommand {
 
   @Option(
     name: .customLong("dir"),
-    help: ArgumentHelp("The folder in which to create it. Default: here.", valueName: "folder"),
+    help: ArgumentHelp("The parent folder.", valueName: "folder"),
     completion: .directory)
   var folder = "."
 
@@ -415,7 +416,7 @@ struct BundleNewCommand: ParsableCommand {
     }
     guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
       throw CommandFailure(
-        .otherError, "cannot make \(path): \(String(cString: strerror(errno)))")
+        .otherError, "cannot create \(path): \(String(cString: strerror(errno)))")
     }
     let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
@@ -423,7 +424,7 @@ struct BundleNewCommand: ParsableCommand {
         throw CommandFailure(
           .otherError, "cannot write \(file): \(String(cString: strerror(errno)))")
       }
-      throw CommandFailure(.alreadyExists, "\(file) is there already; choose another id or --dir")
+      throw CommandFailure(.alreadyExists, "\(file) already exists; choose another id or --dir")
     }
     defer { close(descriptor) }
     var rest = Array(BundleScaffold.text(id: id).utf8)[...]
@@ -444,13 +445,13 @@ struct BundleNewCommand: ParsableCommand {
     ) {
       let next =
         isLive
-        ? "it is live: widgetd-host runs this folder, and follows what you write"
+        ? "it is running: widgetd-host runs this folder and follows every change"
         : """
         install it: widgetctl bundle install \(path.asArgument)
-          (where widgetd-host runs this folder, it is live already)
+          (if widgetd-host runs this folder, the bundle is already running)
         """
       return """
-        \(file) made
+        \(file) created
           check it:   widgetctl bundle validate \(path.asArgument)
           \(next)
 

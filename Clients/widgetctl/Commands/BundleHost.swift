@@ -76,21 +76,21 @@ enum BundleHost: Hashable {
       guard runs(folder) != true else {
         guard stub else { return nil }
         return
-          "widgetd-host runs \(folder) with --stub: it reads, runs and requests nothing, and sources and "
-          + "actions give their stub values; start it without --stub"
+          "widgetd-host runs \(folder) with --stub: sources and actions give their stub values; "
+          + "start widgetd-host without --stub to use the real ones"
       }
       guard let first = folders.first else { return "widgetd-host runs no folder of bundles" }
       return
-        "nobody runs the bundles in \(folder): widgetd-host runs \(folders.joined(separator: ", ")); "
+        "no host runs the folder \(folder): widgetd-host runs \(folders.joined(separator: ", ")); "
         + "install with --dir \(first), or start widgetd-host with --bundles \(folder)"
     case .missing:
       return
-        "nobody runs the bundles in \(folder): there is no widgetd-host; start it with "
+        "no host runs the folder \(folder): widgetd-host is not running; start it with "
         + "`\(mend ?? "")` or `widgetd-host --bundles \(folder)`"
     case .unknown:
       return
-        "whether anybody runs the bundles in \(folder) is not known: the daemon does not answer; "
-        + "`widgetctl doctor` says why"
+        "cannot tell whether a host runs the folder \(folder): the daemon does not answer; "
+        + "run `widgetctl doctor`"
     }
   }
 

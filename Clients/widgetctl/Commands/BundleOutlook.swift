@@ -97,12 +97,12 @@ struct BundleOutlook: Hashable, Sendable {
     return isRegistered
       ? Remark(
         path: "kinds.\(kind)",
-        message: "\(count) of kind \"\(kind)\" that others made follow the bundle: \(list)",
-        hint: "what you change of the kind changes them too")
+        message: "\(count) of kind \"\(kind)\" that others created follow the bundle: \(list)",
+        hint: "a change of the kind changes them too")
       : Remark(
         path: "kinds.\(kind)",
-        message: "the bundle takes over \(count) of kind \"\(kind)\" that others made: \(list)",
-        hint: "they get the kind's data and content; if they are not meant, choose another name")
+        message: "the bundle takes over \(count) of kind \"\(kind)\" that others created: \(list)",
+        hint: "they get the kind's data and content; to keep them as they are, choose another name")
   }
 
   /// The fields that stay as they are, though the file says something else.
@@ -149,12 +149,12 @@ extension BundleOutlook.Remark {
 }
 
 extension BundleOutlook.KeptField {
-  /// `! widgets.note data.count stays 3: user ada (1000) has set it`
+  /// `! widget note: data.count stays 3, the file has 4: set by user ada (1000); …`
   var text: String {
     let now = value.map { JSONWriter.compact($0) } ?? "unset"
-    return "! widget \(widget): \(owner.path) stays \(now), not \(JSONWriter.compact(declared)): "
-      + "\(owner.ownerName(Facts.name(ofUser:))) has set it; \"widgetctl set \(widget) --release "
-      + "\(owner.path)\" gives it back to the file"
+    return "! widget \(widget): \(owner.path) stays \(now), the file has "
+      + "\(JSONWriter.compact(declared)): set by \(owner.ownerName(Facts.name(ofUser:))); "
+      + "`widgetctl set \(widget) --release \(owner.path)` gives it back to the file"
   }
 
   /// The warning at an installation. Nil if the file's value is the same as before.

@@ -53,7 +53,7 @@ extension BundleSource {
     case .tooLong:
       throw CommandFailure(
         .quotaExceeded,
-        "\(path) has more than \(bytesMax >> 20) MiB, the most that can be installed over the socket; "
+        "\(path) has more than \(bytesMax >> 20) MiB, the limit for an installation over the socket; "
           + "install it on the host's machine, without --remote")
     case .notFound: throw CommandFailure(.otherError, "there is no \(words.first ?? "program")")
     case .timedOut: throw CommandFailure(.timedOut, "\(path) could not be read in time")
@@ -91,7 +91,7 @@ enum BundleRemote {
   static func broughtBack(_ answer: RollbackBundleResponse) -> String {
     let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
     let bundle = answer.bundle
-    return "bundle \(bundle.id) \(bundle.version) is back in \(bundle.folder)\(before)"
+    return "bundle \(bundle.id) \(bundle.version) restored in \(bundle.folder)\(before)"
       .safeForTerminal + "\n"
   }
 

@@ -9,9 +9,9 @@ struct BundleSetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Show or change the settings of an installed bundle.",
     discussion: """
-      Without assignments it lists the settings with their values. A bundle declares its settings \
-      under `defaults`. If widgetd-host runs the bundle, a change takes effect at once. New \
-      versions of the bundle keep the values. \(Assignment.help)
+      Without assignments, the command lists the settings with their values. A bundle declares its \
+      settings under `defaults`. If widgetd-host runs the bundle, a change takes effect at once. \
+      New versions of the bundle keep the values. \(Assignment.help)
 
       Examples:
         widgetctl bundle set weather
@@ -29,7 +29,8 @@ struct BundleSetCommand: AsyncParsableCommand {
   var assignments: [Assignment] = []
 
   @Option(
-    help: ArgumentHelp("Go back to the bundle's default; may be repeated.", valueName: "key"))
+    help: ArgumentHelp(
+      "Reset a setting to the bundle's default; may be repeated.", valueName: "key"))
   var unset: [String] = []
 
   @OptionGroup var remote: BundleRemoteOptions

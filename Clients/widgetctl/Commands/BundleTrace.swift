@@ -7,15 +7,15 @@ struct BundleTraceCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trace", abstract: "Follow the work of a bundle: sources, actions, nodes.",
     discussion: """
-      Prints a line for each event, reading, result, step and changed node of the bundle's \
-      widgets, live. If a binding fails, the line of its node says so. Long values are cut; \
-      headers, bodies and the values of queries are left out. widgetd-host traces only while a \
-      command like this one runs.
+      The command prints a line for each event, reading, result, step and changed node of the \
+      bundle's widgets, live. If a binding fails, the line of its node has the problem. The \
+      command cuts long values, and leaves out headers, bodies and the values of queries. \
+      widgetd-host traces only while a command like this one runs.
 
-      On a terminal, or with -o table, it prints lines of text. Otherwise, or with -o json or \
-      jsonl, it prints one JSON object per line. It ends with Ctrl-C, with --timeout (status 8), \
-      or when its output is closed. If no host runs, it says so, and continues when a host runs \
-      again.
+      On a terminal, or with -o table, the command prints lines of text. Otherwise, or with -o \
+      json or jsonl, it prints one JSON object per line. It ends with Ctrl-C, with --timeout \
+      (status 8), or when its output is closed. If no host runs at the start, it exits with status \
+      7. If the host ends later, it prints a note and continues when a host runs again.
 
       Examples:
         widgetctl bundle trace feed
@@ -54,7 +54,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
     if case .missing = host {
       throw CommandFailure(
         .unavailable,
-        "no widgetd-host runs, so no bundle does; start it with `\(host.mend ?? "widgetd-host")`")
+        "widgetd-host is not running; start it with `\(host.mend ?? "widgetd-host")`")
     }
     try await BundleTraceCommand.check(subject, id, session)
     for widget in widget { try await BundleTraceCommand.check(widget, of: id, session) }
@@ -93,9 +93,13 @@ struct BundleTraceCommand: AsyncParsableCommand {
       Output.writeError("widgetctl: the bundle has failed: \(problem.safeForTerminal)\n")
     } catch {
       guard error.reason == "WIDGET_NOT_FOUND" else { throw error }
-      throw CommandFailure(
-        .notFound,
-        "widgetd-host runs no bundle \"\(id)\"; `widgetctl ls --kind bundle` lists what it runs")
+      let bundles = await session.ids().filter { $0.hasPrefix("bundle/") }.map {
+        String($0.dropFirst(7))
+      }
+      let next =
+        id.closest(among: bundles).map { "did you mean \"\($0)\"?" }
+        ?? "`widgetctl ls --kind bundle` lists what it runs"
+      throw CommandFailure(.notFound, "widgetd-host runs no bundle \"\(id)\"; \(next)")
     }
   }
 
@@ -111,8 +115,8 @@ struct BundleTraceCommand: AsyncParsableCommand {
       guard error.reason == "WIDGET_NOT_FOUND" else { throw error }
       throw CommandFailure(
         .notFound,
-        "there is no widget \"\(widget)\"; `widgetctl ls` lists them, and without --widget the trace has all "
-          + "widgets of the bundle")
+        "there is no widget \"\(widget)\"; `widgetctl ls` lists them; without --widget, the trace "
+          + "has all widgets of the bundle")
     }
     let provider = try? await session.client.getKind(
       GetKindRequest(name: kind), options: session.options
@@ -121,7 +125,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
     throw CommandFailure(
       .invalidArgument,
       "widget \"\(widget)\" is of kind \"\(kind)\", which bundle \"\(id)\" does not declare; "
-        + "`widgetctl describe \(kind)` says who does")
+        + "`widgetctl describe \(kind)` shows which program does")
   }
 
   private static func ask(_ subject: WidgetID, _ session: Session) async throws(ClientError) {
@@ -145,8 +149,8 @@ struct BundleTraceCommand: AsyncParsableCommand {
         isAway = answer.widget.isStale
         Output.writeError(
           isAway
-            ? "widgetctl: no widgetd-host runs any more; waiting for one\n"
-            : "widgetctl: widgetd-host is back\n")
+            ? "widgetctl: widgetd-host has ended; waiting for a new one\n"
+            : "widgetctl: widgetd-host is running again\n")
       }
       if !isAway { _ = try? await ask(subject, session) }
     }
@@ -173,7 +177,7 @@ enum TraceText {
         ? "… \(dropped) more lines were left out\n" : JSONWriter.compact(note) + "\n")
   }
 
-  /// `12:00:03.120  notes  source feed  requests GET https://a.example/feed`
+  /// `12:00:03.120  notes  source feed  sends a GET request to https://a.example/`
   private static func row(_ line: ValueMap, _ painter: Painter) -> String {
     var time = ""
     if case .timestamp(let instant)? = line["time"] { time = RFC3339.text(instant) }

@@ -19,7 +19,8 @@ struct AddCommand: AsyncParsableCommand {
   var kind: KindName
 
   @Option(
-    help: "The widget's id. Default: chosen by the daemon, and printed.", transform: parseID)
+    help: "The widget's id. Default: the daemon chooses one; the command prints it.",
+    transform: parseID)
   var id: WidgetID?
 
   @Option(
@@ -74,7 +75,7 @@ struct SetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change a widget's data, parameters, labels or status.",
     discussion: """
-      Makes one change. Values that the command does not name stay, unless --replace is given. \
+      The command makes one change. Values that it does not name stay, unless --replace is given. \
       \(Assignment.help)
 
       Examples:
@@ -141,7 +142,7 @@ struct SetCommand: AsyncParsableCommand {
   @Flag(help: "Remove the widget's error.")
   var clearError = false
 
-  @Option(help: "Only if the widget still has this etag; else status 5.")
+  @Option(help: "Only if the widget still has this etag; otherwise exit with status 5.")
   var etag: String?
 
   @OptionGroup var transition: TransitionOptions
@@ -211,10 +212,10 @@ struct SetCommand: AsyncParsableCommand {
 
   static func released(_ path: String, in widget: Widget, owners: [FieldOwner]) -> String {
     let field = owners.first { $0.path == path } ?? FieldOwner(path: path, owner: "")
-    let value = field.value(in: widget).map(JSONWriter.compact) ?? "gone"
+    let value = field.value(in: widget).map(JSONWriter.compact) ?? "not set"
     let ending =
       field.owner.isEmpty
-      ? "no bundle and no set declares it, so nobody owns it"
+      ? "no bundle and no set declares it, so it has no owner"
       : "it follows \(field.ownerName(Facts.name(ofUser:)))"
     return "  \(path) is \(value); \(ending)".safeForTerminal
   }
@@ -225,16 +226,16 @@ struct RemoveCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm", abstract: "Remove widgets.",
     discussion: """
-      Removes the widgets one after the other. If one cannot be removed, the command still removes \
-      the others, and ends with the status of the first failure. With several ids, --request-id R \
-      means R-1, R-2, and so on.
+      The command removes the widgets one after the other. If it cannot remove one, it still \
+      removes the others, and exits with the status of the first failure. With several ids, \
+      --request-id R means R-1, R-2, and so on.
 
       The command refuses to remove a widget of a bundle: remove the bundle, or edit its file. \
       With --force it removes the widget, but widgetd-host restores the widget while it runs the \
       bundle.
 
-      A selection (-l, --kind, --family, --where) is removed only with --yes. Without it, the command \
-      lists the widgets that it would remove, and ends with status 5.
+      The command removes a selection (-l, --kind, --family, --where) only with --yes. Without \
+      --yes, it lists the widgets that it would remove, and exits with status 5.
 
       Examples:
         widgetctl rm clock
@@ -251,13 +252,13 @@ struct RemoveCommand: AsyncParsableCommand {
   @Flag(help: "Remove all selected widgets.")
   var yes = false
 
-  @Flag(help: "A missing widget is no error.")
+  @Flag(help: "Accept a missing widget.")
   var allowMissing = false
 
   @Flag(help: "Also remove widgets of bundles; widgetd-host restores widgets of running bundles.")
   var force = false
 
-  @Option(help: "Only if the widget still has this etag; else status 5.")
+  @Option(help: "Only if the widget still has this etag; otherwise exit with status 5.")
   var etag: String?
 
   @OptionGroup var transition: TransitionOptions
@@ -316,7 +317,7 @@ struct RemoveCommand: AsyncParsableCommand {
     let found = try await session.list(selection.selector(), mask: .idsOnly).widgets
       .map(\.widget.id)
     guard !found.isEmpty else {
-      selection.noteNothing("; nothing was done")
+      await selection.noteNothing(in: session, "; nothing was done")
       return []
     }
     guard !yes else { return found }
@@ -324,8 +325,8 @@ struct RemoveCommand: AsyncParsableCommand {
     throw CommandFailure(
       .refused,
       found.count == 1
-        ? "nothing was done: add --yes to remove this widget"
-        : "nothing was done: add --yes to remove these \(found.count) widgets")
+        ? "nothing was removed: add --yes to remove this widget"
+        : "nothing was removed: add --yes to remove these \(found.count) widgets")
   }
 
   /// The refusal to remove a widget that a bundle declares; nil for other widgets.
@@ -352,7 +353,7 @@ struct RemoveCommand: AsyncParsableCommand {
         + "until the bundle is loaded again or widgetd-host restores it")
   }
 
-  /// The bundle whose widgets are in a set; nil if the set is no bundle's.
+  /// The bundle whose widgets are in a set; nil if the set is not a bundle's.
   static func bundle(of applySet: String) -> String? {
     let prefix = "bundle/"
     guard applySet.hasPrefix(prefix), applySet != prefix else { return nil }
@@ -378,20 +379,20 @@ struct MoveCommand: AsyncParsableCommand {
   @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
   var id: WidgetID
 
-  @Flag(help: "In front of all others.")
+  @Flag(help: "Move it before all others.")
   var first = false
 
-  @Flag(help: "Behind all others.")
+  @Flag(help: "Move it after all others.")
   var last = false
 
   @Option(
-    help: ArgumentHelp("Right before this widget.", valueName: "id"), completion: idCompletion,
-    transform: parseID)
+    help: ArgumentHelp("Move it directly before this widget.", valueName: "id"),
+    completion: idCompletion, transform: parseID)
   var before: WidgetID?
 
   @Option(
-    help: ArgumentHelp("Right after this widget.", valueName: "id"), completion: idCompletion,
-    transform: parseID)
+    help: ArgumentHelp("Move it directly after this widget.", valueName: "id"),
+    completion: idCompletion, transform: parseID)
   var after: WidgetID?
 
   @OptionGroup var transition: TransitionOptions

@@ -53,7 +53,8 @@ struct StatsCommand: AsyncParsableCommand {
 /// `health`: whether the daemon serves.
 struct HealthCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "health", abstract: "Say whether the daemon serves: status 0 if so, else 7.",
+    commandName: "health",
+    abstract: "Check whether the daemon serves: exit status 0 if it does, else 7.",
     discussion: """
       Examples:
         widgetctl health
@@ -81,11 +82,11 @@ struct HealthCommand: AsyncParsableCommand {
 /// `reload`: has the daemon read its configuration again.
 struct ReloadCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "reload", abstract: "Have the daemon read its configuration again.",
+    commandName: "reload", abstract: "Reload the daemon's configuration.",
     discussion: """
-      Prints which settings are now in use, and which need a restart. Returns when the daemon has \
-      loaded them. If the new settings cannot be used, it prints the reason and ends with status \
-      5, and the daemon keeps the old ones.
+      The command waits until the daemon has read its settings. It prints which settings are in \
+      force, and which need a restart. If a setting is invalid, the daemon keeps the old settings, \
+      and the command prints the reason and exits with status 5.
 
       Example:
         widgetctl reload
@@ -105,7 +106,7 @@ struct ReloadCommand: AsyncParsableCommand {
         return "nothing changed\n"
       }
       return answer.applied.map { "\($0.safeForTerminal) is in force\n" }.joined()
-        + answer.needsRestart.map { "\($0.safeForTerminal) takes a restart\n" }.joined()
+        + answer.needsRestart.map { "\($0.safeForTerminal) needs a restart\n" }.joined()
     }
   }
 }
@@ -113,9 +114,9 @@ struct ReloadCommand: AsyncParsableCommand {
 /// `log-level`: changes how much the daemon logs.
 struct LogLevelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "log-level", abstract: "Change how much the daemon logs.",
+    commandName: "log-level", abstract: "Change the daemon's log level.",
     discussion: """
-      The level holds until the next reload or restart.
+      The level is in force until the next reload or restart of the daemon.
 
       Example:
         widgetctl log-level debug
@@ -151,7 +152,7 @@ struct CompletionCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completion", abstract: "Print a completion script for bash, zsh or fish.",
     discussion: """
-      Completes commands, options, and the ids of widgets.
+      The script completes commands, options, and the ids of widgets.
 
       Examples:
         source <(widgetctl completion bash)
@@ -176,8 +177,10 @@ struct CompletionCommand: ParsableCommand {
 struct VersionCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "version",
-    abstract: "Print the versions of this program and of the daemon, if it answers.",
+    abstract: "Print the versions of this program and of the daemon.",
     discussion: """
+      If the daemon does not answer, its version is unknown.
+
       Examples:
         widgetctl version
         widgetctl version --client

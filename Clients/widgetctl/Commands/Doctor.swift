@@ -6,14 +6,15 @@ import WidgetModel
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Find out why the daemon cannot be reached or used, and how to fix it.",
+    abstract: "Find out why the daemon does not work, and how to fix it.",
     discussion: """
-      Checks which socket is used and why, its file, its systemd units and its permissions. Then \
-      asks the daemon for its health, your rights, its version and its last errors. Below each \
-      problem is the command that fixes it. The doctor itself changes nothing, but its connection \
-      starts a socket-activated service. It waits 3s for each answer of the daemon, or --timeout.
+      The command checks which socket is used and why, its file, its systemd units and its \
+      permissions. Then it asks the daemon for its health, your permissions, its version and its \
+      last errors. Below each problem, it prints the command that fixes it. It changes nothing, \
+      but its connection starts a socket-activated service. It waits 3s for each answer of the \
+      daemon, or as long as --timeout.
 
-      Exit status: 0 if the daemon can be used (there may be warnings), else 1.
+      Exit status: 0 if the daemon can be used (warnings are possible), else 1.
 
       Examples:
         widgetctl doctor

@@ -7,14 +7,15 @@ import WidgetTimeZones
 /// `eval`: evaluates an expression.
 struct EvalCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "eval", abstract: "Evaluate an expression, as in a kind.",
+    commandName: "eval", abstract: "Evaluate an expression, like a kind does.",
     discussion: """
-      Expressions are CEL. The command needs no daemon, except with --widget. --data and \
-      --parameters each read a JSON or YAML object; --widget takes both from a widget of the \
-      daemon. The expression can read `data`, `parameters`, `event` and `now`. With --widget it \
-      can also read `status`, and `widget` with `stale` and `error`, as --where of other commands. \
-      A mistake in the expression is shown with its place (status 10). An error of the evaluation \
-      ends with status 5. Put `--` before an expression that begins with a minus.
+      Expressions are CEL. The command needs a daemon only with --widget. --data and --parameters \
+      each read a JSON or YAML object. --widget takes both from a widget of the daemon. The \
+      expression can read `data`, `parameters`, `event` and `now`. With --widget it can also read \
+      `status`, and `widget` with `stale` and `error`, like --where of other commands. If the \
+      expression has a mistake, the command prints its place and exits with status 10. If the \
+      evaluation fails, it exits with status 5. Put `--` before an expression that begins with a \
+      minus sign.
 
       Examples:
         widgetctl eval '"load: " + formatPercent(0.42)'

@@ -49,8 +49,10 @@ struct EventCheck: Hashable, Sendable {
     let who = kind.provider.hasPrefix("bundle/") ? "widgetd-host" : "provider \"\(kind.provider)\""
     return RequestWarning(
       reason: "PROVIDER_AWAY",
-      message:
-        "No \(who) runs the kind \"\(kind.kind.name)\" now; the event is stored, and waits for it.",
+      message: "No \(who) runs the kind \"\(kind.kind.name)\" now; "
+        + (kind.kind.hasLosableEvents
+          ? "the event is lost for it, because the kind stores no events."
+          : "the event is stored, and waits for it."),
       metadata: ["kind": kind.kind.name.rawValue, "provider": kind.provider])
   }
 

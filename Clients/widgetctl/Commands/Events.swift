@@ -7,12 +7,16 @@ struct EventsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "events", abstract: "Follow events: what users and programs do to widgets.",
     discussion: """
-      On a terminal, or with -o table, it prints one line per event. Otherwise, or with -o json or \
-      jsonl, it prints one JSON object per line, of type event or gap. A gap has the numbers of \
-      events that this reader may have missed. The daemon reserves numbers in blocks, so numbers \
-      jump at its restart, and a gap may contain unused numbers. After a restart of the daemon the \
-      command reconnects. It ends with an interrupt, after --count events, with --timeout (status \
-      8), or when its output is closed.
+      On a terminal, or with -o table, the command prints one line per event. Otherwise, or with \
+      -o json or jsonl, it prints one JSON object per line, of type event or gap. A gap has the \
+      numbers of events that this reader may have missed. The daemon reserves numbers in blocks, \
+      so numbers jump at its restart, and a gap can contain unused numbers.
+
+      After a restart of the daemon, the command reconnects. It ends with Ctrl-C, after --count \
+      events, with --timeout (status 8), or when its output is closed.
+
+      --after-sequence also prints recent events, from the daemon's start on. A restart of the \
+      daemon loses them.
 
       Examples:
         widgetctl events
@@ -29,13 +33,14 @@ struct EventsCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("name"),
-    help: ArgumentHelp("Only events of this name; may be repeated.", valueName: "event"))
+    help: ArgumentHelp("Only events with this name; may be repeated.", valueName: "event"))
   var names: [String] = []
 
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Start after this event instead of now; 0 for all stored events.", valueName: "n"))
+      "Start after this event; 0 for all recent events since the daemon's start. Default: now.",
+      valueName: "n"))
   var afterSequence: UInt64?
 
   @Option(
@@ -43,7 +48,7 @@ struct EventsCommand: AsyncParsableCommand {
     help: ArgumentHelp("End after this many events.", valueName: "n"))
   var count: Int?
 
-  @Flag(help: "Wait for the daemon if it cannot be reached at first.")
+  @Flag(help: "Wait for the daemon if it is not running.")
   var wait = false
 
   @OptionGroup var global: GlobalOptions

@@ -75,7 +75,7 @@ struct FollowOptions: Sendable {
     let missing = "no widget \"\(id)\"" + (waits ? " yet; waiting for it" : "")
     if NearestName.bundleText(id.rawValue, among: all) != nil {
       return missing
-        + "; there is a bundle of that name: `widgetctl bundle ls` tells whether it runs"
+        + "; there is a bundle with this id: `widgetctl bundle ls` shows whether it runs"
     }
     return missing + (id.rawValue.closest(among: all).map { "; did you mean \"\($0)\"?" } ?? "")
   }
@@ -127,7 +127,7 @@ struct ConnectionNotes {
     case .opened(let opened): self.opened("revision \(opened.revision)")
     case .reset(.compacted):
       say("too much has changed in between; starting over from a snapshot")
-    case .reset(.epochChanged): say("the daemon's store is another; starting over from a snapshot")
+    case .reset(.epochChanged): say("the daemon has a new store; starting over from a snapshot")
     case .snapshot, .synced, .changes, .events, .gap, .progress, .theme, .reconnected: break
     }
   }

@@ -61,7 +61,7 @@ struct DescribeCommand: AsyncParsableCommand {
       and the properties (=… is an expression). The id of a repeated node ends with the key of its \
       row; `view --nodes` lists the nodes of one widget.
 
-      A widget of kind `help` shows parameters, data and events too, and changes with the kind.
+      A widget of kind `help` also shows parameters, data and events, and changes with the kind.
 
       Examples:
         widgetctl describe clock
@@ -89,7 +89,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm-kind", abstract: "Remove a kind. Its widgets stay.",
     discussion: """
-      The kind's widgets keep their values, and the daemon no longer checks them.
+      The kind's widgets keep their values. The daemon no longer checks them.
 
       The command refuses to remove a kind of a bundle: remove the bundle, or edit its file. With \
       --force it removes the kind, but widgetd-host restores the kind while it runs the bundle.
@@ -101,7 +101,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
   @Argument(help: "The kind's name.", completion: kindCompletion, transform: parseKind)
   var name: KindName
 
-  @Flag(help: "A missing kind is no error.")
+  @Flag(help: "Accept a missing kind.")
   var allowMissing = false
 
   @Flag(help: "Also remove kinds of bundles; widgetd-host restores kinds of running bundles.")

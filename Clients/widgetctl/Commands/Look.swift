@@ -7,9 +7,10 @@ struct ListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List widgets, in display order.",
     discussion: """
-      Prints a table. With -o json or yaml, it prints one object with the store's revision and the \
-      list of widgets; with -o jsonl, one widget per line. It reads the list in pages, which can \
-      have different revisions. `watch --once` prints the state at exactly one revision.
+      The command prints a table. With -o json or yaml, it prints one object with the store's \
+      revision and the list of widgets. With -o jsonl, it prints one widget per line. It reads the \
+      list in pages, which can have different revisions. `watch --once` prints the state at \
+      exactly one revision.
 
       Examples:
         widgetctl ls
@@ -28,7 +29,7 @@ struct ListCommand: AsyncParsableCommand {
     // The list is sorted here, by position.
     let (widgets, revision) = try await session.list(
       selection.selector(), mask: try fields.mask(adding: ["position"]))
-    if widgets.isEmpty, !selection.isEmpty { selection.noteNothing() }
+    if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
     session.printer.print(
       list: widgets.map { $0.widget.document(etag: $0.etag, mask: mask) },
       around: { .map(["revision": .revision(revision), "widgets": $0]) }
@@ -75,8 +76,8 @@ struct GetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Show one widget, or single values of it.",
     discussion: """
-      With --field, the table format prints only the values, one per line: text as it is, \
-      everything else as JSON. A missing data key or parameter is an error (status 3).
+      With --field, the table format has only the values, one per line: text as it is, all other \
+      values as JSON. If a data key or parameter is missing, the command exits with status 3.
 
       Examples:
         widgetctl get clock
@@ -91,7 +92,7 @@ struct GetCommand: AsyncParsableCommand {
   @Flag(
     help: """
       Show the owners of the data keys, parameters and labels that a bundle or a set declares. The \
-      owner is the bundle or set, or whoever has set the field since.
+      owner is the bundle or set, or the user or program that has set the field since.
       """)
   var owners = false
 

@@ -5,13 +5,13 @@ import WidgetModel
 /// Which widgets a command is about: those that are named, those that are picked, or all.
 struct TargetOptions: ParsableArguments {
   @Argument(
-    help: "The widgets' ids; all of them must exist.", completion: idCompletion,
+    help: "The widgets' ids. All widgets must exist.", completion: idCompletion,
     transform: parseID)
   var ids: [WidgetID] = []
 
   @OptionGroup var selection: SelectorOptions
 
-  @Flag(help: "Every widget.")
+  @Flag(help: "All widgets.")
   var all = false
 
   func validate() throws { _ = try target() }
@@ -36,7 +36,7 @@ struct TargetOptions: ParsableArguments {
     let answer = try await session.client.listWidgets(
       ListWidgetsRequest(selector: selection.selector(), pageSize: 1, readMask: .idsOnly),
       options: session.options)
-    if answer.widgets.isEmpty { selection.noteNothing("; nothing was done") }
+    if answer.widgets.isEmpty { await selection.noteNothing(in: session, "; nothing was done") }
   }
 }
 
@@ -87,7 +87,7 @@ struct ShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show widgets.",
     discussion: """
-      A widget that is shown can still be disabled; the two are independent.
+      The command does not enable a disabled widget. `enable` does.
 
       Examples:
         widgetctl show clock cpu
@@ -113,7 +113,7 @@ struct HideCommand: AsyncParsableCommand {
 /// `enable`: sets the enabled bit.
 struct EnableCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "enable", abstract: "Let widgets take events. Does not show a hidden one.",
+    commandName: "enable", abstract: "Let widgets take events. Hidden widgets stay hidden.",
     discussion: """
       Examples:
         widgetctl enable door
@@ -126,7 +126,7 @@ struct EnableCommand: AsyncParsableCommand {
 /// `disable`: clears the enabled bit.
 struct DisableCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "disable", abstract: "Let widgets take no events; they stay shown.",
+    commandName: "disable", abstract: "Stop widgets from taking events. They stay visible.",
     discussion: """
       Examples:
         widgetctl disable door
@@ -139,7 +139,7 @@ struct DisableCommand: AsyncParsableCommand {
 /// `toggle`: flips the visible bit.
 struct ToggleCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "toggle", abstract: "Show hidden widgets and hide shown ones.",
+    commandName: "toggle", abstract: "Show hidden widgets, and hide visible ones.",
     discussion: """
       Examples:
         widgetctl toggle clock

@@ -7,8 +7,8 @@ struct RefreshCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "refresh", abstract: "Ask the providers of widgets for fresh data.",
     discussion: """
-      The daemon forwards the request and does not wait for the data: `watch` shows new data when \
-      it arrives. Widgets without a running provider do not change; the command prints their \
+      The daemon forwards the request and does not wait for the data. `watch` shows new data when \
+      it arrives. Widgets without a running provider do not change. The command prints their \
       number.
 
       Examples:

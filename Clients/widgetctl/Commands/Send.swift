@@ -7,14 +7,15 @@ struct SendCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Send an event to a widget.",
     discussion: """
-      A hidden or disabled widget or node takes no events (status 5), unless --force is given. \
-      \(Assignment.help)
+      A hidden or disabled widget or node takes no events (status 5). With --force, it takes them; \
+      only root and the daemon's user may use --force. \(Assignment.help)
 
-      --wait waits until everything that the event starts has ended: the kind's reducers, and the \
-      actions of a bundle. If one of them fails, the command prints the reason, and the exit \
-      status is 11.
+      With --wait, the command waits until everything that the event starts has ended: the kind's \
+      reducers, and the actions of a bundle. If one of them fails, the command prints the reason \
+      and exits with status 11.
 
-      A kind that declares no events takes any. A warning says if nothing handles the event.
+      A kind that declares no events takes all events. If nothing handles the event, the command \
+      prints a warning.
 
       `describe KIND` shows the events of nodes. A toggle and an input take a value. A form takes \
       the values of its inputs: give --value with the name of each input.
@@ -33,7 +34,7 @@ struct SendCommand: AsyncParsableCommand {
   @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
   var id: WidgetID
 
-  @Argument(help: ArgumentHelp("What happens: click, toggle, submit, …", valueName: "event"))
+  @Argument(help: ArgumentHelp("The event's name: click, toggle, submit, …", valueName: "event"))
   var name: String
 
   @Argument(
@@ -58,11 +59,11 @@ struct SendCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("upload"),
     help: ArgumentHelp(
-      "A file for an input of the form; may be repeated. It is uploaded before the event is sent.",
+      "A file for an input of the form; may be repeated. Uploaded before the event is sent.",
       valueName: "name=file"), completion: .file())
   var uploads: [String] = []
 
-  @Flag(help: "Send it even if the widget is hidden or disabled.")
+  @Flag(help: "Send even to a hidden or disabled widget. Only for root and the daemon's user.")
   var force = false
 
   @Flag(

@@ -83,11 +83,11 @@ struct OutcomeWait: Sendable {
     case .running:
       next =
         isProvided == false
-        ? "widgetd-host runs, but not its bundle: `widgetctl bundle ls` says why"
-        : "widgetd-host runs and goes on with it: `widgetctl get \(id) --field data.status` shows how"
+        ? "widgetd-host runs, but not its bundle: `widgetctl bundle ls` shows why"
+        : "widgetd-host continues it: `widgetctl get \(id) --field data.status` shows its state"
     case .missing:
       let outcome =
-        isStored == true ? "one that starts handles the event" : "the event is lost for the host"
+        isStored == true ? "a host that starts handles the event" : "the host loses the event"
       next = "no widgetd-host runs; \(outcome): `\(host.mend ?? "widgetd-host")`"
       if isReduced {
         // The daemon does not know whether the bundle has more steps for the event.
@@ -96,7 +96,7 @@ struct OutcomeWait: Sendable {
           + "not known within \(time), because \(next)"
       }
     case .unknown:
-      next = "the daemon does not answer: `widgetctl doctor` says why"
+      next = "the daemon does not answer: run `widgetctl doctor`"
     }
     return "\(start)\(stored); \(next)"
   }
@@ -162,7 +162,7 @@ struct OutcomeWait: Sendable {
   static func done(
     _ request: SendEventRequest, _ sequence: UInt64, _ outcome: Value, isHandled: Bool
   ) -> String {
-    var word = isHandled ? "done" : "sent, and nothing handles it"
+    var word = isHandled ? "done" : "sent, but nothing handles it"
     if case .map(let map) = outcome, case .string(let message)? = map["message"], !message.isEmpty {
       word += ": \(message)"
     }

@@ -6,13 +6,13 @@ struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show the state of the daemon at a glance.",
     discussion: """
-      Shows the daemon's version, uptime, memory, store, use of its limits, error counters and \
-      last errors: changes that could not be stored, quotas that are used up, settings that cannot \
-      be used. It leaves out values that you may not see. If the daemon does not answer, it prints \
-      the first problem that `doctor` finds. The connection starts a socket-activated service. It \
-      waits 3s for each answer, or --timeout.
+      The command shows the daemon's version, uptime, memory, store, use of its limits, error \
+      counters and last errors: changes that could not be stored, exceeded limits, invalid \
+      settings. It leaves out values that you may not see. If the daemon does not answer, it \
+      prints the first problem that `doctor` finds. The connection starts a socket-activated \
+      service. The command waits 3s for each answer, or as long as --timeout.
 
-      Exit status, as of systemctl: 0 running and serving, 3 not running or not serving, 4 unknown \
+      Exit status, like systemctl: 0 running and serving, 3 not running or not serving, 4 unknown \
       (permission denied, or no answer in time).
 
       Examples:

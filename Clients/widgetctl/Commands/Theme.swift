@@ -29,7 +29,7 @@ struct ThemeGetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Show the theme, or the value of one token.",
     discussion: """
-      The column SET marks values that differ from the standard theme.
+      The mark * is for values that differ from the standard theme.
 
       Examples:
         widgetctl theme get
@@ -75,10 +75,11 @@ struct ThemeSetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change the values of tokens.",
     discussion: """
-      A colour is #rrggbb or #rrggbbaa, for all appearances; color.NAME.light, .dark and \
-      .high-contrast set it for one. A length is a number of points. A font has the parts size \
-      (points), weight (regular, bold, light), italic and monospace (true, false). A token that is \
-      not in the standard theme is added: color.brand. All values change at once, or none.
+      A colour is #rrggbb or #rrggbbaa, for all appearances. color.NAME.light, .dark and \
+      .high-contrast set it for one appearance. A length is a number of points. A font has the \
+      parts size (points), weight (regular, bold, light), italic and monospace (true, false). The \
+      command adds a token that is not in the standard theme, such as color.brand. All values \
+      change, or none.
 
       Examples:
         widgetctl theme set color.primary=#00aa44
@@ -92,7 +93,7 @@ struct ThemeSetCommand: AsyncParsableCommand {
     completion: themeTokenCompletion, transform: parseThemeAssignment)
   var assignments: [ThemeAssignment]
 
-  @Flag(help: "Only say what would happen.")
+  @Flag(help: "Print the changes without making them.")
   var dryRun = false
 
   @OptionGroup var global: GlobalOptions
@@ -121,9 +122,9 @@ struct ThemeSetCommand: AsyncParsableCommand {
 /// `theme unset`: the standard values again.
 struct ThemeUnsetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "unset", abstract: "Give tokens their standard value back.",
+    commandName: "unset", abstract: "Reset tokens to their standard values.",
     discussion: """
-      A token that is not in the standard theme loses its value.
+      The command removes a token that is not in the standard theme.
 
       Examples:
         widgetctl theme unset color.primary color.brand
@@ -136,7 +137,7 @@ struct ThemeUnsetCommand: AsyncParsableCommand {
   @Flag(help: "All tokens.")
   var all = false
 
-  @Flag(help: "Only say what would happen.")
+  @Flag(help: "Print the changes without making them.")
   var dryRun = false
 
   @OptionGroup var global: GlobalOptions
@@ -164,11 +165,10 @@ struct ThemeUnsetCommand: AsyncParsableCommand {
 /// `theme import`: the theme of a file.
 struct ThemeImportCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Make the theme of a file the daemon's theme.",
+    commandName: "import", abstract: "Replace the theme with the theme of a file.",
     discussion: """
-      Reads the output of `theme get -o yaml` or -o json, or a map of tokens and values. Tokens \
-      that \
-      the file does not name get their standard value back.
+      The command reads the output of `theme get -o yaml` or -o json, or a map of tokens and \
+      values. Tokens that are not in the file get their standard value.
 
       Examples:
         widgetctl theme import theme.yaml --dry-run
@@ -179,7 +179,7 @@ struct ThemeImportCommand: AsyncParsableCommand {
     help: "The file; - is standard input.", completion: .file(extensions: ["yaml", "yml", "json"]))
   var file: String
 
-  @Flag(help: "Only say what would happen.")
+  @Flag(help: "Print the changes without making them.")
   var dryRun = false
 
   @OptionGroup var global: GlobalOptions
@@ -212,8 +212,9 @@ struct ThemePreviewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "preview", abstract: "Show the colours, fonts and lengths of the theme.",
     discussion: """
-      Each colour is a patch for each appearance, with its value. A terminal with 256 or 16 colours \
-      shows the nearest ones. Without colours there are only names and values.
+      For each colour, the command draws a patch for each appearance, with its value. A terminal \
+      with 256 or 16 colours shows the nearest colours. Without colours, the output has only names \
+      and values.
 
       Examples:
         widgetctl theme preview
@@ -255,7 +256,8 @@ extension ThemeCommand {
       guard old != new else { return nil }
       let verb = isDryRun ? "would be" : "is"
       let words = new.map { ThemeText.words(for: $0) }
-      return "\(token.safeForTerminal) \(words.map { "\(verb) \($0)" } ?? "\(verb) gone")\n"
+      let removed = isDryRun ? "would be removed" : "removed"
+      return "\(token.safeForTerminal) \(words.map { "\(verb) \($0)" } ?? removed)\n"
     }
     return lines.isEmpty ? "nothing changed\n" : lines.joined()
   }

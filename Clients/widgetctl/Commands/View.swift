@@ -5,17 +5,17 @@ import WidgetModel
 /// `view`: draws widgets as text.
 struct ViewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "view", abstract: "See widgets as their users do: a picture in text.",
+    commandName: "view", abstract: "Draw widgets as a picture in text.",
     discussion: """
-      Draws the content that a widget's kind declares. If the kind has no content, the widget \
-      shows its data, one line per key. Without ids and selection, all visible widgets are drawn, \
-      each with a title. The status widgets of a host and its bundles are drawn only if they \
-      report an error, or with --verbose. A line that begins with ! tells the problem of a node. \
-      If the node has a placeholder, only --verbose and --nodes show that line.
+      The command draws the content that a widget's kind declares. If the kind has no content, the \
+      widget shows its data, one line per key. Without ids and selection, it draws all visible \
+      widgets, each with a title. It draws the status widgets of a host and its bundles only if \
+      they report an error, or with --verbose. A line that begins with ! has the problem of a \
+      node. If the node has a placeholder, only --verbose and --nodes show that line.
 
       The picture has colours on a terminal, and is plain text elsewhere. --width, --height and \
       --format adapt it to a message of the day, a status bar or a web page. --watch redraws at \
-      every change until q or Ctrl+C. Without a terminal it prints the picture again. --live also \
+      every change until q or Ctrl-C. Without a terminal, it prints the picture again. --live also \
       takes keys and the mouse.
 
       --nodes lists the nodes for `send --node`. With --defaults, it also lists the properties \
@@ -32,7 +32,7 @@ struct ViewCommand: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: "Only these widgets, hidden ones too.", completion: idCompletion, transform: parseID)
+    help: "Only these widgets, even hidden ones.", completion: idCompletion, transform: parseID)
   var ids: [WidgetID] = []
 
   @OptionGroup var selection: SelectorOptions
@@ -42,7 +42,7 @@ struct ViewCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       """
       Show the content for this family: \(Family.names). The widgets do not change. With ids, \
-      --family does the same; without ids, --family selects widgets of that family.
+      --family does the same. Without ids, --family selects widgets of that family.
       """, valueName: "family"),
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var shownFamily: Family?
@@ -63,7 +63,7 @@ struct ViewCommand: AsyncParsableCommand {
   @Flag(help: "List the nodes with their ids, types, events and properties.")
   var nodes = false
 
-  @Flag(help: "With --nodes: also the properties that have their default.")
+  @Flag(help: "With --nodes: also list the properties that have their default.")
   var defaults = false
 
   @OptionGroup var picture: PictureOptions
@@ -72,7 +72,7 @@ struct ViewCommand: AsyncParsableCommand {
     help: "Hide nodes with the property privacy: their text becomes bars of the same width.")
   var redact = false
 
-  @Flag(help: "Show the widgets full screen, with keys and mouse, as `dashboard` does.")
+  @Flag(help: "Show the widgets full screen, with keys and mouse, like `dashboard`.")
   var live = false
 
   @Option(
@@ -141,7 +141,7 @@ struct ViewCommand: AsyncParsableCommand {
     if ids.isEmpty {
       widgets = try await session.list(selection.selector(), family: family).widgets
         .map(\.widget).filter { $0.isShownUnnamed(withStanding: showsStanding) }
-      if widgets.isEmpty, !selection.isEmpty { selection.noteNothing() }
+      if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
     } else {
       for id in ids {
         let answer = try await session.client.getWidget(
@@ -182,8 +182,8 @@ struct ViewCommand: AsyncParsableCommand {
       let unknown = kinds.unknown.union(widgets.filter(\.isOfUnknownKind).map(\.kind))
       for kind in unknown.map(\.rawValue).sorted() {
         Output.writeError(
-          "widgetctl: nobody has registered the kind \"\(kind)\"; `widgetctl apply -f FILE` registers a "
-            + "kind, `widgetctl bundle install` a bundle with kinds\n")
+          "widgetctl: the kind \"\(kind)\" is not registered; `widgetctl apply -f FILE` registers "
+            + "a kind, `widgetctl bundle install` installs a bundle with kinds\n")
       }
     }
     let isTold = widgets.isEmpty && !selection.isEmpty

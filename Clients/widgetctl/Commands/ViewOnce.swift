@@ -14,12 +14,12 @@ struct PictureOptions: ParsableArguments {
   /// The width of a picture without a terminal, in columns.
   static let widthDefault = 80
 
-  @Flag(help: "Print one picture and end. This is the default.")
+  @Flag(help: "Print one picture and end. Default: on without --watch and --live.")
   var once = false
 
   @Option(
     help: ArgumentHelp(
-      "The width in columns. Default: the terminal's, 80 without a terminal.",
+      "The width in columns. Default: the terminal's width, else 80.",
       valueName: "columns"))
   var width: Int?
 
@@ -30,13 +30,15 @@ struct PictureOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "\(Format.names). Default: ansi on a terminal with colours, else text.",
+      "The format. Default: ansi on a terminal with colours, else text.",
       valueName: "format"))
   var format: Format?
 
   @Option(
     help: ArgumentHelp(
-      "light, dark or high-contrast. Default: light if $COLORFGBG says so, else dark.",
+      """
+      light, dark or high-contrast. Default: light if $COLORFGBG has a light background, else dark.
+      """,
       valueName: "appearance"),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance?
@@ -91,13 +93,5 @@ struct PictureOptions: ParsableArguments {
       width: width ?? Terminal.width ?? PictureOptions.widthDefault, height: height,
       isTitled: isTitled, dates: DateText(now: Terminal.now), tellsAll: tellsAll,
       writesLinks: terminal.hasLinks)
-  }
-}
-
-extension CaseIterable where Self: RawRepresentable, RawValue == String {
-  /// `text, ansi or html`.
-  fileprivate static var names: String {
-    let all = allCases.map(\.rawValue)
-    return all.dropLast().joined(separator: ", ") + " or " + (all.last ?? "")
   }
 }

@@ -7,19 +7,19 @@ struct WatchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "Follow widgets: the current state, then every change.",
     discussion: """
-      On a terminal, or with -o table, it prints one line per change. Otherwise, or with -o json \
-      or jsonl, it prints each frame as one line with a JSON object. The frame's `type` is opened, \
-      snapshot, synced, changes, event, gap, reset, disconnected or reconnected. After a restart \
-      of the daemon it reconnects and resumes. It ends with an interrupt, or when its output is \
-      closed.
+      On a terminal, or with -o table, the command prints one line per change. Otherwise, or with \
+      -o json or jsonl, it prints each frame as one line with a JSON object. The frame's `type` is \
+      opened, snapshot, synced, changes, event, gap, reset, disconnected or reconnected. After a \
+      restart of the daemon, the command reconnects and resumes. It ends with Ctrl-C, with \
+      --timeout (status 8), or when its output is closed.
 
-      --once prints the state at one revision as `ls` does, and with -o json also the token for \
-      --resume. --until ends with status 0 as soon as the condition holds. If --until is repeated, \
-      all conditions must hold at the same time. Without ids and selection, only the widgets of \
-      the conditions are followed. --timeout ends the command with status 8.
+      With --once, the command prints the state at one revision, like `ls`, and with -o json also \
+      the token for --resume. With --until, it exits with status 0 as soon as the condition is \
+      true. If --until is repeated, all conditions must be true at the same time. Without ids and \
+      selection, it then follows only the widgets of the conditions.
 
-      Conditions: \(Condition.help) A value is JSON if it is JSON, else text. Numbers compare by \
-      value. For a widget that does not exist, only `removed` is true.
+      Conditions: \(Condition.help) A value that is not JSON is text. Numbers compare by value. \
+      For a widget that does not exist, only `removed` is true.
 
       Examples:
         widgetctl watch
@@ -41,7 +41,7 @@ struct WatchCommand: AsyncParsableCommand {
   var once = false
 
   @Option(
-    help: ArgumentHelp("End when this condition holds; may be repeated.", valueName: "condition"),
+    help: ArgumentHelp("End when this condition is true; may be repeated.", valueName: "condition"),
     transform: { text in try usage { () throws(SyntaxFailure) in try Condition(text) } })
   var until: [Condition] = []
 
@@ -50,7 +50,7 @@ struct WatchCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The least time between two change frames; changes in between are merged.",
+      "Minimum time between two change frames. Changes in between are merged.",
       valueName: "duration"),
     transform: parseDuration)
   var minInterval: Duration?
@@ -58,18 +58,18 @@ struct WatchCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      Resume after the frame with this resumeToken, without a snapshot; needs the same selection \
+      Resume after the frame with this resumeToken, without a snapshot. Needs the same selection \
       and fields.
       """, valueName: "token"),
     transform: { text in
       guard let token = PaddedBase64.decode(text), !token.isEmpty else {
-        throw ValidationError("a token is what a frame's resumeToken says")
+        throw ValidationError("use the resumeToken of a frame")
       }
       return token
     })
   var resume: [UInt8]?
 
-  @Flag(help: "Wait for the daemon if it cannot be reached at first.")
+  @Flag(help: "Wait for the daemon if it is not running.")
   var wait = false
 
   @OptionGroup var global: GlobalOptions
@@ -147,7 +147,7 @@ struct WatchCommand: AsyncParsableCommand {
         if let there = found {
           await FollowOptions.noteMissing(of: ids, among: there, waits: true, session)
           if there.isEmpty, !selection.isEmpty, Terminal.errorIsTerminal {
-            selection.noteNothing(" yet; waiting")
+            await selection.noteNothing(in: session, " yet; waiting")
           }
         }
         found = nil
@@ -168,7 +168,7 @@ struct WatchCommand: AsyncParsableCommand {
       guard mirror.isSynced else { continue }
       await FollowOptions.noteMissing(
         of: ids, among: Set(mirror.widgets.map(\.id)), waits: false, session)
-      if mirror.widgets.isEmpty, !selection.isEmpty { selection.noteNothing() }
+      if mirror.widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
       let (revision, token) = (mirror.revision, mirror.resumeToken)
       session.printer.print(
         list: mirror.widgets.map { $0.document(mask: mask) },

@@ -91,7 +91,7 @@ extension Facts {
         )
     }
     if unit("widgetd.socket", of: manager)?.active == "active" {
-      return (found + ", although widgetd.socket is active: somebody removed it", remedies.restart)
+      return (found + ", although widgetd.socket is active: its file was removed", remedies.restart)
     }
     return (found, "\(remedies.systemctl(manager)) enable --now widgetd.socket")
   }
@@ -101,7 +101,7 @@ extension Facts {
     let managers =
       choice.why == .nowhere ? SystemdScope.allCases : [choice.manager].compactMap { $0 }
     guard !managers.isEmpty else {
-      return .ok(check, "none is asked: this socket is in no unit's usual place")
+      return .ok(check, "not checked: no unit has its socket in this place")
     }
     let findings = managers.map { finding(check, of: $0) }
     // Of two daemons one that is up is enough to say so; else what is wrong with the first.
@@ -125,7 +125,7 @@ extension Facts {
       if loaded.contains(where: { $0.active == "failed" }) {
         return Finding(
           check: check, grade: isReached ? .warn : .fail,
-          found: "\(words); `\(remedies.journalctl(manager)) -u widgetd -n 20` says why",
+          found: "\(words); `\(remedies.journalctl(manager)) -u widgetd -n 20` shows why",
           mend: "\(remedies.systemctl(manager)) reset-failed widgetd.socket widgetd.service; "
             + "\(remedies.systemctl(manager)) start widgetd.socket")
       }
@@ -159,7 +159,7 @@ extension Facts {
     if isWritable {
       let way =
         user.isRoot
-        ? "root may open anything"
+        ? "root may open every socket"
         : ownership.uid == user.uid
           ? "it is your own"
           : ownership.membership == .inSession && ownership.mode & 0o020 != 0
@@ -207,14 +207,14 @@ extension Facts {
     case .answered, .mute: return .ok(check, "connected")
     case .failed(.refused):
       return .fail(
-        check, "nobody listens at the socket: it is left from a daemon that has ended",
+        check, "no program listens on the socket: a daemon that has ended left it",
         mend: remedies.restart)
     case .failed(.permissionDenied):
       // What keeps one out is told by `permission`, unless it is none of the mode bits.
       guard isWritable else { return nil }
       return .fail(
         check,
-        "the kernel refuses the connection in spite of the mode; a security module may do so",
+        "the kernel refuses the connection although the mode permits it: see its security modules",
         mend: remedies.sudo + "journalctl -k -g widgetd")
     case .failed(.backlogFull):
       return .fail(
@@ -225,12 +225,12 @@ extension Facts {
       guard !choice.isTooLong else { return nil }
       return .fail(
         check,
-        "the path has more than \(SocketChoice.pathBytesMax) bytes, which is what a "
-          + "socket's name may have", mend: remedies.shorten)
+        "the path has more than \(SocketChoice.pathBytesMax) bytes, the limit for a socket",
+        mend: remedies.shorten)
     case .failed(.other(errno: EPROTOTYPE, _)):
       return .fail(
         check,
-        "the socket is no stream socket but one for datagrams or packets, and so not widgetd's",
+        "the socket is not a stream socket but one for datagrams or packets, so it is not widgetd's",
         mend: remedies.unname
           ?? (remedies.managerWithUnits == nil ? remedies.whoHasIt : remedies.restart))
     case .failed(let failure):
@@ -250,12 +250,13 @@ extension Facts {
       }
       if listener.isStopped {
         return .fail(
-          check, "what listens (\(listener.text)) \(wait), because it is stopped by a signal",
+          check,
+          "the program that listens (\(listener.text)) \(wait), because it is stopped by a signal",
           mend: remedies.kill("CONT", listener))
       }
       guard listener.mayBeDaemon else {
         return .fail(
-          check, "what listens (\(listener.text)) \(wait), and is not widgetd",
+          check, "the program that listens (\(listener.text)) \(wait), and is not widgetd",
           mend: remedies.dislodge)
       }
       return .fail(
@@ -267,7 +268,7 @@ extension Facts {
       return .fail(check, "\(notWidgetd): it answers with \(error)", mend: remedies.dislodge)
     case .mute(.status(let status)) where status.code == .unimplemented:
       return .fail(
-        check, "\(notWidgetd): it does not know what health is", mend: remedies.dislodge)
+        check, "\(notWidgetd): it has no health service", mend: remedies.dislodge)
     case .mute(.connectionLost):
       if let listener, !listener.mayBeDaemon {
         return .fail(check, "\(notWidgetd): it closed the connection", mend: remedies.dislodge)
@@ -283,7 +284,7 @@ extension Facts {
     case .answered(let answers):
       if answers.health == .serving { return .ok(check, "serving") }
       return .fail(
-        check, "\(answers.health.name): the daemon is going down",
+        check, "\(answers.health.name): the daemon is stopping",
         mend: choice.command("doctor"))
     }
   }
@@ -341,16 +342,17 @@ extension Facts {
     }
     if isDaemonReplaced {
       return .warn(
-        check, found + "restart it as it was started, which this shows",
+        check, found + "restart it with its arguments, which this command shows",
         mend: "ps -ww -o user=,args= -p \(stats.pid)")
     }
     guard let listener, !listener.isSystemd, listener.pid != 1 else {
       return .warn(
-        check, found + "and restart that daemon; this shows whose it is", mend: remedies.whoHasIt)
+        check, found + "and restart that daemon; this command shows its process",
+        mend: remedies.whoHasIt)
     }
     // Its flags are its own: nobody else can start it again.
     return .warn(
-      check, found + "and restart that daemon as it was started, which this shows",
+      check, found + "and restart that daemon with its arguments, which this command shows",
       mend: "ps -ww -o user=,args= -p \(listener.pid)")
   }
 
@@ -364,7 +366,7 @@ extension Facts {
     var mends: [String] = []
     for unit in expected {
       let name = unit.name.shellQuoted
-      let log = "`\(remedies.journalctl(manager)) -u \(name) -n 20` says why"
+      let log = "`\(remedies.journalctl(manager)) -u \(name) -n 20` shows why"
       if unit.active == "failed" {
         problems.append("\(unit.name) failed (\(unit.result)); \(log)")
         mends.append("\(remedies.systemctl(manager)) reset-failed \(name)")
@@ -443,7 +445,7 @@ extension Facts {
 
   /// What listens, if it is not the daemon.
   private var notWidgetd: String {
-    "what listens" + (listener.map { " (\($0.text))" } ?? "") + " is not widgetd"
+    "the program that listens" + (listener.map { " (\($0.text))" } ?? "") + " is not widgetd"
   }
 }
 

@@ -120,7 +120,7 @@ extension StatusReport {
         line("Reason", trouble.found)
         if let mend = trouble.mend { line("Mend", mend) }
       }
-      line("Next", "`\(next)` tells more")
+      line("Next", "`\(next)` shows more")
       return text
     case .running: break
     }
@@ -194,8 +194,8 @@ extension StatusReport {
   private var rights: String {
     switch level {
     case .owner: "do everything"
-    case .client: "read, watch and send events; more is told to root: `\(asRoot)`"
-    case .nothing: "ask for health only; `\(next)` says why"
+    case .client: "read, watch and send events; root sees more: `\(asRoot)`"
+    case .nothing: "ask for health only; `\(next)` shows why"
     case .unknown: "the daemon did not say; see `\(next)`"
     }
   }

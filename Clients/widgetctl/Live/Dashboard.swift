@@ -12,14 +12,14 @@ struct DashboardCommand: AsyncParsableCommand {
     commandName: "dashboard",
     abstract: "Use widgets full screen: look, press, type, scroll.",
     discussion: """
-      Shows the visible widgets, or those of the ids or the selection, and follows every change. \
-      Widgets flow into columns in position order; a large one takes two columns, an extra-large \
-      one takes all. An arrangement file gives them fixed places: the key `w` writes it. The title \
-      of a widget says if it is stale or failed.
+      The command shows the visible widgets, or those of the ids or the selection, and follows \
+      every change. Widgets fill columns in position order. A large widget takes two columns, an \
+      extra-large one takes all. An arrangement file gives widgets fixed places: the key `w` \
+      writes it. The title of a widget shows whether the widget is stale or has failed.
 
       Tab and the arrows move the focus. Enter and Space press, switch and select. Type text into \
       inputs, and submit it with Enter. The mouse presses and scrolls. `/` filters, `i` shows a \
-      widget's data, `?` shows all keys, `q` quits. Ctrl+Z suspends.
+      widget's data, `?` shows all keys, `q` quits. Ctrl-Z suspends.
 
       If the daemon goes away, the last state stays, marked as stale, until the daemon is back. \
       `view --live` is the same. Without ids and selection, the status widgets of a host and its \
@@ -33,7 +33,7 @@ struct DashboardCommand: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: "Only these widgets, hidden ones too.", completion: idCompletion, transform: parseID)
+    help: "Only these widgets, even hidden ones.", completion: idCompletion, transform: parseID)
   var ids: [WidgetID] = []
 
   @OptionGroup var selection: SelectorOptions
@@ -47,22 +47,23 @@ struct DashboardCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "light, dark or high-contrast. Default: from the terminal's background."),
+      "light, dark or high-contrast. Default: like the terminal's background."),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance?
 
   @Option(
     help: ArgumentHelp(
       """
-      The places of widgets: a YAML file, as the key w writes it, or none. Default: \
-      ~/.config/widgetd/dashboard.yaml, if it exists and neither ids nor a selection are given.
+      The YAML file with the places of widgets (the key w writes one), or none. Default: \
+      $XDG_CONFIG_HOME/widgetd/dashboard.yaml, else ~/.config/widgetd/dashboard.yaml, if it exists \
+      and you give no ids and no selection.
       """, valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var arrangement: String?
 
   @Option(
     help: ArgumentHelp(
-      "How to draw pictures: \(ImageMethod.names). Default: the best that the terminal supports.",
+      "How to draw pictures. Default: the best method that the terminal supports.",
       valueName: "how"), completion: .list(ImageMethod.allCases.map(\.rawValue)))
   var images: ImageMethod?
 
@@ -105,8 +106,6 @@ struct DashboardCommand: AsyncParsableCommand {
 /// The values of `--images`: the protocol, or another way, that draws pictures.
 enum ImageMethod: String, CaseIterable, ExpressibleByArgument {
   case kitty, sixel, iterm, blocks, none
-
-  static let names = allCases.map(\.rawValue).joined(separator: ", ")
 
   var method: TerminalCapabilities.Images? {
     switch self {

@@ -213,7 +213,7 @@ extension LiveBoard {
       if !mirror.isSynced {
         trouble ?? "waiting for the daemon…"
       } else if let filter, !filter.text.isEmpty {
-        "no widget is called like \"\(filter.text)\"; Esc shows all"
+        "no id or kind contains \"\(filter.text)\"; Esc shows all"
       } else {
         nothing
       }
@@ -233,7 +233,7 @@ extension LiveBoard {
     }
     return options.isSelection
       ? "no visible widget matches the selection"
-      : "no visible widgets; `widgetctl add KIND` makes one"
+      : "no visible widgets; `widgetctl add KIND` creates one"
   }
 
   // MARK: - Status

@@ -67,7 +67,7 @@ extension LiveBoard {
       guard let id = meantWidget ?? (order.count == 1 ? order[0] : nil) else {
         notice =
           order.isEmpty
-          ? "there is no widget to tell about"
+          ? "there is no widget with details"
           : "move the focus to a widget with Tab, or the pointer over it; i then shows its details"
         return []
       }
@@ -84,7 +84,7 @@ extension LiveBoard {
       return [.refresh(id)]
     case .character("w"):
       guard options.arrangementFile != nil else {
-        notice = "there is no home for the arrangement; name a file with --arrangement"
+        notice = "$HOME is not set; name a file with --arrangement"
         return []
       }
       guard let arrangement = presentArrangement else {

@@ -277,8 +277,8 @@ struct LiveBoard {
 
   private static func words(for error: ClientError) -> String {
     switch error {
-    case .unavailable, .socketNotFound: "the daemon is not there; trying again"
-    default: "the connection is lost; trying again"
+    case .unavailable, .socketNotFound: "the daemon cannot be reached; reconnecting"
+    default: "the connection is lost; reconnecting"
     }
   }
 

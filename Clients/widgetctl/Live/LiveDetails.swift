@@ -67,7 +67,7 @@ struct LiveDetails {
   private var staleness: [Line] {
     var lines: [Line] = []
     func say(_ text: String) { lines.append(Line(text: text, token: "color.warning")) }
-    if !isConnected { say("The daemon is away; this is the last state that it sent.") }
+    if !isConnected { say("The daemon cannot be reached. This is the last state that it sent.") }
     guard widget.isStale else { return lines }
     // While the host is away, older failures are not the reason.
     let failed = host?.isStale == true ? [] : statuses.filter { $0.isFailed }
@@ -76,12 +76,12 @@ struct LiveDetails {
       say("\(status.name) has failed\(since): \(status.message)")
     }
     if !failed.isEmpty {
-      say("A source that fails for its staleAfter (30s if the bundle says nothing) makes it stale.")
+      say("A source that fails for its staleAfter (default: 30s) makes it stale.")
     }
     let provider = kind?.provider ?? ""
     if provider.hasPrefix("bundle/") || provider == "widgetd-host" {
       if let host, host.isStale {
-        say("widgetd-host, which runs it, has been away for \(dates.age(of: host.updateTime)).")
+        say("widgetd-host, which runs it, ended \(dates.age(of: host.updateTime)) ago.")
         say("Start it: systemctl start widgetd-host, or widgetd-host --bundles FOLDER")
       } else if let bundle, bundle.data["state"] != .string("running") {
         say("Its bundle is \(bundle.data["state"]?.plainText.onOneLine ?? "not running").")
@@ -92,13 +92,13 @@ struct LiveDetails {
         say("No widgetd-host is known to run its bundle; start widgetd-host.")
       }
     } else if kind?.isAttended == true {
-      say("Its provider \"\(provider)\" is away, or has not updated it since it came back.")
+      say("Its provider \"\(provider)\" is not running, or has not updated it since its restart.")
       say("It became stale \(ago(widget.updateTime)) at the latest.")
       say("Start the provider's program.")
     } else if failed.isEmpty {
       say(
         "The program that updates it has marked it stale, \(ago(widget.updateTime)) at the latest.")
-      say("`widgetctl set \(widget.id) --no-stale` takes the mark away.")
+      say("`widgetctl set \(widget.id) --no-stale` removes the mark.")
     }
     return lines
   }

@@ -161,7 +161,7 @@ struct LiveEdits {
       case .done: switches[id] = nil
       case .open where isOver:
         switches[id] = nil
-        words = "nothing has switched \(id); it is as it was"
+        words = "nothing handled the switch of \(id); it is unchanged"
       case .open: break
       }
     }

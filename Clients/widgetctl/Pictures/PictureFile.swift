@@ -21,7 +21,7 @@ struct PictureFile: Sendable {
       return .failure(
         Problem(
           reason: source.hasPrefix("http:") || source.hasPrefix("https:")
-            ? "widgetctl reads files only" : "\"\(source.prefix(64))\" is no absolute path"))
+            ? "widgetctl reads files only" : "\"\(source.prefix(64))\" is not an absolute path"))
     }
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { return .failure(Problem(reason: String(cString: strerror(errno)))) }

@@ -7,20 +7,20 @@ import WidgetModel
 /// `render`: draws widgets into a picture file.
 struct RenderCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "render", abstract: "Draw widgets into a picture: SVG or PNG.",
+    commandName: "render", abstract: "Draw widgets as a picture: SVG or PNG.",
     discussion: """
-      Draws the content that `view` shows, with shapes and fonts. Each widget is a card in the \
-      size of its family and the colours of the daemon's theme. Several widgets form a column. \
-      Without ids and selection, all visible widgets are drawn.
+      The command draws the content that `view` shows, with shapes and fonts. Each widget is a \
+      card in the size of its family and the colours of the daemon's theme. Several widgets form a \
+      column. Without ids and selection, the command draws all visible widgets.
 
       An SVG file keeps text as text, and needs no other file. PNG needs the Debian packages \
-      libcairo2 and libpangocairo-1.0-0. Old data is dim, with a mark. A widget's failure stands \
-      above its content. A card grows with its content. With --height, content that does not fit \
-      is cut, and three dots mark the cut.
+      libcairo2 and libpangocairo-1.0-0. Stale data is dim and has a mark. The failure of a widget \
+      is above its content. A card grows with its content. With --height, the command cuts content \
+      that does not fit, and three dots mark the cut.
 
-      --watch replaces the file at every change, also when the text of a date changes. Programs \
-      that read the file never see a part of a picture. While the daemon is away, the picture is \
-      dim and shows the reason.
+      --watch replaces the file at every change, even when only the text of a date changes. \
+      Programs that read the file never see a part of a picture. While the daemon cannot be \
+      reached, the picture is dim and shows the reason.
 
       Examples:
         widgetctl render load -o load.svg
@@ -39,7 +39,7 @@ struct RenderCommand: AsyncParsableCommand {
   static let scales = 0.5...8.0
 
   @Argument(
-    help: "Only these widgets, hidden ones too.", completion: idCompletion, transform: parseID)
+    help: "Only these widgets, even hidden ones.", completion: idCompletion, transform: parseID)
   var ids: [WidgetID] = []
 
   @OptionGroup var selection: SelectorOptions
@@ -60,7 +60,7 @@ struct RenderCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "svg or png. Default: the file name's ending, else svg.", valueName: "format"))
+      "The format. Default: the ending of the file's name, else svg.", valueName: "format"))
   var format: Format?
 
   @Option(
@@ -71,18 +71,24 @@ struct RenderCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Points. Default: small 170, medium and large 360, extra-large 720, inline as wide as its text.",
+      """
+      The width in points. Default: small 170, medium and large 360, extra-large 720, inline as wide \
+      as its text.
+      """,
       valueName: "points"))
   var width: Double?
 
   @Option(
     help: ArgumentHelp(
-      "Points. Default: small and medium 170, large and extra-large 380, inline 28; more if the content needs it.",
+      """
+      The height in points. Default: small and medium 170, large and extra-large 380, inline 28; \
+      more if the content needs it.
+      """,
       valueName: "points"))
   var height: Double?
 
   @Option(
-    help: ArgumentHelp("Pixels per point, 0.5 to 8. Default: 1.", valueName: "factor"))
+    help: ArgumentHelp("Pixels per point, 0.5 to 8.", valueName: "factor"))
   var scale: Double = 1
 
   @Flag(help: "Replace the file at every change.")
@@ -204,7 +210,7 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Give up after this long: 500ms, 5s, 1m30s; 0 is never. Default: 30s; never for --watch.",
+      "Give up after this long: 500ms, 5s, 1m30s; 0 is never. Default: 30s; none with --watch.",
       valueName: "duration"),
     transform: parseDuration)
   var timeout: Duration?

@@ -19,7 +19,7 @@ enum ChangeText {
       phrases.append(
         after.error.map {
           "error: \($0.reason.safeForTerminal): \($0.message.safeForTerminal)"
-        } ?? "error: gone")
+        } ?? "error: removed")
     }
     if before.applySet != after.applySet {
       phrases.append(
@@ -33,7 +33,7 @@ enum ChangeText {
   /// How many nodes are other than before.
   private static func content(_ before: Content?, _ after: Content?) -> String? {
     guard before != after else { return nil }
-    guard let after else { return "content: gone" }
+    guard let after else { return "content: removed" }
     let old = Dictionary(
       (before?.nodes ?? []).map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     let kept = Set(after.nodes.map(\.id))

@@ -65,7 +65,7 @@ struct ArrangementReader {
     if names.isEmpty { note(FieldFailure("", "needs columns or rows"), in: path) }
     if names.count > 1 {
       note(
-        FieldFailure("rows", "columns are there already; put one of them into the other"), in: path)
+        FieldFailure("rows", "there are columns already; put one of them into the other"), in: path)
     }
     var contents: [Content] = []
     for name in names {
@@ -110,7 +110,7 @@ struct ArrangementReader {
     case nil, .null?: return nil
     case _ where !isColumn:
       note(
-        FieldFailure("width", "is for what stands in columns; in rows all have the full width"),
+        FieldFailure("width", "is for entries in columns; in rows, all have the full width"),
         in: path)
       return nil
     case .int(let count)? where (1...10_000).contains(count): return .cells(Int(count))
@@ -180,7 +180,7 @@ struct ArrangementReader {
       if let kind = KindName(name) {
         entry.selector.kinds.append(kind)
       } else {
-        note(FieldFailure(place, "\"\(name)\" is no kind"), in: path)
+        note(FieldFailure(place, "\"\(name)\" is not a kind"), in: path)
       }
     }
   }
@@ -190,7 +190,7 @@ struct ArrangementReader {
     note(
       FieldFailure(
         "",
-        "is no id: it has 1 to 128 characters of a-z, A-Z, 0-9 and . _ - / :"
+        "is not an id: it has 1 to 128 characters of a-z, A-Z, 0-9 and . _ - / :"
           + (text.contains("=") ? "; write {labels: \"\(text)\"} to select by labels" : "")),
       in: path)
     return nil

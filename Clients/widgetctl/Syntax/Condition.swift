@@ -48,7 +48,7 @@ struct Condition: Hashable {
   static let help = """
     ID:exists, ID:removed, ID:visible, ID:hidden, ID:disabled, ID:stale, ID:fresh, ID:error, ID:ok, \
     or ID.data.KEY==VALUE (also .parameters.KEY, .labels.KEY, .revision; also != < <= > >=). A KEY \
-    may go on into its value: data.status.save.state, data.load[0].
+    can have the path of a part of its value: data.status.save.state, data.load[0].
     """
 
   let id: WidgetID
@@ -72,7 +72,7 @@ struct Condition: Hashable {
 
   private static func widgetID(_ text: Substring) throws(SyntaxFailure) -> WidgetID {
     guard let id = WidgetID(String(text)) else {
-      throw SyntaxFailure("\"\(text)\" is no widget id")
+      throw SyntaxFailure("\"\(text)\" is not a widget id")
     }
     return id
   }
@@ -80,7 +80,7 @@ struct Condition: Hashable {
   /// `ID:WORD`. An id may hold colons, so the last one counts.
   private static func state(_ text: String) throws(SyntaxFailure) -> (WidgetID, Test) {
     guard let colon = text.lastIndex(of: ":") else {
-      throw SyntaxFailure("\"\(text)\" is no condition; write \(help)")
+      throw SyntaxFailure("\"\(text)\" is not a condition; write \(help)")
     }
     let test: Test
     switch text[text.index(after: colon)...] {
@@ -93,7 +93,7 @@ struct Condition: Hashable {
     case "fresh": test = .stale(false)
     case "error": test = .error(true)
     case "ok": test = .error(false)
-    default: throw SyntaxFailure("\"\(text)\" is no condition; write \(help)")
+    default: throw SyntaxFailure("\"\(text)\" is not a condition; write \(help)")
     }
     return (try widgetID(text[..<colon]), test)
   }

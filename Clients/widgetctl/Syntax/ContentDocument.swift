@@ -57,7 +57,7 @@ extension NodeTemplate {
       let names = NodeType.allCases.map(\.name)
       throw FieldFailure(
         "type",
-        typeName.closest(among: names).map { "is no type of node; did you mean \($0)?" }
+        typeName.closest(among: names).map { "is not a type of node; did you mean \($0)?" }
           ?? "must be one of \(names.joined(separator: ", "))")
     }
     var node = NodeTemplate(id: try map.required("id"), type: type)

@@ -75,7 +75,7 @@ extension ValueMap {
       let hint =
         key.closest(among: known).map { "did you mean \($0)?" }
         ?? "use \(known.joined(separator: ", "))"
-      return FieldFailure(key, "there is no such field; \(hint)")
+      return FieldFailure(key, "unknown field; \(hint)")
     }
   }
 

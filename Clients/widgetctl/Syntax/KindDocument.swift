@@ -66,7 +66,7 @@ extension Field {
     guard let type = FieldType(text) else {
       throw FieldFailure(
         "type",
-        "\"\(text)\" is no type; use bool, int, double, string, bytes, timestamp, duration, "
+        "\"\(text)\" is not a type; use bool, int, double, string, bytes, timestamp, duration, "
           + "list(TYPE), map(string, TYPE) or dyn")
     }
     var field = Field(name: try map.required("name"), type: type)

@@ -11,7 +11,7 @@ import WidgetModel
 /// | `a` | is there |
 /// | `!a` | is not there |
 enum SelectorSyntax {
-  static let help = "Labels, as in 'a=b,c!=d,e in (x,y),f,!g'."
+  static let help = "Only widgets with these labels: 'a=b,c!=d,e in (x,y),f,!g'."
 
   /// Throws what is wrong, in words.
   static func parse(_ text: String) throws(SyntaxFailure) -> [LabelRequirement] {
@@ -75,7 +75,7 @@ enum SelectorSyntax {
 
   private static func key(_ text: Substring) throws(SyntaxFailure) -> String {
     guard !text.isEmpty, !text.contains(where: { " !=()<>".contains($0) }) else {
-      throw SyntaxFailure("\"\(text)\" is no label; write 'a=b,c!=d,e in (x,y),f,!g'")
+      throw SyntaxFailure("\"\(text)\" is not a label; write 'a=b,c!=d,e in (x,y),f,!g'")
     }
     return String(text)
   }

@@ -59,7 +59,7 @@ struct ThemeAssignment: Hashable {
         throw FieldFailure("", "the token has no value yet; write \(token)=#rrggbb first")
       }
       guard let color = ThemeColor(text) else {
-        throw FieldFailure("", "\"\(text)\" is no colour; write \(known.group.howTo)")
+        throw FieldFailure("", "\"\(text)\" is not a colour; write \(known.group.howTo)")
       }
       switch part {
       case "light": colors.light = color
@@ -73,7 +73,7 @@ struct ThemeAssignment: Hashable {
       switch part ?? "size" {
       case "size":
         guard let size = Double(text) else {
-          throw FieldFailure("", "\"\(text)\" is no size; write \(known.group.howTo)")
+          throw FieldFailure("", "\"\(text)\" is not a size; write \(known.group.howTo)")
         }
         font.size = size
       case "weight": font.weight = try ThemeValue.weight(text)

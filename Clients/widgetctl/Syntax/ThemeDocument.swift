@@ -63,7 +63,7 @@ extension ThemeValue {
     }
     if let color = ThemeColor(text) { return color }
     throw FieldFailure(
-      "", "\"\(text.prefix(32))\" is no colour; write \(ThemeToken.Group.color.howTo)")
+      "", "\"\(text.prefix(32))\" is not a colour; write \(ThemeToken.Group.color.howTo)")
   }
 
   private static func font(

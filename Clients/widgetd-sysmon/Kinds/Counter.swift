@@ -14,7 +14,7 @@ struct CounterWidget: ProvidedWidget {
     case click
     case reset
     static let events: [EventOf<Event>] = [
-      .init("click", "Counts.") { .click }, .init("reset", "Begins anew.") { .reset },
+      .init("click", "Adds 1.") { .click }, .init("reset", "Sets the count to 0.") { .reset },
     ]
   }
 

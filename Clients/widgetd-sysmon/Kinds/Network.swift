@@ -29,12 +29,13 @@ struct NetworkWidget: MeasuringWidget {
     static let fields: [FieldOf<State>] = [
       .init(each: "interface.", \.interfaces),
       .init(
-        "received_bytes", \.receivedBytes, "Since the interfaces came up, without the loopback."),
-      .init("sent_bytes", \.sentBytes, "The same for what was sent."),
-      .init("received_per_second", \.receivedPerSecond, "Bytes that come in per second."),
-      .init("sent_per_second", \.sentPerSecond, "Bytes that go out per second."),
-      .init("unit", \.unit, "Of the text: bytes or bits."),
-      .init("text", \.text, "What comes in and goes out per second."),
+        "received_bytes", \.receivedBytes,
+        "Received since the interfaces came up, without the loopback."),
+      .init("sent_bytes", \.sentBytes, "Sent since the interfaces came up, without the loopback."),
+      .init("received_per_second", \.receivedPerSecond, "Received bytes per second."),
+      .init("sent_per_second", \.sentPerSecond, "Sent bytes per second."),
+      .init("unit", \.unit, "The unit of the text: bytes or bits."),
+      .init("text", \.text, "Received and sent data per second."),
     ]
 
     var words: String? {
@@ -61,7 +62,7 @@ struct NetworkWidget: MeasuringWidget {
 
   var displayName: String { "Network" }
   var summary: String {
-    "What goes over this machine's network. The interfaces are data[\"interface.NAME\"]."
+    "The network traffic of this machine. The interfaces are data[\"interface.NAME\"]."
   }
   var schedule: Schedule { .every(interval) }
 

@@ -1,7 +1,7 @@
 /*
  * Decoding that is safe with bytes from a stranger.
  *
- * protobuf_c_message_unpack recurses without a limit, accepts text that is no UTF-8, cuts a string
+ * protobuf_c_message_unpack recurses without a limit, accepts text that is not UTF-8, cuts a string
  * at a NUL, and merges a sub-message that appears twice in its own way. So every buffer is scanned
  * first, guided by the descriptor of the message it should hold. What passes is well-formed to the
  * last byte, nests no deeper than the limit, and is read by protobuf-c as the specification says.

@@ -54,7 +54,7 @@ extension Checker {
       report(.unknownFunction, "'\(name)' is a method: write x.\(name)(…)", at: offset)
     } else if MacroKind(rawValue: name) != nil {
       report(
-        .unknownFunction, "'\(name)' goes over a list or a map: write x.\(name)(…)", at: offset)
+        .unknownFunction, "'\(name)' needs a list or a map: write x.\(name)(…)", at: offset)
     } else {
       let names = functions.names(isMember: false) + ["has", "asc", "desc"]
       let hint = Suggestion.hint(for: name, among: names)
@@ -255,7 +255,7 @@ extension Checker {
     case let other:
       report(
         .typeMismatch,
-        "\(macro.kind.rawValue)() goes over a list\(macro.kind == .sortBy ? "" : " or a map"), "
+        "\(macro.kind.rawValue)() needs a list\(macro.kind == .sortBy ? "" : " or a map"), "
           + "not \(solver.final(other))", at: offset)
       return (.dyn, .dyn)
     }

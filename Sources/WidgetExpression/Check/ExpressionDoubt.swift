@@ -36,7 +36,7 @@ extension Checker {
     doubts.append(
       ExpressionDoubt(
         message:
-          "\(shown) is no style and has no field such as %H, so it stands for itself; \(hint)",
+          "\(shown) is not a style and has no field such as %H, so it stays as it is; \(hint)",
         offset: offset, alwaysFails: false))
   }
 

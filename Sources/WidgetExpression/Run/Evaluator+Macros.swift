@@ -18,7 +18,7 @@ extension Evaluator {
     default:
       throw error(
         .noSuchOverload,
-        "\(macro.kind.rawValue)() goes over a list or a map, not \(range.kind.shortName)", node)
+        "\(macro.kind.rawValue)() needs a list or a map, not \(range.kind.shortName)", node)
     }
   }
 

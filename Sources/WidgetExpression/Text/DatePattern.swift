@@ -148,7 +148,7 @@ enum DatePattern {
   private static func mismatch(_ text: String, _ pattern: String) -> ExpressionFailure {
     ExpressionFailure(
       .invalidArgument,
-      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is no date by the pattern "
+      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is not a date by the pattern "
         + SyntaxPrinter.quoted(String(pattern.prefix(60))))
   }
 }

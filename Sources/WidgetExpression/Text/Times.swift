@@ -74,7 +74,7 @@ enum Times {
   private static func notATimestamp(_ text: String) -> ExpressionFailure {
     ExpressionFailure(
       .invalidArgument,
-      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is no timestamp; "
+      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is not a timestamp; "
         + "write it like 2026-11-21T14:30:00Z")
   }
 
@@ -109,7 +109,7 @@ enum Times {
   static func duration(_ text: String) throws(ExpressionFailure) -> Duration {
     let failure = ExpressionFailure(
       .invalidArgument,
-      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is no duration; write it like 1h30m or 1.5s"
+      "\(SyntaxPrinter.quoted(String(text.prefix(60)))) is not a duration; write it like 1h30m or 1.5s"
     )
     var rest = Array(text.utf8)[...]
     let isNegative = rest.first == UInt8(ascii: "-")

@@ -43,7 +43,7 @@ enum BundleFolders {
     var status = stat()
     guard stat(root, &status) == 0 else { return nil }
     let advice = "name the folder that has the bundles' folders in it"
-    if status.st_mode & S_IFMT != S_IFDIR { return "\(root) is no folder; \(advice)" }
+    if status.st_mode & S_IFMT != S_IFDIR { return "\(root) is not a folder; \(advice)" }
     return isBundle(root) ? "\(root) is a bundle itself; \(advice)" : nil
   }
 
@@ -78,8 +78,8 @@ enum BundleFolders {
     guard let file = files.first else {
       guard isForbidden(folder) else { return nil }
       return .broken(
-        problem: "\(folder): \(user), who runs widgetd-host, may not read this folder; "
-          + "let everybody read it with `chmod -R a+rX \(folder)`", digest: 0)
+        problem: "\(folder): \(user), the user of widgetd-host, may not read this folder; "
+          + "let all users read it with `chmod -R a+rX \(folder)`", digest: 0)
     }
     guard files.count == 1 else {
       let names = files.map { String(Paths.lastComponent($0)) }.joined(separator: " and ")
@@ -96,7 +96,7 @@ enum BundleFolders {
     let settings = settings(in: folder)
     let digest = digest(of: bytes + (settings ?? []), file)
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      return .broken(problem: "\(file):1:1: the file is no text in UTF-8", digest: digest)
+      return .broken(problem: "\(file):1:1: the file is not UTF-8 text", digest: digest)
     }
     switch read(text, settings.map { String(decoding: $0, as: UTF8.self) }) {
     case .success(let bundle): return .bundle(bundle, digest: digest)
@@ -131,9 +131,9 @@ enum BundleFolders {
   }
 }
 
-/// Why a text is no bundle.
+/// Why a text is not a bundle.
 public struct BundleRefusal: Error, Hashable, Sendable {
-  /// `3:7: there is no such key "nmae"`, at least one.
+  /// `3:7: unknown key "nmae"`, at least one.
   public var problems: [String]
 
   public init(problems: [String]) { self.problems = problems }

@@ -23,7 +23,7 @@ final class BusMessage {
     sd_bus_message_is_signal(pointer, interface, member) > 0
   }
 
-  /// The number of the message that this one answers; nil if it is no answer.
+  /// The number of the message that this one answers; nil if it is not an answer.
   var answered: UInt64? {
     var cookie: UInt64 = 0
     return sd_bus_message_get_reply_cookie(pointer, &cookie) >= 0 ? cookie : nil

@@ -81,8 +81,8 @@ extension Failure {
   static func absent(_ request: BusRequest) -> Failure {
     Failure(
       "NOT_FOUND",
-      "nobody is \(request.name) on the \(request.bus.rawValue) bus; is its program installed and"
-        + " running?")
+      "no program has the name \(request.name) on the \(request.bus.rawValue) bus; is its program"
+        + " installed and running?")
   }
 
   /// An error that a service or the bus answered with.

@@ -301,7 +301,7 @@ private final class ClientSession: DaemonSession {
             .opened(epoch: opened.epoch, tellsAudience: opened.includesAudience))
         case .disconnected(let error):
           isOpen.withLock { $0 = false }
-          await tell(error.isRefusal ? .refused("\(error)") : .lost("\(error)"))
+          await tell(error.isRefusal ? .refused(error.cause) : .lost(error.cause))
         case .event(let event): await tell(.event(event))
         case .gap(let gap):
           await tell(.missed(last: gap.lastSequence))

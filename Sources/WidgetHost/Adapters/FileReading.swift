@@ -75,7 +75,9 @@ enum FileReading {
     // A device can be removed while one of its files is open.
     case ENOENT, ENOTDIR, ENODEV, ENXIO: Failure("NOT_FOUND", "there is no file \(path)")
     case EACCES, EPERM:
-      Failure("PERMISSION_DENIED", "\(path) cannot be read: \(errorText()); who runs widgetd-host?")
+      Failure(
+        "PERMISSION_DENIED",
+        "\(path) cannot be read: \(errorText()); check the user of widgetd-host")
     default: Failure("UNAVAILABLE", "\(path) cannot be read: \(errorText())")
     }
   }

@@ -57,9 +57,11 @@ enum FolderReading {
   private static func failure(_ path: String) -> Failure {
     switch errno {
     case ENOENT: Failure("NOT_FOUND", "there is no folder \(path)")
-    case ENOTDIR: Failure("FAILED_PRECONDITION", "\(path) is no folder")
+    case ENOTDIR: Failure("FAILED_PRECONDITION", "\(path) is not a folder")
     case EACCES, EPERM:
-      Failure("PERMISSION_DENIED", "\(path) cannot be read: \(errorText()); who runs widgetd-host?")
+      Failure(
+        "PERMISSION_DENIED",
+        "\(path) cannot be read: \(errorText()); check the user of widgetd-host")
     default: Failure("UNAVAILABLE", "\(path) cannot be read: \(errorText())")
     }
   }

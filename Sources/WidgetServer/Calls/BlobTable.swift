@@ -195,7 +195,7 @@ extension RPCStatus {
   fileprivate static func blobNotFound(_ id: String) -> RPCStatus {
     RPCStatus(
       .notFound, "BLOB_NOT_FOUND",
-      "There is no blob \"\(id.prefix(64))\". It may have expired because nobody used it. Upload "
+      "There is no blob \"\(id.prefix(64))\". It may have expired because no client used it. Upload "
         + "the file again.",
       metadata: ["blob_id": String(id.prefix(64))])
   }

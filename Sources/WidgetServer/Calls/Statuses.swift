@@ -277,7 +277,7 @@ extension RPCStatus {
     RPCStatus(
       .notFound, "DATA_REQUEST_NOT_FOUND",
       "There is no open data request \(id): it was answered, another one replaced it, or its "
-        + "widget is gone.",
+        + "widget was removed.",
       metadata: ["data_request_id": "\(id)"])
   }
 

@@ -99,7 +99,7 @@ final class Connections {
     let all = open.values.filter(\.canBeHandedOver)
     if all.count > countMax {
       context.logger.notice(
-        "closing connections, because only so many go on with the next process",
+        "closing connections, because the next process takes only a limited number",
         metadata: ["connections": "\(all.count - countMax)", "maximum": "\(countMax)"])
     }
     let watching = all.filter { $0.streamCount > 0 }

@@ -27,7 +27,7 @@ public struct HandedOver: Sendable {
   }
 
   /// What tells a socket from all others on this machine while it is open, in whatever process and
-  /// under whatever number: its inode. nil for what is no socket.
+  /// under whatever number: its inode. nil for what is not a socket.
   public static func identity(of socket: CInt) -> String? {
     var status = stat()
     guard fstat(socket, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }

@@ -50,7 +50,7 @@ final class SocketLock: Sendable {
   private static func foreignness(of file: CInt) -> String? {
     var status = stat()
     guard fstat(file, &status) == 0 else { return String(cString: strerror(errno)) }
-    if status.st_mode & S_IFMT != S_IFREG { return "it is no plain file" }
+    if status.st_mode & S_IFMT != S_IFREG { return "it is not a plain file" }
     if status.st_uid != geteuid() { return "it belongs to user \(status.st_uid)" }
     if status.st_nlink > 1 { return "it has another name too" }
     return nil
@@ -66,7 +66,7 @@ final class SocketLock: Sendable {
     return String(decoding: bytes.prefix(max(0, count)).prefix { $0 != 10 }, as: UTF8.self)
   }
 
-  /// Removes a socket file that nobody listens on. Refuses to remove anything that is no socket.
+  /// Removes a socket file that nobody listens on. Refuses to remove anything that is not a socket.
   func removeStaleSocket() throws(SocketError) {
     guard try SocketLock.checkIsSocketOrNothing(socketPath) else { return }
     guard !isServed else { throw .served(socketPath) }
@@ -81,7 +81,7 @@ final class SocketLock: Sendable {
     var status = stat()
     guard lstat(path, &status) == 0 else { return false }
     guard status.st_mode & S_IFMT == S_IFSOCK else {
-      throw .cannotUse(path, reason: "there is a file of that name that is no socket")
+      throw .cannotUse(path, reason: "there is a file of that name that is not a socket")
     }
     return true
   }

@@ -151,7 +151,7 @@ final class ServedSession {
   /// Queues a request for fresh data of a widget.
   ///
   /// A pending request stands, so that a slow provider can answer at all. The next request follows
-  /// its answer. If there is no answer within a lease, the request may be lost, and the next one is
+  /// its answer. If there is not an answer within a lease, the request may be lost, and the next one is
   /// queued at once.
   func refresh(_ id: WidgetID, at instant: NIODeadline) {
     if let open = asked[id], instant < open.sentAt + .nanoseconds(lease.nanoseconds) {

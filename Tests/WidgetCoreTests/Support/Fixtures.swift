@@ -7,14 +7,14 @@ public import WidgetModel
 
 extension WidgetID: ExpressibleByStringLiteral {
   public init(stringLiteral text: String) {
-    guard let id = WidgetID(text) else { preconditionFailure("\"\(text)\" is no id.") }
+    guard let id = WidgetID(text) else { preconditionFailure("\"\(text)\" is not an id.") }
     self = id
   }
 }
 
 extension KindName: ExpressibleByStringLiteral {
   public init(stringLiteral text: String) {
-    guard let kind = KindName(text) else { preconditionFailure("\"\(text)\" is no kind.") }
+    guard let kind = KindName(text) else { preconditionFailure("\"\(text)\" is not a kind.") }
     self = kind
   }
 }

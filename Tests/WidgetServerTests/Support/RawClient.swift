@@ -383,14 +383,14 @@ struct RawStream<Message: WireMessage> {
 
 extension WidgetID {
   static func make(_ id: String) throws -> WidgetID {
-    guard let id = WidgetID(id) else { throw TestFault("\(id) is no id") }
+    guard let id = WidgetID(id) else { throw TestFault("\(id) is not an id") }
     return id
   }
 }
 
 extension KindName {
   static func make(_ name: String) throws -> KindName {
-    guard let name = KindName(name) else { throw TestFault("\(name) is no kind") }
+    guard let name = KindName(name) else { throw TestFault("\(name) is not a kind") }
     return name
   }
 }

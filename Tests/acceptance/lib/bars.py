@@ -50,7 +50,7 @@ def polybar_parts(line):
                     stop += 1
                 value = line[index:stop]
                 if letter != "T" and value != "-" and not value.startswith("#"):
-                    raise ValueError(f"{letter}{value} is no colour")
+                    raise ValueError(f"{letter}{value} is not a colour")
                 if letter == "T" and value != "-" and not value.isdigit():
                     raise ValueError(f"T{value} is no font")
                 index = stop
